@@ -1,0 +1,74 @@
+import { Code, type ContextValues } from "@connectrpc/connect";
+import { isFaultCode } from "./fault.ts";
+import type { Log } from "./log.ts";
+import { requestIdOf } from "./request-id.ts";
+
+/** What is known of a request once it is answered; the gateway tells it. */
+export interface Answer {
+  /** `/package.Service/Method`, or `undefined` when nothing matched. */
+  readonly procedure: string | undefined;
+  readonly protocol: string;
+  readonly httpMethod: string;
+  /** The path as sent; whatever follows a `?` is not logged, since a query may hold a secret. */
+  readonly path: string;
+  readonly httpStatus: number;
+  /** The code of the error, or `undefined` when the call succeeded. */
+  readonly code: Code | undefined;
+  readonly durationMs: number;
+  readonly contextValues: ContextValues;
+  readonly peer: { readonly address: string };
+}
+
+/** How the call log learns who called. */
+export interface CallLogOptions {
+  readonly log: Log;
+  /** The subject of the request's principal; empty or `undefined` when nobody was admitted. */
+  readonly subjectOf: (contextValues: ContextValues) => string | undefined;
+}
+
+type CallLevel = "info" | "warn" | "error";
+
+/** Characters of the path that are logged; the rest of a long one is somebody's experiment. */
+const pathLengthMax = 256;
+
+/**
+ * Returns the function that writes one line per answered call, or `undefined` when the level of the
+ * log lets none through, so that the caller need not even collect what the line would say.
+ *
+ * Successes and refusals are `info`, a server that cannot serve now (`Unavailable`,
+ * `ResourceExhausted`, `DeadlineExceeded`) is `warn`, faults are `error`. No header is ever logged.
+ */
+export function callLog({ log, subjectOf }: CallLogOptions): ((answer: Answer) => void) | undefined {
+  if (!log.isLevelEnabled("error")) return undefined;
+  return (answer) => {
+    const level = levelOf(answer.code);
+    // Building the line costs more than the check: at "warn" a healthy call pays for the check alone.
+    if (!log.isLevelEnabled(level)) return;
+    log[level](fieldsOf(answer, subjectOf), "call");
+  };
+}
+
+function levelOf(code: Code | undefined): CallLevel {
+  if (code === undefined) return "info";
+  if (isFaultCode(code)) return "error";
+  const strained = code === Code.Unavailable || code === Code.ResourceExhausted || code === Code.DeadlineExceeded;
+  return strained ? "warn" : "info";
+}
+
+function fieldsOf(answer: Answer, subjectOf: CallLogOptions["subjectOf"]): object {
+  const query = answer.path.indexOf("?");
+  const path = query < 0 ? answer.path : answer.path.slice(0, query);
+  return {
+    requestId: requestIdOf(answer.contextValues),
+    // A name that is absent is left out of the line by JSON.
+    procedure: answer.procedure,
+    protocol: answer.protocol,
+    httpMethod: answer.httpMethod,
+    path: path.slice(0, pathLengthMax),
+    httpStatus: answer.httpStatus,
+    code: answer.code === undefined ? "OK" : Code[answer.code],
+    durationMs: Math.round(answer.durationMs * 1000) / 1000,
+    subject: subjectOf(answer.contextValues) || undefined,
+    peer: answer.peer.address,
+  };
+}

@@ -1,0 +1,60 @@
+import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
+import type { Log } from "./log.ts";
+import { faultMessage, isFault } from "./fault.ts";
+import { requestIdOf } from "./request-id.ts";
+
+/** What the error interceptor needs. */
+export interface ErrorInterceptorOptions {
+  /** Where the cause of a fault is written, with its stack and the request id. */
+  readonly log: Log;
+}
+
+type AnyRequest = UnaryRequest | StreamRequest;
+
+/**
+ * Returns the interceptor that makes every error safe to show; it belongs outermost.
+ *
+ * Errors written on purpose, `ConnectError`s with a code that is not a fault, pass unchanged. A call
+ * that was given up (deadline, cancellation) is answered with the reason of its signal, whatever the
+ * handler made of it. Everything else becomes `Internal` with a fixed text and the request id in
+ * `x-request-id`; the cause goes to the log and nowhere else.
+ */
+export function errorInterceptor({ log }: ErrorInterceptorOptions): Interceptor {
+  return (next) => async (request) => {
+    try {
+      const response = await next(request);
+      if (!response.stream) return response;
+      return { ...response, message: guardStream(response.message, request, log) };
+    } catch (reason) {
+      throw safeError(reason, request, log);
+    }
+  };
+}
+
+// A streaming handler throws while its messages are read, long after `next` has returned.
+async function* guardStream<T>(messages: AsyncIterable<T>, request: AnyRequest, log: Log): AsyncIterable<T> {
+  try {
+    yield* messages;
+  } catch (reason) {
+    throw safeError(reason, request, log);
+  }
+}
+
+function safeError(reason: unknown, request: AnyRequest, log: Log): ConnectError {
+  if (reason instanceof ConnectError && !isFault(reason)) return reason;
+  // fetch, timers and drivers reject with an error of their own when their signal aborts.
+  if (request.signal.aborted) return abortReason(request.signal);
+  const requestId = requestIdOf(request.contextValues);
+  log.error({ requestId, procedure: procedureOf(request), err: reason }, "fault in a handler");
+  return new ConnectError(faultMessage, Code.Internal, { "x-request-id": requestId }, undefined, reason);
+}
+
+function abortReason(signal: AbortSignal): ConnectError {
+  const reason: unknown = signal.reason;
+  if (reason instanceof ConnectError && !isFault(reason)) return reason;
+  return new ConnectError("the call was cancelled", Code.Canceled, undefined, undefined, reason);
+}
+
+function procedureOf(request: AnyRequest): string {
+  return `/${request.service.typeName}/${request.method.name}`;
+}

@@ -1,0 +1,57 @@
+import { type DestinationStream, type Logger, pino } from "pino";
+
+/** The levels of `LOG_LEVEL`, from none to all. */
+export const logLevels = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
+
+/** One of {@link logLevels}. */
+export type LogLevel = (typeof logLevels)[number];
+
+/** A structured log: JSON lines with a level, a time and fields. */
+export type Log = Logger;
+
+/** How many causes below an error are written; enough for a driver's error inside a store's. */
+const causeDepthMax = 5;
+
+/**
+ * Opens the log: one JSON object a line, times as RFC 3339 in UTC, levels by name.
+ *
+ * Writing never holds up a call: lines are handed to the stream as it takes them, and what is left is
+ * written when the process exits.
+ *
+ * @param destination - where lines go; standard error when left out, so that standard output stays
+ * for what a command was asked to print
+ */
+export function openLog(level: LogLevel, destination: DestinationStream = standardError()): Log {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError },
+    },
+    destination,
+  );
+}
+
+function standardError(): DestinationStream {
+  return pino.destination({ dest: 2, sync: false });
+}
+
+interface ErrorDescription {
+  readonly type: string;
+  readonly message: string;
+  readonly stack?: string;
+  readonly cause?: ErrorDescription;
+}
+
+// Only what an Error always has. Other properties may hold the request, and with it a credential.
+function describeError(reason: unknown, depth: number = 0): ErrorDescription {
+  if (!(reason instanceof Error)) return { type: typeof reason, message: String(reason) };
+  return {
+    type: reason.name,
+    message: reason.message,
+    ...(reason.stack === undefined ? {} : { stack: reason.stack }),
+    ...(reason.cause === undefined || depth >= causeDepthMax ? {} : { cause: describeError(reason.cause, depth + 1) }),
+  };
+}

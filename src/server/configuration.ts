@@ -1,0 +1,76 @@
+import { isLoopback } from "./loopback.ts";
+import type { Setting } from "./setting.ts";
+import { type Configuration, settings } from "./settings.ts";
+
+/** A configuration, or every reason why there is none: one sentence each. */
+export type ConfigurationReading =
+  | { readonly kind: "configuration"; readonly configuration: Configuration }
+  | { readonly kind: "problems"; readonly problems: readonly string[] };
+
+/** Where settings come from; a flag beats the variable of the same setting. */
+export interface ConfigurationSources {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Flags by name, without their dashes. */
+  readonly flags: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Reads every setting and checks them against each other.
+ *
+ * Nothing stops at the first mistake: an operator sees all of them at once. An empty variable counts
+ * as not set, since that is what container files make of a missing value. The value of a secret is
+ * never part of a problem.
+ */
+export function readConfiguration(sources: ConfigurationSources): ConfigurationReading {
+  const problems: string[] = [];
+  const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
+  // Keys and types are those of the table, which Configuration types; whole only if there is no problem.
+  const configuration: Configuration = Object.fromEntries(entries);
+  problems.push(...contradictions(configuration, sources));
+  return problems.length > 0 ? { kind: "problems", problems } : { kind: "configuration", configuration };
+}
+
+function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, problems: string[]): unknown {
+  const given = givenText(setting, sources);
+  const text = given?.text ?? setting.fallback;
+  if (text === undefined) {
+    if (setting.required) problems.push(`${setting.variable} is missing: ${setting.about}`);
+    return undefined;
+  }
+  const reading = setting.read(text);
+  if (reading.kind === "value") return reading.value;
+  const name = given?.name ?? setting.variable;
+  problems.push(`${name} must ${reading.must}${setting.secret ? "" : `, not ${JSON.stringify(text)}`}`);
+  return undefined;
+}
+
+function givenText(
+  setting: Setting<unknown>,
+  sources: ConfigurationSources,
+): { name: string; text: string } | undefined {
+  const flag = setting.flag === undefined ? undefined : sources.flags[setting.flag];
+  if (flag !== undefined) return { name: `--${setting.flag}`, text: flag };
+  const variable = sources.environment[setting.variable];
+  return variable === undefined || variable === "" ? undefined : { name: setting.variable, text: variable };
+}
+
+// Settings that had a problem of their own are undefined here, so each rule asks what was given.
+function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
+  const isGiven = (setting: Setting<unknown>): boolean => givenText(setting, sources) !== undefined;
+  const { host, database } = configuration;
+  const isExposed = host !== undefined && !isLoopback(host);
+  const hasVerifier = isGiven(settings.tokens) || isGiven(settings.tokenHashesFile);
+  const problems: string[] = [];
+  if (isGiven(settings.tlsCertFile) !== isGiven(settings.tlsKeyFile)) {
+    problems.push("TLS_CERT_FILE and TLS_KEY_FILE must be given together");
+  }
+  if (isExposed && database?.kind === "memory") {
+    problems.push("DATABASE_URL must not be memory: when HOST is not a loopback address, since nothing is kept");
+  }
+  if (isExposed && !hasVerifier) {
+    problems.push(
+      "HOST must be a loopback address unless credentials can be verified: set PLANTSTORE_TOKEN_HASHES_FILE or PLANTSTORE_TOKENS",
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,18 @@
+import { BlockList, isIP } from "node:net";
+
+// RFC 6890: 127.0.0.0/8 and ::1, and the mapped form of the former that dual-stack sockets show.
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+loopback.addSubnet("::ffff:127.0.0.0", 104, "ipv6");
+
+/**
+ * Says whether a host to listen on is reached from this machine only.
+ *
+ * `localhost` counts (RFC 6761 §6.3); any other name may resolve to anything and does not.
+ */
+export function isLoopback(host: string): boolean {
+  if (host.toLowerCase() === "localhost") return true;
+  const family = isIP(host);
+  return family !== 0 && loopback.check(host, family === 4 ? "ipv4" : "ipv6");
+}

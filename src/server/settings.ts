@@ -1,0 +1,115 @@
+import { type LogLevel, logLevels } from "../operations/log.ts";
+import { type Database, readDatabaseUrl } from "./database-url.ts";
+import { readPublicUrl } from "./public-url.ts";
+import { bad, oneOf, readableFile, type Reading, type Setting, value, wholeNumber } from "./setting.ts";
+
+/** Everything an operator decides, read and checked. */
+export interface Configuration {
+  readonly host: string;
+  readonly port: number;
+  readonly database: Database;
+  readonly tokens: readonly string[] | undefined;
+  readonly tokenHashesFile: string | undefined;
+  readonly publicUrl: URL | undefined;
+  readonly tlsCertFile: string | undefined;
+  readonly tlsKeyFile: string | undefined;
+  readonly logLevel: LogLevel;
+  readonly drainDelayMs: number;
+  readonly drainTimeoutMs: number;
+}
+
+/** Shorter tokens can be guessed; one of `plantstore token create` has 43 characters. */
+const tokenLengthMin = 16;
+
+// RFC 6750 §2.1: anything else could never arrive in an Authorization header.
+const b64token = /^[A-Za-z0-9\-._~+/]+=*$/;
+
+/** An hour: longer than any orchestrator waits, short enough to be no typing error. */
+const drainMsMax = 3_600_000;
+
+/** The one table of settings: `--help`, docs/configuration.md and the reader all follow it. */
+export const settings: { readonly [Key in keyof Configuration]: Setting<NonNullable<Configuration[Key]>> } = {
+  host: {
+    variable: "HOST",
+    flag: "host",
+    about: "address to listen on",
+    fallback: "127.0.0.1",
+    read: readHost,
+  },
+  port: {
+    variable: "PORT",
+    flag: "port",
+    about: "TCP port for every protocol; 0 takes a free one",
+    fallback: "8080",
+    read: wholeNumber(0, 65_535),
+  },
+  database: {
+    variable: "DATABASE_URL",
+    flag: "database-url",
+    about: "where plants are kept: sqlite:<file>, or memory: (loopback only)",
+    required: true,
+    secret: true,
+    read: readDatabaseUrl,
+  },
+  tokens: {
+    variable: "PLANTSTORE_TOKENS",
+    about: "bearer tokens in clear, separated by commas, for development",
+    secret: true,
+    read: readTokens,
+  },
+  tokenHashesFile: {
+    variable: "PLANTSTORE_TOKEN_HASHES_FILE",
+    flag: "token-hashes-file",
+    about: "file of token hashes, as `plantstore token create` writes it",
+    read: readableFile,
+  },
+  publicUrl: {
+    variable: "PLANTSTORE_PUBLIC_URL",
+    flag: "public-url",
+    about: "base URL of the clients; its path prefixes every path",
+    read: readPublicUrl,
+  },
+  tlsCertFile: {
+    variable: "TLS_CERT_FILE",
+    flag: "tls-cert-file",
+    about: "certificate chain in PEM; goes with the key",
+    read: readableFile,
+  },
+  tlsKeyFile: {
+    variable: "TLS_KEY_FILE",
+    flag: "tls-key-file",
+    about: "private key in PEM; goes with the certificate",
+    read: readableFile,
+  },
+  logLevel: {
+    variable: "LOG_LEVEL",
+    flag: "log-level",
+    about: `least level that is logged: ${logLevels.join(", ")}`,
+    fallback: "info",
+    read: oneOf(logLevels),
+  },
+  drainDelayMs: {
+    variable: "PLANTSTORE_DRAIN_DELAY_MS",
+    flag: "drain-delay-ms",
+    about: "how long to serve on after readiness went off",
+    fallback: "5000",
+    read: wholeNumber(0, drainMsMax, "milliseconds"),
+  },
+  drainTimeoutMs: {
+    variable: "PLANTSTORE_DRAIN_TIMEOUT_MS",
+    flag: "drain-timeout-ms",
+    about: "how long calls that were taken may still run after that",
+    fallback: "20000",
+    read: wholeNumber(0, drainMsMax, "milliseconds"),
+  },
+};
+
+function readTokens(text: string): Reading<readonly string[]> {
+  const tokens = text.split(",").map((token) => token.trim());
+  const isWellFormed = tokens.every((token) => token.length >= tokenLengthMin && b64token.test(token));
+  return isWellFormed ? value(tokens) : bad(`hold tokens of RFC 6750 with at least ${tokenLengthMin} characters each`);
+}
+
+function readHost(text: string): Reading<string> {
+  return /^[A-Za-z0-9.:_%-]+$/.test(text) ? value(text) : bad("be an IP address or a host name");
+}
