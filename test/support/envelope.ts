@@ -1,0 +1,26 @@
+/** One envelope of gRPC, gRPC-Web or a Connect stream: a flag byte, a length of four bytes, and that many bytes. */
+export interface Envelope {
+  readonly flags: number;
+  readonly bytes: Buffer;
+}
+
+/** The bytes of an envelope; `length` may lie about them. */
+export function encodeEnvelope(flags: number, bytes: Uint8Array, length: number = bytes.byteLength): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flags, 0);
+  head.writeUInt32BE(length, 1);
+  return Buffer.concat([head, bytes]);
+}
+
+/** Splits a body into its envelopes. Throws when it ends inside one. */
+export function decodeEnvelopes(body: Buffer): Envelope[] {
+  const envelopes: Envelope[] = [];
+  for (let at = 0; at < body.byteLength;) {
+    const length = body.readUInt32BE(at + 1);
+    const end = at + 5 + length;
+    if (end > body.byteLength) throw new Error(`the body ends inside an envelope: ${body.toString("hex")}`);
+    envelopes.push({ flags: body.readUInt8(at), bytes: body.subarray(at + 5, end) });
+    at = end;
+  }
+  return envelopes;
+}
