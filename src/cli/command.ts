@@ -1,0 +1,37 @@
+import type { ParseArgsOptionsConfig } from "node:util";
+
+/** The world as a command sees it; handed in, so that a command can be run inside a test as well. */
+export interface Terminal {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly out: (line: string) => void;
+  readonly err: (line: string) => void;
+}
+
+/** Flags by name; a flag of type string has text, any other is `true`. */
+export type Flags = Readonly<Record<string, string | boolean | undefined>>;
+
+/** One command of the command line. */
+export interface Command {
+  /** The words that call it, for example "token create". */
+  readonly name: string;
+  /** What follows the words in the usage line, for example "NAME [--scope S]". */
+  readonly synopsis: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  readonly options: ParseArgsOptionsConfig;
+  /** How many words must follow the name. */
+  readonly positionals: number;
+  /** Lines for `--help` of this command, below the usage line. */
+  readonly help: () => readonly string[];
+  /**
+   * Does it, and returns the exit code once all is done.
+   *
+   * @throws UsageError when the flags contradict each other; anything else thrown is a failure
+   */
+  readonly run: (flags: Flags, positionals: readonly string[], terminal: Terminal) => Promise<number>;
+}
+
+/** The command line makes no sense; the message says why in one sentence. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}

@@ -1,0 +1,17 @@
+import type { Interceptor } from "@connectrpc/connect";
+import { setTimeout as delay } from "node:timers/promises";
+import { bearerAuth } from "../auth/bearer-auth.ts";
+import { subjectOf } from "../auth/principal-context.ts";
+import { firstKnowing, type TokenVerifier } from "../auth/token-verifier.ts";
+import { createGateway, type Gateway } from "../gateway/index.ts";
+import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import { callLog } from "../operations/call-log.ts";
+import { errorInterceptor } from "../operations/error-interceptor.ts";
+import { type Log, openLog } from "../operations/log.ts";
+import { probes } from "../operations/probes.ts";
+import { Readiness } from "../operations/readiness.ts";
+import { requestIdOf } from "../operations/request-id.ts";
+import { createPlantService } from "../plants/plant-service.ts";
+import type { PlantStore } from "../plants/plant-store.ts";
+import { isLoopback } from "./loopback.ts";
+import { errorRecordOf, restStatusOf } from "./rest-policy.ts";

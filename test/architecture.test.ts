@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { expect, test } from "vitest";
+
+const root = resolve(import.meta.dirname, "..");
+const source = join(root, "src");
+
+/** A room, or a part of the gateway, and the rooms it may import. `gen` is open to all that list it. */
+const arrows: readonly { readonly from: string; readonly to: readonly string[] }[] = [
+  { from: "index.ts", to: ["server", "auth", "plants", "operations"] },
+  { from: "cli", to: ["server"] },
+  { from: "server", to: ["plants", "auth", "operations", "gateway/index.ts", "gen"] },
+  { from: "plants", to: ["gen"] },
+  { from: "auth", to: [] },
+  { from: "operations", to: ["gen"] },
+  { from: "client", to: ["gen"] },
+  { from: "gateway/index.ts", to: ["gateway/rest", "gateway/wire", "gateway/json", "gateway/openapi", "gen"] },
+  { from: "gateway/wire", to: ["gateway/http2", "gateway/rest", "gateway/json"] },
+  { from: "gateway/rest", to: ["gateway/json", "gen"] },
+  { from: "gateway/openapi", to: ["gateway/rest", "gen"] },
+  { from: "gateway/json", to: [] },
+  { from: "gateway/http2", to: [] },
+];
+
+/** Longest first, so that "gateway/rest" is found before "gateway". */
+const rooms = [...new Set(arrows.flatMap(({ from, to }) => [from, ...to]))].toSorted((a, b) => b.length - a.length);
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && !name.startsWith("gen/"))
+    .toSorted();
+}
+
+function roomOf(file: string): string | undefined {
+  return rooms.find((room) => file === room || file.startsWith(`${room}/`));
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(source, file), "utf8");
+  const specifiers = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(
+    ([, specifier = ""]) => specifier,
+  );
+  return specifiers.map((specifier) => relative(source, resolve(join(source, dirname(file)), specifier)));
+}
+
+test.each(sourceFiles(source))("%s imports only what its room may", (file) => {
+  const from = roomOf(file);
+  const allowed = arrows.find((arrow) => arrow.from === from)?.to;
+  expect(allowed, `${file} lies in no room that is drawn`).toBeDefined();
+  const wrong = importsOf(file).filter((imported) => {
+    const to = roomOf(imported);
+    return to !== from && (to === undefined || !allowed?.includes(to));
+  });
+  expect(wrong).toEqual([]);
+});
+
+test.each(["@connectrpc/connect-node", "@grpc/grpc-js", "pino"])("the gateway never imports %s", (dependency) => {
+  const importing = sourceFiles(source).filter(
+    (file) => file.startsWith("gateway/") && readFileSync(join(source, file), "utf8").includes(`"${dependency}`),
+  );
+  expect(importing).toEqual([]);
+});

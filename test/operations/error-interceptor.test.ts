@@ -1,0 +1,97 @@
+import { create } from "@bufbuild/protobuf";
+import { type EmptySchema, EmptySchema as emptySchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, createContextValues, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { DeletePlantRequestSchema, PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { errorInterceptor } from "../../src/operations/error-interceptor.ts";
+import { openLogLines } from "../support/log-lines.ts";
+
+function requestWith(signal: AbortSignal): UnaryRequest<typeof DeletePlantRequestSchema, typeof EmptySchema> {
+  return {
+    stream: false,
+    service: PlantService,
+    method: PlantService.method.deletePlant,
+    message: create(DeletePlantRequestSchema, { id: 7n }),
+    requestMethod: "POST",
+    url: "http://localhost/plantstore.v1.PlantService/DeletePlant",
+    signal,
+    header: new Headers(),
+    contextValues: createContextValues(),
+  };
+}
+
+interface Outcome {
+  readonly error: ConnectError;
+  readonly lines: Record<string, unknown>[];
+}
+
+async function outcomeOf(reason: unknown, signal: AbortSignal = new AbortController().signal): Promise<Outcome> {
+  const { log, lines } = openLogLines("info");
+  const call = errorInterceptor({ log })(() => Promise.reject(reason));
+  const error = await call(requestWith(signal)).catch((thrown: unknown) => thrown);
+  if (!(error instanceof ConnectError)) throw new Error("no ConnectError was thrown");
+  return { error, lines: lines() };
+}
+
+test.each([
+  { name: "a ConnectError written on purpose", code: Code.NotFound, message: "plant 7 not found" },
+  { name: "a refusal", code: Code.Unauthenticated, message: "a bearer token is required" },
+  { name: "a store that is away", code: Code.Unavailable, message: "the plant store cannot delete at the moment" },
+])("$name passes as it is and is not logged as a fault", async ({ code, message }) => {
+  const reason = new ConnectError(message, code);
+  expect(await outcomeOf(reason)).toEqual({ error: reason, lines: [] });
+});
+
+test.each([
+  { name: "an Error", reason: new Error("SQLITE_CORRUPT at /var/lib/plants.db") },
+  { name: "a string", reason: "SQLITE_CORRUPT" },
+  { name: "undefined", reason: undefined },
+  { name: "an Error of a library with the code Internal", reason: new ConnectError("SQLITE_CORRUPT", Code.Internal) },
+  { name: "an Error of a library with the code Unknown", reason: new ConnectError("SQLITE_CORRUPT", Code.Unknown) },
+  { name: "lost data", reason: new ConnectError("SQLITE_CORRUPT", Code.DataLoss) },
+])(
+  "$name becomes Internal without its text, and is logged under the request id that the client gets",
+  async ({ reason }) => {
+    const { error, lines } = await outcomeOf(reason);
+    expect({ code: error.code, message: error.rawMessage }).toEqual({ code: Code.Internal, message: "internal error" });
+    expect(error.cause).toBe(reason);
+    expect(lines).toMatchObject([
+      {
+        level: "error",
+        requestId: error.metadata.get("x-request-id"),
+        procedure: "/plantstore.v1.PlantService/DeletePlant",
+      },
+    ]);
+  },
+);
+
+test.each([
+  {
+    name: "a passed deadline",
+    abort: new ConnectError("the deadline passed", Code.DeadlineExceeded),
+    want: Code.DeadlineExceeded,
+  },
+  {
+    name: "a client that went away",
+    abort: new ConnectError("the client went away", Code.Canceled),
+    want: Code.Canceled,
+  },
+  { name: "an abort without a reason", abort: undefined, want: Code.Canceled },
+])("$name is answered as such, whatever the handler threw because of it", async ({ abort, want }) => {
+  const controller = new AbortController();
+  controller.abort(abort);
+  const { error, lines } = await outcomeOf(new Error("socket hang up"), controller.signal);
+  expect({ code: error.code, lines }).toEqual({ code: want, lines: [] });
+});
+
+test("a success passes untouched", async () => {
+  const request = requestWith(new AbortController().signal);
+  const response: UnaryResponse<typeof DeletePlantRequestSchema, typeof EmptySchema> = {
+    ...request,
+    message: create(emptySchema),
+    header: new Headers(),
+    trailer: new Headers(),
+  };
+  const call = errorInterceptor({ log: openLogLines("info").log })(() => Promise.resolve(response));
+  expect(await call(request)).toBe(response);
+});
