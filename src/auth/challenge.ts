@@ -1,0 +1,46 @@
+/** What a `Bearer` challenge tells the client. */
+export interface Challenge {
+  readonly realm: string;
+  /** The error codes of RFC 6750 §3.1; left out when the request carried no bearer credential at all. */
+  readonly error?: "invalid_request" | "invalid_token" | "insufficient_scope" | undefined;
+  readonly errorDescription?: string | undefined;
+  /** The scope that would be enough. */
+  readonly scope?: string | undefined;
+  /** The URL of this resource's metadata document (RFC 9728 §5.1). */
+  readonly resourceMetadata?: string | undefined;
+}
+
+/**
+ * Formats a challenge as a `WWW-Authenticate` field value: RFC 6750 §3 in the syntax of RFC 9110 §11.6.1.
+ *
+ * Every value is a quoted-string, also where a token would do: RFC 6750 wants the quotes for `scope`
+ * and the error parameters, and clients in the field only read the quoted form.
+ *
+ * @throws RangeError when a value holds a character outside printable ASCII
+ *
+ * @example
+ * ```ts
+ * formatChallenge({ realm: "plantstore", error: "invalid_token" });
+ * // Bearer realm="plantstore", error="invalid_token"
+ * ```
+ */
+export function formatChallenge(challenge: Challenge): string {
+  const parameters: readonly (readonly [name: string, value: string | undefined])[] = [
+    ["realm", challenge.realm],
+    ["error", challenge.error],
+    ["error_description", challenge.errorDescription],
+    ["scope", challenge.scope],
+    ["resource_metadata", challenge.resourceMetadata],
+  ];
+  const sent = parameters.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${toQuotedString(value)}`]));
+  return `Bearer ${sent.join(", ")}`;
+}
+
+// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. Its obs-text and HTAB are
+// left out: recipients differ on the charset of the one and on folding the other.
+function toQuotedString(value: string): string {
+  if (!/^[\x20-\x7e]*$/.test(value)) {
+    throw new RangeError(`a challenge takes printable ASCII only, not ${JSON.stringify(value)}`);
+  }
+  return `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+}

@@ -1,0 +1,73 @@
+import { parsed, unparsed, type Parsed } from "./parsed.ts";
+import type { StaticToken } from "./static-token.ts";
+import { parseExpiry, parseScopes, parseTokenHash, parseTokenName } from "./token-columns.ts";
+
+/**
+ * Parses the text of a file of token hashes; every bad line is reported by its number.
+ *
+ * One token a line, columns parted by spaces or tabs:
+ *
+ *     line    = hash name scopes expiry
+ *     hash    = "sha256:" 64HEXDIG             ; SHA-256 of the token
+ *     name    = 1*128( ALPHA / DIGIT / "-" / "." / "_" / "@" / "/" / ":" )
+ *     scopes  = "-" / scope *( "," scope )     ; "-" for all
+ *     expiry  = "-" / date-time                ; RFC 3339, "-" for never
+ *
+ * Empty lines and lines that start with "#" say nothing. A name or a hash may stand only once, so
+ * that deleting *the* line of a token revokes it.
+ */
+export function parseTokenHashes(text: string): Parsed<readonly StaticToken[]> {
+  const tokens: StaticToken[] = [];
+  const problems: string[] = [];
+  const lineOf = new Map<string, number>();
+
+  function takeOnce(what: string, value: string, number: number): void {
+    const before = lineOf.get(`${what} ${value}`);
+    if (before === undefined) lineOf.set(`${what} ${value}`, number);
+    else problems.push(`line ${number}: the ${what} stands in line ${before} already`);
+  }
+
+  for (const [index, lineText] of toLines(text).entries()) {
+    if (lineText === "" || lineText.startsWith("#")) continue;
+    const number = index + 1;
+    const line = parseLine(lineText);
+    if (line.kind === "problems") {
+      problems.push(`line ${number}: ${line.problems.join("; ")}`);
+      continue;
+    }
+    takeOnce("name", line.value.name, number);
+    takeOnce("hash", line.value.digest, number);
+    tokens.push(line.value);
+  }
+  return problems.length > 0 ? unparsed(...problems) : parsed(tokens);
+}
+
+/** Returns the line, without its end, that {@link parseTokenHashes} reads back as this token. */
+export function formatTokenHash(token: StaticToken): string {
+  const scopes = token.scopes === "all" ? "-" : [...token.scopes].join(",");
+  const expiry = token.expiresAtMs === undefined ? "-" : new Date(token.expiresAtMs).toISOString();
+  return `sha256:${token.digest} ${token.name} ${scopes} ${expiry}`;
+}
+
+function toLines(text: string): readonly string[] {
+  // A byte order mark is what some editors put in front; it is no part of the first hash.
+  const lines = text.replace(/^\uFEFF/, "").split("\n");
+  return lines.map((line) => line.trim());
+}
+
+function parseLine(text: string): Parsed<StaticToken> {
+  const columns = text.split(/[ \t]+/);
+  if (columns.length !== 4)
+    return unparsed(`${columns.length} columns instead of the 4 "sha256:<hex> name scopes|- expiry|-"`);
+  const [hashText = "", nameText = "", scopesText = "", expiryText = ""] = columns;
+  const digest = parseTokenHash(hashText);
+  const name = parseTokenName(nameText);
+  const scopes = parseScopes(scopesText);
+  const expiry = parseExpiry(expiryText);
+  if (digest.kind === "value" && name.kind === "value" && scopes.kind === "value" && expiry.kind === "value") {
+    return parsed({ digest: digest.value, name: name.value, scopes: scopes.value, expiresAtMs: expiry.value });
+  }
+  return unparsed(
+    ...[digest, name, scopes, expiry].flatMap((column) => (column.kind === "problems" ? column.problems : [])),
+  );
+}
