@@ -1,0 +1,179 @@
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { type ConfigurationReading, readConfiguration } from "../../src/server/configuration.ts";
+import type { Configuration } from "../../src/server/settings.ts";
+
+type Texts = Record<string, string>;
+
+const minimal: Texts = { DATABASE_URL: "memory:" };
+const someFile = fileURLToPath(import.meta.url);
+
+function read(environment: Texts, flags: Texts = {}): ConfigurationReading {
+  return readConfiguration({ environment, flags });
+}
+
+function configurationOf(environment: Texts, flags?: Texts): Configuration {
+  const reading = read(environment, flags);
+  if (reading.kind === "problems") throw new Error(reading.problems.join("\n"));
+  return reading.configuration;
+}
+
+function problemsOf(environment: Texts, flags?: Texts): readonly string[] {
+  const reading = read(environment, flags);
+  return reading.kind === "problems" ? reading.problems : [];
+}
+
+test("what is not given has its default", () => {
+  expect(configurationOf(minimal)).toEqual({
+    host: "127.0.0.1",
+    port: 8080,
+    database: { kind: "memory" },
+    tokens: undefined,
+    tokenHashesFile: undefined,
+    publicUrl: undefined,
+    tlsCertFile: undefined,
+    tlsKeyFile: undefined,
+    logLevel: "info",
+    drainDelayMs: 5000,
+    drainTimeoutMs: 20_000,
+  });
+});
+
+test.each<{ name: string; environment: Texts; flags?: Texts; want: Partial<Configuration> }>([
+  { name: "a variable is read", environment: { PORT: "9000" }, want: { port: 9000 } },
+  { name: "a flag beats the variable", environment: { PORT: "9000" }, flags: { port: "9001" }, want: { port: 9001 } },
+  {
+    name: "a flag beats even a bad variable",
+    environment: { PORT: "x" },
+    flags: { port: "9001" },
+    want: { port: 9001 },
+  },
+  { name: "an empty variable is not set", environment: { PORT: "" }, want: { port: 8080 } },
+  { name: "port 0 takes a free port", environment: { PORT: "0" }, want: { port: 0 } },
+  {
+    name: "an SQLite path is kept as it is",
+    environment: { DATABASE_URL: "sqlite:/var/lib/p l.db" },
+    want: { database: { kind: "sqlite", path: "/var/lib/p l.db" } },
+  },
+  {
+    name: "a file that can be read is taken",
+    environment: { PLANTSTORE_TOKEN_HASHES_FILE: someFile },
+    want: { tokenHashesFile: someFile },
+  },
+  { name: "an IPv6 address is a host", environment: { HOST: "::1" }, want: { host: "::1" } },
+  {
+    name: "the public URL may have a path",
+    environment: { PLANTSTORE_PUBLIC_URL: "https://x.example/api" },
+    want: { publicUrl: new URL("https://x.example/api") },
+  },
+])("$name", ({ environment, flags, want }) => {
+  expect(configurationOf({ ...minimal, ...environment }, flags)).toMatchObject(want);
+});
+
+test("tokens in clear are kept as hashes only", () => {
+  const configuration = configurationOf({ ...minimal, PLANTSTORE_TOKENS: "first-first-first, second-second-second" });
+  expect(configuration.tokens?.map(({ name }) => name)).toEqual(["token-1", "token-2"]);
+  expect(JSON.stringify(configuration)).not.toContain("first-first");
+});
+
+test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
+  {
+    name: "a port that is no number",
+    environment: { PORT: "http" },
+    want: 'PORT must be a whole number from 0 to 65535, not "http"',
+  },
+  {
+    name: "a port out of range",
+    environment: { PORT: "65536" },
+    want: 'PORT must be a whole number from 0 to 65535, not "65536"',
+  },
+  {
+    name: "a port in hex",
+    environment: { PORT: "0x50" },
+    want: 'PORT must be a whole number from 0 to 65535, not "0x50"',
+  },
+  {
+    name: "a bad flag, by the name of the flag",
+    environment: {},
+    flags: { port: "" },
+    want: '--port must be a whole number from 0 to 65535, not ""',
+  },
+  {
+    name: "a host with a port",
+    environment: { HOST: "http://x" },
+    want: 'HOST must be an IP address or a host name, not "http://x"',
+  },
+  {
+    name: "a negative delay",
+    environment: { PLANTSTORE_DRAIN_DELAY_MS: "-1" },
+    want: 'PLANTSTORE_DRAIN_DELAY_MS must be a whole number of milliseconds from 0 to 3600000, not "-1"',
+  },
+  {
+    name: "a level that is none",
+    environment: { LOG_LEVEL: "loud" },
+    want: 'LOG_LEVEL must be one of silent, fatal, error, warn, info, debug, trace, not "loud"',
+  },
+  {
+    name: "a file that is not there",
+    environment: { PLANTSTORE_TOKEN_HASHES_FILE: "/no/such" },
+    want: 'PLANTSTORE_TOKEN_HASHES_FILE must name a file that can be read, not "/no/such"',
+  },
+  {
+    name: "a public URL of another scheme",
+    environment: { PLANTSTORE_PUBLIC_URL: "ftp://x" },
+    want: 'PLANTSTORE_PUBLIC_URL must be an http or https URL, not "ftp://x"',
+  },
+  {
+    name: "a public URL with a query",
+    environment: { PLANTSTORE_PUBLIC_URL: "https://x/?a" },
+    want: 'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://x/?a"',
+  },
+  {
+    name: "an unknown database, whose URL may hold a password",
+    environment: { DATABASE_URL: "mysql://u:pw@h/d" },
+    want: "DATABASE_URL must be memory: or sqlite:<file>",
+  },
+  {
+    name: "an SQLite database that would be gone with the process",
+    environment: { DATABASE_URL: "sqlite::memory:" },
+    want: "DATABASE_URL must be memory: or sqlite:<file>",
+  },
+  {
+    name: "a certificate without its key",
+    environment: { TLS_CERT_FILE: someFile },
+    want: "TLS_CERT_FILE and TLS_KEY_FILE must be given together",
+  },
+  {
+    name: "a key without its certificate",
+    environment: { TLS_KEY_FILE: someFile },
+    want: "TLS_CERT_FILE and TLS_KEY_FILE must be given together",
+  },
+])("$name is one problem", ({ environment, flags, want }) => {
+  expect(problemsOf({ ...minimal, ...environment }, flags)).toEqual([want]);
+});
+
+test("a bad token is a problem that does not repeat the token", () => {
+  const problems = problemsOf({ ...minimal, PLANTSTORE_TOKENS: "short" });
+  expect(problems).toEqual([expect.stringContaining("PLANTSTORE_TOKENS must hold bearer tokens: token 1 ")]);
+  expect(problems[0]).not.toContain('"short"');
+});
+
+test("a missing database is a problem", () => {
+  expect(problemsOf({})).toEqual([expect.stringContaining("DATABASE_URL is missing")]);
+});
+
+test("all problems are told at once", () => {
+  expect(problemsOf({ PORT: "x", LOG_LEVEL: "y", HOST: " ", TLS_CERT_FILE: someFile })).toHaveLength(5);
+});
+
+test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])("%s needs a store that keeps and a verifier", (host) => {
+  expect(problemsOf({ ...minimal, HOST: host })).toEqual([
+    expect.stringContaining("DATABASE_URL must not be memory:"),
+    expect.stringContaining("HOST must be a loopback address unless credentials can be verified"),
+  ]);
+});
+
+test("an exposed address is taken with a store that keeps and a verifier", () => {
+  const environment = { HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db", PLANTSTORE_TOKENS: "sixteen-characters" };
+  expect(configurationOf(environment).host).toBe("0.0.0.0");
+});
