@@ -1,0 +1,37 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+/** The core that the server under load has for itself. */
+export const serverCore = 0;
+
+/** The core of the load generators. */
+export const loadCore = 1;
+
+/** Whether processes can be pinned to cores; without it server and load share them, and the figures mean less. */
+export const canPin: boolean = spawnSync("taskset", ["--version"], { stdio: "ignore" }).error === undefined;
+
+/** The command, on one core where that is possible. */
+export function pinned(core: number, command: readonly [string, ...string[]]): [string, ...string[]] {
+  return canPin ? ["taskset", "-c", String(core), ...command] : [...command];
+}
+
+/** The unit of /proc/stat in µs: USER_HZ is 100 on every Linux that Node runs on. */
+const tickUs = 10_000;
+
+/** How long a core has been busy since the machine started, whoever kept it so, in µs; `undefined` where that cannot be known. */
+export function busyUs(core: number): number | undefined {
+  const line = readStat().match(new RegExp(`^cpu${String(core)} (.*)$`, "m"))?.[1];
+  if (line === undefined) return undefined;
+  // proc_stat(5): user nice system idle iowait irq softirq steal; the rest is contained in these.
+  const ticks = line.split(" ").map(Number);
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = ticks;
+  return (user + nice + system + irq + softIrq + steal) * tickUs;
+}
+
+function readStat(): string {
+  try {
+    return readFileSync("/proc/stat", "latin1");
+  } catch {
+    return "";
+  }
+}

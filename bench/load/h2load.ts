@@ -1,0 +1,35 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { percentilesOf, type Load, type LoadShape } from "./load.ts";
+import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
+
+/** A load of h2load, one thread on one core. The body is sent from a file that is prepared once. */
+export function h2loadLoad(shape: LoadShape): Load {
+  return (port, durationS) =>
+    withFolder(async (folder) => {
+      const body = join(folder, "request.bin");
+      const log = join(folder, "requests.tsv");
+      writeFileSync(body, shape.body ?? "");
+      const header = Object.entries(shape.header).map(([name, value]) => `-H${name}: ${value}`);
+      const command = [
+        "h2load",
+        `-c${String(shape.connections)}`,
+        `-m${String(shape.streams)}`,
+        "-t1",
+        `-D${String(durationS)}`,
+      ] as const;
+      const url = `http://127.0.0.1:${String(port)}${shape.path}`;
+      const output = await runTool([...command, `-d${body}`, `--log-file=${log}`, ...header, url], durationS);
+      return {
+        requests: numberIn(output, /(\d+) succeeded/),
+        failures: numberIn(output, /(\d+) failed/) + numberIn(output, /(\d+) timeout/),
+        durationS: secondsIn(output, /finished in ([\d.]+)(us|ms|s|m)/),
+        latencyUs: percentilesOf(latenciesIn(readFileSync(log, "latin1"))),
+      };
+    });
+}
+
+// Lines of start time, status and µs.
+function latenciesIn(log: string): Float64Array {
+  return Float64Array.from(log.trimEnd().split("\n"), (line) => Number(line.slice(line.lastIndexOf("\t") + 1)));
+}

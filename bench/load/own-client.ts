@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import { Agent, request } from "node:http";
+import { connect } from "node:http2";
+import { percentilesOf, type LoadResult } from "./load.ts";
+import type { OwnClientOrder } from "./own-load.ts";
+
+// The client of our own, as a program: reads an order, puts the load on, prints what it saw as JSON.
+
+/** Sends one request and says whether it was answered as this load's requests are. */
+type Send = () => Promise<boolean>;
+
+const order: OwnClientOrder = JSON.parse(process.argv[2] ?? "");
+const { shape, port, durationS } = order;
+const body = shape.bodyBase64 === undefined ? undefined : Buffer.from(shape.bodyBase64, "base64");
+const latenciesUs: number[] = [];
+let failures = 0;
+
+const startedMs = performance.now();
+const endMs = startedMs + durationS * 1_000;
+const { sends, close } = shape.streams > 1 ? openHttp2() : openHttp1();
+await Promise.all(sends.map(repeat));
+close();
+
+const result: LoadResult = {
+  requests: latenciesUs.length,
+  failures,
+  durationS: (performance.now() - startedMs) / 1_000,
+  latencyUs: percentilesOf(Float64Array.from(latenciesUs)),
+};
+process.stdout.write(JSON.stringify(result));
+
+async function repeat(send: Send): Promise<void> {
+  for (let nowMs = performance.now(); nowMs < endMs;) {
+    const answered = await send();
+    const doneMs = performance.now();
+    latenciesUs.push((doneMs - nowMs) * 1_000);
+    if (!answered) failures += 1;
+    nowMs = doneMs;
+  }
+}
+
+function openHttp1(): { sends: Send[]; close: () => void } {
+  const agent = new Agent({ keepAlive: true, maxSockets: shape.connections });
+  const send: Send = async () => {
+    const { httpMethod: method, path, header } = shape;
+    const length = body === undefined ? {} : { "content-length": body.byteLength };
+    const call = request({ host: "127.0.0.1", port, agent, method, path, headers: { ...header, ...length } });
+    call.end(body);
+    const [response] = await once(call, "response");
+    response.resume();
+    await once(response, "end");
+    return response.statusCode < 401;
+  };
+  return { sends: Array.from({ length: shape.connections }, () => send), close: () => agent.destroy() };
+}
+
+function openHttp2(): { sends: Send[]; close: () => void } {
+  const sessions = Array.from({ length: shape.connections }, () => connect(`http://127.0.0.1:${String(port)}`));
+  const head = { ":method": shape.httpMethod, ":path": shape.path, ...shape.header };
+  const senders = sessions.flatMap((session) =>
+    Array.from({ length: shape.streams }, () => async () => {
+      const stream = session.request(head);
+      let httpStatus = 0;
+      stream.on("response", (answer) => (httpStatus = answer[":status"] ?? 0));
+      stream.resume().end(body);
+      await once(stream, "end");
+      return httpStatus === 200;
+    }),
+  );
+  return { sends: senders, close: () => sessions.forEach((session) => session.close()) };
+}

@@ -1,0 +1,52 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Load, LoadResult, LoadShape } from "./load.ts";
+import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
+
+// wrk counts every answer of 400 and above, and every thousandth is one on purpose. More than twice as many is a failure.
+const missesPerRequestMax = 1 / 500;
+
+/** A load of wrk, one thread on one core. */
+export function wrkLoad(shape: LoadShape): Load {
+  return (port, durationS) =>
+    withFolder(async (folder) => {
+      const script = join(folder, "load.lua");
+      writeFileSync(script, luaOf(shape));
+      const command = [
+        "wrk",
+        `-c${String(shape.connections)}`,
+        "-t1",
+        `-d${String(durationS)}s`,
+        "--latency",
+        "-s",
+        script,
+      ] as const;
+      return readWrk(await runTool([...command, `http://127.0.0.1:${String(port)}`], durationS));
+    });
+}
+
+// JSON's strings are Lua's as long as they are ASCII without control characters, which these are.
+function luaOf(shape: LoadShape): string {
+  const header = Object.entries(shape.header).map(
+    ([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`,
+  );
+  const body = shape.body === undefined ? [] : [`wrk.body = ${JSON.stringify(shape.body.toString("latin1"))}`];
+  return [`wrk.method = "${shape.httpMethod}"`, `wrk.path = "${shape.path}"`, ...header, ...body].join("\n");
+}
+
+function readWrk(output: string): LoadResult {
+  const requests = numberIn(output, /(\d+) requests in/);
+  const refused = Number(/Non-2xx or 3xx responses: (\d+)/.exec(output)?.[1] ?? 0);
+  const broken = [...(/Socket errors: (.*)/.exec(output)?.[1] ?? "").matchAll(/\d+/g)];
+  return {
+    requests,
+    failures:
+      broken.reduce((sum, [count]) => sum + Number(count), 0) +
+      (refused > requests * missesPerRequestMax ? refused : 0),
+    durationS: secondsIn(output, /requests in ([\d.]+)(us|ms|s|m)/),
+    latencyUs: {
+      p50: secondsIn(output, /50%\s+([\d.]+)(us|ms|s|m)/) * 1e6,
+      p99: secondsIn(output, /99%\s+([\d.]+)(us|ms|s|m)/) * 1e6,
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { busyUs, serverCore } from "./cores.ts";
+import type { Load, Percentiles } from "./load/load.ts";
+import { startServer, type ServerProcess } from "./server-process.ts";
+
+/** What one round of a load showed of a server. */
+export interface Measurement {
+  /** The server's CPU time per request. */
+  readonly cpuUsPerRequest: number;
+  readonly requestsPerS: number;
+  readonly latencyUs: Percentiles;
+  readonly rssIdleBytes: number;
+  readonly rssLoadedBytes: number;
+  /** The share of the server's core that something else took; 0 where that cannot be known. */
+  readonly foreignLoad: number;
+}
+
+/** How long a round is. */
+export interface RoundLength {
+  readonly warmUpS: number;
+  readonly measuredS: number;
+}
+
+/** A round with more of the server's core gone to others than this is not worth its figures. */
+export const foreignLoadMax = 0.1;
+
+/** Starts the server, warms it up, puts the load on it and stops it. Rejects when the server does not answer as it should. */
+export async function measure(
+  program: string,
+  load: Load,
+  length: RoundLength,
+  environment?: NodeJS.ProcessEnv,
+): Promise<Measurement> {
+  const server = await startServer(program, environment);
+  try {
+    const { rssBytes: rssIdleBytes } = await server.settle();
+    await load(server.port, length.warmUpS);
+    return { rssIdleBytes, ...(await measureLoad(server, load, length.measuredS)) };
+  } finally {
+    await server.stop();
+  }
+}
+
+async function measureLoad(
+  server: ServerProcess,
+  load: Load,
+  durationS: number,
+): Promise<Omit<Measurement, "rssIdleBytes">> {
+  const busyBefore = busyUs(serverCore);
+  const startedMs = performance.now();
+  const before = await server.usage();
+  const seen = await load(server.port, durationS);
+  const after = await server.usage();
+  const wallUs = (performance.now() - startedMs) * 1_000;
+  const busyAfter = busyUs(serverCore);
+  if (seen.failures > 0) throw new Error(`${String(seen.failures)} of ${String(seen.requests)} requests failed`);
+  const ownUs = after.cpuUs - before.cpuUs;
+  const busy = busyBefore === undefined || busyAfter === undefined ? ownUs : busyAfter - busyBefore;
+  return {
+    cpuUsPerRequest: ownUs / seen.requests,
+    requestsPerS: seen.requests / seen.durationS,
+    latencyUs: seen.latencyUs,
+    rssLoadedBytes: after.rssBytes,
+    foreignLoad: Math.max(0, busy - ownUs) / wallUs,
+  };
+}
