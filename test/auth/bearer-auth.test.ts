@@ -1,0 +1,389 @@
+import { createServer } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import type { Server } from "node:net";
+
+import {
+  Code,
+  ConnectError,
+  createClient,
+  createContextValues,
+  type Client,
+  type ContextValues,
+} from "@connectrpc/connect";
+import { connectNodeAdapter, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { bearerAuth, type AdmitRequest, type BearerAuth } from "../../src/auth/bearer-auth.ts";
+import { principalOf, subjectOf } from "../../src/auth/principal-context.ts";
+import { refusalOf } from "../../src/auth/refusal.ts";
+import { digestOf, type PresentedToken, type TokenOutcome, type TokenVerifier } from "../../src/auth/token-verifier.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { listenOnLoopback } from "../support/listen-on-loopback.ts";
+
+const deletePlant = "/plantstore.v1.PlantService/DeletePlant";
+const healthCheck = "/grpc.health.v1.Health/Check";
+const realm = "plantstore";
+
+function answer({ text }: PresentedToken): TokenOutcome {
+  if (text === "good") return { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" };
+  if (text === "wide")
+    return { kind: "principal", subject: "bob", issuer: undefined, scopes: new Set(["plants:delete"]) };
+  if (text === "narrow")
+    return { kind: "principal", subject: "eve", issuer: undefined, scopes: new Set(["plants:read"]) };
+  if (text === "expired") return { kind: "expired", reason: "exp is 17" };
+  if (text === "tampered") return { kind: "invalid", reason: "the signature is wrong" };
+  if (text === "early") return { kind: "unavailable", reason: "no keys yet", retryAfterS: 7 };
+  return { kind: "unknown", reason: "no such token" };
+}
+
+const atOnce: TokenVerifier = { verify: answer };
+const later: TokenVerifier = { verify: (token) => Promise.resolve(answer(token)) };
+
+const options = {
+  realm,
+  requiredScope: (procedure: string) => (procedure === deletePlant ? "plants:delete" : undefined),
+  open: ["grpc.health.v1.Health", "/plantstore.v1.PlantService/Open"],
+};
+
+interface Given {
+  readonly procedure?: string | undefined;
+  readonly authorization?: string;
+}
+
+function toRequest(given: Given): AdmitRequest {
+  const header = new Headers(given.authorization === undefined ? {} : { authorization: given.authorization });
+  const procedure = "procedure" in given ? given.procedure : deletePlant;
+  return { procedure, header, contextValues: createContextValues() };
+}
+
+async function refusedWith(auth: BearerAuth, request: AdmitRequest): Promise<ConnectError> {
+  const error: unknown = await Promise.resolve()
+    .then(() => auth.admit(request))
+    .then(
+      () => undefined,
+      (refusal: unknown) => refusal,
+    );
+  if (error instanceof ConnectError) return error;
+  throw new Error(`expected a ConnectError, not ${String(error)}`);
+}
+
+const malformedChallenge =
+  'Bearer realm="plantstore", error="invalid_request", error_description="the Authorization header is not one bearer token"';
+const invalidChallenge = 'Bearer realm="plantstore", error="invalid_token", error_description="the token is not valid"';
+
+const refusals = [
+  {
+    name: "no credential earns a bare challenge",
+    given: {},
+    want: {
+      code: Code.Unauthenticated,
+      message: "a bearer token is required",
+      header: { "www-authenticate": `Bearer realm="plantstore"` },
+    },
+    cause: { kind: "missing" },
+  },
+  {
+    name: "another scheme earns a bare challenge",
+    given: { authorization: "Basic dTpw" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "a bearer token is required",
+      header: { "www-authenticate": `Bearer realm="plantstore"` },
+    },
+    cause: { kind: "other-scheme" },
+  },
+  {
+    name: "a malformed credential is an invalid request",
+    given: { authorization: "Bearer" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "the Authorization header is not one bearer token",
+      header: { "www-authenticate": malformedChallenge },
+    },
+    cause: { kind: "malformed" },
+  },
+  {
+    name: "a credential sent twice is an invalid request, even if both are good",
+    given: { authorization: "Bearer good, Bearer good" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "the Authorization header is not one bearer token",
+      header: { "www-authenticate": malformedChallenge },
+    },
+    cause: { kind: "malformed" },
+  },
+  {
+    name: "an unknown token is an invalid token",
+    given: { authorization: "Bearer wrong" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "the token is not valid",
+      header: { "www-authenticate": invalidChallenge },
+    },
+    cause: { kind: "invalid", reason: "no such token" },
+  },
+  {
+    name: "a refused token is an invalid token, and why stays here",
+    given: { authorization: "Bearer tampered" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "the token is not valid",
+      header: { "www-authenticate": invalidChallenge },
+    },
+    cause: { kind: "invalid", reason: "the signature is wrong" },
+  },
+  {
+    name: "an expired token is told so",
+    given: { authorization: "Bearer expired" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "the token has expired",
+      header: {
+        "www-authenticate":
+          'Bearer realm="plantstore", error="invalid_token", error_description="the token has expired"',
+      },
+    },
+    cause: { kind: "expired", reason: "exp is 17" },
+  },
+  {
+    name: "a token without the scope is told which one is wanted",
+    given: { authorization: "Bearer narrow" },
+    want: {
+      code: Code.PermissionDenied,
+      message: "the token lacks the scope plants:delete",
+      header: {
+        "www-authenticate":
+          'Bearer realm="plantstore", error="insufficient_scope", error_description="the token lacks the scope plants:delete", scope="plants:delete"',
+      },
+    },
+    cause: { kind: "insufficient-scope" },
+  },
+  {
+    name: "a token that cannot be checked now is not called bad",
+    given: { authorization: "Bearer early" },
+    want: { code: Code.Unavailable, message: "the token cannot be checked now", header: { "retry-after": "7" } },
+    cause: { kind: "unavailable", reason: "no keys yet" },
+  },
+  {
+    name: "a path that matched nothing needs a credential too",
+    given: { procedure: undefined },
+    want: {
+      code: Code.Unauthenticated,
+      message: "a bearer token is required",
+      header: { "www-authenticate": `Bearer realm="plantstore"` },
+    },
+    cause: { kind: "missing" },
+  },
+  {
+    name: "a procedure whose name only starts like an open one is not open",
+    given: { procedure: "/plantstore.v1.PlantService/OpenAll" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "a bearer token is required",
+      header: { "www-authenticate": `Bearer realm="plantstore"` },
+    },
+    cause: { kind: "missing" },
+  },
+];
+
+describe.each([
+  { verifier: atOnce, how: "at once" },
+  { verifier: later, how: "by a promise" },
+])("admit, with a verifier that answers $how", ({ verifier }) => {
+  const auth = bearerAuth(verifier, options);
+
+  test.each(refusals)("$name", async ({ given, want, cause }) => {
+    const error = await refusedWith(auth, toRequest(given));
+    const { code, rawMessage: message, metadata } = error;
+    expect({ code, message, header: Object.fromEntries(metadata) }).toEqual(want);
+    expect(refusalOf(error)).toMatchObject(cause);
+  });
+
+  test.each([
+    { name: "a good token", given: { authorization: "Bearer good" }, want: "ada" },
+    { name: "a token with the scope", given: { authorization: "bearer wide" }, want: "bob" },
+    {
+      name: "a narrow token where no scope is demanded",
+      given: { procedure: "/a.B/C", authorization: "Bearer narrow" },
+      want: "eve",
+    },
+    {
+      name: "a narrow token where nothing matched",
+      given: { procedure: undefined, authorization: "Bearer narrow" },
+      want: "eve",
+    },
+    { name: "nobody to an open service", given: { procedure: healthCheck }, want: "" },
+    { name: "nobody to an open procedure", given: { procedure: "/plantstore.v1.PlantService/Open" }, want: "" },
+    {
+      name: "a bad token to an open service, unread",
+      given: { procedure: healthCheck, authorization: "Bearer wrong" },
+      want: "",
+    },
+  ])("lets in $name", async ({ given, want }) => {
+    const request = toRequest(given);
+    await auth.admit(request);
+    expect(subjectOf(request.contextValues)).toBe(want);
+  });
+
+  test("remembers who was refused for want of a scope, so that the log can say it", async () => {
+    const request = toRequest({ authorization: "Bearer narrow" });
+    await refusedWith(auth, request);
+    expect(principalOf(request.contextValues)?.subject).toBe("eve");
+  });
+});
+
+describe("admit", () => {
+  test("hands the verifier the token with its SHA-256", async () => {
+    const seen: PresentedToken[] = [];
+    const auth = bearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
+    await auth.admit(toRequest({ authorization: "Bearer good" }));
+    expect(seen).toEqual([{ text: "good", digest: digestOf("good") }]);
+  });
+
+  test("makes no promise when the verifier makes none", () => {
+    expect(bearerAuth(atOnce, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
+  });
+
+  const challenged = refusals.filter((row) => row.want.code !== Code.Unavailable);
+  test.each(challenged)("points to the resource metadata (RFC 9728 §5.1) where $name", async ({ given, want }) => {
+    const auth = bearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
+    const { metadata } = await refusedWith(auth, toRequest(given));
+    expect(metadata.get("www-authenticate")).toBe(
+      `${want.header["www-authenticate"]}, resource_metadata="https://plants.example/meta"`,
+    );
+  });
+
+  test("asks for the scope of a procedure once", async () => {
+    const asked: string[] = [];
+    const auth = bearerAuth(atOnce, { realm, requiredScope: (procedure) => (asked.push(procedure), undefined) });
+    for (const procedure of ["/a.B/C", "/a.B/D", "/a.B/C"]) {
+      await auth.admit(toRequest({ procedure, authorization: "Bearer good" }));
+    }
+    expect(asked).toEqual(["/a.B/C", "/a.B/D"]);
+  });
+
+  test("refuses at construction a realm that no header can carry", () => {
+    expect(() => bearerAuth(atOnce, { realm: "a\r\nb" })).toThrow(RangeError);
+  });
+});
+
+describe("the interceptor alone, under plain connect-node", () => {
+  const handled: { subject: string; id: bigint | undefined }[] = [];
+  const { interceptor } = bearerAuth(later, options);
+  const handler = connectNodeAdapter({
+    interceptors: [interceptor],
+    routes: (router) =>
+      router.service(PlantService, {
+        deletePlant({ id }, { values }) {
+          handled.push({ subject: subjectOf(values), id });
+          return {};
+        },
+      }),
+  });
+  const servers: Server[] = [createServer(handler), createHttp2Server(handler)];
+  const clients: Record<string, Client<typeof PlantService>> = {};
+
+  beforeAll(async () => {
+    const [http1 = "", http2 = ""] = await Promise.all(servers.map(listenOnLoopback));
+    clients["Connect over HTTP/1.1"] = createClient(
+      PlantService,
+      createConnectTransport({ baseUrl: http1, httpVersion: "1.1" }),
+    );
+    clients["gRPC over HTTP/2"] = createClient(
+      PlantService,
+      createGrpcTransport({ baseUrl: http2, idleConnectionTimeoutMs: 1 }),
+    );
+  });
+
+  afterAll(() => {
+    for (const server of servers) server.close();
+  });
+
+  test.each(["Connect over HTTP/1.1", "gRPC over HTTP/2"])(
+    "lets a good token through to the handler: %s",
+    async (protocol) => {
+      handled.length = 0;
+      await clients[protocol]?.deletePlant({ id: 7n }, { headers: { authorization: "Bearer good" } });
+      expect(handled).toEqual([{ subject: "ada", id: 7n }]);
+    },
+  );
+
+  test.each([
+    {
+      protocol: "Connect over HTTP/1.1",
+      authorization: undefined,
+      code: Code.Unauthenticated,
+      challenge: `Bearer realm="plantstore"`,
+    },
+    {
+      protocol: "Connect over HTTP/1.1",
+      authorization: "Bearer wrong",
+      code: Code.Unauthenticated,
+      challenge: invalidChallenge,
+    },
+    {
+      protocol: "gRPC over HTTP/2",
+      authorization: undefined,
+      code: Code.Unauthenticated,
+      challenge: `Bearer realm="plantstore"`,
+    },
+    {
+      protocol: "gRPC over HTTP/2",
+      authorization: "Bearer wrong",
+      code: Code.Unauthenticated,
+      challenge: invalidChallenge,
+    },
+    {
+      protocol: "gRPC over HTTP/2",
+      authorization: "Bearer narrow",
+      code: Code.PermissionDenied,
+      challenge: /error="insufficient_scope"/,
+    },
+  ])(
+    "refuses $authorization over $protocol with code $code before the handler",
+    async ({ protocol, authorization, code, challenge }) => {
+      handled.length = 0;
+      const headers = authorization === undefined ? {} : { authorization };
+      const error: unknown = await clients[protocol]
+        ?.deletePlant({ id: 7n }, { headers })
+        .catch((refusal: unknown) => refusal);
+      if (!(error instanceof ConnectError)) throw new Error("the call was not refused");
+      expect(error.code).toBe(code);
+      expect(error.metadata.get("www-authenticate")).toMatch(challenge);
+      expect(handled).toEqual([]);
+    },
+  );
+});
+
+describe("the interceptor after admit", () => {
+  test("takes the principal that is there, and asks the verifier no second time", async () => {
+    let asked = 0;
+    const auth = bearerAuth({ verify: (token) => ((asked += 1), answer(token)) }, options);
+    const request = toRequest({ authorization: "Bearer good" });
+    await auth.admit(request);
+    const subject = await callThrough(auth, request.contextValues);
+    expect({ asked, subject }).toEqual({ asked: 1, subject: "ada" });
+  });
+});
+
+/** Runs a call whose request carries no credential through the interceptor and returns the subject its handler saw. */
+async function callThrough({ interceptor }: BearerAuth, contextValues: ContextValues): Promise<string> {
+  let subject = "nobody";
+  const server = createServer(
+    connectNodeAdapter({
+      interceptors: [interceptor],
+      contextValues: () => contextValues,
+      routes: (router) =>
+        router.service(PlantService, {
+          deletePlant(_request, { values }) {
+            subject = subjectOf(values);
+            return {};
+          },
+        }),
+    }),
+  );
+  const baseUrl = await listenOnLoopback(server);
+  await createClient(PlantService, createConnectTransport({ baseUrl, httpVersion: "1.1" })).deletePlant({ id: 1n });
+  server.close();
+  return subject;
+}
