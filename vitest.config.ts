@@ -1,11 +1,29 @@
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+
+/** Suites too slow for every `npm test`; each has a script `test:<name>` and a folder of that name. */
+const longSuites = ["clients", "conformance", "crash", "package"] as const;
+
+function suite(name: string, include: string, exclude: readonly string[]): TestProjectConfiguration {
+  return { extends: true, test: { name, include: [include], exclude: [...exclude] } };
+}
+
+// Where `.ci/run` wants to read how many tests passed.
+const report = process.env["TEST_REPORT"];
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
+    reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
     // Sockets, worker threads and child processes: one process per file keeps them apart.
     pool: "forks",
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    projects: [
+      suite(
+        "unit",
+        "test/**/*.test.ts",
+        longSuites.map((name) => `test/${name}/**`),
+      ),
+      ...longSuites.map((name) => suite(name, `test/${name}/**/*.test.ts`, [])),
+    ],
   },
 });
