@@ -1,0 +1,126 @@
+import { queueFull, storeAway } from "./errors.ts";
+import type { DeleteCall } from "./plant-store.ts";
+
+/** A deletion that was taken and was not told its outcome. */
+export interface TakenDelete {
+  readonly id: bigint;
+  readonly call: DeleteCall;
+  /** Tells the outcome. Only the first of all calls to `resolve` and `reject` counts. */
+  readonly resolve: (deleted: boolean) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** The outcomes of a batch, in its order: 1 where this deletion removed the plant, 0 where there was none. */
+export type Outcomes = Uint8Array;
+
+/** How a store commits what was queued. */
+export interface DeleteQueueOptions {
+  /**
+   * Makes one batch durable. A rejection is what every caller of the batch is told, so it must be a
+   * `ConnectError`.
+   */
+  readonly commit: (batch: readonly TakenDelete[]) => Promise<Outcomes>;
+  /** The most deletions in one batch. */
+  readonly batchMax: number;
+  /** The most deletions that wait for a batch; more are refused. */
+  readonly waitingMax: number;
+  /** The most batches that are being committed at once. */
+  readonly inFlightMax: number;
+}
+
+/**
+ * Groups concurrent deletions into batches, so that many share one commit.
+ *
+ * The next batch is whatever was queued while the last one committed: nothing waits for a timer, a
+ * lone deletion leaves at once, and batches grow only with the load. Batches are in order of arrival.
+ */
+export class DeleteQueue {
+  readonly #options: DeleteQueueOptions;
+  readonly #waiting: WaitingDelete[] = [];
+  #inFlight = 0;
+  readonly #drained = Promise.withResolvers<void>();
+  #closed = false;
+
+  constructor(options: DeleteQueueOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes a deletion and resolves to whether it removed the plant.
+   *
+   * @throws ConnectError `ResourceExhausted` when too many wait, `Unavailable` after `close`, what `commit`
+   * rejects with, and the signal's reason when the call is given up while it waits
+   */
+  delete(id: bigint, call: DeleteCall): Promise<boolean> {
+    if (this.#closed) return Promise.reject(storeAway());
+    if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(queueFull());
+    return new Promise((resolve, reject) => {
+      // Invariant: nothing waits while a batch could leave, so a deletion that finds room is alone.
+      if (this.#inFlight < this.#options.inFlightMax) void this.#commit([{ id, call, resolve, reject }]);
+      else this.#waiting.push(new WaitingDelete(id, call, resolve, reject));
+    });
+  }
+
+  /** Takes nothing more, and resolves once all that was taken has its outcome. */
+  close(): Promise<void> {
+    this.#closed = true;
+    if (this.#inFlight === 0) this.#drained.resolve();
+    return this.#drained.promise;
+  }
+
+  async #commit(batch: readonly TakenDelete[]): Promise<void> {
+    this.#inFlight++;
+    const settle = await this.#options.commit(batch).then(
+      (outcomes) => (taken: TakenDelete, i: number) => taken.resolve(outcomes[i] === 1),
+      (reason: unknown) => (taken: TakenDelete) => taken.reject(reason),
+    );
+    this.#inFlight--;
+    // The next batch leaves before the callers of this one run, so the store never waits for them.
+    this.#commitWaiting();
+    batch.forEach(settle);
+    if (this.#closed && this.#inFlight === 0) this.#drained.resolve();
+  }
+
+  #commitWaiting(): void {
+    while (this.#waiting.length > 0 && this.#inFlight < this.#options.inFlightMax) {
+      const batch = this.#takeBatch();
+      if (batch.length > 0) void this.#commit(batch);
+    }
+  }
+
+  #takeBatch(): TakenDelete[] {
+    const batch: TakenDelete[] = [];
+    const next = this.#waiting.splice(0, this.#options.batchMax);
+    for (const waiting of next) if (waiting.leave()) batch.push(waiting);
+    return batch;
+  }
+}
+
+/** A deletion in the queue. It listens to its signal only while it waits: what was sent may happen. */
+class WaitingDelete implements TakenDelete {
+  readonly id: bigint;
+  readonly call: DeleteCall;
+  readonly resolve: (deleted: boolean) => void;
+  readonly reject: (reason: unknown) => void;
+
+  constructor(id: bigint, call: DeleteCall, resolve: (deleted: boolean) => void, reject: (reason: unknown) => void) {
+    this.id = id;
+    this.call = call;
+    this.resolve = resolve;
+    this.reject = reject;
+    call.signal.addEventListener("abort", this);
+  }
+
+  /** The `EventListener` of the call's signal: an object instead of a closure per deletion. */
+  handleEvent(): void {
+    this.reject(this.call.signal.reason);
+  }
+
+  /** Leaves the queue, and says whether the call still wants to be sent. */
+  leave(): boolean {
+    const { signal } = this.call;
+    signal.removeEventListener("abort", this);
+    if (signal.aborted) this.reject(signal.reason);
+    return !signal.aborted;
+  }
+}

@@ -1,0 +1,59 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Outcomes } from "../delete-queue.ts";
+import { type FileProblem, fileProblemOf } from "./problem.ts";
+
+/** Deletions that share a commit, column by column: a batch crosses a thread border, and columns are cheap to copy. */
+export interface DeleteBatch {
+  readonly ids: BigInt64Array;
+  readonly subjects: readonly string[];
+  readonly requestIds: readonly string[];
+}
+
+/** What became of a batch. `nothing-done` is certain; `unknown` is not: the fault came while committing. */
+export type BatchResult =
+  | { readonly kind: "committed"; readonly outcomes: Outcomes }
+  | { readonly kind: "nothing-done" | "unknown"; readonly problem: FileProblem };
+
+/** Prepares the statements of a batch once, and returns the function that runs one. It does not throw. */
+export function prepareDeleteBatch(db: DatabaseSync): (batch: DeleteBatch) => BatchResult {
+  const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
+  const record = db.prepare(
+    "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
+  );
+  const commit = db.prepare("COMMIT");
+  // IMMEDIATE: the write lock is taken before the first row is read, so no other process can come between.
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  let batchNumber = lastBatch(db);
+
+  const deleteAll = (batch: DeleteBatch): Outcomes => {
+    const outcomes = new Uint8Array(batch.ids.length);
+    const deletedAt = Date.now();
+    batchNumber++;
+    batch.ids.forEach((id, i) => {
+      if (deletePlant.run(id).changes === 0n) return;
+      record.run(id, deletedAt, batch.subjects[i] ?? "", batch.requestIds[i] ?? "", batchNumber);
+      outcomes[i] = 1;
+    });
+    return outcomes;
+  };
+
+  return (batch) => {
+    let committing = false;
+    try {
+      begin.run();
+      const outcomes = deleteAll(batch);
+      committing = true;
+      commit.run();
+      return { kind: "committed", outcomes };
+    } catch (fault) {
+      // A full disk or a failed write has already rolled back by itself.
+      if (db.isTransaction) db.exec("ROLLBACK");
+      return { kind: committing ? "unknown" : "nothing-done", problem: fileProblemOf(fault) };
+    }
+  };
+}
+
+function lastBatch(db: DatabaseSync): bigint {
+  const last = db.prepare("SELECT batch FROM deletions ORDER BY seq DESC LIMIT 1").get()?.["batch"];
+  return typeof last === "bigint" ? last : 0n;
+}

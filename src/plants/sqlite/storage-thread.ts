@@ -1,0 +1,60 @@
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import { StoreOpenError } from "../errors.ts";
+import type { DatabaseOptions } from "./database.ts";
+import type { Question, Reply } from "./worker-messages.ts";
+
+/** The near end of the storage thread. It asks one question at a time. */
+export class StorageThread {
+  readonly #worker: Worker;
+  readonly #end = Promise.withResolvers<string>();
+  #reply = Promise.withResolvers<Reply>();
+  #hasEnded = false;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on("message", (reply: Reply) => this.#reply.resolve(reply));
+    // An exit follows every error, and only the first reason counts.
+    worker.on("error", (fault) => this.#onEnd(`the storage thread failed: ${String(fault)}`));
+    worker.on("exit", () => this.#onEnd("the storage thread has ended"));
+  }
+
+  /**
+   * Starts the thread and waits until it has opened the file.
+   *
+   * @throws StoreOpenError naming the file and what is wrong with it
+   */
+  static async start(options: DatabaseOptions): Promise<StorageThread> {
+    // Run from source the thread is TypeScript, built it is JavaScript: the same as this module.
+    const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
+    const thread = new StorageThread(new Worker(entry, { workerData: options, name: "plant-storage" }));
+    const opened = await thread.#reply.promise;
+    if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
+    return thread;
+  }
+
+  /** Resolves to the reason once the thread is gone. It never rejects. */
+  get end(): Promise<string> {
+    return this.#end.promise;
+  }
+
+  /** Sends a question and resolves to its answer. Rejects when the thread ends before that. */
+  ask(question: Question): Promise<Reply> {
+    if (this.#hasEnded) return Promise.reject(new Error("the storage thread has ended"));
+    this.#reply = Promise.withResolvers();
+    this.#worker.postMessage(question);
+    return this.#reply.promise;
+  }
+
+  /** Lets the thread close the file, and resolves once it is gone. */
+  async close(): Promise<void> {
+    this.#worker.postMessage({ kind: "close" } satisfies Question);
+    await this.#end.promise;
+  }
+
+  #onEnd(reason: string): void {
+    this.#hasEnded = true;
+    this.#end.resolve(reason);
+    this.#reply.reject(new Error(reason));
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * The thread that owns the file. A commit waits for the disk, and nothing else shall wait with it:
+ * the thread that serves requests only sends batches here and reads their outcomes.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { parentPort, workerData } from "node:worker_threads";
+import { type DatabaseOptions, openDatabase } from "./database.ts";
+import { prepareDeleteBatch } from "./delete-batch.ts";
+import { type FileProblem, fileProblemOf } from "./problem.ts";
+import type { Question, Reply } from "./worker-messages.ts";
+
+const port = parentPort;
+if (port === null) throw new Error("this module is the storage thread of the SQLite store");
+
+const reply = (message: Reply): void => port.postMessage(message);
+
+try {
+  const options: DatabaseOptions = workerData;
+  const db = openDatabase(options);
+  const deleteBatch = prepareDeleteBatch(db);
+  port.on("message", (question: Question) => {
+    switch (question.kind) {
+      case "delete":
+        return reply({ kind: "deleted", result: deleteBatch(question.batch) });
+      case "try-to-write":
+        return reply({ kind: "tried", problem: tryToWrite(db) });
+      case "close":
+        db.close();
+        // Nothing is left to listen to, so the thread ends.
+        return port.close();
+    }
+  });
+  reply({ kind: "open" });
+} catch (fault) {
+  reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
+}
+
+/** Commits something that changes nothing, to learn whether commits work again. */
+function tryToWrite(db: DatabaseSync): FileProblem | undefined {
+  try {
+    const version = db.prepare("PRAGMA user_version").get()?.["user_version"];
+    db.exec(`PRAGMA user_version = ${String(version)}`);
+    return undefined;
+  } catch (fault) {
+    return fileProblemOf(fault);
+  }
+}

@@ -1,0 +1,133 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { DeleteQueue, type Outcomes } from "../../src/plants/delete-queue.ts";
+import { deleteCall } from "../support/delete-call.ts";
+import { refusalOf } from "../support/refusal.ts";
+
+/** A queue whose batches stay in flight until the test ends them. */
+function openQueue(limits: { batchMax?: number; waitingMax?: number; inFlightMax?: number } = {}) {
+  const sent: { readonly ids: bigint[]; readonly end: PromiseWithResolvers<Outcomes> }[] = [];
+  const queue = new DeleteQueue({
+    batchMax: 100,
+    waitingMax: 100,
+    inFlightMax: 1,
+    ...limits,
+    commit: (batch) => {
+      const end = Promise.withResolvers<Outcomes>();
+      sent.push({ ids: batch.map(({ id }) => id), end });
+      return end.promise;
+    },
+  });
+  const endBatch = (index: number, outcomes: readonly number[]): void =>
+    sent[index]?.end.resolve(Uint8Array.from(outcomes));
+  return {
+    queue,
+    endBatch,
+    sentIds: () => sent.map(({ ids }) => ids),
+    failBatch: (index: number, fault: Error) => sent[index]?.end.reject(fault),
+  };
+}
+
+describe("a queue of deletions", () => {
+  test("sends a lone deletion at once", () => {
+    const { queue, sentIds } = openQueue();
+    void queue.delete(1n, deleteCall());
+    expect(sentIds()).toEqual([[1n]]);
+  });
+
+  test("makes the next batch of what arrived while the last one was committed, in order", async () => {
+    const { queue, endBatch, sentIds } = openQueue();
+    const first = queue.delete(1n, deleteCall());
+    const others = [5n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
+    endBatch(0, [1]);
+    await expect(first).resolves.toBe(true);
+    expect(sentIds()).toEqual([[1n], [5n, 3n, 4n]]);
+    endBatch(1, [1, 0, 1]);
+    await expect(Promise.all(others)).resolves.toEqual([true, false, true]);
+  });
+
+  test("makes no batch longer than it may be", async () => {
+    const { queue, endBatch, sentIds } = openQueue({ batchMax: 2 });
+    const told = [1n, 2n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
+    endBatch(0, [1]);
+    await told[0];
+    endBatch(1, [1, 1]);
+    await told[2];
+    expect(sentIds()).toEqual([[1n], [2n, 3n], [4n]]);
+  });
+
+  test("has as many batches in flight as it may", () => {
+    const { queue, sentIds } = openQueue({ inFlightMax: 2 });
+    for (const id of [1n, 2n, 3n]) void queue.delete(id, deleteCall());
+    expect(sentIds()).toEqual([[1n], [2n]]);
+  });
+
+  test("refuses what would wait beyond its limit, and says when to come back", async () => {
+    const { queue, sentIds } = openQueue({ waitingMax: 1 });
+    void queue.delete(1n, deleteCall());
+    void queue.delete(2n, deleteCall());
+    const refused = await refusalOf(queue.delete(3n, deleteCall()));
+    expect(refused).toMatchObject({ code: Code.ResourceExhausted });
+    expect(refused.metadata.get("retry-after")).toBe("1");
+    expect(sentIds()).toEqual([[1n]]);
+  });
+
+  test("tells a call that is given up while it waits at once, and never sends it", async () => {
+    const { queue, endBatch, sentIds } = openQueue();
+    const first = queue.delete(1n, deleteCall());
+    const controller = new AbortController();
+    const givenUp = queue.delete(2n, deleteCall({ signal: controller.signal }));
+    const last = queue.delete(3n, deleteCall());
+    controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
+    await expect(givenUp).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    endBatch(0, [1]);
+    await first;
+    expect(sentIds()).toEqual([[1n], [3n]]);
+    endBatch(1, [1]);
+    await expect(last).resolves.toBe(true);
+  });
+
+  test("tells a call that was given up before it came the same, when its turn comes", async () => {
+    const { queue, endBatch, sentIds } = openQueue();
+    const first = queue.delete(1n, deleteCall());
+    const givenUp = queue.delete(2n, deleteCall({ signal: AbortSignal.abort(new Error("gone")) }));
+    endBatch(0, [1]);
+    await first;
+    await expect(givenUp).rejects.toThrow("gone");
+    expect(sentIds()).toEqual([[1n]]);
+  });
+
+  test("tells the truth to a call that is given up after it was sent", async () => {
+    const { queue, endBatch } = openQueue();
+    const controller = new AbortController();
+    const sent = queue.delete(1n, deleteCall({ signal: controller.signal }));
+    controller.abort();
+    endBatch(0, [1]);
+    await expect(sent).resolves.toBe(true);
+  });
+
+  test("tells every call of a failed batch why, and goes on", async () => {
+    const { queue, endBatch, failBatch } = openQueue();
+    const first = queue.delete(1n, deleteCall());
+    const second = queue.delete(2n, deleteCall());
+    failBatch(0, new ConnectError("away", Code.Unavailable));
+    await expect(first).rejects.toMatchObject({ code: Code.Unavailable });
+    endBatch(1, [1]);
+    await expect(second).resolves.toBe(true);
+  });
+
+  test("closes once everything it took has its outcome", async () => {
+    const { queue, endBatch } = openQueue();
+    const events: string[] = [];
+    const told = [1n, 2n].map((id) =>
+      queue.delete(id, deleteCall()).then((deleted) => events.push(`${id} ${deleted}`)),
+    );
+    const closed = queue.close().then(() => events.push("closed"));
+    await expect(queue.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    endBatch(0, [1]);
+    await told[0];
+    endBatch(1, [0]);
+    await Promise.all([...told, closed]);
+    expect(events).toEqual(["1 true", "2 false", "closed"]);
+  });
+});

@@ -1,0 +1,67 @@
+import { Code, createClient, createContextKey, createRouterTransport } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { createPlantService } from "../../src/plants/plant-service.ts";
+import type { DeleteCall, PlantStore } from "../../src/plants/plant-store.ts";
+import { openMemoryStore } from "../../src/plants/memory-store.ts";
+
+const subjectKey = createContextKey("nobody");
+const requestIdKey = createContextKey("none");
+
+/** A client of the service in the same process: the interceptor stands for those that know who asks. */
+function clientOf(store: PlantStore) {
+  const service = createPlantService({
+    store,
+    subjectOf: (contextValues) => contextValues.get(subjectKey),
+    requestIdOf: (contextValues) => contextValues.get(requestIdKey),
+  });
+  const transport = createRouterTransport((router) => router.service(PlantService, service), {
+    router: {
+      interceptors: [
+        (next) => (request) => {
+          request.contextValues.set(subjectKey, "ann").set(requestIdKey, "r-1");
+          return next(request);
+        },
+      ],
+    },
+  });
+  return createClient(PlantService, transport);
+}
+
+describe("the plant service", () => {
+  test("deletes the plant that is named", async () => {
+    const plants = new Set([1n, 2n]);
+    await clientOf(openMemoryStore(plants)).deletePlant({ id: 1n });
+    expect([...plants]).toEqual([2n]);
+  });
+
+  test.each([42n, 0n, -1n, -(2n ** 63n), 2n ** 63n - 1n])("answers NOT_FOUND when there is no plant %d", async (id) => {
+    await expect(clientOf(openMemoryStore()).deletePlant({ id })).rejects.toMatchObject({
+      code: Code.NotFound,
+      rawMessage: `plant ${id} not found`,
+    });
+  });
+
+  test("answers INVALID_ARGUMENT when no plant is named, and deletes no plant 0", async () => {
+    const plants = new Set([0n]);
+    await expect(clientOf(openMemoryStore(plants)).deletePlant({})).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+      rawMessage: "id is missing",
+    });
+    expect([...plants]).toEqual([0n]);
+  });
+
+  test("tells the store who asks, and hands it the call's signal", async () => {
+    const calls: DeleteCall[] = [];
+    const memory = openMemoryStore(new Set([1n]));
+    const store: PlantStore = {
+      ...memory,
+      delete: (id, call) => {
+        calls.push({ subject: call.subject, requestId: call.requestId, signal: call.signal });
+        return memory.delete(id, call);
+      },
+    };
+    await clientOf(store).deletePlant({ id: 1n });
+    expect(calls).toEqual([{ subject: "ann", requestId: "r-1", signal: expect.any(AbortSignal) }]);
+  });
+});

@@ -1,0 +1,135 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { StoreOpenError } from "../../../src/plants/errors.ts";
+import { openDatabase } from "../../../src/plants/sqlite/database.ts";
+import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
+import { createTempFolder, type TempFolder } from "../../support/temp-folder.ts";
+
+function writeDatabase(file: string, sql: string): void {
+  const db = new DatabaseSync(file);
+  db.exec(sql);
+  db.close();
+}
+
+describe("opening a database file", () => {
+  test("makes a commit wait for the disk", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db") });
+    expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    // 2 is FULL (sqlite.org/pragma.html#pragma_synchronous).
+    expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2n });
+    db.close();
+  });
+
+  test("takes a name that SQLite itself would not take for a file", () => {
+    using folder = createTempFolder();
+    const cwd = process.cwd();
+    process.chdir(folder.path);
+    try {
+      openDatabase({ file: ":memory:", plantsWhenCreated: { first: 1n, last: 2n } }).close();
+      const again = openDatabase({ file: ":memory:" });
+      expect(again.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 2n });
+      again.close();
+    } finally {
+      process.chdir(cwd);
+    }
+  });
+
+  const unopenable: readonly { name: string; prepare: (folder: TempFolder) => string; says: RegExp }[] = [
+    {
+      name: "a folder that does not exist",
+      prepare: (folder) => folder.file("nowhere/plants.db"),
+      says: /cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/,
+    },
+    {
+      name: "a folder in place of the file",
+      prepare: (folder) => {
+        mkdirSync(folder.file("plants.db"));
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: it is a folder$/,
+    },
+    {
+      name: "a file in place of the folder",
+      prepare: (folder) => {
+        writeFileSync(folder.file("file"), "");
+        return folder.file("file/plants.db");
+      },
+      says: /file is not a folder$/,
+    },
+    {
+      // Root is told so by SQLite, everybody else by the folder's permissions.
+      name: "a folder that takes no files",
+      prepare: () => "/proc/plants.db",
+      says: /^cannot open \/proc\/plants\.db: (the folder \/proc cannot be written|the file cannot be opened)$/,
+    },
+    {
+      name: "a file that is no database",
+      prepare: (folder) => {
+        writeFileSync(folder.file("plants.db"), "not a database ".repeat(1_000));
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: the file is not an SQLite database$/,
+    },
+    {
+      name: "another program's database",
+      prepare: (folder) => {
+        writeDatabase(folder.file("plants.db"), "CREATE TABLE plants (id INTEGER, name TEXT)");
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: it is another program's SQLite database$/,
+    },
+    {
+      name: "a schema of a newer release",
+      prepare: (folder) => {
+        openDatabase({ file: folder.file("plants.db") }).close();
+        writeDatabase(folder.file("plants.db"), "PRAGMA user_version = 99");
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: its schema has version 99 and this release knows \d+: it needs a newer release$/,
+    },
+    {
+      name: "a damaged database",
+      prepare: (folder) => {
+        openDatabase({ file: folder.file("plants.db") }).close();
+        const db = new DatabaseSync(folder.file("plants.db"), { defensive: false });
+        db.exec(
+          "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE nonsense(' WHERE name = 'plants'",
+        );
+        db.close();
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: the file is damaged$/,
+    },
+  ];
+
+  test.each(unopenable)("says what is wrong with $name", async ({ prepare, says }) => {
+    using folder = createTempFolder();
+    const file = prepare(folder);
+    expect(() => openDatabase({ file })).toThrow(StoreOpenError);
+    expect(() => openDatabase({ file })).toThrow(says);
+    // The same words come out of the thread.
+    await expect(openSqliteStore({ file })).rejects.toThrow(says);
+  });
+
+  test("says that the file is locked", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN EXCLUSIVE");
+    expect(() => openDatabase({ file, lockTimeoutMs: 10 })).toThrow(/another process holds the lock on the file$/);
+    other.close();
+  });
+
+  test("leaves another program's database as it is", () => {
+    using folder = createTempFolder();
+    const file = folder.file("other.db");
+    writeDatabase(file, "CREATE TABLE t (x); INSERT INTO t VALUES (1)");
+    expect(() => openDatabase({ file })).toThrow(StoreOpenError);
+    const db = new DatabaseSync(file);
+    expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "delete" });
+    expect(db.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "t" }]);
+    db.close();
+  });
+});

@@ -1,0 +1,128 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
+import { deleteCall } from "../../support/delete-call.ts";
+import { describePlantStore } from "../../support/describe-plant-store.ts";
+import { refusalOf } from "../../support/refusal.ts";
+import { addPlants, plantsIn, readSqlite } from "../../support/sqlite-file.ts";
+import { createTempFolder } from "../../support/temp-folder.ts";
+
+describePlantStore(async (plants) => {
+  const folder = createTempFolder();
+  const file = folder.file("plants.db");
+  const store = await openSqliteStore({ file });
+  addPlants(file, plants);
+  return {
+    store,
+    plants: () => plantsIn(file),
+    [Symbol.asyncDispose]: async () => {
+      await store.close();
+      folder[Symbol.dispose]();
+    },
+  };
+});
+
+describe("an SQLite store", () => {
+  test("holds after a restart what it held before", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const first = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
+    await first.delete(2n, deleteCall());
+    await first.close();
+    const second = await openSqliteStore({ file });
+    await expect(second.delete(2n, deleteCall())).resolves.toBe(false);
+    await expect(second.delete(3n, deleteCall())).resolves.toBe(true);
+    await second.close();
+    expect(plantsIn(file)).toEqual([1n]);
+  });
+
+  test("is filled when it is created, and never again when it has become empty", async () => {
+    using folder = createTempFolder();
+    const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
+    const first = await openSqliteStore(options);
+    await Promise.all([1n, 2n].map((id) => first.delete(id, deleteCall())));
+    await first.close();
+    const second = await openSqliteStore(options);
+    await second.close();
+    expect(plantsIn(options.file)).toEqual([]);
+  });
+
+  test("records who deleted which plant in the same commit, once for each deletion", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
+    const before = Date.now();
+    await store.delete(2n, deleteCall({ subject: "ann", requestId: "r-1" }));
+    await store.delete(2n, deleteCall({ subject: "bob", requestId: "r-2" }));
+    await store.delete(3n, deleteCall({ subject: "bob", requestId: "r-3" }));
+    await store.close();
+    const rows = readSqlite(file, "SELECT * FROM deletions ORDER BY seq");
+    expect(rows).toMatchObject([
+      { plant_id: 2n, subject: "ann", request_id: "r-1", batch: 1n },
+      { plant_id: 3n, subject: "bob", request_id: "r-3", batch: 3n },
+    ]);
+    for (const { deleted_at } of rows) {
+      expect(Number(deleted_at)).toBeGreaterThanOrEqual(before);
+      expect(Number(deleted_at)).toBeLessThanOrEqual(Date.now());
+    }
+  });
+
+  test("refuses what its queue does not hold, keeps those plants, and says when to come back", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });
+    const told = await Promise.all(
+      Array.from({ length: 20_000 }, (_, i) =>
+        store.delete(BigInt(i + 1), deleteCall()).catch((reason: unknown) => ConnectError.from(reason)),
+      ),
+    );
+    await store.close();
+    const refused = told.filter((outcome) => outcome instanceof ConnectError);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const error of refused) {
+      expect(error).toMatchObject({ code: Code.ResourceExhausted });
+      expect(error.metadata.get("retry-after")).toBe("1");
+    }
+    expect(plantsIn(file)).toEqual(told.flatMap((outcome, i) => (outcome === true ? [] : [BigInt(i + 1)])));
+  });
+
+  test("never brings a plant back whose deletion was acknowledged right before the process was killed", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const entry = new URL("../../support/delete-until-killed.ts", import.meta.url).pathname;
+    for (const acknowledgements of [1, 2, 3, 50, 500]) {
+      const child = spawn(process.execPath, [entry, file, "20000"], { stdio: ["ignore", "pipe", "inherit"] });
+      const acknowledged: bigint[] = [];
+      for await (const line of createInterface(child.stdout)) {
+        acknowledged.push(BigInt(line));
+        if (acknowledged.length === acknowledgements) child.kill("SIGKILL");
+      }
+      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      expect(acknowledged.length).toBeGreaterThanOrEqual(acknowledgements);
+      const left = new Set(plantsIn(file));
+      expect(acknowledged.filter((id) => left.has(id))).toEqual([]);
+    }
+  });
+
+  test("stops writing while another process holds the lock, and goes on by itself after that", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n }, lockTimeoutMs: 50 });
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    const refused = await refusalOf(store.delete(1n, deleteCall()));
+    expect(refused).toMatchObject({ code: Code.Unavailable });
+    expect(refused.metadata.get("retry-after")).toBe("1");
+    expect(store.problem).toBe(`${file}: another process holds the lock on the file`);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    other.exec("ROLLBACK");
+    other.close();
+    await expect.poll(() => store.problem, { timeout: 10_000 }).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+});

@@ -1,0 +1,80 @@
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { PlantStore } from "../../src/plants/plant-store.ts";
+import { deleteCall } from "./delete-call.ts";
+import { refusalOf } from "./refusal.ts";
+
+/** A store with plants in it, and a way to see what is left that does not go through the store. */
+export interface OpenedStore extends AsyncDisposable {
+  readonly store: PlantStore;
+  /** The ids that are there, in ascending order. */
+  plants(): Promise<readonly bigint[]> | readonly bigint[];
+}
+
+const int64Min = -(2n ** 63n);
+const int64Max = 2n ** 63n - 1n;
+
+/** The facts that hold for every {@link PlantStore}. `open` puts the given plants, and only those, into a store. */
+export function describePlantStore(open: (plants: readonly bigint[]) => Promise<OpenedStore>): void {
+  describe("is a plant store that", () => {
+    test.each([0n, -1n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, int64Min, int64Max])(
+      "deletes plant %d and none of its neighbours",
+      async (id) => {
+        const ids = [int64Min, -2n, -1n, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, int64Max];
+        await using opened = await open(ids);
+        await expect(opened.store.delete(id, deleteCall())).resolves.toBe(true);
+        expect(await opened.plants()).toEqual(ids.filter((other) => other !== id));
+      },
+    );
+
+    test("says that a plant which was never there was not deleted", async () => {
+      await using opened = await open([1n]);
+      await expect(opened.store.delete(2n, deleteCall())).resolves.toBe(false);
+      expect(await opened.plants()).toEqual([1n]);
+    });
+
+    test("says of a repeated delete that it deleted nothing", async () => {
+      await using opened = await open([1n]);
+      await opened.store.delete(1n, deleteCall());
+      await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(false);
+    });
+
+    test("tells exactly one of many concurrent deletes of one plant that it deleted it", async () => {
+      await using opened = await open([7n]);
+      const told = await Promise.all(Array.from({ length: 500 }, () => opened.store.delete(7n, deleteCall())));
+      expect(told.filter((deleted) => deleted)).toHaveLength(1);
+    });
+
+    test("gives each of many concurrent deletes its own outcome", async () => {
+      const there = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
+      await using opened = await open(there);
+      // Odd ids were never there; every fourth stays.
+      const asked = Array.from({ length: 6_000 }, (_, i) => BigInt(i)).filter((id) => id % 4n !== 0n);
+      const told = await Promise.all(asked.map((id) => opened.store.delete(id, deleteCall())));
+      expect(told).toEqual(asked.map((id) => id % 2n === 0n));
+      expect(await opened.plants()).toEqual(there.filter((id) => id % 4n === 0n));
+    });
+
+    test("finishes what it took when it is closed, and takes no more", async () => {
+      await using opened = await open([1n, 2n, 3n]);
+      const taken = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));
+      await opened.store.close();
+      const refused = await refusalOf(opened.store.delete(3n, deleteCall()));
+      expect(refused).toMatchObject({ code: Code.Unavailable });
+      await expect(taken).resolves.toEqual([true, true, false]);
+    });
+
+    test("has no problem until it is closed", async () => {
+      await using opened = await open([]);
+      expect(opened.store.problem).toBeUndefined();
+      await opened.store.close();
+      expect(opened.store.problem).toMatch(/closed/);
+    });
+
+    test("is closed a second time without harm", async () => {
+      await using opened = await open([]);
+      await opened.store.close();
+      await expect(opened.store.close()).resolves.toBeUndefined();
+    });
+  });
+}
