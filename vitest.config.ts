@@ -1,4 +1,4 @@
-import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/config";
 
 /** Suites too slow for every `npm test`; each has a script `test:<name>` and a folder of that name. */
 const longSuites = ["clients", "conformance", "crash", "package"] as const;
@@ -10,7 +10,7 @@ function suite(name: string, include: string, exclude: readonly string[]): TestP
 // Where `.ci/run` wants to read how many tests passed.
 const report = process.env["TEST_REPORT"];
 
-export default defineConfig({
+const config: ViteUserConfig = {
   test: {
     reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
     // Sockets, worker threads and child processes: one process per file keeps them apart.
@@ -26,4 +26,6 @@ export default defineConfig({
       ...longSuites.map((name) => suite(name, `test/${name}/**/*.test.ts`, [])),
     ],
   },
-});
+};
+
+export default config;

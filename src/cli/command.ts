@@ -7,8 +7,13 @@ export interface Terminal {
   readonly err: (line: string) => void;
 }
 
-/** Flags by name; a flag of type string has text, any other is `true`. */
-export type Flags = Readonly<Record<string, string | boolean | undefined>>;
+/** Flags by name, as `parseArgs` of node:util gives them: text, `true`, or a list of a flag that may be repeated. */
+export type Flags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+
+/** Returns the text of a flag that takes one, or `undefined` when it was not given. */
+export function textOf(flag: Flags[string]): string | undefined {
+  return typeof flag === "string" ? flag : undefined;
+}
 
 /** One command of the command line. */
 export interface Command {

@@ -1,9 +1,7 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
-import { bearerAuth } from "../auth/bearer-auth.ts";
-import { subjectOf } from "../auth/principal-context.ts";
-import { firstKnowing, type TokenVerifier } from "../auth/token-verifier.ts";
-import { createGateway, type Gateway } from "../gateway/index.ts";
+import { bearerAuth, subjectOf, type TokenVerifier } from "../auth/index.ts";
+import { createGateway, type ListenOptions, type ListeningAddress } from "../gateway/index.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { callLog } from "../operations/call-log.ts";
 import { errorInterceptor } from "../operations/error-interceptor.ts";
@@ -11,7 +9,93 @@ import { type Log, openLog } from "../operations/log.ts";
 import { probes } from "../operations/probes.ts";
 import { Readiness } from "../operations/readiness.ts";
 import { requestIdOf } from "../operations/request-id.ts";
-import { createPlantService } from "../plants/plant-service.ts";
-import type { PlantStore } from "../plants/plant-store.ts";
+import { createPlantService, type PlantStore } from "../plants/index.ts";
 import { isLoopback } from "./loopback.ts";
-import { errorRecordOf, restStatusOf } from "./rest-policy.ts";
+import { errorRecord } from "./rest-policy.ts";
+
+/** The parts of a plant server, and how it behaves. */
+export interface PlantServerOptions {
+  /** Where plants are kept. The caller opened it and closes it, after the server. */
+  readonly store: PlantStore;
+  /** Who vouches for tokens. Without one nobody is admitted, and only a loopback address is listened on. */
+  readonly auth?: TokenVerifier | undefined;
+  /** Where calls and faults are logged; nowhere by default. */
+  readonly log?: Log | undefined;
+  /** The path of the base URL, such as "/api"; every path of the server begins with it. Default "". */
+  readonly requestPathPrefix?: string | undefined;
+  /** Milliseconds to serve on after readiness went off, for load balancers to notice. Default 0. */
+  readonly drainDelayMs?: number | undefined;
+  /** Milliseconds that calls which were taken may still run once that is over. Default 20,000. */
+  readonly drainTimeoutMs?: number | undefined;
+  /** Interceptors of the embedder, between the credential check and the service. */
+  readonly interceptors?: readonly Interceptor[] | undefined;
+}
+
+/** A plant server: every protocol on one port. */
+export interface PlantServer {
+  /**
+   * Starts to listen and resolves to where; port 0 takes a free one.
+   *
+   * @throws Error when the host is no loopback address and there is no verifier; the system's error
+   * (`EADDRINUSE` and the like) when it cannot listen
+   */
+  listen(at: ListenOptions): Promise<ListeningAddress>;
+  /** Ends well: readiness off, serve on for the drain delay, stop accepting, finish what was taken. */
+  drain(): Promise<void>;
+  /** Ends at once; calls that are under way are cut. */
+  close(): Promise<void>;
+}
+
+// 20 s, and with the 5 s of the drain delay below the 30 s after which Kubernetes kills.
+const drainTimeoutMsDefault = 20_000;
+
+/** What a token needs to delete, where tokens have scopes. */
+const deleteScope = "plants:delete";
+
+/**
+ * Creates the plant server out of its parts; the only place where plants, credentials, gateway and
+ * operations meet.
+ */
+export function createPlantServer(options: PlantServerOptions): PlantServer {
+  const { store, auth: verifier } = options;
+  const log = options.log ?? openLog("silent");
+  const auth = bearerAuth(verifier ?? nobody, { realm: "plantstore", requiredScope });
+  const readiness = new Readiness([
+    { name: "store", problem: () => store.problem },
+    { name: "credentials", problem: () => verifier?.problem },
+  ]);
+  const gateway = createGateway({
+    routes: (router) => router.service(PlantService, createPlantService({ store, subjectOf, requestIdOf })),
+    // Outermost first: whatever the others throw is made safe to show.
+    interceptors: [errorInterceptor({ log }), auth.interceptor, ...(options.interceptors ?? [])],
+    admit: (request) => auth.admit(request),
+    rest: { errorRecord, emptyResponse: 204 },
+    endpoints: probes(readiness),
+    requestPathPrefix: options.requestPathPrefix ?? "",
+    onAnswer: callLog({ log, subjectOf }),
+  });
+  return {
+    listen: async (at) => {
+      if (verifier === undefined && !isLoopback(at.host)) {
+        throw new Error(
+          `${at.host} is no loopback address: without a verifier of credentials only those are listened on`,
+        );
+      }
+      return await gateway.listen(at);
+    },
+    drain: async () => {
+      readiness.startDraining();
+      await delay(options.drainDelayMs ?? 0);
+      await gateway.drain(options.drainTimeoutMs ?? drainTimeoutMsDefault);
+    },
+    close: () => gateway.close(),
+  };
+}
+
+function requiredScope(procedure: string): string | undefined {
+  return procedure === `/${PlantService.typeName}/${PlantService.method.deletePlant.name}` ? deleteScope : undefined;
+}
+
+const nobody: TokenVerifier = {
+  verify: () => ({ kind: "unknown", reason: "no verifier is configured" }),
+};

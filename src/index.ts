@@ -1,0 +1,7 @@
+/**
+ * The plant store as a library: embed the server, bring a store and a verifier of your own or take
+ * those that are here. The gateway alone is `plantstore/gateway`, a Node client `plantstore/client`.
+ */
+export { openTokenVerifier, parsePlainTokens, type TokenVerifier } from "./auth/index.ts";
+export { openMemoryStore, openSqliteStore, type DeleteCall, type PlantStore } from "./plants/index.ts";
+export { createPlantServer, type PlantServer, type PlantServerOptions } from "./server/index.ts";
