@@ -1,0 +1,94 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { issueToken } from "../server/index.ts";
+
+/** The folder of the demo, in the working directory: the store and the token. */
+const folder = ".plantstore";
+
+/** The plants of a store that the demo has just created. */
+export const demoPlants = { first: 1n, last: 1000n } as const;
+
+/** What the demo has prepared: an environment as a production server would be given one. */
+export interface Demo {
+  readonly token: string;
+  readonly environment: Record<string, string | undefined>;
+}
+
+/**
+ * Prepares the folder of the demo, and the environment that makes `serve` the demo.
+ *
+ * Nothing else of the caller's environment is honoured than `HOST`, `PORT` and `LOG_LEVEL`: a `DATABASE_URL`
+ * that is set for another program must not have its plants deleted by a demo.
+ *
+ * @throws Error when the folder or the token file cannot be read or written
+ */
+export async function prepareDemo(environment: Readonly<Record<string, string | undefined>>): Promise<Demo> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const token = readToken() ?? (await makeToken());
+  return {
+    token,
+    environment: {
+      HOST: environment["HOST"],
+      PORT: environment["PORT"],
+      LOG_LEVEL: environment["LOG_LEVEL"] ?? "warn",
+      DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
+      PLANTSTORE_TOKENS: token,
+      // Nobody balances load onto a demo, and Ctrl-C should end it now.
+      PLANTSTORE_DRAIN_DELAY_MS: "0",
+    },
+  };
+}
+
+const tokenFile = join(folder, "token");
+
+function readToken(): string | undefined {
+  try {
+    const token = readFileSync(tokenFile, "utf8").trim();
+    // Somebody may have copied the folder; the token in it is in clear.
+    chmodSync(tokenFile, 0o600);
+    return token;
+  } catch (reason) {
+    if (reason instanceof Error && "code" in reason && reason.code === "ENOENT") return undefined;
+    throw reason;
+  }
+}
+
+async function makeToken(): Promise<string> {
+  const issued = await issueToken({ name: "demo", scopes: "-", expiry: "-", file: undefined });
+  if (issued.kind === "problems") throw new Error(issued.problems.join(", "));
+  writeFileSync(tokenFile, `${issued.value.token}\n`, { mode: 0o600, flag: "wx" });
+  return issued.value.token;
+}
+
+/** Returns what the demo prints once it listens: the credential, and lines to paste into a shell. */
+export function demoLines(demo: Demo, address: { readonly host: string; readonly port: number }): string[] {
+  const authority = `${hostToCall(address.host)}:${address.port}`;
+  const credential = `Authorization: Bearer ${demo.token}`;
+  const procedure = "plantstore.v1.PlantService/DeletePlant";
+  const proto = protoFolder();
+  return [
+    `The plant store listens on http://${authority}; its plants are in ${join(folder, "plants.db")}, 1 to 1000 when it is new.`,
+    "",
+    credential,
+    "",
+    `curl -i -X DELETE -H '${credential}' http://${authority}/plants/1`,
+    `grpcurl -plaintext -import-path ${proto} -proto plantstore/v1/plant_service.proto -H '${credential}' -d '{"id":"2"}' ${authority} ${procedure}`,
+    `${isCheckout ? "npx " : ""}buf curl --schema ${proto} --protocol grpc --http2-prior-knowledge -H '${credential}' -d '{"id":"3"}' http://${authority}/${procedure}`,
+  ];
+}
+
+// An address that stands for all addresses can be listened on and not be called.
+function hostToCall(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "localhost";
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+// In a checkout this file is TypeScript, and buf is among the development tools.
+const isCheckout = import.meta.url.endsWith(".ts");
+
+function protoFolder(): string {
+  const absolute = fileURLToPath(new URL("../../proto", import.meta.url));
+  const fromHere = relative(process.cwd(), absolute);
+  return fromHere.startsWith(`..${sep}`) ? absolute : fromHere;
+}

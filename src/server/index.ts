@@ -1,0 +1,13 @@
+/**
+ * How do the parts fit?
+ *
+ * The only room in which the others meet: settings become a configuration, a configuration becomes a
+ * store, a verifier and a log, and {@link createPlantServer} makes one server of them. It decides the
+ * plant store's policy (which status, which scope, which addresses) and does no work of its own.
+ */
+export { issueToken } from "../auth/index.ts";
+export { readConfiguration, type ConfigurationReading } from "./configuration.ts";
+export { createPlantServer, type PlantServer, type PlantServerOptions } from "./create-plant-server.ts";
+export type { Setting } from "./setting.ts";
+export { settings } from "./settings.ts";
+export { ConfigurationError, startServer, type StartedServer } from "./start-server.ts";

@@ -1,0 +1,90 @@
+import { openTokenVerifier, type TokenVerifier } from "../auth/index.ts";
+import type { ListeningAddress } from "../gateway/index.ts";
+import { openLog } from "../operations/log.ts";
+import { openMemoryStore, openSqliteStore, type PlantStore } from "../plants/index.ts";
+import { createPlantServer } from "./create-plant-server.ts";
+import type { Database } from "./database-url.ts";
+import { requestPathPrefixOf } from "./public-url.ts";
+import type { Configuration } from "./settings.ts";
+
+/** Ids from first to last, both included. */
+export interface IdRange {
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+/** A server that was started from a configuration. */
+export interface StartedServer extends ListeningAddress {
+  /** Stops accepting, finishes what was taken, and lets go of the store and the files. */
+  drain(): Promise<void>;
+}
+
+/** What was configured cannot be worked with although each setting was well formed; one sentence each. */
+export class ConfigurationError extends Error {
+  override readonly name = "ConfigurationError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join("; "));
+    this.problems = problems;
+  }
+}
+
+/**
+ * Opens all that is configured and serves it.
+ *
+ * @param plantsWhenCreated - the plants of a store that this start creates; a store that was there is
+ * never filled, also when it has become empty
+ * @throws ConfigurationError when a configured file holds what it should not
+ * @throws StoreOpenError, and the system's error when the address cannot be listened on
+ */
+export async function startServer(configuration: Configuration, plantsWhenCreated?: IdRange): Promise<StartedServer> {
+  const { host, port, tlsCertFile, tlsKeyFile } = configuration;
+  const log = openLog(configuration.logLevel);
+  await using opened = new AsyncDisposableStack();
+  const auth = await openVerifier(configuration);
+  if (auth === undefined) log.warn("no credentials are configured: every call will be refused");
+  else opened.defer(async () => auth.close?.());
+  const store = await openStore(configuration.database, plantsWhenCreated);
+  opened.defer(() => store.close());
+  const server = createPlantServer({
+    store,
+    auth,
+    log,
+    requestPathPrefix: requestPathPrefixOf(configuration.publicUrl),
+    drainDelayMs: configuration.drainDelayMs,
+    drainTimeoutMs: configuration.drainTimeoutMs,
+  });
+  const tls =
+    tlsCertFile === undefined || tlsKeyFile === undefined ? undefined : { certFile: tlsCertFile, keyFile: tlsKeyFile };
+  const address = await server.listen({ host, port, tls });
+  log.info(address, "listening");
+  const toClose = opened.move();
+  return {
+    ...address,
+    drain: async () => {
+      log.info("draining");
+      await server.drain();
+      await toClose.disposeAsync();
+      log.info("stopped");
+      log.flush();
+    },
+  };
+}
+
+async function openVerifier(configuration: Configuration): Promise<TokenVerifier | undefined> {
+  const { tokens, tokenHashesFile } = configuration;
+  if (tokens === undefined && tokenHashesFile === undefined) return undefined;
+  const verifier = await openTokenVerifier({ tokens, tokenHashesFile });
+  if (verifier.kind === "value") return verifier.value;
+  throw new ConfigurationError(verifier.problems.map((problem) => `PLANTSTORE_TOKEN_HASHES_FILE: ${problem}`));
+}
+
+async function openStore(database: Database, plantsWhenCreated: IdRange | undefined): Promise<PlantStore> {
+  if (database.kind === "memory") return openMemoryStore(new Set(plantsWhenCreated && idsOf(plantsWhenCreated)));
+  return await openSqliteStore({ file: database.path, ...(plantsWhenCreated && { plantsWhenCreated }) });
+}
+
+function* idsOf({ first, last }: IdRange): Iterable<bigint> {
+  for (let id = first; id <= last; id += 1n) yield id;
+}
