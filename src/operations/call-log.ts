@@ -1,4 +1,4 @@
-import { Code, type ContextValues } from "@connectrpc/connect";
+import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
 import { isFaultCode } from "./fault.ts";
 import type { Log } from "./log.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -9,11 +9,12 @@ export interface Answer {
   readonly procedure: string | undefined;
   readonly protocol: string;
   readonly httpMethod: string;
-  /** The path as sent; whatever follows a `?` is not logged, since a query may hold a secret. */
+  /** The path without the query, which may hold a secret. */
   readonly path: string;
+  /** 0 when the client went away before it could be answered. */
   readonly httpStatus: number;
-  /** The code of the error, or `undefined` when the call succeeded. */
-  readonly code: Code | undefined;
+  /** What was answered instead of a message, or `undefined` when the call succeeded. */
+  readonly error: ConnectError | undefined;
   readonly durationMs: number;
   readonly contextValues: ContextValues;
   readonly peer: { readonly address: string };
@@ -41,7 +42,7 @@ const pathLengthMax = 256;
 export function callLog({ log, subjectOf }: CallLogOptions): ((answer: Answer) => void) | undefined {
   if (!log.isLevelEnabled("error")) return undefined;
   return (answer) => {
-    const level = levelOf(answer.code);
+    const level = levelOf(answer.error?.code);
     // Building the line costs more than the check: at "warn" a healthy call pays for the check alone.
     if (!log.isLevelEnabled(level)) return;
     log[level](fieldsOf(answer, subjectOf), "call");
@@ -56,17 +57,15 @@ function levelOf(code: Code | undefined): CallLevel {
 }
 
 function fieldsOf(answer: Answer, subjectOf: CallLogOptions["subjectOf"]): object {
-  const query = answer.path.indexOf("?");
-  const path = query < 0 ? answer.path : answer.path.slice(0, query);
   return {
     requestId: requestIdOf(answer.contextValues),
     // A name that is absent is left out of the line by JSON.
     procedure: answer.procedure,
     protocol: answer.protocol,
     httpMethod: answer.httpMethod,
-    path: path.slice(0, pathLengthMax),
+    path: answer.path.slice(0, pathLengthMax),
     httpStatus: answer.httpStatus,
-    code: answer.code === undefined ? "OK" : Code[answer.code],
+    code: answer.error === undefined ? "OK" : Code[answer.error.code],
     durationMs: Math.round(answer.durationMs * 1000) / 1000,
     subject: subjectOf(answer.contextValues) || undefined,
     peer: answer.peer.address,
