@@ -1,7 +1,8 @@
+import type { AuthLog } from "./auth-log.ts";
+import { openTokenHashes } from "./live-token-hashes.ts";
 import { parsed, type Parsed } from "./parsed.ts";
 import type { StaticToken } from "./static-token.ts";
 import { staticTokens } from "./static-tokens.ts";
-import { readTokenHashesFile } from "./token-hashes-file.ts";
 import { firstKnowing, type TokenVerifier } from "./token-verifier.ts";
 
 /** Where good tokens are known. */
@@ -17,13 +18,13 @@ export interface TokenSources {
  *
  * The caller closes it.
  */
-export async function openTokenVerifier(sources: TokenSources): Promise<Parsed<TokenVerifier>> {
+export async function openTokenVerifier(sources: TokenSources, log: AuthLog): Promise<Parsed<TokenVerifier>> {
   const verifiers: TokenVerifier[] = [];
   if (sources.tokens !== undefined) verifiers.push(staticTokens(sources.tokens));
   if (sources.tokenHashesFile !== undefined) {
-    const tokens = await readTokenHashesFile(sources.tokenHashesFile);
+    const tokens = await openTokenHashes(sources.tokenHashesFile, log);
     if (tokens.kind === "problems") return tokens;
-    verifiers.push(staticTokens(tokens.value));
+    verifiers.push(tokens.value);
   }
   return parsed(firstKnowing(verifiers));
 }

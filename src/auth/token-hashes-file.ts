@@ -1,8 +1,9 @@
-import { open, readFile, realpath, rename, stat, unlink, type FileHandle } from "node:fs/promises";
+import { access, open, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { parsed, unparsed, type Parsed } from "./parsed.ts";
 import type { StaticToken } from "./static-token.ts";
+import { readTextFile, toProblem } from "./text-file.ts";
 import { formatTokenHash, parseTokenHashes } from "./token-hashes.ts";
 
 /** The largest file of token hashes that is read, in bytes: 16 MiB are over 100,000 tokens. A log given by mistake ends here. */
@@ -10,12 +11,6 @@ export const tokenHashesFileLimitBytes: number = 16 * 1024 * 1024;
 
 /** Owner only: hashes of 256-bit tokens tell nothing, but whoever may write here can make tokens. */
 const tokenHashesFileMode = 0o600;
-
-/** Reads and parses a file of token hashes; a file that cannot be read is one problem. */
-export async function readTokenHashesFile(path: string): Promise<Parsed<readonly StaticToken[]>> {
-  const text = await readText(path);
-  return text.kind === "value" ? parseTokenHashes(text.value) : text;
-}
 
 /**
  * Adds a token to a file of token hashes, which is made, for its owner only, when it is not there.
@@ -52,7 +47,7 @@ async function create(path: string): Promise<Parsed<FileHandle>> {
 
 async function writeReplacement(file: FileHandle, target: string, token: StaticToken): Promise<Parsed<void>> {
   await using closing = file;
-  const text = await readText(target, "");
+  const text = await readIfThere(target);
   if (text.kind === "problems") return text;
   const before = text.value === "" || text.value.endsWith("\n") ? text.value : `${text.value}\n`;
   const after = `${before}${formatTokenHash(token)}\n`;
@@ -63,6 +58,14 @@ async function writeReplacement(file: FileHandle, target: string, token: StaticT
   return parsed(undefined);
 }
 
+async function readIfThere(path: string): Promise<Parsed<string>> {
+  const isMissing = await access(path).then(
+    () => false,
+    (error: unknown) => hasCode(error, "ENOENT"),
+  );
+  return isMissing ? parsed("") : await readTextFile(path, tokenHashesFileLimitBytes);
+}
+
 async function putInPlace(replacement: string, target: string): Promise<Parsed<void>> {
   await rename(replacement, target);
   // The new name is durable only with its directory.
@@ -71,23 +74,6 @@ async function putInPlace(replacement: string, target: string): Promise<Parsed<v
   return parsed(undefined);
 }
 
-async function readText(path: string, ifMissing?: string): Promise<Parsed<string>> {
-  try {
-    // A pipe would keep the reader waiting for ever, a device could go on for ever.
-    const stats = await stat(path);
-    if (!stats.isFile()) return unparsed(`${path} is not a regular file`);
-    if (stats.size > tokenHashesFileLimitBytes)
-      return unparsed(`${path} is larger than ${tokenHashesFileLimitBytes} bytes`);
-    return parsed(await readFile(path, "utf8"));
-  } catch (error) {
-    return ifMissing !== undefined && hasCode(error, "ENOENT") ? parsed(ifMissing) : toProblem(error);
-  }
-}
-
 function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
-}
-
-function toProblem(error: unknown): Parsed<never> {
-  return unparsed(error instanceof Error ? error.message : String(error));
 }

@@ -1,6 +1,6 @@
 import { openTokenVerifier, type TokenVerifier } from "../auth/index.ts";
 import type { ListeningAddress } from "../gateway/index.ts";
-import { openLog } from "../operations/log.ts";
+import { type Log, openLog } from "../operations/log.ts";
 import { openMemoryStore, openSqliteStore, type PlantStore } from "../plants/index.ts";
 import { createPlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
@@ -42,7 +42,7 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
   const { host, port, tlsCertFile, tlsKeyFile } = configuration;
   const log = openLog(configuration.logLevel);
   await using opened = new AsyncDisposableStack();
-  const auth = await openVerifier(configuration);
+  const auth = await openVerifier(configuration, log);
   if (auth === undefined) log.warn("no credentials are configured: every call will be refused");
   else opened.defer(async () => auth.close?.());
   const store = await openStore(configuration.database, plantsWhenCreated);
@@ -72,10 +72,10 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
   };
 }
 
-async function openVerifier(configuration: Configuration): Promise<TokenVerifier | undefined> {
+async function openVerifier(configuration: Configuration, log: Log): Promise<TokenVerifier | undefined> {
   const { tokens, tokenHashesFile } = configuration;
   if (tokens === undefined && tokenHashesFile === undefined) return undefined;
-  const verifier = await openTokenVerifier({ tokens, tokenHashesFile });
+  const verifier = await openTokenVerifier({ tokens, tokenHashesFile }, log);
   if (verifier.kind === "value") return verifier.value;
   throw new ConfigurationError(verifier.problems.map((problem) => `PLANTSTORE_TOKEN_HASHES_FILE: ${problem}`));
 }
