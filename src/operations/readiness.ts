@@ -13,7 +13,7 @@ export interface ReadinessCheck {
  */
 export class Readiness {
   readonly #checks: readonly ReadinessCheck[];
-  #draining = false;
+  readonly #drain = new AbortController();
 
   constructor(checks: readonly ReadinessCheck[]) {
     this.#checks = checks;
@@ -21,12 +21,17 @@ export class Readiness {
 
   /** From here on the service is not ready, for good: it is about to stop. */
   startDraining(): void {
-    this.#draining = true;
+    this.#drain.abort();
+  }
+
+  /** Aborted when the service starts to drain, for those who wait. */
+  get draining(): AbortSignal {
+    return this.#drain.signal;
   }
 
   /** Names what is in the way, `"draining"` or checks by name; empty when the service is ready. */
   obstacles(): string[] {
     const names = this.#checks.filter((check) => check.problem() !== undefined).map((check) => check.name);
-    return this.#draining ? ["draining", ...names] : names;
+    return this.draining.aborted ? ["draining", ...names] : names;
   }
 }

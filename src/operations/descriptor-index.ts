@@ -1,0 +1,69 @@
+import { createRegistry, type DescFile, type DescService, type Registry, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+
+/**
+ * What some services are made of, found by the names that reflection asks by.
+ *
+ * Files are answered as serialized `FileDescriptorProto`s: the file itself first, then everything it
+ * imports, so that a tool needs no second question.
+ */
+export class DescriptorIndex {
+  readonly services: readonly string[];
+  readonly #files = new Map<string, DescFile>();
+  readonly #types: Registry;
+
+  constructor(services: readonly DescService[]) {
+    this.services = services.map(({ typeName }) => typeName);
+    for (const { file } of services) collectFiles(file, this.#files);
+    this.#types = createRegistry(...this.#files.values());
+  }
+
+  /** Finds a file by its name, such as "plantstore/v1/plant_service.proto". */
+  fileNamed(name: string): Uint8Array[] | undefined {
+    return serialize(this.#files.get(name));
+  }
+
+  /** Finds the file that declares a type, a service, an extension, or one of their members. */
+  fileDeclaring(symbol: string): Uint8Array[] | undefined {
+    // A method or a field is declared where its parent is: "pkg.Service.Method" is in the file of "pkg.Service".
+    const parent = symbol.slice(0, Math.max(symbol.lastIndexOf("."), 0));
+    return serialize((this.#types.get(symbol) ?? this.#parentWith(parent, symbol))?.file);
+  }
+
+  /** Finds the file that declares an extension of a message. */
+  fileExtending(messageName: string, extensionNumber: number): Uint8Array[] | undefined {
+    const extended = this.#types.getMessage(messageName);
+    return serialize(extended && this.#types.getExtensionFor(extended, extensionNumber)?.file);
+  }
+
+  /** Returns the numbers of all extensions of a message, or `undefined` when it is not known. */
+  extensionNumbersOf(messageName: string): number[] | undefined {
+    if (this.#types.getMessage(messageName) === undefined) return undefined;
+    return [...this.#types].flatMap((type) =>
+      type.kind === "extension" && type.extendee.typeName === messageName ? [type.number] : [],
+    );
+  }
+
+  #parentWith(parentName: string, symbol: string): { readonly file: DescFile } | undefined {
+    const name = symbol.slice(parentName.length + 1);
+    const parent = this.#types.get(parentName);
+    const isMember =
+      (parent?.kind === "service" && parent.methods.some((method) => method.name === name)) ||
+      (parent?.kind === "message" && parent.fields.some((field) => field.name === name)) ||
+      (parent?.kind === "enum" && parent.values.some((value) => value.name === name));
+    return isMember ? parent : undefined;
+  }
+}
+
+function collectFiles(file: DescFile, into: Map<string, DescFile>): void {
+  if (into.has(file.proto.name)) return;
+  into.set(file.proto.name, file);
+  for (const dependency of file.dependencies) collectFiles(dependency, into);
+}
+
+function serialize(file: DescFile | undefined): Uint8Array[] | undefined {
+  if (file === undefined) return undefined;
+  const files = new Map<string, DescFile>();
+  collectFiles(file, files);
+  return [...files.values()].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+}
