@@ -2,7 +2,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { create, isMessage, toBinary } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { AnySchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { JsonProblem, quote } from "./json-problem.ts";
+import { FieldProblem, quote } from "./field-problem.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext } from "./read-context.ts";
 
@@ -17,12 +17,12 @@ const anyDepthMax = 8;
  */
 export function readAny(context: ReadContext): Any {
   const { scanner } = context;
-  if (scanner.peek() !== "object") throw new JsonProblem("not an object");
+  if (scanner.peek() !== "object") throw new FieldProblem("not an object");
   const mark = scanner.mark();
   const typeUrl = findTypeUrl(scanner);
   if (typeUrl === undefined) return create(AnySchema);
   const desc = findType(context, typeUrl);
-  if (++context.anyDepth > anyDepthMax) throw new JsonProblem(`more than ${anyDepthMax} levels of Any`);
+  if (++context.anyDepth > anyDepthMax) throw new FieldProblem(`more than ${anyDepthMax} levels of Any`);
   scanner.rewind(mark);
   const message = hasCustomJsonRepresentation(desc)
     ? readCustomValue(context, desc)
@@ -41,13 +41,13 @@ function findTypeUrl(scanner: JsonScanner): string | undefined {
     else if (scanner.peek() === "string") return scanner.readString();
     else break;
   }
-  throw new JsonProblem('has no "@type"');
+  throw new FieldProblem('has no "@type"');
 }
 
 function findType(context: ReadContext, typeUrl: string): DescMessage {
   const slash = typeUrl.lastIndexOf("/");
   const desc = slash < 0 ? undefined : context.registry?.getMessage(typeUrl.slice(slash + 1));
-  if (desc === undefined) throw new JsonProblem(`type ${quote(typeUrl)} is not known here`);
+  if (desc === undefined) throw new FieldProblem(`type ${quote(typeUrl)} is not known here`);
   return desc;
 }
 
@@ -58,7 +58,7 @@ function readCustomValue(context: ReadContext, desc: DescMessage): unknown {
   let message: unknown = create(desc);
   scanner.openObject();
   for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    if (seen.has(key)) throw new JsonProblem(`key ${quote(key)} is there twice`);
+    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is there twice`);
     seen.add(key);
     if (key === "value") {
       message = context.messages.readerOf(desc)(context);
@@ -67,6 +67,6 @@ function readCustomValue(context: ReadContext, desc: DescMessage): unknown {
     if (key !== "@type") unknown.push(key);
     scanner.skipValue();
   }
-  if (!seen.has("value")) throw new JsonProblem('has no "value"');
+  if (!seen.has("value")) throw new FieldProblem('has no "value"');
   return message;
 }

@@ -4,7 +4,7 @@ import { hasCustomJsonRepresentation, isWrapperDesc } from "@bufbuild/protobuf/w
 import type { StoreField } from "./field-store.ts";
 import { createFieldStore, fieldsOf, localFormOf, setOwn } from "./field-store.ts";
 import { integerRangeOf, parseCanonicalInteger } from "./integers.ts";
-import { JsonProblem, quote } from "./json-problem.ts";
+import { FieldProblem, quote } from "./field-problem.ts";
 import type { FieldReader, ReadContext, ValueReader } from "./read-context.ts";
 import { absent, locateUnknown } from "./read-context.ts";
 import { createEnumReader, createScalarReader } from "./scalar-readers.ts";
@@ -93,7 +93,7 @@ function createListReader(field: ListField): FieldReader["read"] {
   const readElement = createElementReader(field);
   return (context, fields) => {
     const { scanner, unknown } = context;
-    if (scanner.peek() !== "array") throw new JsonProblem("not an array");
+    if (scanner.peek() !== "array") throw new FieldProblem("not an array");
     const items = listOf(fields[field.localName]);
     let index = 0;
     scanner.openArray();
@@ -111,13 +111,13 @@ function createMapReader(field: MapField): FieldReader["read"] {
   const readElement = createElementReader(field);
   return (context, fields) => {
     const { scanner, unknown } = context;
-    if (scanner.peek() !== "object") throw new JsonProblem("not an object");
+    if (scanner.peek() !== "object") throw new FieldProblem("not an object");
     const entries = fieldsOf(fields[field.localName]);
     const seen = new Set<string>();
     scanner.openObject();
     for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-      if (!isMapKey(key, field.mapKey)) throw new JsonProblem(`${quote(key)} is no key of this map`);
-      if (seen.has(key)) throw new JsonProblem(`key ${quote(key)} is there twice`);
+      if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quote(key)} is no key of this map`);
+      if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is there twice`);
       seen.add(key);
       const before = unknown.length;
       const value = readLocated(context, readElement, key);
@@ -143,13 +143,13 @@ function readLocated(context: ReadContext, read: ValueReader, key: string | numb
   try {
     return read(context);
   } catch (error) {
-    throw error instanceof JsonProblem ? error.insideItem(key) : error;
+    throw error instanceof FieldProblem ? error.insideItem(key) : error;
   }
 }
 
 function refusingNull(read: ValueReader): ValueReader {
   return (context) => {
-    if (context.scanner.peek() === "null") throw new JsonProblem("null is no element");
+    if (context.scanner.peek() === "null") throw new FieldProblem("null is no element");
     return read(context);
   };
 }

@@ -1,4 +1,4 @@
-import { JsonProblem, quote } from "./json-problem.ts";
+import { FieldProblem, quote } from "./field-problem.ts";
 
 /** What the next value of a JSON text is, told by its first character. */
 export type JsonKind = "object" | "array" | "string" | "number" | "true" | "false" | "null";
@@ -35,7 +35,7 @@ const hexDigits = /^[0-9A-Fa-f]{4}$/;
  * with a lone surrogate are refused (they are no Unicode text), as is nesting beyond {@link jsonDepthMax}.
  * Nothing is built that the caller does not ask for.
  *
- * Every method throws a {@link JsonProblem} where the text is not what the method reads.
+ * Every method throws a {@link FieldProblem} where the text is not what the method reads.
  *
  * @example
  * ```ts
@@ -193,7 +193,7 @@ export class JsonScanner {
     const seen = new Set<string>();
     this.openObject();
     for (let key = this.firstKey(); key !== undefined; key = this.nextKey()) {
-      if (seen.has(key)) throw new JsonProblem(`key ${quote(key)} is there twice`);
+      if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is there twice`);
       seen.add(key);
       this.skipValue();
     }
@@ -208,7 +208,7 @@ export class JsonScanner {
 
   #open(unit: number, what: string): void {
     if (this.#skipSpace() !== unit) throw this.#unexpected(what);
-    if (++this.#depth > jsonDepthMax) throw new JsonProblem(`nested deeper than ${jsonDepthMax} levels`);
+    if (++this.#depth > jsonDepthMax) throw new FieldProblem(`nested deeper than ${jsonDepthMax} levels`);
     this.#at++;
   }
 
@@ -259,12 +259,12 @@ export class JsonScanner {
     }
   }
 
-  #unexpected(wanted: string): JsonProblem {
-    if (this.#at >= this.#text.length) return new JsonProblem(`not JSON: the text ends where ${wanted} should be`);
+  #unexpected(wanted: string): FieldProblem {
+    if (this.#at >= this.#text.length) return new FieldProblem(`not JSON: the text ends where ${wanted} should be`);
     return this.#problemAt(this.#at, `${quote(this.#text.charAt(this.#at))} where ${wanted} should be`);
   }
 
-  #problemAt(at: number, what: string): JsonProblem {
-    return new JsonProblem(`not JSON: ${what}, at character ${at + 1}`);
+  #problemAt(at: number, what: string): FieldProblem {
+    return new FieldProblem(`not JSON: ${what}, at character ${at + 1}`);
   }
 }

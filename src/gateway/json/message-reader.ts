@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { createFieldReader } from "./field-reader.ts";
 import type { Fields } from "./field-store.ts";
 import { fieldsOf } from "./field-store.ts";
-import { JsonProblem, quote } from "./json-problem.ts";
+import { FieldProblem, quote } from "./field-problem.ts";
 import type { FieldReader, ForbiddenFields, MessageReaders, ReadContext, ValueReader } from "./read-context.ts";
 import { createWellKnownReader } from "./well-known-readers.ts";
 
@@ -61,7 +61,7 @@ function readField(
   try {
     seen.addField(field);
     const ban = forbidden?.get(field);
-    if (ban === true) throw new JsonProblem("is bound by the path and cannot be set in the body");
+    if (ban === true) throw new FieldProblem("is bound by the path and cannot be set in the body");
     if (!reader.nullIsValue && context.scanner.peek() === "null") {
       context.scanner.readLiteral("null");
       return;
@@ -69,7 +69,7 @@ function readField(
     seen.addOneofMember(field);
     reader.read(context, fields, ban);
   } catch (error) {
-    throw error instanceof JsonProblem ? error.insideField(field.name) : error;
+    throw error instanceof FieldProblem ? error.insideField(field.name) : error;
   }
 }
 
@@ -97,18 +97,18 @@ class FieldsSeen {
   addField(field: DescField): void {
     const seen = this.#fields;
     if (Array.isArray(seen)) {
-      if (seen.includes(field)) throw new JsonProblem("is there twice");
+      if (seen.includes(field)) throw new FieldProblem("is set more than once");
       seen.push(field);
       if (seen.length > arrayLengthMax) this.#fields = new Set(seen);
     } else {
-      if (seen.has(field)) throw new JsonProblem("is there twice");
+      if (seen.has(field)) throw new FieldProblem("is set more than once");
       seen.add(field);
     }
   }
 
   addUnknown(key: string): void {
     this.#unknown ??= new Set();
-    if (this.#unknown.has(key)) throw new JsonProblem(`key ${quote(key)} is there twice`);
+    if (this.#unknown.has(key)) throw new FieldProblem(`key ${quote(key)} is there twice`);
     this.#unknown.add(key);
   }
 
@@ -116,7 +116,7 @@ class FieldsSeen {
     if (field.oneof === undefined) return;
     this.#oneofs ??= new Map();
     const other = this.#oneofs.get(field.oneof);
-    if (other !== undefined) throw new JsonProblem(`cannot be set together with ${other.name}`);
+    if (other !== undefined) throw new FieldProblem(`cannot be set together with ${other.name}`);
     this.#oneofs.set(field.oneof, field);
   }
 }

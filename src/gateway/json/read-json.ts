@@ -4,11 +4,13 @@
  * Flow: bytes → UTF-8 text → tokens (json-scanner) → fields by descriptor (message-reader, field-reader,
  * scalar-readers, well-known-readers) → message. This room knows nothing of URLs, sockets or services.
  */
-import type { DescMessage, MessageShape, Registry } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { JsonProblem, quote } from "./json-problem.ts";
+import { createFieldReader } from "./field-reader.ts";
+import { fieldsOf } from "./field-store.ts";
+import { FieldProblem, quote } from "./field-problem.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { messageReaders } from "./message-reader.ts";
 import type { ForbiddenFields, ReadContext } from "./read-context.ts";
@@ -80,11 +82,31 @@ export function readJsonReport<Desc extends DescMessage>(
 }
 
 /**
- * Reads one JSON value to the end of the text with a reader of this room.
+ * Reads the value of one field into a message: the body of a rule that names a body field. `null` leaves
+ * the field unset, as it would inside of a message.
  *
+ * @param forbidden - fields below this one that the text must not set
  * @throws ConnectError `InvalidArgument` whose message names the field
  */
-export function readText<Value>(
+export function readJsonField(
+  field: DescField,
+  message: Message,
+  json: Uint8Array | string,
+  options: ReadJsonOptions,
+  forbidden?: ForbiddenFields,
+): readonly string[] {
+  const reader = createFieldReader(field);
+  return readText(json, options, (context) => {
+    try {
+      if (reader.nullIsValue || context.scanner.peek() !== "null") reader.read(context, fieldsOf(message), forbidden);
+      else context.scanner.readLiteral("null");
+    } catch (error) {
+      throw error instanceof FieldProblem ? error.insideField(field.name) : error;
+    }
+  }).ignored;
+}
+
+function readText<Value>(
   json: Uint8Array | string,
   options: ReadJsonOptions,
   read: (context: ReadContext) => Value,
@@ -102,10 +124,10 @@ export function readText<Value>(
     };
     const message = read(context);
     context.scanner.finish();
-    if (rejectUnknown && context.unknown.length > 0) throw new JsonProblem(describeUnknown("field", context.unknown));
+    if (rejectUnknown && context.unknown.length > 0) throw new FieldProblem(describeUnknown("field", context.unknown));
     return { message, ignored: context.unknown };
   } catch (error) {
-    if (error instanceof JsonProblem) throw new ConnectError(error.describe(), Code.InvalidArgument);
+    if (error instanceof FieldProblem) throw new ConnectError(error.describe(), Code.InvalidArgument);
     throw error;
   }
 }
@@ -120,11 +142,11 @@ export function describeUnknown(noun: string, names: readonly string[]): string 
 function toText(json: Uint8Array | string): string {
   if (typeof json === "string") {
     if (json.isWellFormed()) return json;
-    throw new JsonProblem("not JSON: a lone surrogate in the text");
+    throw new FieldProblem("not JSON: a lone surrogate in the text");
   }
   try {
     return utf8.decode(json);
   } catch {
-    throw new JsonProblem("not JSON: the bytes are not UTF-8");
+    throw new FieldProblem("not JSON: the bytes are not UTF-8");
   }
 }

@@ -5,7 +5,7 @@ import { enumHasNumber, enumNumberByName } from "./enums.ts";
 import { parseFiniteNumber, parseFloatText } from "./floats.ts";
 import type { IntegerRange } from "./integers.ts";
 import { enumNumberRange, integerRangeOf, parseCanonicalInteger, parseExactInteger } from "./integers.ts";
-import { JsonProblem, quote } from "./json-problem.ts";
+import { FieldProblem, quote } from "./field-problem.ts";
 import type { ValueReader } from "./read-context.ts";
 import { absent } from "./read-context.ts";
 
@@ -44,20 +44,20 @@ export function createEnumReader(desc: DescEnum): ValueReader {
       if (number !== undefined) return number;
       // A name from a newer schema is ignored together with fields from it, as the JSON mapping says.
       if (!rejectUnknown) return absent;
-      throw new JsonProblem(`${quote(name)} is no value of enum ${desc.typeName}`);
+      throw new FieldProblem(`${quote(name)} is no value of enum ${desc.typeName}`);
     }
-    if (kind !== "number") throw new JsonProblem(`a value of enum ${desc.typeName} is a name or a number`);
+    if (kind !== "number") throw new FieldProblem(`a value of enum ${desc.typeName} is a name or a number`);
     const text = scanner.readNumber();
     const number = parseExactInteger(text, enumNumberRange);
     if (typeof number === "number" && enumHasNumber(desc, number)) return number;
-    throw new JsonProblem(`${quote(text)} is no value of enum ${desc.typeName}`);
+    throw new FieldProblem(`${quote(text)} is no value of enum ${desc.typeName}`);
   };
 }
 
 function createIntegerReader(range: IntegerRange): ValueReader {
   return ({ scanner, canonicalIntegers }) => {
     const kind = scanner.peek();
-    if (kind !== "string" && kind !== "number") throw new JsonProblem(`not ${nounOf(range)}`);
+    if (kind !== "string" && kind !== "number") throw new FieldProblem(`not ${nounOf(range)}`);
     const text = kind === "string" ? scanner.readString() : scanner.readNumber();
     const value = canonicalIntegers ? parseCanonicalInteger(text, range) : parseExactInteger(text, range);
     if (value === undefined) throw integerProblem(text, range);
@@ -66,8 +66,8 @@ function createIntegerReader(range: IntegerRange): ValueReader {
 }
 
 /** The refusal of a text that is not an integer of the range, or not in the spelling that is asked for. */
-export function integerProblem(text: string, range: IntegerRange): JsonProblem {
-  return new JsonProblem(`${quote(text)} is not ${nounOf(range)}`);
+export function integerProblem(text: string, range: IntegerRange): FieldProblem {
+  return new FieldProblem(`${quote(text)} is not ${nounOf(range)}`);
 }
 
 function nounOf(range: IntegerRange): string {
@@ -78,30 +78,30 @@ function createFloatReader(single: boolean): ValueReader {
   const name = single ? "float" : "double";
   return ({ scanner }) => {
     const kind = scanner.peek();
-    if (kind !== "string" && kind !== "number") throw new JsonProblem(`not a ${name}`);
+    if (kind !== "string" && kind !== "number") throw new FieldProblem(`not a ${name}`);
     const text = kind === "string" ? scanner.readString() : scanner.readNumber();
     const value = kind === "string" ? parseFloatText(text, single) : parseFiniteNumber(text, single);
-    if (value === undefined) throw new JsonProblem(`${quote(text)} is not a ${name}`);
+    if (value === undefined) throw new FieldProblem(`${quote(text)} is not a ${name}`);
     return value;
   };
 }
 
 const readBool: ValueReader = ({ scanner }) => {
   const kind = scanner.peek();
-  if (kind !== "true" && kind !== "false") throw new JsonProblem("not true or false");
+  if (kind !== "true" && kind !== "false") throw new FieldProblem("not true or false");
   scanner.readLiteral(kind);
   return kind === "true";
 };
 
 const readText: ValueReader = ({ scanner }) => {
-  if (scanner.peek() !== "string") throw new JsonProblem("not a string");
+  if (scanner.peek() !== "string") throw new FieldProblem("not a string");
   return scanner.readString();
 };
 
 const readBytes: ValueReader = ({ scanner }) => {
-  if (scanner.peek() !== "string") throw new JsonProblem("not a base64 string");
+  if (scanner.peek() !== "string") throw new FieldProblem("not a base64 string");
   const text = scanner.readString();
   const value = parseBase64(text);
-  if (value === undefined) throw new JsonProblem(`${quote(text)} is not base64`);
+  if (value === undefined) throw new FieldProblem(`${quote(text)} is not base64`);
   return value;
 };

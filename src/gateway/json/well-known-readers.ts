@@ -7,7 +7,7 @@ import { parseDuration } from "./duration.ts";
 import { parseFieldMask } from "./field-mask.ts";
 import { createFieldStore, fieldsOf, setOwn } from "./field-store.ts";
 import { parseFiniteNumber } from "./floats.ts";
-import { JsonProblem, quote } from "./json-problem.ts";
+import { FieldProblem, quote } from "./field-problem.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext, ValueReader } from "./read-context.ts";
 import { createScalarReader } from "./scalar-readers.ts";
@@ -37,16 +37,16 @@ export function createWellKnownReader(desc: DescMessage): ValueReader | undefine
 
 /** Reads a JSON object as the plain object that protobuf-es keeps in fields of type google.protobuf.Struct. */
 export const readJsonObject: ValueReader<JsonObject> = ({ scanner }) => {
-  if (scanner.peek() !== "object") throw new JsonProblem("not an object");
+  if (scanner.peek() !== "object") throw new FieldProblem("not an object");
   return readPlainObject(scanner);
 };
 
 function createTextReader(what: string, parse: (text: string) => Message | undefined): ValueReader {
   return ({ scanner }) => {
-    if (scanner.peek() !== "string") throw new JsonProblem(`not ${what}`);
+    if (scanner.peek() !== "string") throw new FieldProblem(`not ${what}`);
     const text = scanner.readString();
     const value = parse(text);
-    if (value === undefined) throw new JsonProblem(`${quote(text)} is not ${what}`);
+    if (value === undefined) throw new FieldProblem(`${quote(text)} is not ${what}`);
     return value;
   };
 }
@@ -136,7 +136,7 @@ function readValue(context: ReadContext): Value {
 function readDouble(scanner: JsonScanner): number {
   const text = scanner.readNumber();
   const value = parseFiniteNumber(text, false);
-  if (value === undefined) throw new JsonProblem(`${quote(text)} is not a double`);
+  if (value === undefined) throw new FieldProblem(`${quote(text)} is not a double`);
   return value;
 }
 
@@ -144,7 +144,7 @@ function readEntries(scanner: JsonScanner, readEntry: (key: string) => void): vo
   const seen = new Set<string>();
   scanner.openObject();
   for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    if (seen.has(key)) throw new JsonProblem(`key ${quote(key)} is there twice`);
+    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is there twice`);
     seen.add(key);
     readEntry(key);
   }

@@ -5,8 +5,8 @@
  * The path grows from the leaf outwards while the error travels up, so that nothing is paid for it
  * when all is well.
  */
-export class JsonProblem extends Error {
-  override readonly name = "JsonProblem";
+export class FieldProblem extends Error {
+  override readonly name = "FieldProblem";
   readonly #path: string[] = [];
 
   /** The field as the client may know it (`plant.tags[2]`), or `""` for the message itself. */
@@ -35,7 +35,7 @@ export class JsonProblem extends Error {
 /** Longest excerpt of a client's input in an error message, in UTF-16 units: enough to recognise it, too little to flood a log. */
 const excerptUnitsMax = 64;
 
-/** A client's text as it may appear in an error message: quoted, escaped to ASCII-safe JSON, cut to 64 units. */
+/** A client's text as it may appear in an error message: quoted as JSON, cut to 64 units. */
 export function quote(text: string): string {
   const excerpt = text.length > excerptUnitsMax ? `${text.slice(0, excerptUnitsMax)}…` : text;
   return JSON.stringify(excerpt.toWellFormed());

@@ -1,0 +1,29 @@
+/**
+ * Decodes percent escapes once (RFC 3986 §2.1).
+ *
+ * @returns the text, or `undefined` when an escape is cut or not hexadecimal, or the bytes are not UTF-8
+ */
+export function decodePercent(text: string): string | undefined {
+  if (!text.includes("%")) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Decodes percent escapes once but leaves `%2F` and `%2f` as they are: the value of a variable of several
+ * segments, where a decoded slash could not be told from one between segments (google/api/http.proto).
+ */
+export function decodePercentExceptSlash(text: string): string | undefined {
+  if (!text.includes("%")) return text;
+  let decoded = "";
+  // The capturing group keeps the escapes in the list, each between two pieces.
+  for (const piece of text.split(/(%2[Ff])/)) {
+    const part = piece === "%2F" || piece === "%2f" ? piece : decodePercent(piece);
+    if (part === undefined) return undefined;
+    decoded += part;
+  }
+  return decoded;
+}
