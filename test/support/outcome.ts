@@ -48,8 +48,8 @@ export const connectCodes: Readonly<Record<string, number>> = {
   unauthenticated: 16,
 };
 
-// gRPC-Web's text form may be several base64 texts, each padded on its own, one after the other.
-function decodeBase64Parts(body: Buffer): Buffer {
+/** The bytes of gRPC-Web's text form, which may be several base64 texts one after the other, each padded on its own. */
+export function decodeBase64Parts(body: Buffer): Buffer {
   const parts = body.toString("latin1").match(/[^=]+=*/g) ?? [];
   return Buffer.concat(parts.map((part) => Buffer.from(part, "base64")));
 }

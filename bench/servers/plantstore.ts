@@ -1,0 +1,33 @@
+import { pathToFileURL } from "node:url";
+import { join } from "node:path";
+import { benchToken, createBenchPlants } from "./plants.ts";
+import { serve } from "./serve.ts";
+
+// The whole plant server as it runs in production, but for its store: every protocol on the one port,
+// credentials checked, interceptors on, errors made safe, health probes there. Calls are not logged.
+
+/** The checkout whose server is run: this one, or the one that it is compared with. */
+const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../..");
+
+const { createPlantServer }: typeof import("../../src/server/index.ts") = await load("src/server/index.ts");
+const { openTokenVerifier, toStaticToken }: typeof import("../../src/auth/index.ts") = await load("src/auth/index.ts");
+
+const plants = createBenchPlants();
+const verifier = await openTokenVerifier(
+  { tokens: [toStaticToken("bench", benchToken)] },
+  { info: () => {}, warn: () => {} },
+);
+if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
+const server = createPlantServer({
+  auth: verifier.value,
+  store: {
+    delete: (id) => Promise.resolve(plants.delete(id)),
+    problem: undefined,
+    close: () => Promise.resolve(),
+  },
+});
+await serve(() => server.listen({ host: "127.0.0.1", port: 0 }));
+
+async function load<Module>(path: string): Promise<Module> {
+  return await import(pathToFileURL(join(tree, path)).href);
+}

@@ -1,0 +1,47 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { join } from "node:path";
+
+// `npm run test:conformance`: runs Connect's conformance suite against this server. Needs Go, for the suite.
+// Arguments go to the suite: `-- --run 'Basic/**' --trace`.
+
+const suiteModule = "connectrpc.com/conformance";
+
+/** The newest release whose dependencies can all be had from the module proxy. */
+const suiteVersion = "v1.0.6";
+
+const folder = import.meta.dirname;
+const suite = join(goPath(), "bin", "connectconformance");
+
+if (!isInstalled()) {
+  execFileSync("go", ["install", `${suiteModule}/cmd/connectconformance@${suiteVersion}`], { stdio: "inherit" });
+}
+generateMessages();
+const { status } = spawnSync(suite, [...options(), "--", process.execPath, join(folder, "server.ts")], {
+  stdio: "inherit",
+});
+process.exitCode = status ?? 1;
+
+function isInstalled(): boolean {
+  const { error, stdout } = spawnSync(suite, ["--version"], { encoding: "utf8" });
+  return error === undefined && stdout.includes(suiteVersion);
+}
+
+// The messages of the suite are in its module, so that they are always those of the suite that runs.
+function generateMessages(): void {
+  const download = execFileSync("go", ["mod", "download", "-json", `${suiteModule}@${suiteVersion}`], {
+    encoding: "utf8",
+  });
+  const { Dir: directory }: { Dir: string } = JSON.parse(download);
+  execFileSync("buf", ["generate", join(directory, "proto"), "--template", join(folder, "buf.gen.yaml")], {
+    cwd: join(folder, "../.."),
+    stdio: "inherit",
+  });
+}
+
+function options(): string[] {
+  return ["--mode", "server", "--conf", join(folder, "features.yaml"), ...process.argv.slice(2)];
+}
+
+function goPath(): string {
+  return execFileSync("go", ["env", "GOPATH"], { encoding: "utf8" }).trim();
+}

@@ -1,0 +1,49 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { once } from "node:events";
+import type { TlsOptions } from "node:tls";
+import { createGateway } from "../../src/gateway/index.ts";
+import { conformanceService } from "./conformance-service.ts";
+import {
+  ServerCompatRequestSchema,
+  ServerCompatResponseSchema,
+  type ServerCompatRequest,
+} from "./gen/connectrpc/conformance/v1/server_compat_pb.ts";
+import { ConformanceService } from "./gen/connectrpc/conformance/v1/service_pb.ts";
+
+// The server under test, as the suite starts it: a request on stdin says what kind of server, the
+// response on stdout says where it is, SIGTERM ends it. Both messages follow their length in four bytes.
+
+const request = fromBinary(ServerCompatRequestSchema, await readDelimited(process.stdin));
+const gateway = createGateway({
+  routes: (router) => router.service(ConformanceService, conformanceService),
+  ...(request.messageReceiveLimit === 0 ? {} : { readMaxBytes: request.messageReceiveLimit }),
+});
+const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, ...tlsOf(request) });
+const pemCert = request.serverCreds?.cert ?? new Uint8Array();
+writeDelimited(
+  toBinary(ServerCompatResponseSchema, create(ServerCompatResponseSchema, { host: "127.0.0.1", port, pemCert })),
+);
+await once(process, "SIGTERM");
+await gateway.close();
+
+function tlsOf({ serverCreds, clientTlsCert }: ServerCompatRequest): { readonly tls?: TlsOptions } {
+  if (serverCreds === undefined) return {};
+  const identity = { cert: Buffer.from(serverCreds.cert), key: Buffer.from(serverCreds.key) };
+  if (clientTlsCert.byteLength === 0) return { tls: identity };
+  return { tls: { ...identity, ca: Buffer.from(clientTlsCert), requestCert: true, rejectUnauthorized: true } };
+}
+
+async function readDelimited(from: AsyncIterable<Buffer>): Promise<Buffer> {
+  let bytes = Buffer.alloc(0);
+  for await (const chunk of from) {
+    bytes = Buffer.concat([bytes, chunk]);
+    if (bytes.byteLength >= 4 && bytes.byteLength >= 4 + bytes.readUInt32BE()) break;
+  }
+  return bytes.subarray(4, 4 + bytes.readUInt32BE());
+}
+
+function writeDelimited(bytes: Uint8Array): void {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes.byteLength);
+  process.stdout.write(Buffer.concat([length, bytes]));
+}

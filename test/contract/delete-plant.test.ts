@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
+import { openSituationStore, secretText } from "../support/situation-store.ts";
+import { carriages, exchange, type Carriage } from "../support/wire-format.ts";
+import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
+import { situationTable, type Situation } from "./situations.ts";
+
+interface Row {
+  readonly carriage: Carriage;
+  readonly situation: Situation;
+  /** A plant that is there for this row alone. */
+  readonly plant: bigint;
+}
+
+const rows: readonly Row[] = situationTable
+  .flatMap((situation) =>
+    carriages
+      .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
+      .map((carriage) => ({ situation, carriage })),
+  )
+  .map((row, index) => ({ ...row, plant: BigInt(index + 1) }));
+
+describe("the server", () => {
+  const plants = new Set(rows.map(({ plant }) => plant));
+  let server: TestPlantServer;
+  beforeAll(async () => {
+    server = await startPlantServer({ store: openSituationStore(plants) });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test.each(rows)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
+    const { format, httpVersion } = carriage;
+    const answer = await exchange(server.address, httpVersion, situation.request(format, plant));
+    expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, situation.want));
+    expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
+    // A refusal deletes nothing.
+    expect(plants.has(plant)).toBe(situation.want.code !== "ok");
+  });
+});

@@ -1,0 +1,115 @@
+import { decodeEnvelopes } from "../support/envelope.ts";
+import type { Field, HttpAnswer } from "../support/exchange.ts";
+import { decodeBase64Parts } from "../support/outcome.ts";
+import type { WireFormat } from "../support/wire-format.ts";
+
+/** What a situation comes to, in the words that all protocols share. */
+export interface Want {
+  /** The name and the number of the code; "ok" is 0. */
+  readonly code: keyof typeof codes;
+  /** The error's message, exactly; nothing for "ok". */
+  readonly message?: string;
+  /** The fields that come with the error, as header or trailer, whatever the protocol makes of them. */
+  readonly fields?: Readonly<Record<string, string>>;
+}
+
+/** An answer as the tables compare it: every byte, but for the fields in which HTTP itself varies. */
+export interface SeenAnswer {
+  readonly httpStatus: number;
+  readonly header: Readonly<Record<string, string>>;
+  readonly trailer: Readonly<Record<string, string>>;
+  /** The messages in the body, as text: one or none. */
+  readonly messages: readonly string[];
+}
+
+/** The codes of gRPC and the HTTP status that the Connect protocol gives each ("Error codes" of its specification). */
+export const codes = {
+  ok: { number: 0, httpStatus: 200 },
+  canceled: { number: 1, httpStatus: 499 },
+  unknown: { number: 2, httpStatus: 500 },
+  invalid_argument: { number: 3, httpStatus: 400 },
+  deadline_exceeded: { number: 4, httpStatus: 504 },
+  not_found: { number: 5, httpStatus: 404 },
+  already_exists: { number: 6, httpStatus: 409 },
+  permission_denied: { number: 7, httpStatus: 403 },
+  resource_exhausted: { number: 8, httpStatus: 429 },
+  failed_precondition: { number: 9, httpStatus: 400 },
+  aborted: { number: 10, httpStatus: 409 },
+  out_of_range: { number: 11, httpStatus: 400 },
+  unimplemented: { number: 12, httpStatus: 501 },
+  internal: { number: 13, httpStatus: 500 },
+  unavailable: { number: 14, httpStatus: 503 },
+  data_loss: { number: 15, httpStatus: 500 },
+  unauthenticated: { number: 16, httpStatus: 401 },
+} as const;
+
+/** What the protocol's specification, and for REST the plant store's, makes of an outcome of DeletePlant. */
+export function expectedAnswer(format: WireFormat, want: Want): SeenAnswer {
+  return want.code === "ok" ? expectedSuccess(format) : expectedError(format, want);
+}
+
+/** What came, in the form of {@link expectedAnswer}. */
+export function seenAnswer(format: WireFormat, answer: HttpAnswer): SeenAnswer {
+  const { httpStatus, header, trailer, body } = answer;
+  const seen = { httpStatus, header: toRecord(header), trailer: toRecord(trailer) };
+  if (format.protocol === "rest" || format.protocol === "connect")
+    return { ...seen, messages: [body.toString("utf8")] };
+  const envelopes = decodeEnvelopes(format.name === "grpc-web-text" ? decodeBase64Parts(body) : body);
+  const messages = envelopes.filter(({ flags }) => flags === 0).map(({ bytes }) => bytes.toString("utf8"));
+  const last = envelopes.find(({ flags }) => flags === 0x80);
+  return { ...seen, messages, trailer: last === undefined ? seen.trailer : toRecord(webFields(last.bytes)) };
+}
+
+function expectedSuccess(format: WireFormat): SeenAnswer {
+  if (format.protocol === "rest") return { httpStatus: 204, header: {}, trailer: {}, messages: [""] };
+  return {
+    httpStatus: 200,
+    header: { "content-type": format.contentType ?? "" },
+    trailer: format.protocol === "connect" ? {} : { "grpc-status": "0" },
+    messages: [format.codec === "json" ? "{}" : ""],
+  };
+}
+
+function expectedError(format: WireFormat, want: Want): SeenAnswer {
+  const { code, message = "", fields = {} } = want;
+  const { number, httpStatus } = codes[code];
+  const json = { "content-type": "application/json", ...fields };
+  if (format.protocol === "rest")
+    return { httpStatus: 400, header: json, trailer: {}, messages: [JSON.stringify({ error: number, message })] };
+  if (format.protocol === "connect")
+    return { httpStatus, header: json, trailer: {}, messages: [JSON.stringify({ code, message })] };
+  const header = { "content-type": format.contentType ?? "" };
+  const status = { "grpc-status": String(number), "grpc-message": message, ...fields };
+  // gRPC over HTTP/2 calls an answer of one header section Trailers-Only; gRPC-Web has its trailer in the body.
+  if (format.protocol === "grpc")
+    return { httpStatus: 200, header: { ...header, ...status }, trailer: {}, messages: [] };
+  return { httpStatus: 200, header, trailer: status, messages: [] };
+}
+
+// What node adds by itself, and how HTTP/1.1 frames a body.
+const framing: ReadonlySet<string> = new Set([
+  "date",
+  "connection",
+  "keep-alive",
+  "content-length",
+  "transfer-encoding",
+  "trailer",
+]);
+
+function toRecord(fields: readonly Field[]): Record<string, string> {
+  const record: Record<string, string> = {};
+  for (const [name, value] of fields) {
+    if (framing.has(name)) continue;
+    const text = name === "grpc-message" ? decodeURIComponent(value) : value;
+    record[name] = record[name] === undefined ? text : `${record[name]}, ${text}`;
+  }
+  return record;
+}
+
+function webFields(bytes: Buffer): Field[] {
+  const lines = bytes.toString("latin1").split("\r\n").slice(0, -1);
+  return lines.map((line) => [
+    line.slice(0, line.indexOf(":")).toLowerCase(),
+    line.slice(line.indexOf(":") + 1).trim(),
+  ]);
+}

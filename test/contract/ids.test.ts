@@ -1,0 +1,45 @@
+import { describe, expect, test } from "vitest";
+import { openMemoryStore } from "../../src/plants/index.ts";
+import { authorized, startPlantServer } from "../support/plant-server.ts";
+import { readOutcome } from "../support/outcome.ts";
+import { carriages, deletePlantRequest, exchange } from "../support/wire-format.ts";
+
+/** The ids at which a number that is not exact goes wrong. */
+const exactIds = [
+  0n,
+  -1n,
+  1n,
+  2n ** 53n - 1n,
+  2n ** 53n,
+  2n ** 53n + 1n,
+  -(2n ** 53n) - 1n,
+  2n ** 63n - 1n,
+  -(2n ** 63n),
+];
+
+const rows = carriages.flatMap((carriage) => exactIds.map((id) => ({ carriage, id, name: carriage.name })));
+
+/** The plant itself and those that a wrong reading of its id would take for it. */
+function withNeighbours(id: bigint): Set<bigint> {
+  const candidates = [0n, id - 2n, id - 1n, id, id + 1n, id + 2n, -id, BigInt.asIntN(32, id)];
+  return new Set(candidates.filter((candidate) => BigInt.asIntN(64, candidate) === candidate));
+}
+
+describe("a delete", () => {
+  test.each(rows)("of plant $id hits that plant and no other, $name", async ({ carriage, id }) => {
+    const plants = withNeighbours(id);
+    const want = new Set(plants);
+    want.delete(id);
+    await using server = await startPlantServer({ store: openMemoryStore(plants) });
+    const { format, httpVersion } = carriage;
+    const request = deletePlantRequest(format, id, [authorized]);
+
+    const first = await exchange(server.address, httpVersion, request);
+    expect(readOutcome(format, first)).toStrictEqual({ code: 0, message: "" });
+    expect(plants).toStrictEqual(want);
+
+    const second = await exchange(server.address, httpVersion, request);
+    expect(readOutcome(format, second)).toStrictEqual({ code: 5, message: `plant ${String(id)} not found` });
+    expect(plants).toStrictEqual(want);
+  });
+});

@@ -1,0 +1,191 @@
+import type { HttpRequest } from "../support/exchange.ts";
+import { authorized, bearer, tokens } from "../support/plant-server.ts";
+import { situations as ids } from "../support/situation-store.ts";
+import {
+  deletePlantRequest,
+  encodeDeletePlant,
+  rpcRequest,
+  type WireFormat,
+  type WireFormatName,
+} from "../support/wire-format.ts";
+import type { Want } from "./expected-answer.ts";
+
+/** One row of the contract: what a client sends, and what it comes to over every protocol. */
+export interface Situation {
+  /** The rest of a sentence that begins with the server. */
+  readonly name: string;
+  /** Makes the request; `plant` is the id of a plant that is there, this row's own. */
+  readonly request: (format: WireFormat, plant: bigint) => HttpRequest;
+  readonly want: Want;
+  /** The formats that can bring the situation about; all of them by default. */
+  readonly formats?: readonly WireFormatName[];
+}
+
+/** An id that no store of the tests has. */
+const absent = 424_242n;
+
+const challenge = 'Bearer realm="plantstore"';
+const malformed = "the Authorization header is not one bearer token";
+const malformedWant: Want = {
+  code: "unauthenticated",
+  message: malformed,
+  fields: { "www-authenticate": `${challenge}, error="invalid_request", error_description="${malformed}"` },
+};
+const missingWant: Want = {
+  code: "unauthenticated",
+  message: "a bearer token is required",
+  fields: { "www-authenticate": challenge },
+};
+const rpcFormats = [
+  "connect-json",
+  "connect-proto",
+  "grpc",
+  "grpc-json",
+  "grpc-web",
+  "grpc-web-json",
+  "grpc-web-text",
+] as const;
+const jsonFormats = ["connect-json", "grpc-json", "grpc-web-json"] as const;
+
+/** Every situation of a DeletePlant call, as docs/errors.md explains them. */
+export const situationTable: readonly Situation[] = [
+  {
+    name: "deletes the plant",
+    request: (format, plant) => deletePlantRequest(format, plant, [authorized]),
+    want: { code: "ok" },
+  },
+  {
+    name: "takes the scheme of the credential in any case",
+    request: (format, plant) => deletePlantRequest(format, plant, [["authorization", `bEARER ${tokens.good}`]]),
+    want: { code: "ok" },
+  },
+  {
+    name: "says that a plant is not there",
+    request: (format) => deletePlantRequest(format, absent, [authorized]),
+    want: { code: "not_found", message: `plant ${String(absent)} not found` },
+  },
+  {
+    name: "demands a credential",
+    request: (format, plant) => deletePlantRequest(format, plant, []),
+    want: missingWant,
+  },
+  {
+    name: "demands a credential also for a plant that is not there",
+    request: (format) => deletePlantRequest(format, absent, []),
+    want: missingWant,
+  },
+  {
+    name: "takes an empty credential for none",
+    request: (format, plant) => deletePlantRequest(format, plant, [["authorization", ""]]),
+    want: missingWant,
+  },
+  {
+    name: "takes another scheme for no credential",
+    request: (format, plant) => deletePlantRequest(format, plant, [["authorization", "Basic dTpw"]]),
+    want: missingWant,
+  },
+  {
+    name: "refuses a scheme without a token",
+    request: (format, plant) => deletePlantRequest(format, plant, [["authorization", "Bearer"]]),
+    want: malformedWant,
+  },
+  {
+    name: "refuses a token with a space in it",
+    request: (format, plant) => deletePlantRequest(format, plant, [["authorization", `Bearer ${tokens.good} x`]]),
+    want: malformedWant,
+  },
+  {
+    name: "refuses two tokens in one field",
+    request: (format, plant) =>
+      deletePlantRequest(format, plant, [["authorization", `Bearer ${tokens.good}, Bearer ${tokens.good}`]]),
+    want: malformedWant,
+  },
+  {
+    name: "refuses a good token that is sent twice",
+    request: (format, plant) => deletePlantRequest(format, plant, [authorized, authorized]),
+    want: malformedWant,
+  },
+  {
+    name: "refuses a good token that is followed by a wrong one",
+    request: (format, plant) => deletePlantRequest(format, plant, [authorized, bearer(tokens.unknown)]),
+    want: malformedWant,
+  },
+  {
+    name: "refuses a token that nobody knows",
+    request: (format, plant) => deletePlantRequest(format, plant, [bearer(tokens.unknown)]),
+    want: {
+      code: "unauthenticated",
+      message: "the token is not valid",
+      fields: {
+        "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"`,
+      },
+    },
+  },
+  {
+    name: "refuses a token that has expired",
+    request: (format, plant) => deletePlantRequest(format, plant, [bearer(tokens.expired)]),
+    want: {
+      code: "unauthenticated",
+      message: "the token has expired",
+      fields: {
+        "www-authenticate": `${challenge}, error="invalid_token", error_description="the token has expired"`,
+      },
+    },
+  },
+  {
+    name: "refuses a token without the scope",
+    request: (format, plant) => deletePlantRequest(format, plant, [bearer(tokens.narrow)]),
+    want: {
+      code: "permission_denied",
+      message: "the token lacks the scope plants:delete",
+      fields: {
+        "www-authenticate": `${challenge}, error="insufficient_scope", error_description="the token lacks the scope plants:delete", scope="plants:delete"`,
+      },
+    },
+  },
+  {
+    name: "does not call a token bad that cannot be checked now",
+    request: (format, plant) => deletePlantRequest(format, plant, [bearer(tokens.uncheckable)]),
+    want: { code: "unavailable", message: "the token cannot be checked now", fields: { "retry-after": "7" } },
+  },
+  {
+    name: "tells nothing of a fault",
+    request: (format) => deletePlantRequest(format, ids.fault, [authorized]),
+    want: { code: "internal", message: "internal error" },
+  },
+  {
+    name: "says when to come back while the store is away",
+    request: (format) => deletePlantRequest(format, ids.away, [authorized]),
+    want: {
+      code: "unavailable",
+      message: "the plant store cannot delete at the moment",
+      fields: { "retry-after": "1" },
+    },
+  },
+  {
+    name: "says when to come back while the queue is full",
+    request: (format) => deletePlantRequest(format, ids.full, [authorized]),
+    want: { code: "resource_exhausted", message: "too many deletions are waiting", fields: { "retry-after": "1" } },
+  },
+  {
+    name: "gives up at the client's deadline",
+    request: (format) => {
+      const deadline = format.timeout?.(20);
+      return deletePlantRequest(format, ids.slow, deadline === undefined ? [authorized] : [authorized, deadline]);
+    },
+    want: { code: "deadline_exceeded", message: "the operation timed out" },
+    formats: rpcFormats,
+  },
+  {
+    name: "refuses a message without an id",
+    request: (format) => rpcRequest(format, encodeDeletePlant(format, undefined), [authorized]),
+    want: { code: "invalid_argument", message: "id is missing" },
+    formats: rpcFormats,
+  },
+  {
+    name: "refuses an id that is null",
+    request: (format) => rpcRequest(format, Buffer.from('{"id":null}'), [authorized]),
+    want: { code: "invalid_argument", message: "id is missing" },
+    formats: jsonFormats,
+  },
+];
