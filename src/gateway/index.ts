@@ -1,0 +1,12 @@
+/**
+ * The gateway: every RPC of your Connect routes over gRPC, gRPC-Web and Connect, and every RPC with a
+ * `google.api.http` annotation as REST as well. In process, on one port, without a proxy.
+ *
+ * Knows nothing of plants, credentials or operations: those are handed in as routes, `admit` and endpoints.
+ */
+export type { Admit, AdmitRequest, HeaderReader, Peer, Protocol } from "./wire/admit.ts";
+export type { Endpoint, EndpointAnswer } from "./wire/endpoint.ts";
+export { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "./wire/gateway.ts";
+export type { Limits } from "./wire/limits.ts";
+export type { ListenOptions } from "./wire/listener.ts";
+export type { Answer } from "./wire/serve.ts";

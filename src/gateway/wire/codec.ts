@@ -1,0 +1,65 @@
+import { type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
+
+/** Turns the bytes of a message into the message and back, in one of the two formats. */
+export interface Codec {
+  /** @throws ConnectError `InvalidArgument` */
+  decode(bytes: Uint8Array): Message;
+  /** @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes` */
+  encode(message: Message): Uint8Array;
+}
+
+/** The codecs of one RPC: request in, response out. */
+export interface MethodCodecs {
+  readonly binary: Codec;
+  readonly json: Codec;
+}
+
+/** Makes the codecs of an RPC by Connect's options; JSON goes through the strict reader. */
+export function createMethodCodecs(
+  method: DescMethod,
+  options: UniversalHandlerOptions,
+  jsonRules: ReadJsonOptions,
+): MethodCodecs {
+  const { input, output } = method;
+  const { binaryOptions, jsonOptions, writeMaxBytes } = options;
+  return {
+    binary: {
+      decode: (bytes) => decodeBinary(input, bytes, binaryOptions),
+      encode: (message) => limited(serialize(() => toBinary(output, message, binaryOptions)), writeMaxBytes),
+    },
+    json: {
+      decode: (bytes) => readJson(input, bytes, jsonRules),
+      encode: (message) => limited(serialize(() => Buffer.from(writeJson(output, message, jsonOptions))), writeMaxBytes),
+    },
+  };
+}
+
+function decodeBinary(
+  desc: DescMessage,
+  bytes: Uint8Array,
+  options: UniversalHandlerOptions["binaryOptions"],
+): Message {
+  try {
+    return fromBinary(desc, bytes, options);
+  } catch (error) {
+    // What the client sent is the client's mistake; connect-node answers Internal here.
+    throw new ConnectError(`the message is not a valid ${desc.typeName}`, Code.InvalidArgument, undefined, undefined, error);
+  }
+}
+
+function serialize(write: () => Uint8Array): Uint8Array {
+  try {
+    return write();
+  } catch (error) {
+    throw new ConnectError("the response cannot be serialized", Code.Internal, undefined, undefined, error);
+  }
+}
+
+function limited(bytes: Uint8Array, writeMaxBytes: number): Uint8Array {
+  if (bytes.byteLength <= writeMaxBytes) return bytes;
+  const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
+  throw new ConnectError(message, Code.ResourceExhausted);
+}

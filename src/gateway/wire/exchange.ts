@@ -1,0 +1,64 @@
+import type { ConnectError } from "@connectrpc/connect";
+import type { Peer } from "./admit.ts";
+import type { HeaderFields } from "./header-fields.ts";
+
+/**
+ * One HTTP request and its answer, whatever carries them: the seam between RPC and HTTP.
+ *
+ * A carrier (node:http, node:http2) knows connections, flow control and what must happen to a body
+ * that nobody reads; it knows nothing of RPC. The calls above know nothing of sockets. An exchange
+ * is answered once: either {@link answer} whole, or {@link begin}, {@link write} …, {@link end}.
+ * Once the client has gone away every one of these does nothing, so a late answer needs no check.
+ */
+export interface Exchange {
+  readonly httpVersion: "1.0" | "1.1" | "2.0";
+  readonly httpMethod: string;
+  /** Path and query as sent, without scheme and authority. */
+  readonly target: string;
+  /** Scheme and authority, such as `http://127.0.0.1:8080`. */
+  readonly origin: string;
+  /** The header fields as received; in HTTP/2 the pseudo-header fields are among them. */
+  readonly fields: HeaderFields;
+  readonly peer: Peer;
+  /** Whether it is known from the header that no byte of body follows. */
+  readonly bodyEmpty: boolean;
+  /** The status it was answered with; 0 while it was not. */
+  readonly httpStatus: number;
+  /** Whether the client has gone away. */
+  readonly gone: boolean;
+  /** Called once if the client goes away before the answer is complete. */
+  aborted: ((reason: ConnectError) => void) | undefined;
+
+  /**
+   * Reads the whole body and hands it to `receive`, or `undefined` as soon as it exceeds `limitBytes`.
+   * Not called if the client goes away first.
+   */
+  readBody(limitBytes: number, receive: (body: Uint8Array | undefined) => void): void;
+
+  /** The body as it comes in, with back-pressure. Ends the iteration with an error if the client goes away. */
+  streamBody(): AsyncIterable<Uint8Array>;
+
+  /**
+   * Answers in one go. The length is announced by the carrier, so it is not among the `fields`.
+   *
+   * @param body - absent where the status or the method allows none, which is not the same as empty
+   * @param trailer - absent when no trailer section is sent
+   */
+  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
+
+  /** Sends the header of an answer whose body follows in pieces. */
+  begin(httpStatus: number, fields: HeaderFields): void;
+
+  /** Sends a piece of the body. Resolves when more can be taken; rejects if the client has gone away. */
+  write(piece: Uint8Array): Promise<void>;
+
+  /** Ends the answer that {@link begin} began. */
+  end(trailer?: HeaderFields): void;
+
+  /** Gives up an answer that cannot be completed, in the way the client can tell from a complete one. */
+  reset(): void;
+}
+
+/** Bytes of a body that nobody wants are read and dropped up to here so that the connection can be kept. */
+// 64 KiB: what a client has typically sent before it sees our answer (one HTTP/2 initial window).
+export const unreadBodyBytesMax = 65_536;

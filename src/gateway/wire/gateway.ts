@@ -1,0 +1,140 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { ConnectRouter, ConnectRouterOptions, ContextValues } from "@connectrpc/connect";
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+import type { SecureContextOptions } from "node:tls";
+import type { ReadJsonOptions } from "../json/index.ts";
+import { createRestRouter, createStatusRecord, type ErrorRecordPolicy } from "../rest/index.ts";
+import type { Admit } from "./admit.ts";
+import { brotli, gzip } from "./compression.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { createErrorWriter } from "./error-writer.ts";
+import type { Exchange } from "./exchange.ts";
+import { createHttp1Server } from "./http1-server.ts";
+import { createHttp2Server } from "./http2-server.ts";
+import { defaultLimits, defaultReadMaxBytes, type Limits } from "./limits.ts";
+import { createListener, type ListenOptions } from "./listener.ts";
+import { type MatchTable, matchRequest } from "./match.ts";
+import { createNodeHandler, type NodeHandler } from "./node-handler.ts";
+import { createProcedures } from "./procedure.ts";
+import { refuse } from "./refuse.ts";
+import type { HttpProblem } from "./request-line.ts";
+import { type Answer, createServe } from "./serve.ts";
+import { streamGuard } from "./stream-call.ts";
+
+/** Options of {@link createGateway}: those of `connectNodeAdapter`, and the gateway's own. */
+export interface GatewayOptions extends ConnectRouterOptions {
+  /** Registers the services, as for `connectNodeAdapter`. */
+  readonly routes: (router: ConnectRouter) => void;
+  /** Serves everything under this path, such as `/api`. */
+  readonly requestPathPrefix?: string;
+  /** Takes requests that match nothing, by {@link Gateway.handler} only; they are not asked of `admit`. */
+  readonly fallback?: NodeHandler;
+  /** Context values to start from, by {@link Gateway.handler} only, which has a node request to give. */
+  readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
+  /** Decides on each request by its header, before a byte of its body is read. */
+  readonly admit?: Admit;
+  /** How REST and JSON differ from the standard mapping. */
+  readonly rest?: RestOptions;
+  /** Plain HTTP resources beside the RPCs, such as probes. */
+  readonly endpoints?: readonly Endpoint[];
+  readonly limits?: Partial<Limits>;
+  /** Told of every answered request. Must not throw. */
+  readonly onAnswer?: (answer: Answer) => void;
+}
+
+/** How REST and JSON differ from the standard mapping. */
+export interface RestOptions {
+  /** What an error looks like. Default: google.rpc.Status as JSON under the status of its code. */
+  readonly errorRecord?: ErrorRecordPolicy;
+  /** The status of an empty answer: 204 has no body. Default 200 with `{}`. */
+  readonly emptyResponse?: 200 | 204;
+  /** Services whose unknown query parameters and JSON fields are ignored on REST. Default: none. */
+  readonly lenient?: (service: DescService) => boolean;
+  /** How JSON is read, on REST and by the JSON codec of the RPC protocols. */
+  readonly json?: ReadJsonOptions;
+}
+
+/** A gateway, ready to listen by itself or to be mounted in a server that does. */
+export interface Gateway {
+  /** Serves one request of a node, Express or Fastify server; takes the place of `connectNodeAdapter`. */
+  readonly handler: NodeHandler;
+  /** Listens on one port for HTTP/1.1 and HTTP/2. Rejects as `net.Server` errs, such as with EADDRINUSE. */
+  listen(options?: ListenOptions): Promise<{ readonly address: string; readonly port: number }>;
+  /** Takes a renewed certificate for new connections. */
+  setSecureContext(context: SecureContextOptions): void;
+  /** Stops accepting, finishes what was taken, and cuts what is left after `timeoutMs`. */
+  drain(timeoutMs: number): Promise<void>;
+}
+
+/**
+ * Makes a gateway of Connect routes.
+ *
+ * @throws Error listing every problem of the HTTP rules at once
+ */
+export function createGateway(options: GatewayOptions): Gateway {
+  const limits: Limits = { ...defaultLimits, ...options.limits };
+  const { rest = {}, requestPathPrefix = "", endpoints = [] } = options;
+  const writeErrorRecord = createErrorWriter(rest.errorRecord ?? createStatusRecord());
+  const procedures = createProcedures(
+    options.routes,
+    { ...options, ...connectDefaults(options) },
+    ({ jsonOptions }) => ({ unknownFields: jsonOptions?.ignoreUnknownFields === false ? "reject" : "ignore", ...rest.json }),
+  );
+  const table: MatchTable = {
+    procedures: new Map(procedures.map((procedure) => [procedure.name, procedure])),
+    endpoints: new Map(endpoints.map((endpoint) => [endpoint.path, endpoint])),
+    rest: createRestRouter(
+      procedures.map((procedure) => procedure.handler.method),
+      {
+        ...(rest.emptyResponse === undefined ? {} : { emptyResponse: rest.emptyResponse }),
+        ...(rest.lenient === undefined ? {} : { lenient: rest.lenient }),
+        ...(rest.json === undefined ? {} : { readJson: rest.json }),
+      },
+    ),
+    prefix: requestPathPrefix,
+  };
+  let open = 0;
+  const onAnswer = (answer: Answer): void => {
+    open--;
+    options.onAnswer?.(answer);
+  };
+  const serve = createServe({
+    admit: options.admit,
+    writeErrorRecord,
+    onAnswer,
+    defaultTimeoutMs: limits.defaultTimeoutMs,
+  });
+  const serveExchange = (exchange: Exchange): void => {
+    open++;
+    serve(exchange, matchRequest(table, exchange));
+  };
+  const refuseProblem = (exchange: Exchange, { httpStatus, error }: HttpProblem): void => {
+    refuse(exchange, { protocol: "rest", httpStatus, error, procedure: undefined, fields: [] }, writeErrorRecord);
+  };
+  const http1 = createHttp1Server({
+    limits,
+    serve: serveExchange,
+    refuse: refuseProblem,
+    writeErrorRecord,
+    draining: () => listener.draining,
+  });
+  const http2 = createHttp2Server({ limits, serve: serveExchange, refuse: refuseProblem });
+  const listener = createListener({ limits, http1, http2, exchangesOpen: () => open });
+  return {
+    handler: createNodeHandler({ table, limits, serve, refuse: refuseProblem, options }),
+    listen: (listenOptions = {}) => listener.listen(listenOptions),
+    setSecureContext: (context) => listener.setSecureContext(context),
+    drain: (timeoutMs) => listener.drain(timeoutMs),
+  };
+}
+
+function connectDefaults(options: GatewayOptions): Partial<ConnectRouterOptions> {
+  return {
+    acceptCompression: options.acceptCompression ?? [gzip, brotli],
+    readMaxBytes: options.readMaxBytes ?? defaultReadMaxBytes,
+    interceptors: [streamGuard, ...(options.interceptors ?? [])],
+  };
+}
+
+export type { NodeHandler } from "./node-handler.ts";

@@ -1,0 +1,191 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { ConnectError } from "@connectrpc/connect";
+import type { Peer } from "./admit.ts";
+import { type Exchange, unreadBodyBytesMax } from "./exchange.ts";
+import { goneAway } from "./gone-away.ts";
+import { type HeaderFields, readField } from "./header-fields.ts";
+
+/**
+ * An exchange carried by node:http, HTTP/1.0 and HTTP/1.1.
+ *
+ * Also carries requests that come through an Express or Fastify server, whose response objects are
+ * node's own.
+ */
+export class Http1Exchange implements Exchange {
+  readonly httpVersion: "1.0" | "1.1";
+  readonly httpMethod: string;
+  readonly target: string;
+  readonly fields: HeaderFields;
+  httpStatus = 0;
+  gone = false;
+  aborted: ((reason: ConnectError) => void) | undefined;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #closing: () => boolean;
+
+  /**
+   * @param target - the request target in origin form
+   * @param closing - whether the server drains, so that the connection ends with this answer
+   */
+  constructor(request: IncomingMessage, response: ServerResponse, target: string, closing: () => boolean) {
+    this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
+    this.httpMethod = request.method ?? "";
+    this.target = target;
+    this.fields = request.rawHeaders;
+    this.#request = request;
+    this.#response = response;
+    this.#closing = closing;
+    // The response and not the request: node closes the request as soon as its body is read.
+    response.on("close", () => {
+      this.gone = true;
+      if (!response.writableFinished) this.aborted?.(goneAway());
+    });
+  }
+
+  get origin(): string {
+    const scheme = "encrypted" in this.#request.socket ? "https" : "http";
+    return `${scheme}://${readField(this.fields, "host") ?? ""}`;
+  }
+
+  get peer(): Peer {
+    return peerOf(this.#request.socket);
+  }
+
+  get bodyEmpty(): boolean {
+    // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
+    if (readField(this.fields, "transfer-encoding") !== null) return false;
+    const length = readField(this.fields, "content-length");
+    return length === null || length === "0";
+  }
+
+  readBody(limitBytes: number, receive: (body: Uint8Array | undefined) => void): void {
+    const request = this.#request;
+    if (this.bodyEmpty) return receive(empty);
+    if (Number(readField(this.fields, "content-length") ?? 0) > limitBytes) return receive(undefined);
+    this.#continue();
+    const pieces: Uint8Array[] = [];
+    let bytes = 0;
+    const onData = (piece: Uint8Array): void => {
+      bytes += piece.byteLength;
+      pieces.push(piece);
+      if (bytes <= limitBytes) return;
+      stop();
+      receive(undefined);
+    };
+    const onEnd = (): void => {
+      stop();
+      receive(joinBytes(pieces, bytes));
+    };
+    const stop = (): void => {
+      request.off("data", onData).off("end", onEnd);
+    };
+    request.on("data", onData).on("end", onEnd);
+  }
+
+  streamBody(): AsyncIterable<Uint8Array> {
+    this.#continue();
+    // Left undestroyed: node would destroy the socket with it, and the answer is still to come.
+    return { [Symbol.asyncIterator]: () => this.#request.iterator({ destroyOnReturn: false }) };
+  }
+
+  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
+    const response = this.#response;
+    if (response.headersSent || response.destroyed) return;
+    let head = fields;
+    if (trailer === undefined && body !== undefined) head = [...head, "content-length", String(body.byteLength)];
+    this.#writeHead(httpStatus, head);
+    if (trailer !== undefined) response.addTrailers(toTuples(trailer));
+    if (body === undefined || body.byteLength === 0) response.end();
+    else response.end(body);
+  }
+
+  begin(httpStatus: number, fields: HeaderFields): void {
+    if (this.#response.headersSent || this.#response.destroyed) return;
+    this.#writeHead(httpStatus, fields);
+    this.#response.flushHeaders();
+  }
+
+  write(piece: Uint8Array): Promise<void> {
+    const response = this.#response;
+    if (response.destroyed) return Promise.reject(goneAway());
+    if (response.write(piece)) return ready;
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        response.off("drain", settle).off("close", settle);
+        if (response.destroyed) reject(goneAway());
+        else resolve();
+      };
+      response.on("drain", settle).on("close", settle);
+    });
+  }
+
+  end(trailer?: HeaderFields): void {
+    const response = this.#response;
+    if (response.destroyed) return;
+    if (trailer !== undefined) response.addTrailers(toTuples(trailer));
+    response.end();
+  }
+
+  reset(): void {
+    // HTTP/1.1 has no other way to say that a body is not complete (RFC 9112 §8).
+    this.#request.socket.destroy();
+  }
+
+  #writeHead(httpStatus: number, fields: HeaderFields): void {
+    this.httpStatus = httpStatus;
+    const leaveOpen = this.#discardBody() && !this.#closing();
+    this.#response.writeHead(httpStatus, (leaveOpen ? fields : [...fields, "connection", "close"]) as string[]);
+  }
+
+  /**
+   * Sees to a body that was not read to its end, and says whether the connection can be kept.
+   *
+   * Unread bytes would otherwise be taken for the next request, or wedge the connection.
+   */
+  #discardBody(): boolean {
+    const request = this.#request;
+    if (request.complete || this.bodyEmpty) return true;
+    if (readField(this.fields, "expect") !== null && !this.#continued) return false;
+    const length = readField(this.fields, "content-length");
+    if (length !== null && Number(length) <= unreadBodyBytesMax) {
+      request.resume();
+      return true;
+    }
+    // Closing at once could destroy our answer on its way (RFC 9112 §9.6): take in a little more first.
+    let bytes = 0;
+    request.on("data", (piece: Uint8Array) => {
+      bytes += piece.byteLength;
+      if (bytes > unreadBodyBytesMax) request.pause();
+    });
+    return false;
+  }
+
+  #continued = false;
+
+  #continue(): void {
+    // RFC 9110 §10.1.1: only now that the body is wanted is the client told to send it.
+    if (this.#continued || readField(this.fields, "expect")?.toLowerCase() !== "100-continue") return;
+    this.#continued = true;
+    if (this.httpVersion === "1.1") this.#response.writeContinue();
+  }
+}
+
+/** The other end of a socket. */
+export function peerOf(socket: Socket | undefined): Peer {
+  return { address: socket?.remoteAddress ?? "", port: socket?.remotePort ?? 0 };
+}
+
+/** Joins the pieces of a body; a body in one piece is not copied. */
+export function joinBytes(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
+  return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, bytes);
+}
+
+const ready = Promise.resolve();
+const empty = new Uint8Array(0);
+
+function toTuples(fields: HeaderFields): [string, string][] {
+  const tuples: [string, string][] = [];
+  for (let i = 0; i < fields.length; i += 2) tuples.push([fields[i] as string, fields[i + 1] as string]);
+  return tuples;
+}

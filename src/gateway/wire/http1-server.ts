@@ -1,0 +1,136 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { ErrorWriter } from "./error-writer.ts";
+import type { Exchange } from "./exchange.ts";
+import { Http1Exchange } from "./http1-exchange.ts";
+import { readField } from "./header-fields.ts";
+import type { Limits } from "./limits.ts";
+import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
+
+/** What {@link createHttp1Server} stands on. */
+export interface Http1ServerOptions {
+  readonly limits: Limits;
+  readonly serve: (exchange: Exchange) => void;
+  readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
+  readonly writeErrorRecord: ErrorWriter;
+  readonly draining: () => boolean;
+}
+
+/**
+ * A node:http server that never listens: connections are handed to it with `emit("connection", socket)`.
+ *
+ * Every answer of its own making, for requests that its parser rejects, is the error record too.
+ */
+export function createHttp1Server(options: Http1ServerOptions): Server {
+  const { limits, serve, refuse, draining } = options;
+  const server = createServer({
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.headerTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.idleTimeoutMs,
+    // node would answer with an empty 400.
+    requireHostHeader: false,
+    noDelay: true,
+  });
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    const target = judge(request, limits);
+    const origin = typeof target === "string" ? target : "/";
+    const exchange = new Http1Exchange(request, response, origin, draining);
+    track(request.socket, exchange, response);
+    if (typeof target === "string") serve(exchange);
+    else refuse(exchange, target);
+  };
+  server.on("request", onRequest);
+  // The client waits to be told to send its body; the exchange says so once the body is wanted.
+  server.on("checkContinue", onRequest);
+  server.on("checkExpectation", (request, response) => {
+    const exchange = new Http1Exchange(request, response, "/", () => true);
+    refuse(exchange, httpProblem(417, "the expectation cannot be met"));
+  });
+  server.on("clientError", (error: Error & { code?: string; rawPacket?: Buffer }, socket: Socket) => {
+    answerClientError(error, socket, options);
+  });
+  // node:http starts the clock of its time-outs on this event, and only on it.
+  server.emit("listening");
+  return server;
+}
+
+function judge(request: IncomingMessage, limits: Limits): string | HttpProblem {
+  const { rawHeaders } = request;
+  // HTTP/0.9 has no header and no status; its request line passes node's parser.
+  if (request.httpVersionMajor !== 1) return httpProblem(400, "the HTTP version is not supported");
+  const transferEncoding = readField(rawHeaders, "transfer-encoding");
+  // The parser finds out about other codings only after the request was handed on.
+  if (transferEncoding !== null && transferEncoding.toLowerCase() !== "chunked") {
+    return httpProblem(400, "the transfer encoding is not supported");
+  }
+  // RFC 9112 §3.2: a request of HTTP/1.1 without exactly one valid Host is answered with 400.
+  return readRequestTarget(request.url ?? "", readField(rawHeaders, "host"), request.httpVersionMinor > 0, limits);
+}
+
+const inFlight = new WeakMap<Socket, Http1Exchange>();
+
+function track(socket: Socket, exchange: Http1Exchange, response: ServerResponse): void {
+  inFlight.set(socket, exchange);
+  response.on("close", () => {
+    if (inFlight.get(socket) === exchange) inFlight.delete(socket);
+  });
+}
+
+function answerClientError(
+  error: Error & { code?: string; rawPacket?: Buffer },
+  socket: Socket,
+  { limits, refuse, writeErrorRecord }: Http1ServerOptions,
+): void {
+  if (socket.destroyed || !socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const problem = problemOf(error, limits);
+  const exchange = inFlight.get(socket);
+  if (exchange !== undefined) {
+    // The body of a request that we have in hand turned out wrong. Two answers would desynchronise the connection.
+    if (exchange.httpStatus === 0) refuse(exchange, problem);
+    socket.destroySoon();
+    return;
+  }
+  const record = writeErrorRecord(problem.error, { httpStatus: problem.httpStatus, procedure: undefined });
+  const head = [
+    `HTTP/1.1 ${record.httpStatus} ${reasonPhrase(record.httpStatus)}`,
+    `content-type: ${record.contentType}`,
+    `content-length: ${record.body.byteLength}`,
+    `date: ${new Date().toUTCString()}`,
+    "connection: close",
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  socket.end(record.body, () => socket.destroySoon());
+}
+
+function problemOf(error: { code?: string; rawPacket?: Buffer }, limits: Limits): HttpProblem {
+  switch (error.code) {
+    case "HPE_HEADER_OVERFLOW": {
+      const firstLine = error.rawPacket?.indexOf("\n") ?? -1;
+      const requestLine = firstLine < 0 ? (error.rawPacket?.byteLength ?? 0) : firstLine;
+      if (requestLine > limits.urlBytes) return httpProblem(414, `the URL is longer than ${limits.urlBytes} bytes`);
+      return httpProblem(431, `the header fields are larger than ${limits.headerBytes} bytes`);
+    }
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return httpProblem(413, "the chunk extensions are too large");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return httpProblem(408, "the request did not arrive in time");
+    default:
+      return httpProblem(400, "the request is not valid HTTP");
+  }
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  408: "Request Timeout",
+  413: "Content Too Large",
+  414: "URI Too Long",
+  431: "Request Header Fields Too Large",
+};
+
+function reasonPhrase(httpStatus: number): string {
+  return reasons[httpStatus] ?? "";
+}

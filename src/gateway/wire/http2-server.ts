@@ -1,0 +1,67 @@
+import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { Exchange } from "./exchange.ts";
+import { type HeaderFields, readField } from "./header-fields.ts";
+import { Http2Exchange } from "./http2-exchange.ts";
+import type { Limits } from "./limits.ts";
+import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
+
+/** What {@link createHttp2Server} stands on. */
+export interface Http2ServerOptions {
+  readonly limits: Limits;
+  readonly serve: (exchange: Exchange) => void;
+  readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
+}
+
+/**
+ * A node:http2 server that never listens: connections are handed to it with `emit("connection", socket)`.
+ *
+ * Listens to `stream` alone: a `request` listener beside it would see every stream a second time.
+ */
+export function createHttp2Server(options: Http2ServerOptions): Http2Server {
+  const { limits, serve, refuse } = options;
+  const server = createServer({
+    settings: {
+      maxConcurrentStreams: limits.concurrentStreams,
+      maxHeaderListSize: limits.headerBytes,
+      initialWindowSize: initialWindowBytes,
+      enablePush: false,
+    },
+  });
+  server.on("stream", (stream: ServerHttp2Stream, header, _flags, rawFields) => {
+    const fields: HeaderFields = rawFields;
+    const exchange = new Http2Exchange(stream, header, fields);
+    const authority = header[":authority"] ?? readField(fields, "host");
+    const target = readRequestTarget(exchange.target, authority, true, limits);
+    if (fieldsBytes(fields) > limits.headerBytes) {
+      refuse(exchange, httpProblem(431, `the header fields are larger than ${limits.headerBytes} bytes`));
+    } else if (typeof target === "string") serve(exchange);
+    else refuse(exchange, target);
+  });
+  server.on("session", (session: ServerHttp2Session) => {
+    let open = 0;
+    session.on("stream", (stream) => {
+      open++;
+      stream.on("close", () => open--);
+    });
+    session.setTimeout(limits.idleTimeoutMs, () => {
+      // The clock only sees bytes; a call that takes its time is not idle.
+      if (open === 0) session.close();
+    });
+    session.on("error", ignore);
+  });
+  server.on("sessionError", ignore);
+  return server;
+}
+
+// 256 KiB: four times HTTP/2's own default, so that a large message is not one round trip per 64 KiB.
+const initialWindowBytes = 256 * 1024;
+
+// RFC 9113 §6.5.2: the size of a header list counts 32 bytes for each field beside its text.
+function fieldsBytes(fields: HeaderFields): number {
+  let bytes = fields.length * 16;
+  for (const text of fields) bytes += text.length;
+  return bytes;
+}
+
+// Errors of a connection end that connection; nobody else needs to know.
+function ignore(): void {}

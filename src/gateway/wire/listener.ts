@@ -1,0 +1,130 @@
+import { once } from "node:events";
+import type { Http2Server, ServerHttp2Session } from "node:http2";
+import type { Server as Http1Server } from "node:http";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type SecureContextOptions, type TlsOptions, type TLSSocket } from "node:tls";
+import type { Limits } from "./limits.ts";
+import { sniff } from "./sniff.ts";
+
+/** Where and how to listen. */
+export interface ListenOptions {
+  /** The address to bind. Default 127.0.0.1: nothing beyond this machine can reach it. */
+  readonly host?: string;
+  /** The port; 0, the default, for one that is free. */
+  readonly port?: number;
+  /** Several processes may share the port. */
+  readonly reusePort?: boolean;
+  /**
+   * Certificate and key, and with `requestCert` and `ca` client certificates. With it, connections
+   * without TLS are closed unless `allowCleartext`.
+   */
+  readonly tls?: TlsOptions;
+  readonly allowCleartext?: boolean;
+}
+
+/** One port on which HTTP/1.1 and HTTP/2 are told apart by their first bytes, or by ALPN under TLS. */
+export interface Listener {
+  listen(options: ListenOptions): Promise<{ readonly address: string; readonly port: number }>;
+  /** Takes a renewed certificate; connections that are open live on. */
+  setSecureContext(context: SecureContextOptions): void;
+  /** Stops accepting, lets what was taken finish, and closes; what is left after `timeoutMs` is cut. */
+  drain(timeoutMs: number): Promise<void>;
+  readonly draining: boolean;
+}
+
+/** What {@link createListener} stands on. */
+export interface ListenerOptions {
+  readonly limits: Limits;
+  readonly http1: Http1Server;
+  readonly http2: Http2Server;
+  /** How many exchanges have no complete answer yet. */
+  readonly exchangesOpen: () => number;
+}
+
+/** Makes a listener that hands each connection to the server of its protocol. */
+export function createListener({ limits, http1, http2, exchangesOpen }: ListenerOptions): Listener {
+  const sockets = new Set<Socket>();
+  const sessions = new Set<ServerHttp2Session>();
+  let draining = false;
+  let net: Server | undefined;
+  let tls: ReturnType<typeof createTlsServer> | undefined;
+
+  http2.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+  });
+
+  const hand = (socket: Socket, spoken: "http1" | "http2"): void => {
+    if (spoken === "http2") http2.emit("connection", socket);
+    else http1.emit("connection", socket);
+  };
+
+  const accept = (socket: Socket, { allowCleartext = false }: ListenOptions): void => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    // Until a server has it, and after it let go: an error of a connection is the end of that connection.
+    socket.on("error", () => socket.destroy());
+    sniff(socket, limits.headerTimeoutMs, (spoken) => {
+      if (spoken === "tls") {
+        if (tls === undefined) socket.destroy();
+        else tls.emit("connection", socket);
+      } else if (tls !== undefined && !allowCleartext) socket.destroy();
+      else hand(socket, spoken);
+    });
+  };
+
+  return {
+    get draining() {
+      return draining;
+    },
+
+    async listen(options) {
+      if (options.tls !== undefined) {
+        tls = createTlsServer({ ...options.tls, ALPNProtocols: ["h2", "http/1.1"] });
+        tls.on("secureConnection", (socket: TLSSocket) => {
+          socket.on("error", () => socket.destroy());
+          hand(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+        });
+        // A failed handshake ends that connection.
+        tls.on("tlsClientError", (_error, socket) => socket.destroy());
+      }
+      // Half-open: a client may end its side after the request and still be owed the answer.
+      const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => accept(socket, options));
+      server.maxConnections = limits.connections;
+      const { host = "127.0.0.1", port = 0, reusePort = false } = options;
+      server.listen({ host, port, reusePort });
+      await once(server, "listening");
+      net = server;
+      const bound = server.address() as AddressInfo;
+      return { address: bound.address, port: bound.port };
+    },
+
+    setSecureContext(context) {
+      tls?.setSecureContext(context);
+    },
+
+    async drain(timeoutMs) {
+      draining = true;
+      const deadline = Date.now() + timeoutMs;
+      const closed = net === undefined ? undefined : once(net, "close");
+      net?.close();
+      // GOAWAY: streams that are open run to their end, new ones are not taken.
+      for (const session of sessions) session.close();
+      // Idle HTTP/1.1 connections stay: closing one could meet a request on its way. The next answer ends it.
+      let quietSince = Date.now();
+      while (sockets.size > 0 && Date.now() < deadline) {
+        if (exchangesOpen() > 0) quietSince = Date.now();
+        else if (Date.now() - quietSince >= quietMs) break;
+        await new Promise((resolve) => setTimeout(resolve, pollMs));
+      }
+      for (const socket of sockets) socket.destroy();
+      http1.close();
+      http2.close();
+      await closed;
+    },
+  };
+}
+
+// How long nothing must have been asked before idle connections are cut: far above a round trip.
+const quietMs = 1000;
+const pollMs = 10;

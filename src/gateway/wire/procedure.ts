@@ -1,0 +1,121 @@
+import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
+import {
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  createConnectRouter,
+  createMethodImplSpec,
+  createServiceImplSpec,
+  type Interceptor,
+  type MethodImplSpec,
+  type UnaryRequest,
+  type UnaryResponse,
+} from "@connectrpc/connect";
+import {
+  type UniversalHandler,
+  type UniversalHandlerOptions,
+  validateUniversalHandlerOptions,
+} from "@connectrpc/connect/protocol";
+import type { ReadJsonOptions } from "../json/index.ts";
+import { type MethodCodecs, createMethodCodecs } from "./codec.ts";
+import { type UnaryCall, callOf } from "./unary-call.ts";
+
+/** One RPC as the user's routes define it, with all that can be settled before the first call. */
+export interface Procedure {
+  /** `/package.Service/Method` */
+  readonly name: string;
+  /** Connect's own handler: serves the streams, and says which protocols are on. */
+  readonly handler: UniversalHandler;
+  readonly options: UniversalHandlerOptions;
+  /** Present for a unary RPC, whose calls take the lean path. */
+  readonly unary: UnaryProcedure | undefined;
+}
+
+/** What a unary call needs of its RPC. */
+export interface UnaryProcedure {
+  readonly method: DescMethodUnary;
+  readonly codecs: MethodCodecs;
+  /** Runs the interceptors and the handler. */
+  readonly invoke: (call: UnaryCall, message: Message) => Promise<UnaryResponse>;
+}
+
+/**
+ * Runs the user's `routes` against Connect's own router and keeps beside each of its handlers what
+ * the lean path needs: the implementation, the interceptor chain composed once, the codecs.
+ */
+export function createProcedures(
+  routes: (router: ConnectRouter) => void,
+  options: ConnectRouterOptions,
+  jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
+): readonly Procedure[] {
+  const connect = createConnectRouter(options);
+  const base = { ...options, ...validateUniversalHandlerOptions(options) };
+  const procedures: Procedure[] = [];
+  const record = (specs: readonly MethodImplSpec[], override: Partial<ConnectRouterOptions> | undefined): void => {
+    const own: UniversalHandlerOptions = { ...base, ...override };
+    for (const spec of specs) {
+      const handler = connect.handlers.findLast((candidate) => candidate.method === spec.method);
+      if (handler !== undefined) procedures.push(createProcedure(spec, handler, own, jsonRules(own)));
+    }
+  };
+  const router: ConnectRouter = {
+    handlers: connect.handlers,
+    service(service, implementation, override) {
+      connect.service(service, implementation, override);
+      record(Object.values(createServiceImplSpec(service, implementation).methods), override);
+      return router;
+    },
+    rpc(method, implementation, override) {
+      connect.rpc(method, implementation, override);
+      record([createMethodImplSpec(method, implementation)], override);
+      return router;
+    },
+  };
+  routes(router);
+  return procedures;
+}
+
+function createProcedure(
+  spec: MethodImplSpec,
+  handler: UniversalHandler,
+  options: UniversalHandlerOptions,
+  jsonRules: ReadJsonOptions,
+): Procedure {
+  return {
+    name: handler.requestPath,
+    handler,
+    options,
+    unary:
+      spec.kind === "unary"
+        ? {
+            method: spec.method,
+            codecs: createMethodCodecs(spec.method, options, jsonRules),
+            invoke: composeUnary(spec, options.interceptors),
+          }
+        : undefined,
+  };
+}
+
+type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
+type AnyFn = ReturnType<Interceptor>;
+
+function composeUnary(spec: UnarySpec, interceptors: readonly Interceptor[]): UnaryProcedure["invoke"] {
+  const { method, impl } = spec;
+  const handle = async (call: UnaryCall, request: UnaryRequest): Promise<UnaryResponse> => {
+    // A call that was cancelled while an interceptor waited has nobody to run for.
+    if (request.signal.aborted) throw request.signal.reason;
+    const context = call.contextFor(request);
+    const message = create(method.output, await impl(request.message, context));
+    return {
+      stream: false,
+      service: method.parent,
+      method,
+      header: context.responseHeader,
+      trailer: context.responseTrailer,
+      message,
+    };
+  };
+  const terminal: AnyFn = (request) => handle(callOf(request), request as UnaryRequest);
+  // Composed once: Connect's own handlers wrap the chain anew for each call.
+  const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal);
+  return (call, message) => chain(call.createRequest(message)) as Promise<UnaryResponse>;
+}

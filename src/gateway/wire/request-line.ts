@@ -1,0 +1,44 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Limits } from "./limits.ts";
+
+/** A request that is wrong as HTTP, before anything is asked of it. */
+export interface HttpProblem {
+  readonly httpStatus: number;
+  readonly error: ConnectError;
+}
+
+/** Makes an {@link HttpProblem} of the client's making. */
+export function httpProblem(httpStatus: number, message: string): HttpProblem {
+  const tooLarge = httpStatus === 413 || httpStatus === 414 || httpStatus === 431;
+  return { httpStatus, error: new ConnectError(message, tooLarge ? Code.ResourceExhausted : Code.InvalidArgument) };
+}
+
+/**
+ * Judges what every request has, whatever it asks for: target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1).
+ *
+ * @param target - the request target as sent
+ * @param authority - Host or :authority; `null` when absent
+ * @returns the target in origin form, or what is wrong
+ */
+export function readRequestTarget(
+  target: string,
+  authority: string | null,
+  authorityRequired: boolean,
+  limits: Limits,
+): string | HttpProblem {
+  if (target.length > limits.urlBytes) return httpProblem(414, `the URL is longer than ${limits.urlBytes} bytes`);
+  if (authority === null) {
+    if (authorityRequired) return httpProblem(400, "the Host header is missing");
+  } else if (!authorityGrammar.test(authority)) return httpProblem(400, "the Host header is not valid");
+  if (target.includes("#")) return httpProblem(400, "the URL has a fragment");
+  if (target.startsWith("/") || target === "*") return target;
+  const absolute = absoluteForm.exec(target);
+  if (absolute === null) return httpProblem(400, "the request target is not valid");
+  // RFC 9112 §3.2.2: a server must accept the absolute form; an empty path in it stands for "/".
+  const rest = target.slice(absolute[0].length);
+  return rest.startsWith("/") ? rest : `/${rest}`;
+}
+
+// uri-host [ ":" port ] of RFC 9110 §7.2, RFC 3986 §3.2. Two Host fields are joined by ", ", which does not fit.
+const authorityGrammar = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+)(?::[0-9]{0,5})?$/;
+const absoluteForm = /^https?:\/\/[^/?@]+/i;

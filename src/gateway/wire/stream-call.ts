@@ -1,0 +1,136 @@
+import { Code, ConnectError, type ContextValues, createContextKey, type Interceptor } from "@connectrpc/connect";
+import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
+import type { Exchange } from "./exchange.ts";
+import { LazyHeaders } from "./header-fields.ts";
+import type { Procedure } from "./procedure.ts";
+
+/**
+ * One call of a streaming RPC, served by Connect's own protocol handler.
+ *
+ * This is the only place that hands an exchange to Connect's universal handlers; unary calls never
+ * come here.
+ *
+ * @param settled - called once, with the error that ended the call if one did
+ */
+export function serveStream(
+  exchange: Exchange,
+  procedure: Procedure,
+  values: ContextValues,
+  settled: (error: ConnectError | undefined) => void,
+): void {
+  const controller = new AbortController();
+  exchange.aborted = (reason) => controller.abort(reason);
+  let outcome: ConnectError | undefined;
+  values.set(outcomeKey, (error) => {
+    outcome ??= error;
+  });
+  const run = async (): Promise<void> => {
+    const response = await procedure.handler({
+      httpVersion: exchange.httpVersion,
+      method: exchange.httpMethod,
+      url: exchange.origin + exchange.target,
+      header: new LazyHeaders(exchange.fields),
+      body: exchange.streamBody(),
+      signal: controller.signal,
+      contextValues: values,
+    });
+    await writeResponse(exchange, response);
+  };
+  run().then(
+    () => settled(outcome),
+    (error: unknown) => {
+      controller.abort(error);
+      exchange.reset();
+      settled(outcome ?? ConnectError.from(error, Code.Canceled));
+    },
+  );
+}
+
+async function writeResponse(exchange: Exchange, response: UniversalServerResponse): Promise<void> {
+  const pieces = response.body?.[Symbol.asyncIterator]();
+  // The handler may set header fields up to its first message.
+  let next = await pieces?.next();
+  exchange.begin(response.status, fieldsOfHeaders(response.header));
+  while (pieces !== undefined && next?.done === false) {
+    try {
+      await exchange.write(next.value);
+    } catch (error) {
+      // The handler learns that nobody listens any more, and so can let go of what it holds.
+      await pieces.throw?.(error).catch(() => undefined);
+      throw error;
+    }
+    next = await pieces.next();
+  }
+  exchange.aborted = undefined;
+  exchange.end(response.trailer === undefined ? undefined : fieldsOfHeaders(response.trailer));
+}
+
+function fieldsOfHeaders(headers: Headers | undefined): string[] {
+  return headers === undefined ? [] : Array.from(headers).flat();
+}
+
+const outcomeKey = createContextKey<(error: ConnectError) => void>(() => undefined);
+
+/**
+ * The outermost interceptor of every stream: ends it at its deadline, or when the client has gone
+ * away, whether or not the handler takes notice of its signal; and keeps the error it ended with.
+ */
+export const streamGuard: Interceptor = (next) => async (request) => {
+  if (!request.stream) return next(request);
+  const report = request.contextValues.get(outcomeKey);
+  const abortable = createAbortable(request.signal);
+  try {
+    const response = await abortable.wait(next(request));
+    if (response.stream) return { ...response, message: guardMessages(response.message, abortable, report) };
+    abortable.release();
+    return response;
+  } catch (error) {
+    abortable.release();
+    report(ConnectError.from(error, Code.Internal));
+    throw error;
+  }
+};
+
+async function* guardMessages<M>(
+  source: AsyncIterable<M>,
+  abortable: Abortable,
+  report: (error: ConnectError) => void,
+): AsyncGenerator<M> {
+  const messages = source[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await abortable.wait(messages.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } catch (error) {
+    report(ConnectError.from(error, Code.Internal));
+    throw error;
+  } finally {
+    abortable.release();
+    // Not awaited: a handler that is stuck would keep the answer from going out.
+    messages.return?.().catch(() => undefined);
+  }
+}
+
+interface Abortable {
+  /** Settles as `work` does, or rejects as soon as the signal aborts. One wait at a time. */
+  wait<T>(work: Promise<T>): Promise<T>;
+  release(): void;
+}
+
+/** One listener for the life of a stream: a listener for each message costs more than the message. */
+function createAbortable(signal: AbortSignal): Abortable {
+  let giveUp: ((reason: unknown) => void) | undefined;
+  const abort = (): void => giveUp?.(signal.reason);
+  signal.addEventListener("abort", abort);
+  return {
+    wait: (work) =>
+      new Promise((resolve, reject) => {
+        giveUp = reject;
+        if (signal.aborted) abort();
+        work.then(resolve, reject);
+      }),
+    release: () => signal.removeEventListener("abort", abort),
+  };
+}
