@@ -60,3 +60,25 @@ test.each(["@connectrpc/connect-node", "@grpc/grpc-js", "pino"])("the gateway ne
   );
   expect(importing).toEqual([]);
 });
+
+const architecture = readFileSync(join(root, "docs/architecture.md"), "utf8");
+const documented = [...architecture.matchAll(/^\| `([a-z0-9/]+)\/` \|.*\| (\d+) \|$/gm)].map(
+  ([, room = "", lines]) => ({
+    room,
+    lines: Number(lines),
+  }),
+);
+
+function linesOf(room: string): number {
+  const files = sourceFiles(source).filter((file) => roomOf(file) === room);
+  return files.reduce((sum, file) => sum + readFileSync(join(source, file), "utf8").split("\n").length - 1, 0);
+}
+
+test("docs/architecture.md lists every room", () => {
+  const folders = rooms.filter((room) => room !== "gen" && !room.endsWith(".ts") && linesOf(room) > 0);
+  expect(documented.map(({ room }) => room).toSorted()).toEqual(folders.toSorted());
+});
+
+test.each(documented)("the lines of $room in docs/architecture.md are true within a fifth", ({ room, lines }) => {
+  expect(Math.abs(linesOf(room) / lines - 1)).toBeLessThan(0.2);
+});

@@ -1,6 +1,5 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, relative, sep } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { issueToken } from "../server/index.ts";
 
 /** The folder of the demo, in the working directory: the store and the token. */
@@ -66,15 +65,14 @@ export function demoLines(demo: Demo, address: { readonly host: string; readonly
   const authority = `${hostToCall(address.host)}:${address.port}`;
   const credential = `Authorization: Bearer ${demo.token}`;
   const procedure = "plantstore.v1.PlantService/DeletePlant";
-  const proto = protoFolder();
   return [
     `The plant store listens on http://${authority}; its plants are in ${join(folder, "plants.db")}, 1 to 1000 when it is new.`,
     "",
     credential,
     "",
     `curl -i -X DELETE -H '${credential}' http://${authority}/plants/1`,
-    `grpcurl -plaintext -import-path ${proto} -proto plantstore/v1/plant_service.proto -H '${credential}' -d '{"id":"2"}' ${authority} ${procedure}`,
-    `${isCheckout ? "npx " : ""}buf curl --schema ${proto} --protocol grpc --http2-prior-knowledge -H '${credential}' -d '{"id":"3"}' http://${authority}/${procedure}`,
+    `grpcurl -plaintext -H '${credential}' -d '{"id":"2"}' ${authority} ${procedure}`,
+    `${buf} curl --protocol grpc --http2-prior-knowledge --reflect-header '*' -H '${credential}' -d '{"id":"3"}' http://${authority}/${procedure}`,
   ];
 }
 
@@ -84,11 +82,5 @@ function hostToCall(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-// In a checkout this file is TypeScript, and buf is among the development tools.
-const isCheckout = import.meta.url.endsWith(".ts");
-
-function protoFolder(): string {
-  const absolute = fileURLToPath(new URL("../../proto", import.meta.url));
-  const fromHere = relative(process.cwd(), absolute);
-  return fromHere.startsWith(`..${sep}`) ? absolute : fromHere;
-}
+// In a checkout, where this file is TypeScript, buf is among the development tools.
+const buf = import.meta.url.endsWith(".ts") ? "npx buf" : "buf";

@@ -21,7 +21,7 @@ export const serve: Command = {
     "  --demo  serve a store of its own in .plantstore/ with a token of its own",
     "",
     "Settings, by flag or by environment variable:",
-    ...allSettings.map(describe),
+    ...allSettings.flatMap(describe),
   ],
   run: async (flags, _positionals, terminal) => {
     const stop = firstStopSignal();
@@ -50,9 +50,9 @@ function settingOptions(): ParseArgsOptionsConfig {
   );
 }
 
-function describe({ flag, variable, about, fallback }: Setting<unknown>): string {
+function describe({ flag, variable, about, fallback }: Setting<unknown>): string[] {
   const names = flag === undefined ? variable : `--${flag}, ${variable}`;
-  return `  ${names}\n      ${about}${fallback === undefined ? "" : ` (${fallback})`}`;
+  return [`  ${names}`, `      ${about}${fallback === undefined ? "" : ` (${fallback})`}`];
 }
 
 function refuseOtherFlags(flags: Flags): void {

@@ -23,13 +23,13 @@ export const tokenCreate: Command = {
   ],
   run: async (flags, [name = ""], terminal) => {
     const file = textOf(flags["file"]) ?? (terminal.environment[settings.tokenHashesFile.variable] || undefined);
-    const issued = await issueToken({
-      name,
-      scopes: Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-",
-      expiry: textOf(flags["expires"]) ?? "-",
-      file,
-    });
-    if (issued.kind === "problems") throw new UsageError(issued.problems.join("; "));
+    const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
+    const wish = { name, scopes, expiry: textOf(flags["expires"]) ?? "-", file };
+    // Tried without the file first: what is wrong with the words is wrong usage, what is wrong with the file is not.
+    const rehearsal = await issueToken({ ...wish, file: undefined });
+    if (rehearsal.kind === "problems") throw new UsageError(rehearsal.problems.join("; "));
+    const issued = file === undefined ? rehearsal : await issueToken(wish);
+    if (issued.kind === "problems") throw new Error(`${file}: ${issued.problems.join("; ")}`);
     terminal.out(issued.value.token);
     terminal.err(
       file === undefined

@@ -1,13 +1,17 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
 import { bearerAuth, subjectOf, type TokenVerifier } from "../auth/index.ts";
-import { createGateway, type ListenOptions, type ListeningAddress } from "../gateway/index.ts";
+import { createGateway, type ListenOptions } from "../gateway/index.ts";
+import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
+import { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { callLog } from "../operations/call-log.ts";
 import { errorInterceptor } from "../operations/error-interceptor.ts";
+import { createHealthService } from "../operations/health.ts";
 import { type Log, openLog } from "../operations/log.ts";
 import { probes } from "../operations/probes.ts";
 import { Readiness } from "../operations/readiness.ts";
+import { createReflectionService } from "../operations/reflection.ts";
 import { requestIdOf } from "../operations/request-id.ts";
 import { createPlantService, type PlantStore } from "../plants/index.ts";
 import { isLoopback } from "./loopback.ts";
@@ -31,10 +35,17 @@ export interface PlantServerOptions {
   readonly interceptors?: readonly Interceptor[] | undefined;
 }
 
+/** Where a server listens. */
+export interface ListeningAddress {
+  /** The IP address that the host stood for. */
+  readonly address: string;
+  readonly port: number;
+}
+
 /** A plant server: every protocol on one port. */
 export interface PlantServer {
   /**
-   * Starts to listen and resolves to where; port 0 takes a free one.
+   * Starts to listen and resolves to where; 127.0.0.1 and a free port when `at` names none.
    *
    * @throws Error when the host is no loopback address and there is no verifier; the system's error
    * (`EADDRINUSE` and the like) when it cannot listen
@@ -59,24 +70,29 @@ const deleteScope = "plants:delete";
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   const { store, auth: verifier } = options;
   const log = options.log ?? openLog("silent");
-  const auth = bearerAuth(verifier ?? nobody, { realm: "plantstore", requiredScope });
+  const auth = bearerAuth(verifier ?? nobody, { realm: "plantstore", requiredScope, open: [Health.typeName] });
   const readiness = new Readiness([
     { name: "store", problem: () => store.problem },
     { name: "credentials", problem: () => verifier?.problem },
   ]);
+  const onAnswer = callLog({ log, subjectOf });
   const gateway = createGateway({
-    routes: (router) => router.service(PlantService, createPlantService({ store, subjectOf, requestIdOf })),
+    routes: (router) => {
+      router.service(PlantService, createPlantService({ store, subjectOf, requestIdOf }));
+      router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }));
+      router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
+    },
     // Outermost first: whatever the others throw is made safe to show.
     interceptors: [errorInterceptor({ log }), auth.interceptor, ...(options.interceptors ?? [])],
     admit: (request) => auth.admit(request),
-    rest: { errorRecord, emptyResponse: 204 },
+    rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
     endpoints: probes(readiness),
     requestPathPrefix: options.requestPathPrefix ?? "",
-    onAnswer: callLog({ log, subjectOf }),
+    ...(onAnswer && { onAnswer }),
   });
   return {
     listen: async (at) => {
-      if (verifier === undefined && !isLoopback(at.host)) {
+      if (verifier === undefined && at.host !== undefined && !isLoopback(at.host)) {
         throw new Error(
           `${at.host} is no loopback address: without a verifier of credentials only those are listened on`,
         );
@@ -88,7 +104,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       await delay(options.drainDelayMs ?? 0);
       await gateway.drain(options.drainTimeoutMs ?? drainTimeoutMsDefault);
     },
-    close: () => gateway.close(),
+    close: () => gateway.drain(0),
   };
 }
 

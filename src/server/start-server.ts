@@ -1,8 +1,9 @@
+import { readFile } from "node:fs/promises";
+import { createSecureContext } from "node:tls";
 import { openTokenVerifier, type TokenVerifier } from "../auth/index.ts";
-import type { ListeningAddress } from "../gateway/index.ts";
 import { type Log, openLog } from "../operations/log.ts";
 import { openMemoryStore, openSqliteStore, type PlantStore } from "../plants/index.ts";
-import { createPlantServer } from "./create-plant-server.ts";
+import { createPlantServer, type ListeningAddress } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
 import { requestPathPrefixOf } from "./public-url.ts";
 import type { Configuration } from "./settings.ts";
@@ -39,8 +40,9 @@ export class ConfigurationError extends Error {
  * @throws StoreOpenError, and the system's error when the address cannot be listened on
  */
 export async function startServer(configuration: Configuration, plantsWhenCreated?: IdRange): Promise<StartedServer> {
-  const { host, port, tlsCertFile, tlsKeyFile } = configuration;
+  const { host, port } = configuration;
   const log = openLog(configuration.logLevel);
+  const tls = await readTls(configuration);
   await using opened = new AsyncDisposableStack();
   const auth = await openVerifier(configuration, log);
   if (auth === undefined) log.warn("no credentials are configured: every call will be refused");
@@ -55,9 +57,7 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
     drainDelayMs: configuration.drainDelayMs,
     drainTimeoutMs: configuration.drainTimeoutMs,
   });
-  const tls =
-    tlsCertFile === undefined || tlsKeyFile === undefined ? undefined : { certFile: tlsCertFile, keyFile: tlsKeyFile };
-  const address = await server.listen({ host, port, tls });
+  const address = await server.listen({ host, port, ...tls });
   log.info(address, "listening");
   const toClose = opened.move();
   return {
@@ -70,6 +70,22 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
       log.flush();
     },
   };
+}
+
+interface Tls {
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
+}
+
+async function readTls({ tlsCertFile, tlsKeyFile }: Configuration): Promise<Tls> {
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) return {};
+  const [cert, key] = await Promise.all([readFile(tlsCertFile), readFile(tlsKeyFile)]);
+  try {
+    createSecureContext({ cert, key });
+  } catch (reason) {
+    const why = reason instanceof Error ? reason.message : String(reason);
+    throw new ConfigurationError([`TLS_CERT_FILE and TLS_KEY_FILE do not make a TLS server: ${why}`]);
+  }
+  return { tls: { cert, key } };
 }
 
 async function openVerifier(configuration: Configuration, log: Log): Promise<TokenVerifier | undefined> {

@@ -1,0 +1,148 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import { runCommandLine } from "../../src/cli/run-command-line.ts";
+import { createTempFolder } from "../support/temp-folder.ts";
+
+interface Ended {
+  readonly exitCode: number;
+  readonly out: string[];
+  readonly err: string[];
+}
+
+async function run(words: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+  const out: string[] = [];
+  const err: string[] = [];
+  const exitCode = await runCommandLine(words, {
+    environment,
+    out: (line) => out.push(line),
+    err: (line) => err.push(line),
+  });
+  return { exitCode, out, err };
+}
+
+const { version }: { version: string } = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+);
+
+test("--version prints the version of the package and nothing else", async () => {
+  expect(await run(["--version"])).toEqual({ exitCode: 0, out: [version], err: [] });
+});
+
+test.each([["--help"], ["help"]])("%s lists the commands", async (...words) => {
+  const { exitCode, out } = await run(words);
+  expect({ exitCode, text: out.join("\n") }).toEqual({
+    exitCode: 0,
+    text: expect.stringMatching(/ serve .*\n.* token create /),
+  });
+});
+
+test("serve --help names every setting", async () => {
+  const { exitCode, out } = await run(["serve", "--help"]);
+  const variables = out.flatMap((line) => / ([A-Z][A-Z_]+)$/.exec(line)?.[1] ?? []);
+  expect({ exitCode, variables }).toEqual({
+    exitCode: 0,
+    variables: expect.arrayContaining(["HOST", "PORT", "DATABASE_URL", "PLANTSTORE_TOKENS"]),
+  });
+});
+
+test.each([
+  { name: "no command", words: [], want: "a command is missing" },
+  { name: "an unknown command", words: ["water"], want: 'there is no command "water"' },
+  { name: "half a command", words: ["token"], want: 'there is no command "token"' },
+  { name: "an unknown flag", words: ["serve", "--watering"], want: "--watering" },
+  { name: "a flag without its value", words: ["serve", "--port"], want: "--port" },
+  { name: "a word too many", words: ["serve", "now"], want: "usage: plantstore serve" },
+  {
+    name: "a demo with a store of one's own",
+    words: ["serve", "--demo", "--database-url", "memory:"],
+    want: "leave out --database-url",
+  },
+  { name: "a token without a name", words: ["token", "create"], want: "usage: plantstore token create NAME" },
+  { name: "a token whose name has a space", words: ["token", "create", "my token"], want: "the name is not" },
+  {
+    name: "a token that expires on no date",
+    words: ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
+    want: "the expiry is not",
+  },
+])("$name is wrong usage", async ({ words, want }) => {
+  const { exitCode, out, err } = await run(words);
+  expect({ exitCode, out, err: err.join("\n") }).toEqual({ exitCode: 2, out: [], err: expect.stringContaining(want) });
+});
+
+test("a wrong configuration tells all that is wrong and ends with 78", async () => {
+  const { exitCode, out, err } = await run(["serve"], { PORT: "x", LOG_LEVEL: "y" });
+  expect({ exitCode, out, problems: err.length - 1 }).toEqual({ exitCode: 78, out: [], problems: 3 });
+});
+
+test("a file of token hashes with a bad line is a wrong configuration, by its line", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  writeFileSync(file, "# who may delete\nsha256:12 ci - -\n");
+  const { exitCode, err } = await run([
+    "serve",
+    "--port",
+    "0",
+    "--database-url",
+    "memory:",
+    "--token-hashes-file",
+    file,
+  ]);
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining("line 2: ") });
+});
+
+test("a store that cannot be opened is a failure that names the file", async () => {
+  const { exitCode, err } = await run(["serve", "--port", "0", "--database-url", "sqlite:/no/such/folder/plants.db"]);
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 1, err: expect.stringContaining("/no/such/folder") });
+});
+
+test("token create prints the token alone, and the line to keep beside it", async () => {
+  const { exitCode, out, err } = await run([
+    "token",
+    "create",
+    "ci",
+    "--scope",
+    "plants:delete",
+    "--scope",
+    "plants:read",
+    "--expires",
+    "2030-01-31T12:00:00Z",
+  ]);
+  const [token = ""] = out;
+  const hash = createHash("sha256").update(token).digest("hex");
+  expect({ exitCode, out, err }).toEqual({
+    exitCode: 0,
+    out: [expect.stringMatching(/^[A-Za-z0-9_-]{43}$/)],
+    err: [`keep this line: sha256:${hash} ci plants:delete,plants:read 2030-01-31T12:00:00.000Z`],
+  });
+});
+
+test.each([
+  { name: "the file of the flag", words: ["--file"] },
+  { name: "the file of the variable", words: [] },
+])("token create keeps only the hash, in $name, readable by its owner", async ({ words }) => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  const flags = words.flatMap((flag) => [flag, file]);
+  const { exitCode, out } = await run(
+    ["token", "create", "ci", ...flags],
+    words.length === 0 ? { PLANTSTORE_TOKEN_HASHES_FILE: file } : {},
+  );
+  const [token = ""] = out;
+  const kept = readFileSync(file, "utf8");
+  expect({ exitCode, kept, mode: statSync(file).mode & 0o777 }).toEqual({
+    exitCode: 0,
+    kept: `sha256:${createHash("sha256").update(token).digest("hex")} ci - -\n`,
+    mode: 0o600,
+  });
+  expect(kept).not.toContain(token);
+});
+
+test("a name that is taken makes no second token", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  await run(["token", "create", "ci", "--file", file]);
+  const before = readFileSync(file, "utf8");
+  const { exitCode, out } = await run(["token", "create", "ci", "--file", file]);
+  expect({ exitCode, out, kept: readFileSync(file, "utf8") }).toEqual({ exitCode: 1, out: [], kept: before });
+});

@@ -1,0 +1,153 @@
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { readFileSync, statSync } from "node:fs";
+import { expect, test } from "vitest";
+import { type CommandLine, startCommandLine } from "../support/command-line.ts";
+import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+
+const token = "token-of-the-command-line-test";
+
+function serve(folder: TempFolder, environment: Record<string, string> = {}): CommandLine {
+  return startCommandLine(["serve"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: "sqlite:plants.db",
+    PLANTSTORE_TOKENS: token,
+    PLANTSTORE_DRAIN_DELAY_MS: "0",
+    ...environment,
+  });
+}
+
+async function baseUrlOf(server: CommandLine): Promise<string> {
+  const [, port] = await server.find(/"port":(\d+)/);
+  return `http://127.0.0.1:${String(port)}`;
+}
+
+async function deletePlant(baseUrl: string, id: number, credential: string = token): Promise<number> {
+  const headers = { authorization: `Bearer ${credential}` };
+  const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
+  await body?.cancel();
+  return status;
+}
+
+test.each(["SIGTERM", "SIGINT"] as const)("%s ends an idle server with exit code 0", async (signal) => {
+  using folder = createTempFolder();
+  await using server = serve(folder);
+  expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
+  server.process.kill(signal);
+  expect(await server.end()).toBe(0);
+});
+
+test("a second signal ends the drain at once with exit code 1", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
+  await baseUrlOf(server);
+  server.process.kill("SIGTERM");
+  await server.find(/draining/);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(1);
+});
+
+test("a draining server is not ready, and serves on until the delay is over", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
+  const baseUrl = await baseUrlOf(server);
+  server.process.kill("SIGTERM");
+  await server.find(/draining/);
+  const ready = await fetch(`${baseUrl}/readyz`);
+  expect({ status: ready.status, body: await ready.json() }).toEqual({
+    status: 503,
+    body: { status: "not ready", obstacles: ["draining"] },
+  });
+  expect(await deletePlant(baseUrl, 1)).toBe(400);
+});
+
+test("a port that is in use is named, with exit code 1", async () => {
+  using folder = createTempFolder();
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const address = other.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  await using server = serve(folder, { PORT: String(port) });
+  expect(await server.end()).toBe(1);
+  expect(server.stderr()).toContain(`port ${port} is in use`);
+  other.close();
+});
+
+test("no token is logged at any level, wherever the client puts it", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, { LOG_LEVEL: "trace" });
+  const baseUrl = await baseUrlOf(server);
+  await deletePlant(baseUrl, 1);
+  await deletePlant(baseUrl, 1, `${token}-that-is-wrong`);
+  const query = await fetch(`${baseUrl}/plants/1?access_token=${token}`, { method: "DELETE" });
+  await query.body?.cancel();
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+  const written = server.stdout() + server.stderr();
+  expect(written.match(/"msg":"call"/g)).toHaveLength(3);
+  expect(written).not.toContain(token);
+});
+
+interface Demo {
+  readonly server: CommandLine;
+  readonly baseUrl: string;
+  readonly token: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function startDemo(folder: TempFolder, environment: Record<string, string> = {}): Promise<Demo> {
+  const server = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0", ...environment });
+  const [, credential = ""] = await server.find(/^Authorization: Bearer (\S+)$/m);
+  const [baseUrl] = await server.find(/http:\/\/127\.0\.0\.1:\d+/);
+  return { server, baseUrl, token: credential, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+async function stop({ server }: Demo): Promise<void> {
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+}
+
+test("the demo deletes plants 1 to 1000 once, and keeps that and its token over a restart", async () => {
+  using folder = createTempFolder();
+  await using first = await startDemo(folder);
+  const answers = [];
+  for (const id of [1, 1000, 1, 0, 1001]) answers.push(await deletePlant(first.baseUrl, id, first.token));
+  await stop(first);
+  await using second = await startDemo(folder);
+  for (const id of [1, 2]) answers.push(await deletePlant(second.baseUrl, id, second.token));
+  expect({ answers, token: second.token }).toEqual({
+    answers: [204, 204, 400, 400, 400, 400, 204],
+    token: first.token,
+  });
+});
+
+test("the demo keeps its token in a file for its owner alone", async () => {
+  using folder = createTempFolder();
+  await using demo = await startDemo(folder);
+  const file = folder.file(".plantstore/token");
+  expect({ token: readFileSync(file, "utf8"), mode: statSync(file).mode & 0o777 }).toEqual({
+    token: `${demo.token}\n`,
+    mode: 0o600,
+  });
+});
+
+test("the demo leaves alone the database and the tokens that are set for something else", async () => {
+  using folder = createTempFolder();
+  const database = folder.file("other.db");
+  await using demo = await startDemo(folder, { DATABASE_URL: `sqlite:${database}`, PLANTSTORE_TOKENS: token });
+  expect(await deletePlant(demo.baseUrl, 1)).toBe(400);
+  expect(statSync(database, { throwIfNoEntry: false })).toBeUndefined();
+});
+
+test("the lines to paste carry the address and the token of this start", async () => {
+  using folder = createTempFolder();
+  await using demo = await startDemo(folder);
+  const lines = demo.server.stdout().trimEnd().split("\n").slice(-3);
+  const authority = demo.baseUrl.slice("http://".length);
+  const credential = `-H 'Authorization: Bearer ${demo.token}'`;
+  expect(lines).toEqual([
+    `curl -i -X DELETE ${credential} http://${authority}/plants/1`,
+    `grpcurl -plaintext ${credential} -d '{"id":"2"}' ${authority} plantstore.v1.PlantService/DeletePlant`,
+    `npx buf curl --protocol grpc --http2-prior-knowledge --reflect-header '*' ${credential} -d '{"id":"3"}' http://${authority}/plantstore.v1.PlantService/DeletePlant`,
+  ]);
+});

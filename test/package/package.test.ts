@@ -1,0 +1,102 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { projectFolder } from "../support/child-program.ts";
+import { createTempFolder } from "../support/temp-folder.ts";
+
+// The package as npm would publish it, unpacked where a user's node_modules would have it.
+
+const user = createTempFolder();
+const installed = join(user.path, "node_modules/plantstore");
+
+/** What a user has beside the package, by what they want of it. */
+const companions = {
+  gateway: ["@connectrpc/connect", "@bufbuild/protobuf"],
+  everything: ["@connectrpc/connect", "@bufbuild/protobuf", "@grpc/grpc-js", "pino", "jose"],
+} as const;
+
+function run(file: string, args: readonly string[], cwd: string): string {
+  return execFileSync(file, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+function install(names: readonly string[]): void {
+  for (const name of names) {
+    const link = join(user.path, "node_modules", name);
+    mkdirSync(dirname(link), { recursive: true });
+    if (!existsSync(link)) symlinkSync(join(projectFolder, "node_modules", name), link);
+  }
+}
+
+/** Imports a subpath of the package in a process of its own and returns the names that it exports. */
+function exportsOf(subpath: string): string[] {
+  const program = `console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(subpath)}))))`;
+  return JSON.parse(run(process.execPath, ["--input-type=module", "--eval", program], user.path));
+}
+
+beforeAll(() => {
+  mkdirSync(installed, { recursive: true });
+  run("npm", ["pack", "--silent", "--pack-destination", user.path], projectFolder);
+  const tarball = readdirSync(user.path).find((name) => name.endsWith(".tgz")) ?? "";
+  run("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"], user.path);
+}, 120_000);
+
+afterAll(() => user[Symbol.dispose]());
+
+test.each([
+  "package.json",
+  "README.md",
+  "LICENSE",
+  "dist/index.js",
+  "dist/index.d.ts",
+  "proto/plantstore/v1/plant_service.proto",
+  "proto/google/api/annotations.proto",
+])("the package has %s", (file) => {
+  expect(existsSync(join(installed, file))).toBe(true);
+});
+
+test.each(["src", "test", "bench", "node_modules", "tools"])("the package leaves out %s", (folder) => {
+  expect(existsSync(join(installed, folder))).toBe(false);
+});
+
+describe("with the peers of the gateway alone", () => {
+  test("the gateway loads", () => {
+    install(companions.gateway);
+    expect(exportsOf("plantstore/gateway")).toContain("createGateway");
+  });
+});
+
+describe("with every dependency", () => {
+  test.each([
+    { subpath: "plantstore", name: "createPlantServer" },
+    { subpath: "plantstore/gateway", name: "createGateway" },
+    { subpath: "plantstore/client", name: "createPlantClient" },
+  ])("$subpath exports $name", ({ subpath, name }) => {
+    install(companions.everything);
+    expect(exportsOf(subpath)).toContain(name);
+  });
+
+  test("the command runs by its shebang", () => {
+    const main = join(installed, "dist/cli/main.js");
+    expect(run(process.execPath, [main, "--version"], user.path)).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(run("head", ["-1", main], user.path)).toBe("#!/usr/bin/env node\n");
+  });
+
+  test("a server of the package deletes a plant out of a file, in its storage thread", () => {
+    const program = `
+      import { createPlantServer, openSqliteStore, openTokenVerifier, parsePlainTokens } from "plantstore";
+      const tokens = parsePlainTokens("token-of-the-package-test");
+      const auth = await openTokenVerifier({ tokens: tokens.value });
+      const store = await openSqliteStore({ file: "plants.db", plantsWhenCreated: { first: 1n, last: 3n } });
+      const server = createPlantServer({ store, auth: auth.value });
+      const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+      const headers = { authorization: "Bearer token-of-the-package-test" };
+      const answer = await fetch("http://127.0.0.1:" + port + "/plants/2", { method: "DELETE", headers });
+      console.log(answer.status);
+      await server.close();
+      await store.close();
+    `;
+    install(companions.everything);
+    expect(run(process.execPath, ["--input-type=module", "--eval", program], user.path)).toBe("204\n");
+  });
+});
