@@ -6,7 +6,12 @@
  * nothing of protocols, credentials or the process around it: what it needs of those is handed in.
  */
 export { StoreOpenError } from "./errors.ts";
+export { importPlants, type ImportProgress } from "./import-plants.ts";
 export { openMemoryStore } from "./memory-store.ts";
+export type { Deletion, ImportCounts, ImportOptions, PlantDatabase } from "./plant-database.ts";
 export { createPlantService } from "./plant-service.ts";
 export type { DeleteCall, PlantStore } from "./plant-store.ts";
+export { BadLine } from "./read-ids.ts";
+export { backUp } from "./sqlite/backup.ts";
+export { openSqliteDatabase } from "./sqlite/plant-database.ts";
 export { openSqliteStore } from "./sqlite/store.ts";

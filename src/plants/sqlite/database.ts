@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../errors.ts";
@@ -8,13 +8,15 @@ import { fileProblemOf } from "./problem.ts";
 /** How long a statement waits for another process's lock, unless told otherwise: a backup or an import holds it for less. */
 export const lockTimeoutMsDefault = 5_000;
 
-/** Which file to open, and how. */
+/** Which file to open, and how. A plain record: it is sent to the storage thread. */
 export interface DatabaseOptions {
   readonly file: string;
   /** The longest wait for another process's lock. Default {@link lockTimeoutMsDefault}. */
   readonly lockTimeoutMs?: number;
   /** Plants to put into a file that is created by this call. A store that became empty stays empty. */
   readonly plantsWhenCreated?: IdRange;
+  /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
+  readonly deletionsKeptMs?: number;
 }
 
 /**
@@ -40,6 +42,16 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
     const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
     throw new StoreOpenError(`cannot open ${options.file}: ${text}`, { cause: fault });
   }
+}
+
+/**
+ * Opens a plant store's file like {@link openDatabase}, and creates nothing.
+ *
+ * @throws StoreOpenError also when there is no such file
+ */
+export function openExistingDatabase(file: string): DatabaseSync {
+  if (!existsSync(file)) throw new StoreOpenError(`cannot open ${file}: there is no such file`);
+  return openDatabase({ file });
 }
 
 // SQLite says "unable to open database file" to all of these.

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Outcomes } from "../delete-queue.ts";
-import { type FileProblem, fileProblemOf } from "./problem.ts";
+import type { StoreProblem } from "../health.ts";
+import { fileProblemOf } from "./problem.ts";
 
 /** Deletions that share a commit, column by column: a batch crosses a thread border, and columns are cheap to copy. */
 export interface DeleteBatch {
@@ -12,7 +13,7 @@ export interface DeleteBatch {
 /** What became of a batch. `nothing-done` is certain; `unknown` is not: the fault came while committing. */
 export type BatchResult =
   | { readonly kind: "committed"; readonly outcomes: Outcomes }
-  | { readonly kind: "nothing-done" | "unknown"; readonly problem: FileProblem };
+  | { readonly kind: "nothing-done" | "unknown"; readonly problem: StoreProblem };
 
 /** Prepares the statements of a batch once, and returns the function that runs one. It does not throw. */
 export function prepareDeleteBatch(db: DatabaseSync): (batch: DeleteBatch) => BatchResult {

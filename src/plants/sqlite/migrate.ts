@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../errors.ts";
 import { migrations } from "./migrations.ts";
+import { runInTransaction } from "./transaction.ts";
 
 /** All ids from `first` to `last`, both included. */
 export interface IdRange {
@@ -18,23 +19,14 @@ const applicationId = 0x504c4e54n;
  * @throws StoreOpenError when the file is another program's, or of a schema newer than this release
  */
 export function migrate(db: DatabaseSync, plantsWhenCreated?: IdRange): void {
-  if (isCurrent(db)) return;
-  // The lock comes before the second look: two processes may open one new file at the same time.
-  db.exec("BEGIN IMMEDIATE");
-  try {
+  if (versionOf(db) === migrations.length) return;
+  runInTransaction(db, () => {
+    // A second look, under the lock: two processes may open one new file at the same time.
     const version = versionOf(db);
     for (const sql of migrations.slice(version)) db.exec(sql);
     if (version === 0 && plantsWhenCreated !== undefined) fill(db, plantsWhenCreated);
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
-    db.exec("COMMIT");
-  } catch (fault) {
-    if (db.isTransaction) db.exec("ROLLBACK");
-    throw fault;
-  }
-}
-
-function isCurrent(db: DatabaseSync): boolean {
-  return versionOf(db) === migrations.length;
+  });
 }
 
 function versionOf(db: DatabaseSync): number {

@@ -1,16 +1,7 @@
-/** What is wrong with a database file, for an operator. */
-export interface FileProblem {
-  /** A clause that completes "plants.db: …". */
-  readonly text: string;
-  /**
-   * Whether the fault can pass while the process lives. A full disk can be emptied; after a failed
-   * fsync or on a damaged page nothing this process has in memory can be trusted any more.
-   */
-  readonly passing: boolean;
-}
+import type { StoreProblem } from "../health.ts";
 
 // Primary result codes (sqlite.org/rescode.html); the extended ones carry them in their low byte.
-const problems: ReadonlyMap<number, FileProblem> = new Map([
+const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [3, { text: "permission was denied", passing: true }],
   [5, { text: "another process holds the lock on the file", passing: true }],
   [6, { text: "another process holds the lock on the file", passing: true }],
@@ -24,7 +15,7 @@ const problems: ReadonlyMap<number, FileProblem> = new Map([
 ]);
 
 /** Reads what `node:sqlite` threw; anything it did not throw is a fault of ours, and does not pass. */
-export function fileProblemOf(fault: unknown): FileProblem {
+export function fileProblemOf(fault: unknown): StoreProblem {
   const known = isSqliteError(fault) ? problems.get(fault.errcode & 0xff) : undefined;
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), passing: false };
 }

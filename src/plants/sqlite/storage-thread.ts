@@ -1,10 +1,12 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { StoreOpenError } from "../errors.ts";
+import type { StoreProblem } from "../health.ts";
 import type { DatabaseOptions } from "./database.ts";
+import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import type { Question, Reply } from "./worker-messages.ts";
 
-/** The near end of the storage thread. It asks one question at a time. */
+/** The near end of the storage thread. Its caller asks one question at a time. */
 export class StorageThread {
   readonly #worker: Worker;
   readonly #end = Promise.withResolvers<string>();
@@ -38,12 +40,18 @@ export class StorageThread {
     return this.#end.promise;
   }
 
-  /** Sends a question and resolves to its answer. Rejects when the thread ends before that. */
-  ask(question: Question): Promise<Reply> {
-    if (this.#hasEnded) return Promise.reject(new Error("the storage thread has ended"));
-    this.#reply = Promise.withResolvers();
-    this.#worker.postMessage(question);
-    return this.#reply.promise;
+  /** Commits a batch. Rejects when the thread ends before it has answered. */
+  async deleteBatch(batch: DeleteBatch): Promise<BatchResult> {
+    const reply = await this.#ask({ kind: "delete", batch });
+    if (reply.kind !== "deleted") throw unexpected(reply);
+    return reply.result;
+  }
+
+  /** Finds out whether the file can be written. Rejects when the thread ends before it has answered. */
+  async tryToWrite(): Promise<StoreProblem | undefined> {
+    const reply = await this.#ask({ kind: "try-to-write" });
+    if (reply.kind !== "tried") throw unexpected(reply);
+    return reply.problem;
   }
 
   /** Lets the thread close the file, and resolves once it is gone. */
@@ -52,9 +60,20 @@ export class StorageThread {
     await this.#end.promise;
   }
 
+  #ask(question: Question): Promise<Reply> {
+    if (this.#hasEnded) return Promise.reject(new Error("the storage thread has ended"));
+    this.#reply = Promise.withResolvers();
+    this.#worker.postMessage(question);
+    return this.#reply.promise;
+  }
+
   #onEnd(reason: string): void {
     this.#hasEnded = true;
     this.#end.resolve(reason);
     this.#reply.reject(new Error(reason));
   }
+}
+
+function unexpected(reply: Reply): Error {
+  return new Error(`the storage thread answered another question: ${reply.kind}`);
 }

@@ -1,9 +1,12 @@
 import { DeleteQueue, type Outcomes, type TakenDelete } from "../delete-queue.ts";
 import { outcomeUnknown, storeAway } from "../errors.ts";
+import { Health } from "../health.ts";
 import type { DeleteCall, PlantStore } from "../plant-store.ts";
+import { recordText } from "../record-text.ts";
+import { checkDeletionsKept } from "../retention.ts";
 import type { DatabaseOptions } from "./database.ts";
 import type { DeleteBatch } from "./delete-batch.ts";
-import type { FileProblem } from "./problem.ts";
+import { fileProblemOf } from "./problem.ts";
 import { StorageThread } from "./storage-thread.ts";
 
 // About 15 ms of work for the storage thread: long enough to share an fsync, short enough to answer soon.
@@ -11,9 +14,6 @@ const batchMax = 1_024;
 
 // About a third of a second of work. Who would wait longer is better told to come back.
 const waitingMax = 16_384;
-
-// How often a store that cannot write tries whether it can again.
-const tryIntervalMs = 1_000;
 
 /**
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it.
@@ -24,6 +24,7 @@ const tryIntervalMs = 1_000;
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export async function openSqliteStore(options: DatabaseOptions): Promise<PlantStore> {
+  checkDeletionsKept(options.deletionsKeptMs);
   return new SqliteStore(options.file, await StorageThread.start(options));
 }
 
@@ -31,63 +32,46 @@ class SqliteStore implements PlantStore {
   readonly #file: string;
   readonly #thread: StorageThread;
   readonly #queue = new DeleteQueue({ commit: (batch) => this.#commit(batch), batchMax, waitingMax, inFlightMax: 1 });
-  #problem: FileProblem | undefined;
-  #nextTry: NodeJS.Timeout | undefined;
+  readonly #health = new Health(() => this.#thread.tryToWrite().catch(fileProblemOf));
 
   constructor(file: string, thread: StorageThread) {
     this.#file = file;
     this.#thread = thread;
-    void thread.end.then((reason) => this.#stopWriting({ text: reason, passing: false }));
+    void thread.end.then((reason) => this.#health.report({ text: reason, passing: false }));
   }
 
   get problem(): string | undefined {
-    return this.#problem && `${this.#file}: ${this.#problem.text}`;
+    const problem = this.#health.problem;
+    return problem && `${this.#file}: ${problem.text}`;
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
-    if (this.#problem !== undefined) return Promise.reject(storeAway(this.problem));
+    if (this.#health.problem !== undefined) return Promise.reject(storeAway(this.problem));
     return this.#queue.delete(id, call);
   }
 
   async close(): Promise<void> {
     await this.#queue.close();
-    this.#stopWriting({ text: "the store is closed", passing: false });
+    this.#health.report({ text: "the store is closed", passing: false });
     await this.#thread.close();
   }
 
   async #commit(taken: readonly TakenDelete[]): Promise<Outcomes> {
     // What was queued when writing stopped.
-    if (this.#problem !== undefined) throw storeAway(this.problem);
-    const reply = await this.#thread.ask({ kind: "delete", batch: batchOf(taken) }).catch((fault: unknown) => {
+    if (this.#health.problem !== undefined) throw storeAway(this.problem);
+    const result = await this.#thread.deleteBatch(batchOf(taken)).catch((fault: unknown) => {
       throw outcomeUnknown(fault);
     });
-    if (reply.kind !== "deleted") throw outcomeUnknown(`a batch was answered with ${reply.kind}`);
-    if (reply.result.kind === "committed") return reply.result.outcomes;
-    this.#stopWriting(reply.result.problem);
-    throw reply.result.kind === "unknown" ? outcomeUnknown(this.problem) : storeAway(this.problem);
-  }
-
-  #stopWriting(problem: FileProblem): void {
-    // The first fault that cannot pass is the reason; what follows it, such as the end of the thread, is not.
-    if (this.#problem?.passing === false) return;
-    this.#problem = problem;
-    clearTimeout(this.#nextTry);
-    if (problem.passing) this.#nextTry = setTimeout(() => void this.#tryToWrite(), tryIntervalMs).unref();
-  }
-
-  async #tryToWrite(): Promise<void> {
-    const reply = await this.#thread.ask({ kind: "try-to-write" }).catch(() => undefined);
-    // Closed or ended meanwhile: that reason stays.
-    if (reply?.kind !== "tried" || this.#problem?.passing !== true) return;
-    if (reply.problem === undefined) this.#problem = undefined;
-    else this.#stopWriting(reply.problem);
+    if (result.kind === "committed") return result.outcomes;
+    this.#health.report(result.problem);
+    throw result.kind === "unknown" ? outcomeUnknown(this.problem) : storeAway(this.problem);
   }
 }
 
 function batchOf(taken: readonly TakenDelete[]): DeleteBatch {
   return {
     ids: BigInt64Array.from(taken, ({ id }) => id),
-    subjects: taken.map(({ call }) => call.subject),
-    requestIds: taken.map(({ call }) => call.requestId),
+    subjects: taken.map(({ call }) => recordText(call.subject)),
+    requestIds: taken.map(({ call }) => recordText(call.requestId)),
   };
 }

@@ -1,5 +1,5 @@
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
-import type { FileProblem } from "./problem.ts";
+import type { StoreProblem } from "../health.ts";
 
 /** What the store asks of its thread, one question at a time. `close` is answered by the thread's end. */
 export type Question =
@@ -12,4 +12,4 @@ export type Reply =
   | { readonly kind: "open" }
   | { readonly kind: "not-open"; readonly message: string }
   | { readonly kind: "deleted"; readonly result: BatchResult }
-  | { readonly kind: "tried"; readonly problem: FileProblem | undefined };
+  | { readonly kind: "tried"; readonly problem: StoreProblem | undefined };

@@ -4,9 +4,12 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
+import type { StoreProblem } from "../health.ts";
+import { deletionsKeptMsDefault, retentionIntervalMs } from "../retention.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { prepareDeleteBatch } from "./delete-batch.ts";
-import { type FileProblem, fileProblemOf } from "./problem.ts";
+import { fileProblemOf } from "./problem.ts";
+import { prepareDropOldDeletions } from "./retention.ts";
 import type { Question, Reply } from "./worker-messages.ts";
 
 const port = parentPort;
@@ -30,13 +33,14 @@ try {
         return port.close();
     }
   });
+  dropOldDeletions(db, options.deletionsKeptMs ?? deletionsKeptMsDefault);
   reply({ kind: "open" });
 } catch (fault) {
   reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
 }
 
 /** Commits something that changes nothing, to learn whether commits work again. */
-function tryToWrite(db: DatabaseSync): FileProblem | undefined {
+function tryToWrite(db: DatabaseSync): StoreProblem | undefined {
   try {
     const version = db.prepare("PRAGMA user_version").get()?.["user_version"];
     db.exec(`PRAGMA user_version = ${String(version)}`);
@@ -44,4 +48,19 @@ function tryToWrite(db: DatabaseSync): FileProblem | undefined {
   } catch (fault) {
     return fileProblemOf(fault);
   }
+}
+
+/** Keeps the deletion record from growing for ever, slice by slice between the batches. */
+function dropOldDeletions(db: DatabaseSync, keptMs: number): void {
+  const dropSlice = prepareDropOldDeletions(db);
+  const drop = (): void => {
+    let isMore = false;
+    try {
+      isMore = dropSlice(new Date(Date.now() - keptMs));
+    } catch {
+      // What is wrong with the file shows in the next batch, which has somebody to tell it to.
+    }
+    setTimeout(drop, isMore ? 0 : retentionIntervalMs).unref();
+  };
+  drop();
 }

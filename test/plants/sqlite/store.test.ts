@@ -1,8 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
 import { deleteCall } from "../../support/delete-call.ts";
@@ -10,6 +12,8 @@ import { describePlantStore } from "../../support/describe-plant-store.ts";
 import { refusalOf } from "../../support/refusal.ts";
 import { addPlants, plantsIn, readSqlite } from "../../support/sqlite-file.ts";
 import { createTempFolder } from "../../support/temp-folder.ts";
+
+const run = promisify(execFile);
 
 describePlantStore(async (plants) => {
   const folder = createTempFolder();
@@ -106,6 +110,48 @@ describe("an SQLite store", () => {
       const left = new Set(plantsIn(file));
       expect(acknowledged.filter((id) => left.has(id))).toEqual([]);
     }
+  });
+
+  test("acknowledges nothing that a failed write has lost, and stops writing", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 5_000n } })).close();
+    const entry = new URL("../../support/delete-with-small-files.ts", import.meta.url).pathname;
+    // In blocks of 512 or 1024 bytes: no file grows beyond half a megabyte or one.
+    const { stdout } = await run("sh", [
+      "-c",
+      'ulimit -f 1000; exec "$@"',
+      "sh",
+      process.execPath,
+      entry,
+      file,
+      "5000",
+    ]);
+    const { told, problem } = JSON.parse(stdout);
+    expect(problem).toBe(`${file}: reading or writing the disk failed`);
+    const acknowledged = told.flatMap((outcome: unknown, i: number) => (outcome === true ? [BigInt(i + 1)] : []));
+    expect(acknowledged.length).toBeGreaterThan(0);
+    expect(acknowledged.length).toBeLessThan(5_000);
+    const left = new Set(plantsIn(file));
+    expect(acknowledged.filter((id: bigint) => left.has(id))).toEqual([]);
+    expect(told.filter((outcome: unknown) => outcome !== true)).toEqual(
+      Array(5_000 - acknowledged.length).fill(expect.stringMatching(/^\[unavailable\] /)),
+    );
+  });
+
+  test("refuses to delete from a damaged file, and says so", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } })).close();
+    const bytes = readFileSync(file);
+    // Everything after the pages of the schema.
+    bytes.fill(0xa5, 5 * 4_096);
+    writeFileSync(file, bytes);
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(10_000n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toBe(`${file}: the file is damaged`);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await store.close();
   });
 
   test("stops writing while another process holds the lock, and goes on by itself after that", async () => {

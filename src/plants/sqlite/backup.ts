@@ -1,0 +1,45 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { StoreOpenError } from "../errors.ts";
+import { openExistingDatabase } from "./database.ts";
+import { fileProblemOf } from "./problem.ts";
+
+/**
+ * Copies a store's file as it is at one moment, while a server goes on using it. The copy is a plant
+ * store of its own, and is there as a whole, durably, or not at all.
+ *
+ * @throws StoreOpenError when the store cannot be read, or the copy exists already or cannot be written
+ */
+export function backUp(file: string, copy: string): void {
+  const unfinished = `${copy}.unfinished`;
+  const db = openExistingDatabase(file);
+  try {
+    // An exclusive create claims the name: of two backups to one place, one is refused.
+    closeSync(openSync(copy, "wx"));
+  } catch (fault) {
+    db.close();
+    throw new StoreOpenError(`cannot write ${copy}: ${fileProblemOf(fault).text}`, { cause: fault });
+  }
+  try {
+    rmSync(unfinished, { force: true });
+    db.prepare("VACUUM INTO ?").run(resolve(unfinished));
+    makeDurable(unfinished);
+    renameSync(unfinished, copy);
+    // A rename is durable once its folder is; Windows has no such thing as a folder to open.
+    if (process.platform !== "win32") makeDurable(dirname(resolve(copy)));
+  } catch (fault) {
+    for (const path of [unfinished, copy]) rmSync(path, { force: true });
+    throw new StoreOpenError(`cannot write ${copy}: ${fileProblemOf(fault).text}`, { cause: fault });
+  } finally {
+    db.close();
+  }
+}
+
+function makeDurable(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,8 @@
+import type { DatabaseSync } from "node:sqlite";
+import { inRuns } from "../runs.ts";
+
+/** All ids in ascending order. One statement sees one moment, however long it is read. */
+export async function* exportPlants(db: DatabaseSync): AsyncGenerator<readonly bigint[]> {
+  const ids = db.prepare("SELECT id FROM plants ORDER BY id");
+  yield* inRuns(ids.iterate(), ({ id }) => BigInt(String(id)));
+}

@@ -1,0 +1,37 @@
+import { describe, expect, test } from "vitest";
+import { importPlants } from "../../src/plants/import-plants.ts";
+import { openDatabase } from "../../src/plants/sqlite/database.ts";
+import { openSqliteDatabase } from "../../src/plants/sqlite/plant-database.ts";
+import { plantsIn } from "../support/sqlite-file.ts";
+import { createTempFolder } from "../support/temp-folder.ts";
+
+async function* textOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield Buffer.from(chunk);
+}
+
+describe("importing plants", () => {
+  test("adds up its batches, and says so as it goes", async () => {
+    using folder = createTempFolder();
+    openDatabase({ file: folder.file("plants.db") }).close();
+    await using database = await openSqliteDatabase(folder.file("plants.db"));
+    const text = Array.from({ length: 12_000 }, (_, i) => `${i % 11_000}\n`).join("");
+    const seen: unknown[] = [];
+    const progress = await importPlants(database, textOf(text), { onProgress: (step) => seen.push(step) });
+    expect(progress).toEqual({ added: 11_000, present: 1_000, deleted: 0, bytes: text.length });
+    expect(seen).toEqual([expect.objectContaining({ added: 10_000, present: 0 }), progress]);
+  });
+
+  test("stops at a bad line, keeps the batches before it, and is run again", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file }).close();
+    await using database = await openSqliteDatabase(file);
+    const lines = Array.from({ length: 15_000 }, (_, i) => `${i}\n`);
+    const bad = importPlants(database, textOf(lines.join(""), "oak\n"));
+    await expect(bad).rejects.toThrow('line 15001 is not the id of a plant: "oak"');
+    expect(plantsIn(file)).toHaveLength(10_000);
+    const again = await importPlants(database, textOf(lines.join("")));
+    expect(again).toMatchObject({ added: 5_000, present: 10_000 });
+    expect(plantsIn(file)).toHaveLength(15_000);
+  });
+});

@@ -1,0 +1,75 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { StoreOpenError } from "../../../src/plants/errors.ts";
+import { backUp } from "../../../src/plants/sqlite/backup.ts";
+import { openDatabase } from "../../../src/plants/sqlite/database.ts";
+import { openSqliteDatabase } from "../../../src/plants/sqlite/plant-database.ts";
+import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
+import { deleteCall } from "../../support/delete-call.ts";
+import { describePlantDatabase } from "../../support/describe-plant-database.ts";
+import { plantsIn, readSqlite } from "../../support/sqlite-file.ts";
+import { createTempFolder } from "../../support/temp-folder.ts";
+
+describePlantDatabase(async () => {
+  const folder = createTempFolder();
+  const file = folder.file("plants.db");
+  const store = await openSqliteStore({ file });
+  const database = await openSqliteDatabase(file);
+  return {
+    store,
+    database,
+    [Symbol.asyncDispose]: async () => {
+      await database[Symbol.asyncDispose]();
+      await store.close();
+      folder[Symbol.dispose]();
+    },
+  };
+});
+
+describe("an SQLite database", () => {
+  test("is not created by looking at it", async () => {
+    using folder = createTempFolder();
+    await expect(openSqliteDatabase(folder.file("plants.db"))).rejects.toThrow(/there is no such file$/);
+    expect(existsSync(folder.file("plants.db"))).toBe(false);
+  });
+});
+
+describe("backing up", () => {
+  test("copies one moment of a store that goes on deleting, as a store of its own", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });
+    const before = await Promise.all([1n, 2n, 3n].map((id) => store.delete(id, deleteCall())));
+    const during = Promise.all(Array.from({ length: 5_000 }, (_, i) => store.delete(BigInt(i + 4), deleteCall())));
+    backUp(file, folder.file("copy.db"));
+    expect([...before, ...(await during)]).not.toContain(false);
+    await store.close();
+
+    const copied = new Set(plantsIn(folder.file("copy.db")));
+    const deleted = readSqlite(folder.file("copy.db"), "SELECT plant_id FROM deletions ORDER BY plant_id");
+    // Each plant is in the copy or in its deletion record: one moment, not two.
+    expect(copied.size + deleted.length).toBe(20_000);
+    expect(deleted.length).toBeGreaterThanOrEqual(3);
+
+    const restored = await openSqliteStore({ file: folder.file("copy.db") });
+    await expect(restored.delete(1n, deleteCall())).resolves.toBe(false);
+    await expect(restored.delete(20_000n, deleteCall())).resolves.toBe(true);
+    await restored.close();
+  });
+
+  test("refuses to write over a file, and leaves it as it is", () => {
+    using folder = createTempFolder();
+    openDatabase({ file: folder.file("plants.db") }).close();
+    writeFileSync(folder.file("copy.db"), "precious");
+    expect(() => backUp(folder.file("plants.db"), folder.file("copy.db"))).toThrow(StoreOpenError);
+    expect(existsSync(folder.file("copy.db"))).toBe(true);
+  });
+
+  test("leaves nothing behind when the copy cannot be written", () => {
+    using folder = createTempFolder();
+    openDatabase({ file: folder.file("plants.db") }).close();
+    expect(() => backUp(folder.file("plants.db"), folder.file("nowhere/copy.db"))).toThrow(/cannot write .*nowhere/);
+    expect(() => backUp(folder.file("none.db"), folder.file("copy.db"))).toThrow(/there is no such file$/);
+    expect(existsSync(folder.file("copy.db"))).toBe(false);
+  });
+});

@@ -1,0 +1,132 @@
+import { describe, expect, test } from "vitest";
+import type { PlantDatabase } from "../../src/plants/plant-database.ts";
+import type { PlantStore } from "../../src/plants/plant-store.ts";
+import { deleteCall } from "./delete-call.ts";
+
+/** An empty store, and the operator's view of it. */
+export interface OpenedDatabase extends AsyncDisposable {
+  readonly store: PlantStore;
+  readonly database: PlantDatabase;
+}
+
+const int64Min = -(2n ** 63n);
+const int64Max = 2n ** 63n - 1n;
+
+/** The facts that hold for every {@link PlantDatabase}. `open` makes an empty store. */
+export function describePlantDatabase(open: () => Promise<OpenedDatabase>): void {
+  describe("is a plant database that", () => {
+    test("imports ids exactly and exports them in ascending order", async () => {
+      await using opened = await open();
+      const ids = [5n, int64Max, -1n, 2n ** 53n + 1n, int64Min, 0n];
+      await expect(importInto(opened.database, [ids])).resolves.toEqual([{ added: 6, present: 0, deleted: 0 }]);
+      expect(await exported(opened.database)).toEqual([int64Min, -1n, 0n, 5n, 2n ** 53n + 1n, int64Max]);
+    });
+
+    test("counts what was there before, also within one batch, and imports it once", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n]]);
+      await expect(importInto(opened.database, [[2n, 3n, 3n], [3n]])).resolves.toEqual([
+        { added: 1, present: 2, deleted: 0 },
+        { added: 0, present: 1, deleted: 0 },
+      ]);
+      expect(await exported(opened.database)).toEqual([1n, 2n, 3n]);
+    });
+
+    test("does not bring back what was deleted, before the import or while it runs", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n, 3n]]);
+      await opened.store.delete(1n, deleteCall());
+      await using running = await opened.database.startImport();
+      await expect(running.add([1n, 2n, 3n])).resolves.toEqual({ added: 0, present: 2, deleted: 1 });
+      await opened.store.delete(2n, deleteCall());
+      await expect(running.add([1n, 2n, 3n, 4n])).resolves.toEqual({ added: 1, present: 1, deleted: 2 });
+      expect(await exported(opened.database)).toEqual([3n, 4n]);
+    });
+
+    test("brings back what was deleted when it is told to, and it can be deleted again", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n]]);
+      await opened.store.delete(1n, deleteCall());
+      await using restoring = await opened.database.startImport({ restore: true });
+      await expect(restoring.add([1n, 2n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
+      await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(true);
+      expect(await exported(opened.database)).toEqual([2n]);
+    });
+
+    test("exports many plants in runs, each once", async () => {
+      await using opened = await open();
+      const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i * 3 - 30_000));
+      await importInto(opened.database, [ids]);
+      const runs = await collect(opened.database.exportPlants());
+      expect(runs.map((run) => run.length)).toEqual([10_000, 10_000, 5_000]);
+      expect(runs.flat()).toEqual(ids);
+    });
+
+    test("exports one moment, whatever is deleted while it runs", async () => {
+      await using opened = await open();
+      const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i));
+      await importInto(opened.database, [ids]);
+      const seen: bigint[] = [];
+      for await (const run of opened.database.exportPlants()) {
+        if (seen.length === 0) await opened.store.delete(24_999n, deleteCall());
+        seen.push(...run);
+      }
+      expect(seen).toEqual(ids);
+    });
+
+    test("lists who deleted which plant, oldest first", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, int64Min, 3n]]);
+      const before = Date.now();
+      await opened.store.delete(int64Min, deleteCall({ subject: "ann", requestId: "r-1" }));
+      await opened.store.delete(2n, deleteCall({ subject: "bob", requestId: "r-2" }));
+      await opened.store.delete(1n, deleteCall({ subject: "bob\0'\"{},\\", requestId: "r-3" }));
+      const listed = (await collect(opened.database.listDeletions())).flat();
+      expect(listed).toEqual([
+        { plantId: int64Min, deletedAt: expect.any(Date), subject: "ann", requestId: "r-1", batch: expect.any(String) },
+        {
+          plantId: 1n,
+          deletedAt: expect.any(Date),
+          // U+0000 cannot be kept in PostgreSQL, so no store keeps it.
+          subject: "bob\uFFFD'\"{},\\",
+          requestId: "r-3",
+          batch: expect.any(String),
+        },
+      ]);
+      expect(listed[0]?.batch).not.toEqual(listed[1]?.batch);
+      for (const { deletedAt } of listed) {
+        // A database server has a clock of its own.
+        expect(Math.abs(deletedAt.getTime() - before)).toBeLessThan(60_000);
+      }
+    });
+
+    test("lists the deletions since a moment", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n]]);
+      await opened.store.delete(1n, deleteCall());
+      const [first] = (await collect(opened.database.listDeletions())).flat();
+      const afterFirst = new Date(Number(first?.deletedAt) + 1);
+      while (Date.now() <= afterFirst.getTime()) await new Promise(setImmediate);
+      await opened.store.delete(2n, deleteCall());
+      const listed = (await collect(opened.database.listDeletions(afterFirst))).flat();
+      expect(listed.map(({ plantId }) => plantId)).toEqual([2n]);
+    });
+  });
+}
+
+async function importInto(database: PlantDatabase, batches: readonly (readonly bigint[])[]): Promise<unknown[]> {
+  await using running = await database.startImport();
+  const counts = [];
+  for (const batch of batches) counts.push(await running.add(batch));
+  return counts;
+}
+
+async function exported(database: PlantDatabase): Promise<bigint[]> {
+  return (await collect(database.exportPlants())).flat();
+}
+
+async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const collected: Item[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}
