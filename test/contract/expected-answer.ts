@@ -100,10 +100,16 @@ function toRecord(fields: readonly Field[]): Record<string, string> {
   const record: Record<string, string> = {};
   for (const [name, value] of fields) {
     if (framing.has(name)) continue;
-    const text = name === "grpc-message" ? decodeURIComponent(value) : value;
+    const text = readable(name, value);
     record[name] = record[name] === undefined ? text : `${record[name]}, ${text}`;
   }
   return record;
+}
+
+// A message as it was before gRPC's percent-encoding, and a request id, which no table can know, as what it is.
+function readable(name: string, value: string): string {
+  if (name === "grpc-message") return decodeURIComponent(value);
+  return name === "x-request-id" && /^[0-9a-f]{16}-[0-9a-z]+$/.test(value) ? "a request id" : value;
 }
 
 function webFields(bytes: Buffer): Field[] {

@@ -1,0 +1,23 @@
+import { createAdaptorServer } from "@hono/node-server";
+import { Hono } from "hono";
+import { Server } from "node:http";
+import { isAdmitted, messages } from "../servers/credential.ts";
+import { createBenchPlants } from "../servers/plants.ts";
+import { listen, serve } from "../servers/serve.ts";
+
+// hono 4 on its own adapter for Node: the credential in a middleware, the id checked by the route's pattern.
+const plants = createBenchPlants();
+const app = new Hono();
+
+app.use(async (context, next) => {
+  if (isAdmitted(context.req.header("authorization"))) return await next();
+  return context.json(messages.unauthenticated, 400, { "www-authenticate": messages.challenge });
+});
+app.delete("/plants/:id{0|-?[1-9][0-9]*}", (context) => {
+  const id = BigInt(context.req.param("id"));
+  return plants.delete(id) ? context.body(null, 204) : context.json(messages.notFound(id), 400);
+});
+
+const server = createAdaptorServer({ fetch: app.fetch });
+if (!(server instanceof Server)) throw new Error("the adapter made no server of HTTP/1.1");
+await serve(() => listen(server));

@@ -1,0 +1,202 @@
+import type { Field, HttpRequest } from "../support/exchange.ts";
+
+/** One REST request of the contract, and the whole of its answer. */
+export interface RestRow {
+  /** Why the request is answered like this. */
+  readonly name: string;
+  /** Sent with a good credential. */
+  readonly request: RestRequest;
+  readonly want: RestWant;
+}
+
+/** A request whose method is DELETE and whose header holds nothing but the credential, unless it says otherwise. */
+export interface RestRequest {
+  readonly httpMethod?: string;
+  readonly path: string;
+  readonly header?: readonly Field[];
+  readonly body?: string;
+}
+
+/** The status, the error record where there is one, and the fields that come on top of its content type. */
+export interface RestWant {
+  readonly httpStatus: number;
+  readonly record?: { readonly error: number; readonly message: string };
+  readonly fields?: Readonly<Record<string, string>>;
+}
+
+/** The plant that every row is after, and the one that a wrong reading would hit. */
+export const plant = 7n;
+
+const deleted: RestWant = { httpStatus: 204 };
+const nothingHere: RestWant = { httpStatus: 404, record: { error: 5, message: "there is nothing at this path" } };
+const invalid = (message: string): RestWant => ({ httpStatus: 400, record: { error: 3, message } });
+const badId = (sent: string): RestWant => invalid(`id: ${JSON.stringify(sent)} is not an int64`);
+const badEscape = invalid("the path has a bad percent escape");
+const pathBound = invalid('query parameter "id": is bound by the path or the body');
+const unknown = (...names: readonly string[]): RestWant =>
+  invalid(
+    `unknown query parameter${names.length > 1 ? "s" : ""} ${names.map((name) => JSON.stringify(name)).join(", ")}`,
+  );
+const noBody = invalid("this operation takes no body");
+const notAllowed = (httpMethod: string): RestWant => ({
+  httpStatus: 405,
+  record: { error: 12, message: `${httpMethod} is not allowed here` },
+  fields: { allow: "DELETE" },
+});
+
+/** Spellings of the path. */
+export const pathRows: readonly RestRow[] = [
+  { name: "the canonical id names the plant", request: { path: "/plants/7" }, want: deleted },
+  { name: "an escaped digit is the digit", request: { path: "/plants/%37" }, want: deleted },
+  { name: "an escaped letter of a literal is the letter", request: { path: "/%70lants/7" }, want: deleted },
+  { name: "an empty query is none", request: { path: "/plants/7?" }, want: deleted },
+
+  { name: "a leading zero is neither octal nor decimal", request: { path: "/plants/07" }, want: badId("07") },
+  { name: "several leading zeros are no spelling of an id", request: { path: "/plants/007" }, want: badId("007") },
+  { name: "null is no id, least of all 0", request: { path: "/plants/null" }, want: badId("null") },
+  { name: "a path parameter is part of the segment", request: { path: "/plants/7;x=1" }, want: badId("7;x=1") },
+  { name: "an Arabic-Indic digit is no digit here", request: { path: "/plants/%D9%A7" }, want: badId("٧") },
+  { name: "a fullwidth digit is no digit here", request: { path: "/plants/%EF%BC%97" }, want: badId("７") },
+  { name: "a space before the id is not trimmed", request: { path: "/plants/%207" }, want: badId(" 7") },
+  { name: "a space after the id is not trimmed", request: { path: "/plants/7%20" }, want: badId("7 ") },
+  { name: "a tab after the id is not trimmed", request: { path: "/plants/7%09" }, want: badId("7\t") },
+  { name: "a line break after the id is not trimmed", request: { path: "/plants/7%0A" }, want: badId("7\n") },
+  { name: "a zero byte does not end the id", request: { path: "/plants/7%00" }, want: badId("7\u0000") },
+  { name: "a plus sign is no part of an id", request: { path: "/plants/+7" }, want: badId("+7") },
+  { name: "an escaped plus sign is no part of an id", request: { path: "/plants/%2B7" }, want: badId("+7") },
+  { name: "minus zero is not canonical", request: { path: "/plants/-0" }, want: badId("-0") },
+  { name: "a minus sign alone is no id", request: { path: "/plants/-" }, want: badId("-") },
+  { name: "hexadecimal is no spelling of an id", request: { path: "/plants/0x7" }, want: badId("0x7") },
+  { name: "binary is no spelling of an id", request: { path: "/plants/0b111" }, want: badId("0b111") },
+  { name: "octal is no spelling of an id", request: { path: "/plants/0o7" }, want: badId("0o7") },
+  { name: "a digit separator is no part of an id", request: { path: "/plants/1_000" }, want: badId("1_000") },
+  { name: "an exponent is no part of an id", request: { path: "/plants/7e0" }, want: badId("7e0") },
+  { name: "a fraction of zero is no part of an id", request: { path: "/plants/7.0" }, want: badId("7.0") },
+  { name: "a word is no id", request: { path: "/plants/abc" }, want: badId("abc") },
+  { name: "true is not 1", request: { path: "/plants/true" }, want: badId("true") },
+  { name: "an id in quotes is no id", request: { path: "/plants/%227%22" }, want: badId('"7"') },
+  { name: "BigInt's suffix is no part of an id", request: { path: "/plants/7n" }, want: badId("7n") },
+  { name: "2^63 is too large", request: { path: "/plants/9223372036854775808" }, want: badId("9223372036854775808") },
+  {
+    name: "-2^63 - 1 is too small",
+    request: { path: "/plants/-9223372036854775809" },
+    want: badId("-9223372036854775809"),
+  },
+  {
+    name: "2^64 + 7 does not wrap around to 7",
+    request: { path: "/plants/18446744073709551623" },
+    want: badId("18446744073709551623"),
+  },
+  {
+    name: "a thousand digits are no id",
+    request: { path: `/plants/${"7".repeat(1_000)}` },
+    want: badId(`${"7".repeat(64)}…`),
+  },
+  {
+    name: "a verb that no operation has is part of the id",
+    request: { path: "/plants/7:undelete" },
+    want: badId("7:undelete"),
+  },
+  { name: "an escaped slash does not end the segment", request: { path: "/plants/7%2F8" }, want: badId("7/8") },
+  { name: "an escape is decoded once", request: { path: "/plants/%2537" }, want: badId("%37") },
+
+  { name: "an escape that is not hexadecimal", request: { path: "/plants/%zz" }, want: badEscape },
+  { name: "an escape that is cut", request: { path: "/plants/7%2" }, want: badEscape },
+  { name: "a percent sign alone", request: { path: "/plants/7%" }, want: badEscape },
+  { name: "an escape that is half of a UTF-8 character", request: { path: "/plants/%D9" }, want: badEscape },
+  { name: "an escape that is an overlong form", request: { path: "/plants/%C0%B7" }, want: badEscape },
+  { name: "an escape that is a surrogate", request: { path: "/plants/%ED%A0%80" }, want: badEscape },
+  { name: "a bad escape on a path that is no operation", request: { path: "/%zz" }, want: badEscape },
+
+  { name: "no id", request: { path: "/plants/" }, want: nothingHere },
+  { name: "no id and no slash", request: { path: "/plants" }, want: nothingHere },
+  { name: "the root", request: { path: "/" }, want: nothingHere },
+  { name: "a trailing slash", request: { path: "/plants/7/" }, want: nothingHere },
+  { name: "a further segment", request: { path: "/plants/7/8" }, want: nothingHere },
+  { name: "an empty segment in front", request: { path: "//plants/7" }, want: nothingHere },
+  { name: "an empty segment in the middle", request: { path: "/plants//7" }, want: nothingHere },
+  { name: "another case", request: { path: "/Plants/7" }, want: nothingHere },
+  { name: "a segment of one dot", request: { path: "/plants/./7" }, want: nothingHere },
+  { name: "a segment of two dots", request: { path: "/x/../plants/7" }, want: nothingHere },
+  { name: "an escaped segment of two dots", request: { path: "/x/%2e%2E/plants/7" }, want: nothingHere },
+  { name: "a backslash", request: { path: "/plants\\7" }, want: nothingHere },
+  { name: "another service", request: { path: "/trees/7" }, want: nothingHere },
+];
+
+/** Methods on the path of the operation. */
+export const methodRows: readonly RestRow[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PURGE"].map(
+  (httpMethod) => ({
+    name: `${httpMethod} is no operation on a plant`,
+    request: { httpMethod, path: "/plants/7" },
+    want: notAllowed(httpMethod),
+  }),
+);
+
+/** What may not come along with the path. */
+export const extraRows: readonly RestRow[] = [
+  { name: "a query does not override the path", request: { path: "/plants/7?id=8" }, want: pathBound },
+  { name: "a query that repeats the path", request: { path: "/plants/7?id=7" }, want: pathBound },
+  {
+    name: "a query with a bad value for the path's field",
+    request: { path: "/plants/7?id=abc" },
+    want: pathBound,
+  },
+  { name: "an unknown query parameter", request: { path: "/plants/7?x=1" }, want: unknown("x") },
+  {
+    name: "several unknown query parameters are all named",
+    request: { path: "/plants/7?x=1&y&%7A=2" },
+    want: unknown("x", "y", "z"),
+  },
+  { name: "a system parameter of Google's", request: { path: "/plants/7?$alt=json" }, want: unknown("$alt") },
+  {
+    name: "a bad escape in the query",
+    request: { path: "/plants/7?x=%zz" },
+    want: invalid('query parameter "x=%zz" is malformed'),
+  },
+  { name: "a parameter without a name", request: { path: "/plants/7?=1" }, want: unknown("") },
+  {
+    name: "a parameter named like an object's own machinery",
+    request: { path: "/plants/7?__proto__=1" },
+    want: unknown("__proto__"),
+  },
+
+  {
+    name: "a body does not override the path",
+    request: { path: "/plants/7", header: [["content-type", "application/json"]], body: '{"id":"9"}' },
+    want: noBody,
+  },
+  {
+    name: "an empty JSON object is a body",
+    request: { path: "/plants/7", header: [["content-type", "application/json"]], body: "{}" },
+    want: noBody,
+  },
+  {
+    name: "text is a body",
+    request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "7" },
+    want: noBody,
+  },
+  { name: "a body without a content type", request: { path: "/plants/7", body: "7" }, want: noBody },
+  { name: "a body of one space", request: { path: "/plants/7", body: " " }, want: noBody },
+  {
+    name: "a compressed body",
+    request: { path: "/plants/7", header: [["content-encoding", "gzip"]], body: "\x1f\x8b" },
+    want: invalid("the content encoding gzip is not supported"),
+  },
+  {
+    name: "no bytes of body are no body, whatever their content type",
+    request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "" },
+    want: deleted,
+  },
+  {
+    name: "the header that would make a POST a DELETE is not looked at",
+    request: { httpMethod: "POST", path: "/plants/7", header: [["x-http-method-override", "DELETE"]] },
+    want: notAllowed("POST"),
+  },
+];
+
+/** The request as it is sent. */
+export function toHttpRequest(request: RestRequest, credential: Field): HttpRequest {
+  const { httpMethod = "DELETE", path, header = [], body } = request;
+  const sent = { httpMethod, path, header: [...header, credential] };
+  return body === undefined ? sent : { ...sent, body: Buffer.from(body, "latin1") };
+}

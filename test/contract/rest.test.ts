@@ -1,0 +1,34 @@
+import { describe, expect, test } from "vitest";
+import { openMemoryStore } from "../../src/plants/index.ts";
+import type { HttpVersion } from "../support/exchange.ts";
+import { authorized, startPlantServer } from "../support/plant-server.ts";
+import { exchange, wireFormats } from "../support/wire-format.ts";
+import { seenAnswer, type SeenAnswer } from "./expected-answer.ts";
+import { extraRows, methodRows, pathRows, plant, toHttpRequest, type RestRow, type RestWant } from "./rest-table.ts";
+
+const httpVersions: readonly HttpVersion[] = ["1.1", "2"];
+const rows = [...pathRows, ...methodRows, ...extraRows].flatMap((row) =>
+  httpVersions.map((httpVersion) => ({ ...row, httpVersion })),
+);
+
+describe("REST", () => {
+  test.each<RestRow & { httpVersion: HttpVersion }>(rows)(
+    "$name: $request.path is answered $want.httpStatus over HTTP/$httpVersion",
+    async ({ request, want, httpVersion }) => {
+      const plants = new Set([0n, 1n, plant, 8n, 9n]);
+      await using server = await startPlantServer({ store: openMemoryStore(plants) });
+      const answer = await exchange(server.address, httpVersion, toHttpRequest(request, authorized));
+      expect(seenAnswer(wireFormats.rest, answer)).toStrictEqual(expectedAnswer(request.httpMethod, want));
+      const left = [0n, 1n, plant, 8n, 9n].filter((id) => id !== plant || want.httpStatus !== 204);
+      expect([...plants]).toStrictEqual(left);
+    },
+  );
+});
+
+function expectedAnswer(httpMethod: string | undefined, want: RestWant): SeenAnswer {
+  const { httpStatus, record, fields } = want;
+  if (record === undefined) return { httpStatus, header: {}, trailer: {}, messages: [""] };
+  const header = { "content-type": "application/json", ...fields };
+  // RFC 9110 §9.3.2: the answer to a HEAD has the header of the answer to a GET, and no body.
+  return { httpStatus, header, trailer: {}, messages: [httpMethod === "HEAD" ? "" : JSON.stringify(record)] };
+}
