@@ -58,7 +58,7 @@ function readCustomValue(context: ReadContext, desc: DescMessage): unknown {
   let message: unknown = create(desc);
   scanner.openObject();
   for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is there twice`);
+    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
     seen.add(key);
     if (key === "value") {
       message = context.messages.readerOf(desc)(context);

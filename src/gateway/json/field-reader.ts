@@ -117,7 +117,7 @@ function createMapReader(field: MapField): FieldReader["read"] {
     scanner.openObject();
     for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
       if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quote(key)} is no key of this map`);
-      if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is there twice`);
+      if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
       seen.add(key);
       const before = unknown.length;
       const value = readLocated(context, readElement, key);

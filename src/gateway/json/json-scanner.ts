@@ -193,7 +193,7 @@ export class JsonScanner {
     const seen = new Set<string>();
     this.openObject();
     for (let key = this.firstKey(); key !== undefined; key = this.nextKey()) {
-      if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is there twice`);
+      if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
       seen.add(key);
       this.skipValue();
     }

@@ -108,7 +108,7 @@ class FieldsSeen {
 
   addUnknown(key: string): void {
     this.#unknown ??= new Set();
-    if (this.#unknown.has(key)) throw new FieldProblem(`key ${quote(key)} is there twice`);
+    if (this.#unknown.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
     this.#unknown.add(key);
   }
 

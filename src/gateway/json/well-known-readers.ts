@@ -144,7 +144,7 @@ function readEntries(scanner: JsonScanner, readEntry: (key: string) => void): vo
   const seen = new Set<string>();
   scanner.openObject();
   for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is there twice`);
+    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
     seen.add(key);
     readEntry(key);
   }
