@@ -1,30 +1,39 @@
 import type { AuthLog } from "./auth-log.ts";
+import { openJwtVerifier, type JwtSource } from "./jwt/open-jwt-verifier.ts";
 import { openTokenHashes } from "./live-token-hashes.ts";
-import { parsed, type Parsed } from "./parsed.ts";
+import { parsed, unparsed, type Parsed } from "./parsed.ts";
 import type { StaticToken } from "./static-token.ts";
 import { staticTokens } from "./static-tokens.ts";
 import { firstKnowing, type TokenVerifier } from "./token-verifier.ts";
 
-/** Where good tokens are known. */
+/** Who vouches for tokens. */
 export interface TokenSources {
   /** Tokens that the configuration itself gives. */
   readonly tokens?: readonly StaticToken[] | undefined;
-  /** The path of a file of token hashes. */
+  /** The path of a file of token hashes, which is followed. */
   readonly tokenHashesFile?: string | undefined;
+  /** Issuers of JSON Web Tokens. */
+  readonly jwt?: readonly JwtSource[] | undefined;
 }
 
 /**
- * Opens a verifier over every source that is configured, or says what is wrong with them.
+ * Opens a verifier over every source that is configured, or says all that is wrong with them.
  *
- * The caller closes it.
+ * The verifier asks the cheapest source first. The caller closes it, and lets it `reload` on SIGHUP.
  */
 export async function openTokenVerifier(sources: TokenSources, log: AuthLog): Promise<Parsed<TokenVerifier>> {
-  const verifiers: TokenVerifier[] = [];
-  if (sources.tokens !== undefined) verifiers.push(staticTokens(sources.tokens));
-  if (sources.tokenHashesFile !== undefined) {
-    const tokens = await openTokenHashes(sources.tokenHashesFile, log);
-    if (tokens.kind === "problems") return tokens;
-    verifiers.push(tokens.value);
-  }
-  return parsed(firstKnowing(verifiers));
+  const opened = await Promise.all(openEach(sources, log));
+  const verifiers = opened.flatMap((verifier) => (verifier.kind === "value" ? [verifier.value] : []));
+  const problems = opened.flatMap((verifier) => (verifier.kind === "problems" ? verifier.problems : []));
+  const verifier = firstKnowing(verifiers);
+  if (problems.length === 0) return parsed(verifier);
+  verifier.close?.();
+  return unparsed(...problems);
+}
+
+function* openEach(sources: TokenSources, log: AuthLog): Iterable<Promise<Parsed<TokenVerifier>>> {
+  const { tokens, tokenHashesFile, jwt } = sources;
+  if (tokens !== undefined) yield Promise.resolve(parsed(staticTokens(tokens)));
+  if (tokenHashesFile !== undefined) yield openTokenHashes(tokenHashesFile, log);
+  if (jwt !== undefined) yield openJwtVerifier(jwt, log);
 }

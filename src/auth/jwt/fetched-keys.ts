@@ -1,0 +1,158 @@
+import type { AuthLog } from "../auth-log.ts";
+import type { Parsed } from "../parsed.ts";
+import { digestOf } from "../token-verifier.ts";
+import type { IssuerKeys } from "./issuer-keys.ts";
+import type { FetchKeyDocument } from "./key-document.ts";
+import { readKeySet, type KeySet } from "./key-set.ts";
+import type { JwtAlgorithm } from "./jwt-algorithm.ts";
+
+/** What keys are fetched, and how often. The times are options for providers that are unlike the others, and for tests. */
+export interface FetchedKeysOptions {
+  readonly issuer: string;
+  readonly algorithms: readonly JwtAlgorithm[];
+  readonly fetchDocument: FetchKeyDocument;
+  readonly log: AuthLog;
+  readonly timing?: Partial<KeyTiming> | undefined;
+}
+
+/** The times of a key set that is fetched, in milliseconds. */
+export interface KeyTiming {
+  /** Between a fetch that succeeded and the next one. */
+  readonly refreshMs: number;
+  /** How long keys are used after the last fetch that succeeded. */
+  readonly usableMs: number;
+  /** The least time between two fetches that tokens with an unknown key cause. */
+  readonly coolDownMs: number;
+  /** How long one fetch may take, discovery included. */
+  readonly fetchMs: number;
+  /** Before the first repetition of a fetch that failed; doubled each time. */
+  readonly backOffMs: number;
+  readonly backOffMaxMs: number;
+}
+
+/**
+ * Five minutes: a key that is withdrawn is soon gone, and a provider is asked 300 times a day.
+ * 24 hours: a provider's longest outages are over by then, and a stolen key is not good for ever.
+ * 10 seconds: who rotates keys publishes them before; who sends unknown keys costs six fetches a minute.
+ * 5 seconds: a request that waits for an unknown key is not to outlast its client's patience.
+ */
+const defaultTiming: KeyTiming = {
+  refreshMs: 5 * 60_000,
+  usableMs: 24 * 3_600_000,
+  coolDownMs: 10_000,
+  fetchMs: 5_000,
+  backOffMs: 1_000,
+  backOffMaxMs: 60_000,
+};
+
+/**
+ * Opens the keys of an issuer that publishes them; resolves after the first fetch, also when that failed.
+ *
+ * Keys are fetched in the background, never by a request, except one: a token that names an unknown key makes one
+ * fetch for all that wait for it. While the provider is away the last keys stay in use for a day.
+ */
+export async function openFetchedKeys(options: FetchedKeysOptions): Promise<IssuerKeys> {
+  const keys = new FetchedKeys(options);
+  await keys.reload();
+  return keys;
+}
+
+class FetchedKeys implements IssuerKeys {
+  readonly #options: FetchedKeysOptions;
+  readonly #timing: KeyTiming;
+  readonly #closed = new AbortController();
+  #set: KeySet | undefined;
+  #documentDigest = "";
+  #fetchedAtMs = Number.NEGATIVE_INFINITY;
+  #askedAtMs = Number.NEGATIVE_INFINITY;
+  #nextAtMs = 0;
+  #failures = 0;
+  #lastProblem = "";
+  #fetching: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: FetchedKeysOptions) {
+    this.#options = options;
+    this.#timing = { ...defaultTiming, ...options.timing };
+  }
+
+  current(): KeySet | undefined {
+    return Date.now() - this.#fetchedAtMs < this.#timing.usableMs ? this.#set : undefined;
+  }
+
+  async renew(): Promise<void> {
+    // After a failure the next fetch is timed: requests must not turn the back-off into a hail.
+    const isDue = this.#failures === 0 && Date.now() - this.#askedAtMs >= this.#timing.coolDownMs;
+    if (this.#fetching !== undefined || isDue) await this.reload();
+  }
+
+  get behindS(): number | undefined {
+    if (this.#failures === 0) return undefined;
+    return Math.max(1, Math.ceil((this.#nextAtMs - Date.now()) / 1000));
+  }
+
+  get problem(): string | undefined {
+    return this.current() === undefined ? `no usable keys of ${this.#options.issuer}: ${this.#lastProblem}` : undefined;
+  }
+
+  reload(): Promise<void> {
+    this.#fetching ??= this.#fetchOnce().finally(() => {
+      this.#fetching = undefined;
+      this.#schedule();
+    });
+    return this.#fetching;
+  }
+
+  close(): void {
+    this.#closed.abort();
+    clearTimeout(this.#timer);
+  }
+
+  async #fetchOnce(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#askedAtMs = Date.now();
+    const signal = AbortSignal.any([AbortSignal.timeout(this.#timing.fetchMs), this.#closed.signal]);
+    const document = await this.#options.fetchDocument(signal);
+    const taken = document.kind === "value" ? await this.#take(document.value) : document;
+    if (taken.kind === "problems") this.#fail(taken.problems.join("; "));
+  }
+
+  async #take(text: string): Promise<Parsed<void>> {
+    const digest = digestOf(text);
+    // The same document keeps the same set, and with it every token that was verified by it.
+    if (digest !== this.#documentDigest) {
+      const set = await readKeySet(text, this.#options.algorithms);
+      if (set.kind === "problems") return set;
+      this.#set = set.value;
+      this.#documentDigest = digest;
+      this.#options.log.info({ issuer: this.#options.issuer, keys: set.value.size }, "keys changed");
+    }
+    if (this.#failures > 0) this.#options.log.info({ issuer: this.#options.issuer }, "keys can be fetched again");
+    this.#failures = 0;
+    this.#fetchedAtMs = Date.now();
+    return { kind: "value", value: undefined };
+  }
+
+  #fail(problem: string): void {
+    if (this.#closed.signal.aborted) return;
+    this.#failures += 1;
+    this.#lastProblem = problem;
+    const { issuer, log } = this.#options;
+    log.warn(
+      { issuer, problem, failures: this.#failures, keysInUse: this.current()?.size ?? 0 },
+      "keys cannot be fetched",
+    );
+  }
+
+  #schedule(): void {
+    if (this.#closed.signal.aborted) return;
+    const { refreshMs, backOffMs, backOffMaxMs } = this.#timing;
+    const delayMs = this.#failures === 0 ? refreshMs : Math.min(backOffMaxMs, backOffMs * 2 ** (this.#failures - 1));
+    // Replicas that started together, or failed together, do not ask together.
+    const spreadMs = delayMs * (0.75 + Math.random() / 4);
+    this.#nextAtMs = Date.now() + spreadMs;
+    this.#timer = setTimeout(() => void this.reload(), spreadMs);
+    // A process that has nothing else to do may end.
+    this.#timer.unref();
+  }
+}
