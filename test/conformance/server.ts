@@ -1,4 +1,4 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, createRegistry, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { once } from "node:events";
 import type { TlsOptions } from "node:tls";
 import { createGateway } from "../../src/gateway/index.ts";
@@ -8,7 +8,10 @@ import {
   ServerCompatResponseSchema,
   type ServerCompatRequest,
 } from "./gen/connectrpc/conformance/v1/server_compat_pb.ts";
-import { ConformanceService } from "./gen/connectrpc/conformance/v1/service_pb.ts";
+import {
+  ConformanceService,
+  file_connectrpc_conformance_v1_service,
+} from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
 // The server under test, as the suite starts it: a request on stdin says what kind of server, the
 // response on stdout says where it is, SIGTERM ends it. Both messages follow their length in four bytes.
@@ -16,6 +19,8 @@ import { ConformanceService } from "./gen/connectrpc/conformance/v1/service_pb.t
 const request = fromBinary(ServerCompatRequestSchema, await readDelimited(process.stdin));
 const gateway = createGateway({
   routes: (router) => router.service(ConformanceService, conformanceService),
+  // The suite asks for its own request back, packed in an Any.
+  jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },
   ...(request.messageReceiveLimit === 0 ? {} : { readMaxBytes: request.messageReceiveLimit }),
 });
 const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, ...tlsOf(request) });
