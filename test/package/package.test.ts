@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { projectFolder } from "../support/child-program.ts";
@@ -97,6 +97,7 @@ describe("with every dependency", () => {
       await store.close();
     `;
     install(companions.everything);
-    expect(run(process.execPath, ["--input-type=module", "--eval", program], user.path)).toBe("204\n");
+    writeFileSync(join(user.path, "embed.mjs"), program);
+    expect(run(process.execPath, ["embed.mjs"], user.path)).toBe("204\n");
   });
 });
