@@ -30,9 +30,9 @@ export async function fetchText({ url, header, form, signal }: ProviderRequest):
     });
     if (response.status === 200) return await readBounded(url, response.body ?? []);
     await response.body?.cancel();
-    return unparsed(`${url.href} answered ${response.status}`);
+    return unparsed(`${placeOf(url)} answered ${response.status}`);
   } catch (error) {
-    return unparsed(`${url.href}: ${describe(error)}`);
+    return unparsed(`${placeOf(url)}: ${describe(error)}`);
   }
 }
 
@@ -44,11 +44,16 @@ async function readBounded(url: URL, body: AsyncIterable<Uint8Array> | Iterable<
   for await (const chunk of body) {
     lengthBytes += chunk.byteLength;
     if (lengthBytes > providerAnswerLimitBytes) {
-      return unparsed(`${url.href} answered more than ${providerAnswerLimitBytes} bytes`);
+      return unparsed(`${placeOf(url)} answered more than ${providerAnswerLimitBytes} bytes`);
     }
     text += decoder.decode(chunk, { stream: true });
   }
   return parsed(text + decoder.decode());
+}
+
+/** Returns a URL without its query, which may hold a key, as it may stand in a log. */
+export function placeOf(url: URL): string {
+  return `${url.origin}${url.pathname}`;
 }
 
 // undici says "fetch failed" and keeps what happened (ECONNREFUSED, a certificate) in the cause.

@@ -1,4 +1,5 @@
 import type { AuthLog } from "./auth-log.ts";
+import { openIntrospectionVerifier, type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 import { openJwtVerifier, type JwtSource } from "./jwt/open-jwt-verifier.ts";
 import { openTokenHashes } from "./live-token-hashes.ts";
 import { parsed, unparsed, type Parsed } from "./parsed.ts";
@@ -14,6 +15,8 @@ export interface TokenSources {
   readonly tokenHashesFile?: string | undefined;
   /** Issuers of JSON Web Tokens. */
   readonly jwt?: readonly JwtSource[] | undefined;
+  /** An endpoint that is asked about every other token. */
+  readonly introspection?: IntrospectionSource | undefined;
 }
 
 /**
@@ -32,8 +35,9 @@ export async function openTokenVerifier(sources: TokenSources, log: AuthLog): Pr
 }
 
 function* openEach(sources: TokenSources, log: AuthLog): Iterable<Promise<Parsed<TokenVerifier>>> {
-  const { tokens, tokenHashesFile, jwt } = sources;
+  const { tokens, tokenHashesFile, jwt, introspection } = sources;
   if (tokens !== undefined) yield Promise.resolve(parsed(staticTokens(tokens)));
   if (tokenHashesFile !== undefined) yield openTokenHashes(tokenHashesFile, log);
   if (jwt !== undefined) yield openJwtVerifier(jwt, log);
+  if (introspection !== undefined) yield openIntrospectionVerifier(introspection, log);
 }

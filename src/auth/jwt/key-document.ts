@@ -1,4 +1,4 @@
-import { fetchText } from "../fetch-text.ts";
+import { fetchText, placeOf } from "../fetch-text.ts";
 import { parseJsonObject } from "../json-object.ts";
 import { unparsed, type Parsed } from "../parsed.ts";
 import { parseProviderUrl } from "../provider-url.ts";
@@ -35,11 +35,11 @@ async function readMetadata(url: URL | null, issuer: string, signal: AbortSignal
   if (url === null) return unparsed(`the issuer ${issuer} is no URL`);
   const text = await fetchText({ url, signal });
   if (text.kind === "problems") return text;
-  const document = parseJsonObject(text.value, url.href);
+  const document = parseJsonObject(text.value, placeOf(url));
   if (document.kind === "problems") return document;
   const { issuer: named, jwks_uri: keysUrl } = document.value;
   // RFC 8414 §3.3, OpenID Connect Discovery §4.3: or one issuer could speak for another.
-  if (named !== issuer) return unparsed(`${url.href} is the metadata of another issuer`);
-  if (typeof keysUrl !== "string") return unparsed(`${url.href} has no "jwks_uri"`);
+  if (named !== issuer) return unparsed(`${placeOf(url)} is the metadata of another issuer`);
+  if (typeof keysUrl !== "string") return unparsed(`${placeOf(url)} has no "jwks_uri"`);
   return parseProviderUrl(keysUrl);
 }

@@ -1,7 +1,7 @@
 import { errors, jwtVerify, type CryptoKey, type JWTPayload } from "jose";
 
 import type { KnownOutcome } from "../known-outcomes.ts";
-import { readScopes } from "../scope.ts";
+import { clockSkewS, isSubject, readScopes, subjectMaxChars } from "../token-claims.ts";
 import type { TokenOutcome } from "../token-verifier.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
@@ -14,16 +14,6 @@ export interface JwtDemands {
   /** Whether the scopes of the token count (`scope`, `scp`); otherwise it has them all, as many providers have none to give. */
   readonly demandScopes: boolean;
 }
-
-/**
- * Seconds by which the clocks of issuer and server may differ.
- *
- * NTP keeps machines within one; 30 covers a virtual machine that was just resumed.
- */
-export const clockSkewS = 30;
-
-/** The longest subject, in characters: OpenID Connect Core §2 lets `sub` have 255. It goes into logs and into deletion records. */
-const subjectMaxChars = 255;
 
 /** How long a refusal that nothing can change is remembered, in milliseconds: a client that repeats a bad token does so in a loop. */
 const refusedForMs = 60_000;
@@ -56,9 +46,7 @@ export async function verifyJwt(
 
 /** Judges what `jwtVerify` leaves open. */
 function judgeClaims({ iss, sub, exp, iat, scope, scp, cnf }: JWTPayload, { demandScopes }: JwtDemands): KnownOutcome {
-  if (typeof sub !== "string" || sub === "" || sub.length > subjectMaxChars) {
-    return refused(`"sub" is not a text of 1 to ${subjectMaxChars} characters`);
-  }
+  if (!isSubject(sub)) return refused(`"sub" is not a text of 1 to ${subjectMaxChars} characters`);
   // 1e999 is a number in JSON, and Infinity once it is read.
   if (exp === undefined || !Number.isFinite(exp)) return refused('"exp" is not a date');
   if (iat !== undefined && !(typeof iat === "number" && iat <= Date.now() / 1000 + clockSkewS)) {

@@ -1,0 +1,67 @@
+import type { JsonObject } from "../json-object.ts";
+import type { KnownOutcome } from "../known-outcomes.ts";
+import { clockSkewS, isSubject, readScopes } from "../token-claims.ts";
+import type { TokenOutcome } from "../token-verifier.ts";
+
+/** What an active token must be. */
+export interface IntrospectionDemands {
+  /** `aud` must name one of these; not asked for when `undefined`, since an endpoint may answer to us about our tokens only. */
+  readonly audiences: readonly string[] | undefined;
+  /** Whether the scopes of the token count; otherwise it has them all. */
+  readonly demandScopes: boolean;
+}
+
+/**
+ * How long an answer is believed, in milliseconds: a token that is revoked works on for so long.
+ *
+ * 30 s spares the provider nearly every question of a busy client. A refusal is kept for less, because a
+ * token may be asked about by one replica before it has reached another one of the provider's.
+ */
+const activeForMs = 30_000;
+const inactiveForMs = 10_000;
+
+/**
+ * Judges the answer of an introspection endpoint (RFC 7662 §2.2); `undefined` when it is no such answer.
+ *
+ * Only a token that is proven inactive is remembered as bad.
+ */
+export function judgeIntrospection(
+  answer: JsonObject,
+  issuer: string,
+  demands: IntrospectionDemands,
+): KnownOutcome | undefined {
+  const { active, sub, iss, exp, scope } = answer;
+  if (active === false) return { outcome: invalid("the token is not active"), untilMs: Date.now() + inactiveForMs };
+  if (active !== true) return undefined;
+  const problem = problemOf(answer, demands);
+  if (problem !== undefined) return { outcome: problem, untilMs: 0 };
+  if (!isSubject(sub)) return { outcome: invalid('"sub" is missing or too long'), untilMs: 0 };
+  const outcome: TokenOutcome = {
+    kind: "principal",
+    subject: sub,
+    issuer: typeof iss === "string" ? iss : issuer,
+    scopes: demands.demandScopes ? new Set(readScopes(scope)) : "all",
+  };
+  const expiresAtMs = typeof exp === "number" ? exp * 1000 : Number.POSITIVE_INFINITY;
+  return { outcome, untilMs: Math.min(expiresAtMs, Date.now() + activeForMs) };
+}
+
+function problemOf(answer: JsonObject, { audiences }: IntrospectionDemands): TokenOutcome | undefined {
+  const { exp, nbf, aud, cnf, token_type: type } = answer;
+  const nowS = Date.now() / 1000;
+  if (exp !== undefined && !(typeof exp === "number" && Number.isFinite(exp))) return invalid('"exp" is not a date');
+  if (exp !== undefined && exp + clockSkewS <= nowS) return { kind: "expired", reason: '"exp" is in the past' };
+  if (nbf !== undefined && !(typeof nbf === "number" && nbf - clockSkewS <= nowS))
+    return invalid('"nbf" is not in the past');
+  // RFC 7800 §3.1 and RFC 9449: such a token is good only with a proof of its key, for which nobody here asks.
+  if (cnf !== undefined) return invalid('the token is bound to a key ("cnf")');
+  if (typeof type === "string" && type.toLowerCase() === "dpop") return invalid("the token is no bearer token");
+  const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (audiences !== undefined && !audiences.some((audience) => named.includes(audience)))
+    return invalid('"aud" does not name us');
+  return undefined;
+}
+
+function invalid(reason: string): TokenOutcome {
+  return { kind: "invalid", reason };
+}

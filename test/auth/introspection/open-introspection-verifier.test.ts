@@ -1,0 +1,248 @@
+import { writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
+import { text } from "node:stream/consumers";
+
+import { describe, expect, test } from "vitest";
+
+import type { AuthLog } from "../../../src/auth/auth-log.ts";
+import {
+  openIntrospectionVerifier,
+  type IntrospectionSource,
+} from "../../../src/auth/introspection/open-introspection-verifier.ts";
+import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../src/auth/token-verifier.ts";
+import { within } from "../../support/deadline.ts";
+import { listenOnLoopback } from "../../support/listen-on-loopback.ts";
+import { quietLog } from "../../support/quiet-log.ts";
+import { createTempFolder } from "../../support/temp-folder.ts";
+
+const nowS = Math.floor(Date.now() / 1000);
+
+interface Question {
+  readonly method: string | undefined;
+  readonly header: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+interface Endpoint extends AsyncDisposable {
+  readonly verifier: TokenVerifier;
+  readonly questions: readonly Question[];
+  readonly secretFile: string;
+  answer: RequestListener | object;
+}
+
+/** An introspection endpoint that answers with a JSON object, or as a test says, and a verifier that asks it. */
+async function openEndpoint(
+  answer: Endpoint["answer"],
+  source: Partial<IntrospectionSource> = {},
+  log: AuthLog = quietLog,
+): Promise<Endpoint> {
+  const questions: Question[] = [];
+  const folder = createTempFolder();
+  const secretFile = folder.file("secret");
+  writeFileSync(secretFile, "s3cr:et\n");
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      questions.push({ method: request.method, header: request.headers, body });
+      if (typeof endpoint.answer === "function") endpoint.answer(request, response);
+      else response.end(JSON.stringify(endpoint.answer));
+    });
+  });
+  const url = `${await listenOnLoopback(server)}/introspect`;
+  const opened = await openIntrospectionVerifier(
+    { url, clientId: "plant store", clientSecretFile: secretFile, ...source },
+    log,
+  );
+  if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
+  const endpoint: Endpoint = {
+    verifier: opened.value,
+    questions,
+    secretFile,
+    answer,
+    async [Symbol.asyncDispose]() {
+      opened.value.close?.();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      folder[Symbol.dispose]();
+    },
+  };
+  return endpoint;
+}
+
+async function outcomeOf({ verifier }: Endpoint, token = "opaque-token"): Promise<TokenOutcome> {
+  return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
+}
+
+describe("an introspection endpoint", () => {
+  test("is asked by POST with a form, as the client that we are (RFC 7662 §2.1)", async () => {
+    await using endpoint = await openEndpoint({ active: true, sub: "ada" });
+    await outcomeOf(endpoint, "a+token/with~signs==");
+    const [question] = endpoint.questions;
+    expect(question?.method).toBe("POST");
+    expect(question?.header["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
+    expect(question?.header.authorization).toBe(`Basic ${Buffer.from("plant+store:s3cr%3Aet").toString("base64")}`);
+    expect(Object.fromEntries(new URLSearchParams(question?.body))).toEqual({
+      token: "a+token/with~signs==",
+      token_type_hint: "access_token",
+    });
+  });
+
+  test("is asked with the new secret after the file has changed", async () => {
+    await using endpoint = await openEndpoint({ active: true, sub: "ada" });
+    writeFileSync(endpoint.secretFile, "rotated");
+    await endpoint.verifier.reload?.();
+    await outcomeOf(endpoint);
+    expect(endpoint.questions[0]?.header.authorization).toBe(
+      `Basic ${Buffer.from("plant+store:rotated").toString("base64")}`,
+    );
+  });
+
+  test.each([
+    { name: "an active token", answer: { active: true, sub: "ada", exp: nowS + 600 } },
+    { name: "a token that is not active", answer: { active: false } },
+  ])("is asked once about $name, however often it comes", async ({ answer }) => {
+    await using endpoint = await openEndpoint(answer);
+    await Promise.all([outcomeOf(endpoint), outcomeOf(endpoint)]);
+    await outcomeOf(endpoint);
+    expect(endpoint.questions).toHaveLength(1);
+    expect(endpoint.verifier.verify({ text: "opaque-token", digest: digestOf("opaque-token") })).not.toBeInstanceOf(
+      Promise,
+    );
+  });
+
+  test.each([
+    { name: "a token at the end of its time", answer: { active: true, sub: "ada", exp: nowS - 5 } },
+    { name: "a token that is refused for what it is", answer: { active: true, sub: "ada", cnf: {} } },
+    { name: "a token that could not be checked", answer: { error: "invalid_client" } },
+  ])("is asked again about $name", async ({ answer }) => {
+    await using endpoint = await openEndpoint(answer);
+    await outcomeOf(endpoint, "first");
+    expect(endpoint.verifier.verify({ text: "first", digest: digestOf("first") })).toBeInstanceOf(Promise);
+  });
+});
+
+describe("an active token", () => {
+  test.each<{ name: string; answer: object; source?: Partial<IntrospectionSource>; want: object }>([
+    {
+      name: "has every scope, unless they are demanded",
+      answer: { sub: "ada", scope: "a" },
+      want: { subject: "ada", scopes: "all" },
+    },
+    {
+      name: "has its own scopes where they are demanded",
+      answer: { sub: "ada", scope: "a b" },
+      source: { demandScopes: true },
+      want: { scopes: new Set(["a", "b"]) },
+    },
+    {
+      name: "is of the issuer that the answer names",
+      answer: { sub: "ada", iss: "https://id.example" },
+      want: { issuer: "https://id.example" },
+    },
+    {
+      name: "is of the endpoint where it names none",
+      answer: { sub: "ada" },
+      want: { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
+    },
+    {
+      name: "names our audience",
+      answer: { sub: "ada", aud: ["x", "plants"] },
+      source: { audiences: ["plants"] },
+      want: { subject: "ada" },
+    },
+    { name: "expired within the clock skew", answer: { sub: "ada", exp: nowS - 10 }, want: { subject: "ada" } },
+  ])("is taken that $name", async ({ answer, source, want }) => {
+    await using endpoint = await openEndpoint({ active: true, ...answer }, source);
+    expect(await outcomeOf(endpoint)).toMatchObject({ kind: "principal", ...want });
+  });
+
+  test.each<{ name: string; answer: object; source?: Partial<IntrospectionSource>; want?: string }>([
+    { name: "has no subject", answer: { sub: undefined } },
+    { name: "has a subject that is too long", answer: { sub: "s".repeat(256) } },
+    { name: "is for another audience", answer: { aud: "other" }, source: { audiences: ["plants"] } },
+    { name: "names no audience where one is demanded", answer: {}, source: { audiences: ["plants"] } },
+    { name: "is bound to a key", answer: { cnf: { jkt: "x" } } },
+    { name: "is a DPoP token", answer: { token_type: "DPoP" } },
+    { name: "begins later", answer: { nbf: nowS + 3600 } },
+    { name: "has an expiry that is a text", answer: { exp: "2099" } },
+    { name: "expired before the clock skew", answer: { exp: nowS - 31 }, want: "expired" },
+  ])("is refused that $name", async ({ answer, source, want = "invalid" }) => {
+    await using endpoint = await openEndpoint({ active: true, sub: "ada", ...answer }, source);
+    expect(await outcomeOf(endpoint)).toMatchObject({ kind: want });
+  });
+});
+
+describe("a token is neither good nor bad, but cannot be checked now,", () => {
+  test.each<{ name: string; answer: Endpoint["answer"]; want: RegExp }>([
+    { name: "fails", answer: (_request, response) => void response.writeHead(503).end(), want: /answered 503$/ },
+    {
+      name: "does not know us",
+      answer: (_request, response) => void response.writeHead(401).end(),
+      want: /answered 401$/,
+    },
+    {
+      name: "redirects",
+      answer: (_request, response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
+      want: /answered 307$/,
+    },
+    { name: "sends HTML", answer: (_request, response) => void response.end("<p>Sign in"), want: /is not JSON$/ },
+    {
+      name: "sends 100 MB",
+      answer: (_request, response) =>
+        void response.writeHead(200, { "content-length": 100 * 2 ** 20 }).write(Buffer.alloc(2 ** 20, 0x20)),
+      want: /more than 524288 bytes$/,
+    },
+    { name: "cuts the connection", answer: (request) => void request.socket.destroy(), want: /./ },
+    { name: "does not say whether it is active", answer: { sub: "ada" }, want: /does not say/ },
+    { name: "says so with a text", answer: { active: "false" }, want: /does not say/ },
+  ])("when the endpoint $name", async ({ answer, want }) => {
+    const warnings: object[] = [];
+    await using endpoint = await openEndpoint(answer, {}, { info: () => {}, warn: (fields) => warnings.push(fields) });
+    expect(await outcomeOf(endpoint)).toEqual({
+      kind: "unavailable",
+      reason: expect.stringMatching(want),
+      retryAfterS: 1,
+    });
+    expect(endpoint.verifier.problem).toMatch(want);
+    expect(warnings).toEqual([
+      { endpoint: expect.stringMatching(/\/introspect$/), problem: expect.stringMatching(want) },
+    ]);
+    expect(JSON.stringify(warnings)).not.toContain("opaque-token");
+  });
+
+  test("when it failed just now: the next tokens are not sent to it", async () => {
+    await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
+    await outcomeOf(endpoint, "one");
+    const outcomes = await Promise.all(["two", "three"].map((token) => outcomeOf(endpoint, token)));
+    expect(outcomes).toMatchObject([{ kind: "unavailable" }, { kind: "unavailable" }]);
+    expect(endpoint.questions).toHaveLength(1);
+  });
+
+  test("when 64 others wait for an endpoint that hangs: it is told at once", async () => {
+    await using endpoint = await openEndpoint(() => {});
+    const waiting = Array.from({ length: 64 }, (_, n) => outcomeOf(endpoint, `token-${n}`));
+    expect(await outcomeOf(endpoint, "one-more")).toMatchObject({
+      kind: "unavailable",
+      reason: expect.stringContaining("64 questions"),
+    });
+    endpoint.verifier.close?.();
+    expect(new Set((await Promise.all(waiting)).map(({ kind }) => kind))).toEqual(new Set(["unavailable"]));
+  });
+});
+
+describe("openIntrospectionVerifier", () => {
+  test.each([
+    { name: "an endpoint over plain HTTP", source: { url: "http://id.example/introspect" }, want: /is not https/ },
+    { name: "no client id", source: { clientId: "" }, want: /needs a client id/ },
+    { name: "a secret file that is not there", source: { clientSecretFile: "/nowhere/secret" }, want: /ENOENT/ },
+    { name: "an empty secret", source: { clientSecretFile: "/dev/null" }, want: /is not a regular file/ },
+  ])("reports $name", async ({ source, want }) => {
+    using folder = createTempFolder();
+    const clientSecretFile = folder.file("secret");
+    writeFileSync(clientSecretFile, "secret");
+    const result = await openIntrospectionVerifier(
+      { url: "https://id.example/introspect", clientId: "plants", clientSecretFile, ...source },
+      quietLog,
+    );
+    expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
+  });
+});
