@@ -1,5 +1,6 @@
+import type { Registry } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { type ErrorRecordPolicy, errorToRest, type RestFailure } from "../rest/index.ts";
+import { createStatusRecord, type ErrorRecordPolicy, errorToRest, type RestFailure } from "../rest/index.ts";
 
 /** An error as an HTTP answer. */
 export interface WrittenError {
@@ -9,14 +10,20 @@ export interface WrittenError {
 }
 
 /** Makes the HTTP answer of an error, from whatever layer it comes. */
-export type ErrorWriter = (error: ConnectError, failure: RestFailure) => WrittenError;
+export interface ErrorWriter {
+  (error: ConnectError, failure: RestFailure): WrittenError;
+  /** Whether errors look as the library has them, and not as a policy does. */
+  readonly isDefault: boolean;
+}
 
-/** Makes the one {@link ErrorWriter} of a gateway from its policy. */
-export function createErrorWriter(policy: ErrorRecordPolicy): ErrorWriter {
-  return (error, failure) => {
-    const { httpStatus, contentType = "application/json", body = empty } = errorToRest(error, failure, policy);
+/** Makes the one {@link ErrorWriter} of a gateway: by its policy, or with google.rpc.Status as JSON. */
+export function createErrorWriter(policy: ErrorRecordPolicy | undefined, registry: Registry | undefined): ErrorWriter {
+  const errorRecord = policy ?? createStatusRecord(registry);
+  const write = (error: ConnectError, failure: RestFailure): WrittenError => {
+    const { httpStatus, contentType = "application/json", body = empty } = errorToRest(error, failure, errorRecord);
     return { httpStatus, contentType, body };
   };
+  return Object.assign(write, { isDefault: policy === undefined });
 }
 
 const empty = new Uint8Array(0);

@@ -59,6 +59,13 @@ export interface Exchange {
   reset(): void;
 }
 
-/** Bytes of a body that nobody wants are read and dropped up to here so that the connection can be kept. */
-// 64 KiB: what a client has typically sent before it sees our answer (one HTTP/2 initial window).
-export const unreadBodyBytesMax = 65_536;
+/**
+ * Bytes of a body that nobody wants which are read and dropped all the same, so that the connection can
+ * be kept, or the answer is not lost by closing it on a client that still sends (RFC 9112 §9.6).
+ */
+// 256 KiB, as Go's server does: clients that send first and read later are common up to such sizes.
+export const unreadBodyBytesMax: number = 256 * 1024;
+
+/** Milliseconds that a connection stays open behind an answer whose request is still being sent. */
+// A second: time for the answer to arrive and the client to stop.
+export const lingerMs = 1000;

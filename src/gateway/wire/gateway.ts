@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
 import type { ReadJsonOptions } from "../json/index.ts";
-import { createRestRouter, createStatusRecord, type ErrorRecordPolicy } from "../rest/index.ts";
+import { createRestRouter, type ErrorRecordPolicy } from "../rest/index.ts";
 import type { Admit } from "./admit.ts";
 import { brotli, gzip } from "./compression.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -65,6 +65,8 @@ export interface Gateway {
   setSecureContext(context: SecureContextOptions): void;
   /** Stops accepting, finishes what was taken, and cuts what is left after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>;
+  /** Closes at once, calls in flight and all. */
+  close(): Promise<void>;
 }
 
 /**
@@ -75,11 +77,11 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const limits: Limits = { ...defaultLimits, ...options.limits };
   const { rest = {}, requestPathPrefix = "", endpoints = [] } = options;
-  const writeErrorRecord = createErrorWriter(rest.errorRecord ?? createStatusRecord());
+  const writeErrorRecord = createErrorWriter(rest.errorRecord, options.jsonOptions?.registry);
   const procedures = createProcedures(
     options.routes,
     { ...options, ...connectDefaults(options) },
-    ({ jsonOptions }) => ({ unknownFields: jsonOptions?.ignoreUnknownFields === false ? "reject" : "ignore", ...rest.json }),
+    ({ jsonOptions }) => ({ ...jsonRulesOf(jsonOptions), ...rest.json }),
   );
   const table: MatchTable = {
     procedures: new Map(procedures.map((procedure) => [procedure.name, procedure])),
@@ -89,7 +91,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       {
         ...(rest.emptyResponse === undefined ? {} : { emptyResponse: rest.emptyResponse }),
         ...(rest.lenient === undefined ? {} : { lenient: rest.lenient }),
-        ...(rest.json === undefined ? {} : { readJson: rest.json }),
+        readJson: { ...jsonRulesOf(options.jsonOptions), ...rest.json },
+        ...(options.jsonOptions === undefined ? {} : { writeJson: options.jsonOptions }),
       },
     ),
     prefix: requestPathPrefix,
@@ -126,7 +129,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     listen: (listenOptions = {}) => listener.listen(listenOptions),
     setSecureContext: (context) => listener.setSecureContext(context),
     drain: (timeoutMs) => listener.drain(timeoutMs),
+    close: () => listener.drain(0),
   };
+}
+
+/** Connect ignores unknown fields by default, so the JSON codec of the RPC protocols does too. */
+function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {
+  const unknownFields = options?.ignoreUnknownFields === false ? "reject" : "ignore";
+  return options?.registry === undefined ? { unknownFields } : { unknownFields, registry: options.registry };
 }
 
 function connectDefaults(options: GatewayOptions): Partial<ConnectRouterOptions> {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Peer } from "./admit.ts";
-import { type Exchange, unreadBodyBytesMax } from "./exchange.ts";
+import { type Exchange, lingerMs, unreadBodyBytesMax } from "./exchange.ts";
 import { goneAway } from "./gone-away.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
 
@@ -96,8 +96,8 @@ export class Http1Exchange implements Exchange {
     if (trailer === undefined && body !== undefined) head = [...head, "content-length", String(body.byteLength)];
     this.#writeHead(httpStatus, head);
     if (trailer !== undefined) response.addTrailers(toTuples(trailer));
-    if (body === undefined || body.byteLength === 0) response.end();
-    else response.end(body);
+    if (body !== undefined && body.byteLength > 0) response.write(body);
+    this.#end();
   }
 
   begin(httpStatus: number, fields: HeaderFields): void {
@@ -124,7 +124,7 @@ export class Http1Exchange implements Exchange {
     const response = this.#response;
     if (response.destroyed) return;
     if (trailer !== undefined) response.addTrailers(toTuples(trailer));
-    response.end();
+    this.#end();
   }
 
   reset(): void {
@@ -134,31 +134,40 @@ export class Http1Exchange implements Exchange {
 
   #writeHead(httpStatus: number, fields: HeaderFields): void {
     this.httpStatus = httpStatus;
-    const leaveOpen = this.#discardBody() && !this.#closing();
+    const leaveOpen = this.#bodyIsSmall() && !this.#closing();
     this.#response.writeHead(httpStatus, (leaveOpen ? fields : [...fields, "connection", "close"]) as string[]);
   }
 
-  /**
-   * Sees to a body that was not read to its end, and says whether the connection can be kept.
-   *
-   * Unread bytes would otherwise be taken for the next request, or wedge the connection.
-   */
-  #discardBody(): boolean {
-    const request = this.#request;
-    if (request.complete || this.bodyEmpty) return true;
+  /** Whether what is left of the body can be taken in, so that the next request finds its start. */
+  #bodyIsSmall(): boolean {
+    if (this.#request.complete || this.bodyEmpty) return true;
+    // A client that was not told to continue does not send the body, or does: there is no telling.
     if (readField(this.fields, "expect") !== null && !this.#continued) return false;
     const length = readField(this.fields, "content-length");
-    if (length !== null && Number(length) <= unreadBodyBytesMax) {
-      request.resume();
-      return true;
+    return length !== null && Number(length) <= unreadBodyBytesMax;
+  }
+
+  /** Ends the answer, but not the connection while the client still sends a body that nobody reads. */
+  #end(): void {
+    const request = this.#request;
+    const response = this.#response;
+    if (this.#bodyIsSmall()) {
+      // node reads on by itself only where nobody has begun to read.
+      if (!request.complete) request.on("data", ignore).resume();
+      response.end();
+      return;
     }
-    // Closing at once could destroy our answer on its way (RFC 9112 §9.6): take in a little more first.
     let bytes = 0;
+    const finish = (): void => {
+      clearTimeout(timer);
+      response.end();
+    };
+    const timer = setTimeout(finish, lingerMs);
+    request.on("end", finish).on("close", finish);
     request.on("data", (piece: Uint8Array) => {
       bytes += piece.byteLength;
-      if (bytes > unreadBodyBytesMax) request.pause();
+      if (bytes > unreadBodyBytesMax) finish();
     });
-    return false;
   }
 
   #continued = false;
@@ -180,6 +189,8 @@ export function peerOf(socket: Socket | undefined): Peer {
 export function joinBytes(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
   return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, bytes);
 }
+
+function ignore(): void {}
 
 const ready = Promise.resolve();
 const empty = new Uint8Array(0);

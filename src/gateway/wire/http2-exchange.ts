@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from
 import { constants } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Peer } from "./admit.ts";
-import type { Exchange } from "./exchange.ts";
+import { type Exchange, unreadBodyBytesMax } from "./exchange.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
 import { resetError } from "./gone-away.ts";
 import { joinBytes, peerOf } from "./http1-exchange.ts";
@@ -128,20 +128,24 @@ export class Http2Exchange implements Exchange {
 
   #sendTrailer(trailer: HeaderFields): void {
     const stream = this.#stream;
-    stream.on("wantTrailers", () => {
-      // An empty section goes out as what it must be here, an empty DATA frame that ends the stream.
-      stream.sendTrailers(toRecord(trailer));
-    });
+    // An empty section goes out as what it must be here, an empty DATA frame that ends the stream.
+    stream.on("wantTrailers", () => stream.sendTrailers(toRecord(trailer)));
   }
 
+  /**
+   * Takes in what is left of a body that nobody reads: some of it may be on its way already.
+   *
+   * What comes long after the answer has left is stopped (RFC 9113 §8.1). Not before: node's reset
+   * overtakes a trailer section that was sent in the same turn of the event loop.
+   */
   #discardBody(): void {
     const stream = this.#stream;
     if (this.bodyEmpty || stream.readableEnded) return;
-    // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
-    stream.on("finish", () => {
-      if (!stream.readableEnded && !stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
+    let bytes = 0;
+    stream.on("data", (piece: Uint8Array) => {
+      bytes += piece.byteLength;
+      if (bytes > unreadBodyBytesMax && stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
     });
-    stream.resume();
   }
 }
 

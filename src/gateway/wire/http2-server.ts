@@ -1,4 +1,4 @@
-import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import { constants, createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Exchange } from "./exchange.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
 import { Http2Exchange } from "./http2-exchange.ts";
@@ -38,14 +38,17 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
     else refuse(exchange, target);
   });
   server.on("session", (session: ServerHttp2Session) => {
-    let open = 0;
-    session.on("stream", (stream) => {
-      open++;
-      stream.on("close", () => open--);
+    const open = new Set<ServerHttp2Stream>();
+    session.on("stream", (stream: ServerHttp2Stream) => {
+      open.add(stream);
+      stream.on("close", () => open.delete(stream));
     });
     session.setTimeout(limits.idleTimeoutMs, () => {
-      // The clock only sees bytes; a call that takes its time is not idle.
-      if (open === 0) session.close();
+      // The clock only sees bytes; a handler that takes its time is not idle, a client that owes us a body is.
+      for (const stream of open) {
+        if (!stream.endAfterHeaders && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
+      }
+      if (open.size === 0) session.close();
     });
     session.on("error", ignore);
   });

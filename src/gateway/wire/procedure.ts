@@ -1,4 +1,4 @@
-import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
+import { create, type DescMethod, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import {
   type ConnectRouter,
   type ConnectRouterOptions,
@@ -6,6 +6,7 @@ import {
   createMethodImplSpec,
   createServiceImplSpec,
   type Interceptor,
+  type MethodImpl,
   type MethodImplSpec,
   type UnaryRequest,
   type UnaryResponse,
@@ -15,7 +16,7 @@ import {
   type UniversalHandlerOptions,
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
-import type { ReadJsonOptions } from "../json/index.ts";
+import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
 import { type MethodCodecs, createMethodCodecs } from "./codec.ts";
 import { type UnaryCall, callOf } from "./unary-call.ts";
 
@@ -50,23 +51,23 @@ export function createProcedures(
   const connect = createConnectRouter(options);
   const base = { ...options, ...validateUniversalHandlerOptions(options) };
   const procedures: Procedure[] = [];
-  const record = (specs: readonly MethodImplSpec[], override: Partial<ConnectRouterOptions> | undefined): void => {
+  const add = (spec: MethodImplSpec, override: Partial<ConnectRouterOptions> | undefined): void => {
     const own: UniversalHandlerOptions = { ...base, ...override };
-    for (const spec of specs) {
-      const handler = connect.handlers.findLast((candidate) => candidate.method === spec.method);
-      if (handler !== undefined) procedures.push(createProcedure(spec, handler, own, jsonRules(own)));
-    }
+    const rules = jsonRules(own);
+    const jsonOptions = { ...own.jsonOptions, textDecoder: createStrictDecoder(spec.method, rules) };
+    connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, { ...override, jsonOptions });
+    const handler = connect.handlers.at(-1);
+    if (handler !== undefined) procedures.push(createProcedure(spec, handler, own, rules));
   };
   const router: ConnectRouter = {
     handlers: connect.handlers,
     service(service, implementation, override) {
-      connect.service(service, implementation, override);
-      record(Object.values(createServiceImplSpec(service, implementation).methods), override);
+      const { methods } = createServiceImplSpec(service, implementation);
+      for (const spec of Object.values(methods)) add(spec, override);
       return router;
     },
     rpc(method, implementation, override) {
-      connect.rpc(method, implementation, override);
-      record([createMethodImplSpec(method, implementation)], override);
+      add(createMethodImplSpec(method, implementation), override);
       return router;
     },
   };
@@ -78,21 +79,22 @@ function createProcedure(
   spec: MethodImplSpec,
   handler: UniversalHandler,
   options: UniversalHandlerOptions,
-  jsonRules: ReadJsonOptions,
+  rules: ReadJsonOptions,
 ): Procedure {
-  return {
-    name: handler.requestPath,
-    handler,
-    options,
-    unary:
-      spec.kind === "unary"
-        ? {
-            method: spec.method,
-            codecs: createMethodCodecs(spec.method, options, jsonRules),
-            invoke: composeUnary(spec, options.interceptors),
-          }
-        : undefined,
-  };
+  const { requestPath: name } = handler;
+  if (spec.kind !== "unary") return { name, handler, options, unary: undefined };
+  const codecs = createMethodCodecs(spec.method, options, rules);
+  return { name, handler, options, unary: { method: spec.method, codecs, invoke: composeUnary(spec, options.interceptors) } };
+}
+
+/**
+ * Puts the strict reader before Connect's own JSON codec, which serves the streams.
+ *
+ * The codec takes its bytes through an exchangeable text decoder. What the strict reader has accepted is
+ * written out again in the one spelling that any reader takes exactly.
+ */
+function createStrictDecoder({ input }: DescMethod, rules: ReadJsonOptions): Pick<TextDecoder, "decode"> {
+  return { decode: (bytes) => writeJson(input, readJson(input, bytes as Uint8Array, rules)) };
 }
 
 type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;

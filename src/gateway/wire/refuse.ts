@@ -23,12 +23,15 @@ export interface Refusal {
 export function refuse(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorWriter): void {
   const { protocol, httpStatus, fields, procedure } = refusal;
   const error = wellFormed(refusal.error);
-  // gRPC carries its refusals in a response whose HTTP status is 200; a wrong method or media type is
-  // not gRPC at all, and its specification names 415 for the latter.
-  const httpMistake = httpStatus === 405 || httpStatus === 415;
+  // A wrong method or media type on an RPC's path is a mistake before any protocol: gRPC names a bare 415 for
+  // the latter, and Connect's clients go by the status alone.
+  const rpcMistake = procedure !== undefined && (httpStatus === 405 || httpStatus === 415);
+  if (rpcMistake && (protocol !== "rest" || writeErrorRecord.isDefault)) {
+    return exchange.answer(httpStatus, [...fields, ...metadataFields(error)], new Uint8Array(0));
+  }
   const contentType = readField(exchange.fields, "content-type") ?? "";
-  if (protocol === "grpc" && !httpMistake) return refuseGrpc(exchange, grpcContentType(contentType), error);
-  if (protocol === "grpc-web" && !httpMistake) return refuseGrpcWeb(exchange, grpcContentType(contentType), error);
+  if (protocol === "grpc") return refuseGrpc(exchange, grpcContentType(contentType), error);
+  if (protocol === "grpc-web") return refuseGrpcWeb(exchange, grpcContentType(contentType), error);
   if (protocol === "connect") return refuseConnect(exchange, httpStatus, error, fields);
   const record = writeErrorRecord(error, { httpStatus, procedure });
   const head = ["content-type", record.contentType, ...fields, ...metadataFields(error)];

@@ -91,7 +91,10 @@ export function createServe(options: ServeOptions): Serve {
   ): void {
     const { procedure } = match;
     const { unary } = procedure;
-    if (unary === undefined) return serveStream(exchange, procedure, values, settled);
+    if (unary === undefined) {
+      if (match.kind === "rpc") serveStream(exchange, procedure, match.type, values, settled);
+      return;
+    }
     const wire = openUnary(exchange, match, unary);
     new UnaryCall({ exchange, procedure, unary, wire, values, settled, defaultTimeoutMs }).start();
   }

@@ -2,7 +2,10 @@ import { Code, ConnectError, type ContextValues, createContextKey, type Intercep
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import type { Exchange } from "./exchange.ts";
 import { LazyHeaders } from "./header-fields.ts";
+import { grpcWebContentType } from "./grpc-web-unary.ts";
+import { decodeTextPieces, encodeTextPieces } from "./grpc-web-text-stream.ts";
 import type { Procedure } from "./procedure.ts";
+import type { RpcContentType } from "./rpc-content-type.ts";
 
 /**
  * One call of a streaming RPC, served by Connect's own protocol handler.
@@ -15,6 +18,7 @@ import type { Procedure } from "./procedure.ts";
 export function serveStream(
   exchange: Exchange,
   procedure: Procedure,
+  type: RpcContentType,
   values: ContextValues,
   settled: (error: ConnectError | undefined) => void,
 ): void {
@@ -25,16 +29,19 @@ export function serveStream(
     outcome ??= error;
   });
   const run = async (): Promise<void> => {
+    const header = new LazyHeaders(exchange.fields);
+    // Connect's handler knows gRPC-Web in binary only: base64 comes off before it and goes on behind it.
+    if (type.text) header.set("content-type", grpcWebContentType(type.format, false));
     const response = await procedure.handler({
       httpVersion: exchange.httpVersion,
       method: exchange.httpMethod,
       url: exchange.origin + exchange.target,
-      header: new LazyHeaders(exchange.fields),
-      body: exchange.streamBody(),
+      header,
+      body: type.text ? decodeTextPieces(exchange.streamBody()) : exchange.streamBody(),
       signal: controller.signal,
       contextValues: values,
     });
-    await writeResponse(exchange, response);
+    await writeResponse(exchange, type.text ? toText(response, type) : response);
   };
   run().then(
     () => settled(outcome),
@@ -44,6 +51,13 @@ export function serveStream(
       settled(outcome ?? ConnectError.from(error, Code.Canceled));
     },
   );
+}
+
+function toText(response: UniversalServerResponse, { format }: RpcContentType): UniversalServerResponse {
+  const header = new Headers(response.header);
+  header.set("content-type", grpcWebContentType(format, true));
+  if (response.body === undefined) return { ...response, header };
+  return { ...response, header, body: encodeTextPieces(response.body) };
 }
 
 async function writeResponse(exchange: Exchange, response: UniversalServerResponse): Promise<void> {
