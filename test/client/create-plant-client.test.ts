@@ -1,0 +1,92 @@
+import { credentials, type ServiceError, status } from "@grpc/grpc-js";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { createPlantClient, type PlantClientOptions } from "../../src/client/index.ts";
+import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
+import { startPlantServer, tokens } from "../support/plant-server.ts";
+
+/** Deletes a plant and returns the code of the answer. */
+async function deletePlant(
+  token: PlantClientOptions["token"],
+  id: bigint,
+  store: PlantStore = openMemoryStore(new Set([id])),
+): Promise<status> {
+  await using server = await startPlantServer({ store });
+  const { address, port } = server.address;
+  using client = disposable(
+    createPlantClient({ address: `${address}:${String(port)}`, token, credentials: credentials.createInsecure() }),
+  );
+  return await new Promise((resolve) => {
+    client.deletePlant({ id }, (error: ServiceError | null) => resolve(error?.code ?? status.OK));
+  });
+}
+
+function disposable<T extends { close(): void }>(client: T): T & Disposable {
+  return Object.assign(client, { [Symbol.dispose]: () => client.close() });
+}
+
+test.each([
+  { name: "a token", token: tokens.good },
+  { name: "a function that has the token", token: () => tokens.good },
+  { name: "a function that fetches the token", token: () => Promise.resolve(tokens.good) },
+])("$name is the credential of every call", async ({ token }) => {
+  expect(await deletePlant(token, 9_007_199_254_740_993n)).toBe(status.OK);
+});
+
+test("a token that is wrong is refused", async () => {
+  expect(await deletePlant(tokens.unknown, 1n)).toBe(status.UNAUTHENTICATED);
+});
+
+test("a token that cannot be had ends the call, which the store never sees", async () => {
+  const { store, attempts } = countingStore(() => Promise.resolve(true));
+  const token = (): Promise<string> => Promise.reject(new Error("the provider is away"));
+  expect({ code: await deletePlant(token, 1n, store), attempts: attempts() }).toEqual({
+    code: status.UNAUTHENTICATED,
+    attempts: 0,
+  });
+});
+
+test.each<{ name: string; answer: (attempt: number) => Promise<boolean>; want: { code: status; attempts: number } }>([
+  {
+    name: "a call that the store cannot take is repeated until it can",
+    answer: (attempt) => (attempt < 3 ? Promise.reject(away()) : Promise.resolve(true)),
+    want: { code: status.OK, attempts: 3 },
+  },
+  {
+    name: "a store that stays away is given up after four attempts",
+    answer: () => Promise.reject(away()),
+    want: { code: status.UNAVAILABLE, attempts: 4 },
+  },
+  {
+    name: "a plant that is not there is asked for once",
+    answer: () => Promise.resolve(false),
+    want: { code: status.NOT_FOUND, attempts: 1 },
+  },
+  {
+    name: "a fault is not repeated",
+    answer: () => Promise.reject(new Error("a bug")),
+    want: { code: status.INTERNAL, attempts: 1 },
+  },
+])("$name", async ({ answer, want }) => {
+  const { store, attempts } = countingStore(answer);
+  expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
+});
+
+interface CountingStore {
+  readonly store: PlantStore;
+  readonly attempts: () => number;
+}
+
+function countingStore(answer: (attempt: number) => Promise<boolean>): CountingStore {
+  let attempts = 0;
+  const store: PlantStore = {
+    delete: () => answer(++attempts),
+    problem: undefined,
+    close: () => Promise.resolve(),
+  };
+  return { store, attempts: () => attempts };
+}
+
+function away(): ConnectError {
+  return new ConnectError("away", Code.Unavailable);
+}
