@@ -14,9 +14,10 @@ import { decodePercent } from "./percent.ts";
  * Verb      = ":" LITERAL ;
  * ```
  *
- * Beyond the grammar its prose is kept: `**` comes last (except for the verb), variables are not nested
- * and no field is bound twice. Also refused are literals `.` and `..`, which no path can match. Supported
- * beyond it is the template `/` alone: the root has to be nameable.
+ * As its prose says, variables are not nested and no field is bound twice. Also refused are literals `.`
+ * and `..`, which no path can match, and a segment that is partly a variable, which the grammar has no
+ * place for. Supported beyond it are the template `/` alone, for the root has to be nameable, and segments
+ * behind `**`, which the prose forbids but some public APIs have; a second `**` would be ambiguous.
  *
  * @throws Error that quotes the template and says what is wrong where
  */
@@ -46,17 +47,21 @@ class Parser {
 
   #parseSegments(insideVariable: boolean): void {
     do {
-      if (this.#segments.at(-1)?.kind === "**") throw this.#scanner.problem('has segments after "**"');
       this.#parseSegment(insideVariable);
     } while (this.#scanner.take("/"));
   }
 
   #parseSegment(insideVariable: boolean): void {
     const scanner = this.#scanner;
-    if (scanner.take("**")) this.#segments.push({ kind: "**" });
+    if (scanner.take("**")) this.#addRest();
     else if (scanner.take("*")) this.#segments.push({ kind: "*" });
     else if (scanner.take("{")) this.#parseVariable(insideVariable);
     else this.#segments.push({ kind: "literal", text: this.#parseLiteral('a literal, "*", "**" or a variable') });
+  }
+
+  #addRest(): void {
+    if (this.#segments.some((segment) => segment.kind === "**")) throw this.#scanner.problem('has a second "**"');
+    this.#segments.push({ kind: "**" });
   }
 
   #parseVariable(insideVariable: boolean): void {

@@ -13,7 +13,7 @@ export interface TemplateVariable {
   readonly fieldPath: readonly string[];
   /** Index of its first segment. */
   readonly start: number;
-  /** Index behind its last segment in the template; what a `**` matches reaches to the end of the path. */
+  /** Index behind its last segment. */
   readonly end: number;
 }
 
@@ -31,5 +31,6 @@ export interface PathTemplate {
  * decoded slash could not be told from one between segments; all else is decoded (google/api/http.proto).
  */
 export function isMultiSegment(template: PathTemplate, variable: TemplateVariable): boolean {
-  return variable.end - variable.start > 1 || template.segments[variable.start]?.kind === "**";
+  const segments = template.segments.slice(variable.start, variable.end);
+  return segments.length > 1 || segments.some((segment) => segment.kind === "**");
 }

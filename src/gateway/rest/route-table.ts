@@ -5,7 +5,6 @@
 import type { PathTemplate } from "./path-template.ts";
 import { isMultiSegment } from "./path-template.ts";
 import { decodePercent, decodePercentExceptSlash } from "./percent.ts";
-import type { RawPath } from "./raw-path.ts";
 import { splitRawPath } from "./raw-path.ts";
 
 /** What a request line leads to. */
@@ -23,8 +22,16 @@ export const anyMethod = "*";
 interface Route<Target> {
   readonly target: Target;
   readonly template: PathTemplate;
-  /** For each variable whether it keeps `%2F`. */
-  readonly multiSegment: readonly boolean[];
+  readonly captures: readonly Capture[];
+  /** Index of the template's `**`, behind its end when it has none. */
+  readonly restAt: number;
+}
+
+/** Where a variable's value is, counted in segments of the template. */
+interface Capture {
+  readonly start: number;
+  readonly end: number;
+  readonly multiSegment: boolean;
 }
 
 /** The routes that end at one place: by verb (`""` for none), then by HTTP method. */
@@ -34,14 +41,17 @@ interface Node<Target> {
   readonly literals: Map<string, Node<Target>>;
   /** The child for `*`. */
   one: Node<Target> | undefined;
+  /** The child for `**`. */
+  rest: Node<Target> | undefined;
+  /** Most segments that a route has below this node. */
+  heightMax: number;
   readonly ends: Ends<Target>;
-  /** Routes whose last segment is `**`. */
-  readonly rests: Ends<Target>;
 }
 
 /** A path as it is walked: without the verb that is being tried. */
 interface Walk {
-  readonly segments: readonly string[];
+  readonly raw: readonly string[];
+  readonly decoded: readonly string[];
   readonly verb: string;
 }
 
@@ -56,22 +66,17 @@ export class RouteTable<Target> {
    * @returns the target that already has this method and this shape of path, in which case nothing is added
    */
   add(httpMethod: string, template: PathTemplate, target: Target): Target | undefined {
-    const verb = template.verb ?? "";
+    const { segments, verb = "" } = template;
     let node = this.#root;
-    let ends = node.ends;
-    for (const segment of template.segments) {
-      if (segment.kind === "**") {
-        ends = node.rests;
-      } else {
-        node = segment.kind === "*" ? (node.one ??= createNode()) : literalChild(node, segment.text);
-        ends = node.ends;
-      }
+    for (const [index, segment] of segments.entries()) {
+      node.heightMax = Math.max(node.heightMax, segments.length - index);
+      if (segment.kind === "literal") node = literalChild(node, segment.text);
+      else node = segment.kind === "*" ? (node.one ??= createNode()) : (node.rest ??= createNode());
     }
-    const byMethod = getOrAdd(ends, verb, () => new Map<string, Route<Target>>());
+    const byMethod = getOrAdd(node.ends, verb, () => new Map<string, Route<Target>>());
     const taken = byMethod.get(httpMethod);
     if (taken !== undefined) return taken.target;
-    const multiSegment = template.variables.map((variable) => isMultiSegment(template, variable));
-    byMethod.set(httpMethod, { target, template, multiSegment });
+    byMethod.set(httpMethod, createRoute(template, target));
     if (verb !== "") this.#verbs.add(verb);
     return undefined;
   }
@@ -85,34 +90,40 @@ export class RouteTable<Target> {
   match(httpMethod: string, path: string): RouteMatch<Target> {
     const split = splitRawPath(path);
     if (split.kind !== "segments") return split;
-    const withVerb = this.#splitVerb(split);
-    const whole: Walk = { segments: split.decoded, verb: "" };
-    const route =
-      (withVerb === undefined ? undefined : this.#find(httpMethod, withVerb)) ?? this.#find(httpMethod, whole);
-    if (route !== undefined) {
-      const captures = captureVariables(route, split, route.template.verb === undefined ? undefined : withVerb);
-      return { kind: "route", target: route.target, captures };
-    }
+    const whole: Walk = { raw: split.raw, decoded: split.decoded, verb: "" };
+    const withVerb = this.#verbs.size === 0 ? undefined : splitVerb(whole, this.#verbs);
+    return (
+      (withVerb === undefined ? undefined : this.#matchWalk(httpMethod, withVerb)) ??
+      this.#matchWalk(httpMethod, whole) ??
+      this.#matchNothing(withVerb === undefined ? [whole] : [withVerb, whole])
+    );
+  }
+
+  #matchWalk(httpMethod: string, walk: Walk): RouteMatch<Target> | undefined {
+    const route = findRoute(this.#root, walk, 0, httpMethod);
+    if (route === undefined) return undefined;
+    return { kind: "route", target: route.target, captures: captureVariables(route, walk) };
+  }
+
+  #matchNothing(walks: readonly Walk[]): RouteMatch<Target> {
     const allowed = new Set<string>();
-    if (withVerb !== undefined) collectMethods(this.#root, withVerb, 0, allowed);
-    collectMethods(this.#root, whole, 0, allowed);
-    return allowed.size === 0 ? { kind: "not-found" } : { kind: "method-not-allowed", allow: sortMethods(allowed) };
+    for (const walk of walks) collectMethods(this.#root, walk, 0, allowed);
+    if (allowed.size === 0) return { kind: "not-found" };
+    if (allowed.has("GET")) allowed.add("HEAD");
+    return { kind: "method-not-allowed", allow: [...allowed].toSorted() };
   }
+}
 
-  // A colon separates a verb only where a template has that verb; "a:b" is an ordinary value elsewhere.
-  #splitVerb(path: RawPath): Walk | undefined {
-    if (this.#verbs.size === 0) return undefined;
-    const last = path.raw.at(-1) ?? "";
-    const colon = last.lastIndexOf(":");
-    if (colon < 0) return undefined;
-    const verb = decodePercent(last.slice(colon + 1)) ?? "";
-    if (!this.#verbs.has(verb)) return undefined;
-    return { segments: [...path.decoded.slice(0, -1), decodePercent(last.slice(0, colon)) ?? ""], verb };
-  }
-
-  #find(httpMethod: string, walk: Walk): Route<Target> | undefined {
-    return findRoute(this.#root, walk, 0, httpMethod);
-  }
+// A colon separates a verb only where a template has that verb; "a:b" is an ordinary value elsewhere.
+function splitVerb(whole: Walk, verbs: ReadonlySet<string>): Walk | undefined {
+  const last = whole.raw.at(-1) ?? "";
+  const colon = last.lastIndexOf(":");
+  if (colon < 0) return undefined;
+  const verb = decodePercent(last.slice(colon + 1)) ?? "";
+  if (!verbs.has(verb)) return undefined;
+  const value = last.slice(0, colon);
+  const raw = [...whole.raw.slice(0, -1), value];
+  return { raw, decoded: [...whole.decoded.slice(0, -1), decodePercent(value) ?? ""], verb };
 }
 
 function findRoute<Target>(
@@ -121,15 +132,27 @@ function findRoute<Target>(
   index: number,
   httpMethod: string,
 ): Route<Target> | undefined {
-  const { segments, verb } = walk;
-  const segment = segments[index];
-  if (segment === undefined) return pickRoute(node.ends, verb, httpMethod) ?? pickRoute(node.rests, verb, httpMethod);
-  const literal = node.literals.get(segment);
-  const byLiteral = literal === undefined ? undefined : findRoute(literal, walk, index + 1, httpMethod);
-  if (byLiteral !== undefined) return byLiteral;
-  // An empty segment is no resource: "/plants/" has no id.
-  const byOne = node.one === undefined || segment === "" ? undefined : findRoute(node.one, walk, index + 1, httpMethod);
-  return byOne ?? pickRoute(node.rests, verb, httpMethod);
+  const segment = walk.decoded[index];
+  let route: Route<Target> | undefined;
+  if (segment === undefined) {
+    route = pickRoute(node.ends, walk.verb, httpMethod);
+  } else {
+    const literal = node.literals.get(segment);
+    if (literal !== undefined) route = findRoute(literal, walk, index + 1, httpMethod);
+    // An empty segment is no resource: "/plants/" has no id.
+    if (route === undefined && node.one !== undefined && segment !== "") {
+      route = findRoute(node.one, walk, index + 1, httpMethod);
+    }
+  }
+  if (route !== undefined || node.rest === undefined) return route;
+  // "**" gives back as many segments as the longest template behind it can match: the more of the path is
+  // spelled out, the more exact is the route.
+  const { rest } = node;
+  for (let at = Math.max(index, walk.decoded.length - rest.heightMax); at <= walk.decoded.length; at++) {
+    route = findRoute(rest, walk, at, httpMethod);
+    if (route !== undefined) return route;
+  }
+  return undefined;
 }
 
 function pickRoute<Target>(ends: Ends<Target>, verb: string, httpMethod: string): Route<Target> | undefined {
@@ -141,46 +164,55 @@ function pickRoute<Target>(ends: Ends<Target>, verb: string, httpMethod: string)
 }
 
 function collectMethods<Target>(node: Node<Target>, walk: Walk, index: number, into: Set<string>): void {
-  const { segments, verb } = walk;
-  for (const httpMethod of node.rests.get(verb)?.keys() ?? []) into.add(httpMethod);
-  const segment = segments[index];
+  const segment = walk.decoded[index];
   if (segment === undefined) {
-    for (const httpMethod of node.ends.get(verb)?.keys() ?? []) into.add(httpMethod);
-    return;
+    for (const httpMethod of node.ends.get(walk.verb)?.keys() ?? []) into.add(httpMethod);
+  } else {
+    const literal = node.literals.get(segment);
+    if (literal !== undefined) collectMethods(literal, walk, index + 1, into);
+    if (node.one !== undefined && segment !== "") collectMethods(node.one, walk, index + 1, into);
   }
-  const literal = node.literals.get(segment);
-  if (literal !== undefined) collectMethods(literal, walk, index + 1, into);
-  if (node.one !== undefined && segment !== "") collectMethods(node.one, walk, index + 1, into);
+  const { rest } = node;
+  if (rest === undefined) return;
+  for (let at = Math.max(index, walk.decoded.length - rest.heightMax); at <= walk.decoded.length; at++) {
+    collectMethods(rest, walk, at, into);
+  }
 }
 
-function sortMethods(allowed: Set<string>): readonly string[] {
-  if (allowed.has("GET")) allowed.add("HEAD");
-  return [...allowed].toSorted();
+function createRoute<Target>(template: PathTemplate, target: Target): Route<Target> {
+  const { segments, variables } = template;
+  const restAt = segments.findIndex((segment) => segment.kind === "**");
+  return {
+    target,
+    template,
+    restAt: restAt < 0 ? segments.length : restAt,
+    captures: variables.map((variable) => ({
+      start: variable.start,
+      end: variable.end,
+      multiSegment: isMultiSegment(template, variable),
+    })),
+  };
 }
 
-function captureVariables<Target>(route: Route<Target>, path: RawPath, withVerb: Walk | undefined): readonly string[] {
-  const { variables } = route.template;
-  const captures: string[] = [];
-  for (let at = 0; at < variables.length; at++) {
-    const variable = variables[at];
-    if (variable === undefined) continue;
-    const { start } = variable;
-    if (route.multiSegment[at] !== true) {
-      captures.push((withVerb?.segments ?? path.decoded)[start] ?? "");
-      continue;
+function captureVariables<Target>(route: Route<Target>, walk: Walk): readonly string[] {
+  const { captures, restAt, template } = route;
+  // A template has one "**" at most, so the length of the path says how many segments it stands for.
+  const shift = walk.raw.length - template.segments.length;
+  const values: string[] = [];
+  for (const { start, end, multiSegment } of captures) {
+    const from = start > restAt ? start + shift : start;
+    if (multiSegment) {
+      const to = end > restAt ? end + shift : end;
+      values.push(decodePercentExceptSlash(walk.raw.slice(from, to).join("/")) ?? "");
+    } else {
+      values.push(walk.decoded[from] ?? "");
     }
-    // Only a variable that ends in "**" ends where the path does.
-    const rest = route.template.segments[variable.end - 1]?.kind === "**";
-    const raw = path.raw.slice(start, rest ? undefined : variable.end).join("/");
-    const last = rest || variable.end === path.raw.length;
-    const value = withVerb !== undefined && last ? raw.slice(0, raw.lastIndexOf(":")) : raw;
-    captures.push(decodePercentExceptSlash(value) ?? "");
   }
-  return captures;
+  return values;
 }
 
 function createNode<Target>(): Node<Target> {
-  return { literals: new Map(), one: undefined, ends: new Map(), rests: new Map() };
+  return { literals: new Map(), one: undefined, rest: undefined, heightMax: 0, ends: new Map() };
 }
 
 function literalChild<Target>(node: Node<Target>, text: string): Node<Target> {
