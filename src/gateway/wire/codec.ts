@@ -28,11 +28,19 @@ export function createMethodCodecs(
   return {
     binary: {
       decode: (bytes) => decodeBinary(input, bytes, binaryOptions),
-      encode: (message) => limited(serialize(() => toBinary(output, message, binaryOptions)), writeMaxBytes),
+      encode: (message) =>
+        limited(
+          serialize(() => toBinary(output, message, binaryOptions)),
+          writeMaxBytes,
+        ),
     },
     json: {
       decode: (bytes) => readJson(input, bytes, jsonRules),
-      encode: (message) => limited(serialize(() => Buffer.from(writeJson(output, message, jsonOptions))), writeMaxBytes),
+      encode: (message) =>
+        limited(
+          serialize(() => Buffer.from(writeJson(output, message, jsonOptions))),
+          writeMaxBytes,
+        ),
     },
   };
 }
@@ -46,7 +54,13 @@ function decodeBinary(
     return fromBinary(desc, bytes, options);
   } catch (error) {
     // What the client sent is the client's mistake; connect-node answers Internal here.
-    throw new ConnectError(`the message is not a valid ${desc.typeName}`, Code.InvalidArgument, undefined, undefined, error);
+    throw new ConnectError(
+      `the message is not a valid ${desc.typeName}`,
+      Code.InvalidArgument,
+      undefined,
+      undefined,
+      error,
+    );
   }
 }
 

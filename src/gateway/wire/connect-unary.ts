@@ -93,12 +93,7 @@ export class ConnectUnary implements UnaryWire {
 }
 
 /** Answers a Connect request that never became a call. */
-export function refuseConnect(
-  exchange: Exchange,
-  httpStatus: number,
-  error: ConnectError,
-  fields: HeaderFields,
-): void {
+export function refuseConnect(exchange: Exchange, httpStatus: number, error: ConnectError, fields: HeaderFields): void {
   exchange.answer(httpStatus, [...jsonHeader, ...fields, ...metadataFields(error)], errorToJsonBytes(error, undefined));
 }
 
@@ -108,7 +103,9 @@ const jsonHeader: HeaderFields = ["content-type", "application/json"];
 /** Connect sends the trailer of a unary call as header fields with a prefix. */
 function withTrailer(header: HeaderFields, trailer: Headers): HeaderFields {
   const fields = fieldsOf(trailer, []);
-  return fields.length === 0 ? header : [...header, ...fields.map((field, i) => (i % 2 === 0 ? `trailer-${field}` : field))];
+  return fields.length === 0
+    ? header
+    : [...header, ...fields.map((field, i) => (i % 2 === 0 ? `trailer-${field}` : field))];
 }
 
 function messageOfQuery(query: URLSearchParams): Uint8Array {

@@ -14,7 +14,8 @@ export function readEnvelopedMessage(
   const { compressed, bytes } = readSingleEnvelope(body, readMaxBytes);
   if (!compressed) return codec.decode(bytes);
   // gRPC's compression document names Internal for a compressed message without an encoding.
-  if (compression === undefined) throw new ConnectError("the message is compressed, but no encoding is named", Code.Internal);
+  if (compression === undefined)
+    throw new ConnectError("the message is compressed, but no encoding is named", Code.Internal);
   return compression.decompress(bytes, readMaxBytes).then((plain) => codec.decode(plain));
 }
 

@@ -84,7 +84,12 @@ function createProcedure(
   const { requestPath: name } = handler;
   if (spec.kind !== "unary") return { name, handler, options, unary: undefined };
   const codecs = createMethodCodecs(spec.method, options, rules);
-  return { name, handler, options, unary: { method: spec.method, codecs, invoke: composeUnary(spec, options.interceptors) } };
+  return {
+    name,
+    handler,
+    options,
+    unary: { method: spec.method, codecs, invoke: composeUnary(spec, options.interceptors) },
+  };
 }
 
 /**

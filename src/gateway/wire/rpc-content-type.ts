@@ -49,7 +49,10 @@ const known: ReadonlyMap<string, RpcContentType> = new Map([
 /**
  * In which protocol a request that matches nothing wants to be told so, by what it says of itself.
  */
-export function callerProtocol(contentType: string, hasConnectVersion: boolean): "connect" | "grpc" | "grpc-web" | "rest" {
+export function callerProtocol(
+  contentType: string,
+  hasConnectVersion: boolean,
+): "connect" | "grpc" | "grpc-web" | "rest" {
   const type = contentType.toLowerCase();
   if (type.startsWith("application/grpc-web")) return "grpc-web";
   if (type.startsWith("application/grpc")) return "grpc";

@@ -83,12 +83,7 @@ export function createServe(options: ServeOptions): Serve {
     }
   };
 
-  function serveCall(
-    exchange: Exchange,
-    match: CallMatch,
-    values: ContextValues,
-    settled: Settled,
-  ): void {
+  function serveCall(exchange: Exchange, match: CallMatch, values: ContextValues, settled: Settled): void {
     const { procedure } = match;
     const { unary } = procedure;
     if (unary === undefined) {

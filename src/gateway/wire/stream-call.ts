@@ -61,22 +61,53 @@ function toText(response: UniversalServerResponse, { format }: RpcContentType): 
 }
 
 async function writeResponse(exchange: Exchange, response: UniversalServerResponse): Promise<void> {
-  const pieces = response.body?.[Symbol.asyncIterator]();
-  // The handler may set header fields up to its first message.
-  let next = await pieces?.next();
+  const pieces = response.body?.[Symbol.asyncIterator]() ?? noPieces;
+  // Header fields may be set up to the first message, trailer fields up to the last.
+  const first = await pieces.next();
+  if (first.done === true) return answerWhole(exchange, response, undefined);
+  const second = pieces.next();
+  // An answer of one piece goes out with its end in one write: clients that see only a part of it may stop
+  // sending the request, for which node:http2 resets the stream before the end is out.
+  const soon: IteratorResult<Uint8Array> | undefined = await Promise.race([second, nextTurn()]);
+  if (soon?.done === true) return answerWhole(exchange, response, first.value);
   exchange.begin(response.status, fieldsOfHeaders(response.header));
-  while (pieces !== undefined && next?.done === false) {
+  let piece: IteratorResult<Uint8Array> = first;
+  let following: typeof second | undefined = second;
+  while (piece.done !== true) {
     try {
-      await exchange.write(next.value);
+      await exchange.write(piece.value);
     } catch (error) {
       // The handler learns that nobody listens any more, and so can let go of what it holds.
       await pieces.throw?.(error).catch(() => undefined);
       throw error;
     }
-    next = await pieces.next();
+    piece = await (following ?? pieces.next());
+    following = undefined;
   }
   exchange.aborted = undefined;
   exchange.end(response.trailer === undefined ? undefined : fieldsOfHeaders(response.trailer));
+}
+
+function answerWhole(exchange: Exchange, response: UniversalServerResponse, body: Uint8Array | undefined): void {
+  const { status, trailer } = response;
+  const header = fieldsOfHeaders(response.header);
+  exchange.aborted = undefined;
+  if (trailer === undefined) exchange.answer(status, header, body ?? new Uint8Array(0));
+  // gRPC's "Trailers-Only": one header section, where the handler has set no header fields of its own.
+  else if (body === undefined && isProtocolOnly(header))
+    exchange.answer(status, [...header, ...fieldsOfHeaders(trailer)]);
+  else exchange.answer(status, header, body, fieldsOfHeaders(trailer));
+}
+
+function isProtocolOnly(header: readonly string[]): boolean {
+  return header.every((name, i) => i % 2 === 1 || name === "content-type" || name === "grpc-encoding");
+}
+
+const noPieces: AsyncIterator<Uint8Array> = { next: () => Promise.resolve({ done: true, value: undefined }) };
+
+/** A turn of the event loop. */
+function nextTurn(): Promise<undefined> {
+  return new Promise((resolve) => setImmediate(() => resolve(undefined)));
 }
 
 function fieldsOfHeaders(headers: Headers | undefined): string[] {

@@ -89,7 +89,11 @@ export class UnaryCall {
     }
     const gate = this.#procedure.options.requestGate;
     if (gate === undefined) this.#readBody();
-    else this.#attempt(() => gate(this.#context), () => this.#readBody());
+    else
+      this.#attempt(
+        () => gate(this.#context),
+        () => this.#readBody(),
+      );
   }
 
   /** Presents the call to the interceptors. A plain object, so that they can spread it. */
@@ -125,12 +129,19 @@ export class UnaryCall {
     this.#exchange.readBody(bodyLimitBytes, (body) => {
       if (this.#done) return;
       if (body === undefined) this.#fail(messageTooLarge(this.#procedure.options.readMaxBytes));
-      else this.#attempt(() => this.#wire.readMessage(body), (message) => this.#invoke(message));
+      else
+        this.#attempt(
+          () => this.#wire.readMessage(body),
+          (message) => this.#invoke(message),
+        );
     });
   }
 
   #invoke(message: Message): void {
-    this.#attempt(() => this.#unary.invoke(this, message), (response) => this.#succeed(response));
+    this.#attempt(
+      () => this.#unary.invoke(this, message),
+      (response) => this.#succeed(response),
+    );
   }
 
   #succeed(response: UnaryResponse): void {
