@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+
+import { protectedResourceMetadata } from "../../src/auth/protected-resource.ts";
+
+const issuers = ["https://id.example/realms/plants"];
+const scopes = ["plants:delete"];
+
+describe("protectedResourceMetadata", () => {
+  test.each([
+    {
+      publicUrl: "https://plants.example/",
+      path: "/.well-known/oauth-protected-resource",
+      resource: "https://plants.example",
+    },
+    {
+      publicUrl: "https://plants.example/api/",
+      path: "/.well-known/oauth-protected-resource/api",
+      resource: "https://plants.example/api",
+    },
+    {
+      publicUrl: "https://plants.example:8443/a/b",
+      path: "/.well-known/oauth-protected-resource/a/b",
+      resource: "https://plants.example:8443/a/b",
+    },
+  ])("of $publicUrl is at $path", ({ publicUrl, path, resource }) => {
+    const endpoint = protectedResourceMetadata({ publicUrl: new URL(publicUrl), issuers, scopes });
+    expect(endpoint).toMatchObject({ path, url: new URL(path, publicUrl).href, open: true });
+    const answer = endpoint.answer();
+    expect(answer).toMatchObject({ httpStatus: 200, header: { "content-type": "application/json" } });
+    expect(JSON.parse(answer.body)).toEqual({
+      resource,
+      authorization_servers: issuers,
+      scopes_supported: scopes,
+      bearer_methods_supported: ["header"],
+      resource_name: "Plant Store",
+    });
+  });
+
+  test("leaves out what has no values (RFC 9728 §2), and issuers that nobody can visit", () => {
+    const endpoint = protectedResourceMetadata({
+      publicUrl: new URL("https://plants.example"),
+      issuers: ["plants-ci"],
+      scopes: [],
+    });
+    expect(Object.keys(JSON.parse(endpoint.answer().body))).toEqual([
+      "resource",
+      "bearer_methods_supported",
+      "resource_name",
+    ]);
+  });
+});
