@@ -23,7 +23,8 @@ async function baseUrlOf(server: CommandLine): Promise<string> {
 }
 
 async function deletePlant(baseUrl: string, id: number, credential: string = token): Promise<number> {
-  const headers = { authorization: `Bearer ${credential}` };
+  // A connection that is kept open would be waited for by the drain.
+  const headers = { authorization: `Bearer ${credential}`, connection: "close" };
   const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
   await body?.cancel();
   return status;
@@ -97,6 +98,8 @@ interface Demo {
 
 async function startDemo(folder: TempFolder, environment: Record<string, string> = {}): Promise<Demo> {
   const server = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0", ...environment });
+  // The last of the lines; the others are there by then.
+  await server.find(/buf curl .*\n/);
   const [, credential = ""] = await server.find(/^Authorization: Bearer (\S+)$/m);
   const [baseUrl] = await server.find(/http:\/\/127\.0\.0\.1:\d+/);
   return { server, baseUrl, token: credential, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
