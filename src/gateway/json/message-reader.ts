@@ -61,7 +61,12 @@ function readField(
   try {
     seen.addField(field);
     const ban = forbidden?.get(field);
-    if (ban === true) throw new FieldProblem("is bound by the path and cannot be set in the body");
+    if (ban === true) {
+      if (context.rejectUnknown) throw new FieldProblem("is bound by the path");
+      context.unknown.push(field.name);
+      context.scanner.skipValue();
+      return;
+    }
     if (!reader.nullIsValue && context.scanner.peek() === "null") {
       context.scanner.readLiteral("null");
       return;

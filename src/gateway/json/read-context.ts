@@ -4,7 +4,8 @@ import type { JsonScanner } from "./json-scanner.ts";
 
 /**
  * Fields that a JSON text must not set, because something else does; a tree by field identity, so that
- * the proto name and the JSON name of a field are the same field.
+ * the proto name and the JSON name of a field are the same field. Where unknown fields are ignored, so are
+ * these, otherwise they are refused: they never have an effect.
  *
  * `true` forbids the field whole, a nested map only the fields below it.
  */

@@ -21,7 +21,7 @@ export interface QueryBinding {
   readonly message: DescMessage;
   /** Fields that the path or the body binds; they never come from the query. */
   readonly forbidden: ForbiddenFields;
-  /** Ignores parameters that name no field, and says which they were; otherwise they are refused. */
+  /** Ignores parameters that name no field, or a forbidden one, and says which they were; otherwise they are refused. */
   readonly lenient: boolean;
 }
 
@@ -81,7 +81,9 @@ function resolveParameter(binding: QueryBinding, name: string): FieldPath | unde
   for (const field of path) {
     forbidden = forbidden.get(field);
     if (forbidden === undefined) return path;
-    if (forbidden === true) throw invalid(`query parameter ${quote(name)}: is bound by the path or the body`);
+    if (forbidden !== true) continue;
+    if (binding.lenient) return undefined;
+    throw invalid(`query parameter ${quote(name)}: is bound by the path or the body`);
   }
   return path;
 }

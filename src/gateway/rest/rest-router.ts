@@ -1,16 +1,21 @@
 /**
  * Which message is this URL? The REST side of a set of RPCs, made from their `google.api.http` rules.
  *
- * Flow: rules (http-rule) → bindings (binding) → trie (route-table). Per request: match → decode → (the
- * RPC) → encode, or error-to-rest. This room knows nothing of sockets, and of services only descriptors.
+ * Flow: rules (http-rule) → bindings (binding) → trie (route-table), proved as a whole (route-proof). Per
+ * request: match → decode → (the RPC) → encode, or error-to-rest. This room knows nothing of sockets, and
+ * of services only descriptors.
  */
 import type { DescMethod, DescMethodUnary, DescService } from "@bufbuild/protobuf";
-import type { ReadJsonOptions } from "../json/read-json.ts";
-import type { WriteJsonOptions } from "../json/write-json.ts";
+import type { ReadJsonOptions, WriteJsonOptions } from "../json/index.ts";
 import type { BindingOptions, OnIgnored, RestBinding } from "./binding.ts";
 import { compileBinding } from "./binding.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import { readHttpRule, toHttpPatterns } from "./http-rule.ts";
+import type { OutsideHttpRule, RulesBySelector } from "./http-rules-config.ts";
+import { selectHttpRules, selectorOf } from "./http-rules-config.ts";
+import type { PathTemplate } from "./path-template.ts";
+import type { DeclaredRoute } from "./route-proof.ts";
+import { findShadowedRoutes } from "./route-proof.ts";
 import { RouteTable } from "./route-table.ts";
 
 /** How REST reads and writes. */
@@ -21,10 +26,19 @@ export interface RestRouterOptions {
   readonly readJson?: Omit<ReadJsonOptions, "unknownFields">;
   /** How JSON answers are written. */
   readonly writeJson?: WriteJsonOptions;
-  /** Services whose unknown query parameters and JSON fields are ignored. By default they are refused. */
+  /**
+   * Services that ignore what they would otherwise refuse: unknown query parameters and JSON fields, and
+   * those that the path has already bound. What is ignored never has an effect.
+   */
   readonly lenient?: (service: DescService) => boolean;
   /** Called where a lenient service has ignored something, with the names as the client wrote them. */
   readonly onIgnored?: OnIgnored;
+  /** Rules from outside of the definition. Each takes the place of its RPC's annotation. */
+  readonly rules?: readonly OutsideHttpRule[];
+  /** Decodes `%2F` in path variables of several segments too; `fully_decode_reserved_expansion` of google.api.Http. */
+  readonly fullyDecodeReservedExpansion?: boolean;
+  /** Paths that something else answers before REST is asked. Those of the RPCs themselves are known. */
+  readonly reservedPaths?: Iterable<string>;
 }
 
 /** What a REST request leads to. */
@@ -50,27 +64,13 @@ export interface RestRouter {
 }
 
 /**
- * Compiles the rules of RPCs. RPCs without a rule are left alone.
+ * Compiles the rules of RPCs and proves that each can be reached. RPCs without a rule are left alone.
  *
  * @throws Error with every problem of every rule, one per line
  */
 export function createRestRouter(methods: Iterable<DescMethod>, options: RestRouterOptions = {}): RestRouter {
-  const problems: string[] = [];
-  const bindings: RestBinding[] = [];
-  const table = new RouteTable<RestBinding>();
-  for (const method of methods) {
-    for (const pattern of patternsOf(method, problems)) {
-      const where = `${method.parent.typeName}.${method.name}: ${pattern.httpMethod} ${pattern.pathTemplate}`;
-      collectProblems(problems, where, () => {
-        if (!isUnary(method)) throw new Error("is a streaming RPC, which has no REST side yet");
-        const binding = compileBinding(method, pattern, bindingOptions(method, options));
-        const taken = table.add(pattern.httpMethod, binding.template, binding);
-        if (taken !== undefined) throw new Error(`is the same as a rule of ${taken.method.toString()}`);
-        bindings.push(binding);
-      });
-    }
-  }
-  if (problems.length > 0) throw new Error(`the HTTP rules have problems:\n${problems.join("\n")}`);
+  const compiler = new Compiler([...methods], options);
+  const { table, bindings } = compiler.compile();
   return { bindings, match: (httpMethod, rawPath) => toRestMatch(table, httpMethod, rawPath) };
 }
 
@@ -86,22 +86,75 @@ function toRestMatch(table: RouteTable<RestBinding>, httpMethod: string, rawPath
   }
 }
 
-function patternsOf(method: DescMethod, problems: string[]): readonly HttpPattern[] {
-  const rule = readHttpRule(method);
-  if (rule === undefined) return [];
-  let patterns: readonly HttpPattern[] = [];
-  collectProblems(problems, `${method.parent.typeName}.${method.name}`, () => {
-    patterns = toHttpPatterns(rule);
-  });
-  return patterns;
+/** Compiles rules and gathers their problems, so that one start tells of all of them. */
+class Compiler {
+  readonly #methods: readonly DescMethod[];
+  readonly #options: RestRouterOptions;
+  readonly #table: RouteTable<RestBinding>;
+  readonly #routes: DeclaredRoute<RestBinding>[] = [];
+  readonly #problems: string[] = [];
+
+  constructor(methods: readonly DescMethod[], options: RestRouterOptions) {
+    this.#methods = methods;
+    this.#options = options;
+    this.#table = new RouteTable(options.fullyDecodeReservedExpansion === true ? "decoded" : "kept");
+  }
+
+  compile(): { readonly table: RouteTable<RestBinding>; readonly bindings: readonly RestBinding[] } {
+    const outside = this.#collect("rules", () => selectHttpRules(this.#options.rules ?? [], this.#methods));
+    const reserved = new Set([...this.#methods.map(procedureOf), ...(this.#options.reservedPaths ?? [])]);
+    for (const method of this.#methods) this.#addMethod(method, outside, reserved);
+    for (const { route, by } of findShadowedRoutes(this.#table, this.#routes)) {
+      this.#problems.push(`${describe(route.target)}: is never reached, ${describe(by)} takes every path of it`);
+    }
+    if (this.#problems.length > 0) throw new Error(`the HTTP rules have problems:\n${this.#problems.join("\n")}`);
+    return { table: this.#table, bindings: this.#routes.map((route) => route.target) };
+  }
+
+  #addMethod(method: DescMethod, outside: RulesBySelector | undefined, reserved: ReadonlySet<string>): void {
+    const rule = outside?.get(selectorOf(method)) ?? readHttpRule(method);
+    const patterns = rule && this.#collect(selectorOf(method), () => toHttpPatterns(rule));
+    for (const pattern of patterns ?? []) {
+      this.#collect(`${selectorOf(method)}: ${pattern.httpMethod} ${pattern.pathTemplate}`, () => {
+        this.#addPattern(method, pattern, reserved);
+      });
+    }
+  }
+
+  #addPattern(method: DescMethod, pattern: HttpPattern, reserved: ReadonlySet<string>): void {
+    if (!isUnary(method)) throw new Error("is a streaming RPC, which has no REST side yet");
+    const binding = compileBinding(method, pattern, bindingOptions(method, this.#options));
+    const { template } = binding;
+    const path = fixedPathOf(template);
+    if (path !== undefined && reserved.has(path)) throw new Error("has the path of an RPC or an endpoint");
+    const taken = this.#table.add(pattern.httpMethod, template, binding);
+    if (taken !== undefined) throw new Error(`is the same as ${describe(taken)}`);
+    this.#routes.push({ httpMethod: pattern.httpMethod, template, target: binding });
+  }
+
+  #collect<Value>(where: string, compile: () => Value): Value | undefined {
+    try {
+      return compile();
+    } catch (error) {
+      this.#problems.push(`${where}: ${error instanceof Error ? error.message : String(error)}`);
+      return undefined;
+    }
+  }
 }
 
-function collectProblems(problems: string[], where: string, compile: () => void): void {
-  try {
-    compile();
-  } catch (error) {
-    problems.push(`${where}: ${error instanceof Error ? error.message : String(error)}`);
-  }
+function describe({ method, pattern }: RestBinding): string {
+  return `${selectorOf(method)}: ${pattern.httpMethod} ${pattern.pathTemplate}`;
+}
+
+function procedureOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+// The one path of a template without wild cards. A verb makes no difference: no RPC has a colon in its path.
+function fixedPathOf(template: PathTemplate): string | undefined {
+  const literals = template.segments.filter((segment) => segment.kind === "literal");
+  const isFixed = literals.length === template.segments.length && template.verb === undefined;
+  return isFixed ? `/${literals.map((segment) => segment.text).join("/")}` : undefined;
 }
 
 function isUnary(method: DescMethod): method is DescMethodUnary {

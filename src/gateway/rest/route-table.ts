@@ -2,7 +2,7 @@
  * Which route is this path? A trie of path segments, walked with backtracking: a literal before `*` before
  * `**`, in whatever order the routes were declared.
  */
-import type { PathTemplate } from "./path-template.ts";
+import type { PathTemplate, TemplateVariable } from "./path-template.ts";
 import { isMultiSegment } from "./path-template.ts";
 import { decodePercent, decodePercentExceptSlash } from "./percent.ts";
 import { splitRawPath } from "./raw-path.ts";
@@ -19,6 +19,9 @@ export type RouteMatch<Target> =
 /** Stands for every HTTP method: the custom kind `*` of google/api/http.proto. */
 export const anyMethod = "*";
 
+/** What becomes of `%2F` in a variable of several segments. */
+export type EscapedSlash = "kept" | "decoded";
+
 interface Route<Target> {
   readonly target: Target;
   readonly template: PathTemplate;
@@ -31,7 +34,7 @@ interface Route<Target> {
 interface Capture {
   readonly start: number;
   readonly end: number;
-  readonly multiSegment: boolean;
+  readonly decode: "one" | "many" | "many-with-slash";
 }
 
 /** The routes that end at one place: by verb (`""` for none), then by HTTP method. */
@@ -59,6 +62,11 @@ interface Walk {
 export class RouteTable<Target> {
   readonly #root: Node<Target> = createNode();
   readonly #verbs = new Set<string>();
+  readonly #slash: EscapedSlash;
+
+  constructor(slash: EscapedSlash = "kept") {
+    this.#slash = slash;
+  }
 
   /**
    * Adds a route.
@@ -76,7 +84,7 @@ export class RouteTable<Target> {
     const byMethod = getOrAdd(node.ends, verb, () => new Map<string, Route<Target>>());
     const taken = byMethod.get(httpMethod);
     if (taken !== undefined) return taken.target;
-    byMethod.set(httpMethod, createRoute(template, target));
+    byMethod.set(httpMethod, createRoute(template, target, this.#slash));
     if (verb !== "") this.#verbs.add(verb);
     return undefined;
   }
@@ -179,7 +187,7 @@ function collectMethods<Target>(node: Node<Target>, walk: Walk, index: number, i
   }
 }
 
-function createRoute<Target>(template: PathTemplate, target: Target): Route<Target> {
+function createRoute<Target>(template: PathTemplate, target: Target, slash: EscapedSlash): Route<Target> {
   const { segments, variables } = template;
   const restAt = segments.findIndex((segment) => segment.kind === "**");
   return {
@@ -189,7 +197,7 @@ function createRoute<Target>(template: PathTemplate, target: Target): Route<Targ
     captures: variables.map((variable) => ({
       start: variable.start,
       end: variable.end,
-      multiSegment: isMultiSegment(template, variable),
+      decode: decoderOf(template, variable, slash),
     })),
   };
 }
@@ -199,16 +207,23 @@ function captureVariables<Target>(route: Route<Target>, walk: Walk): readonly st
   // A template has one "**" at most, so the length of the path says how many segments it stands for.
   const shift = walk.raw.length - template.segments.length;
   const values: string[] = [];
-  for (const { start, end, multiSegment } of captures) {
+  for (const { start, end, decode } of captures) {
     const from = start > restAt ? start + shift : start;
-    if (multiSegment) {
-      const to = end > restAt ? end + shift : end;
-      values.push(decodePercentExceptSlash(walk.raw.slice(from, to).join("/")) ?? "");
-    } else {
+    if (decode === "one") {
       values.push(walk.decoded[from] ?? "");
+      continue;
     }
+    const to = end > restAt ? end + shift : end;
+    const segments = decode === "many" ? walk.raw : walk.decoded;
+    const text = segments.slice(from, to).join("/");
+    values.push(decode === "many" ? (decodePercentExceptSlash(text) ?? "") : text);
   }
   return values;
+}
+
+function decoderOf(template: PathTemplate, variable: TemplateVariable, slash: EscapedSlash): Capture["decode"] {
+  if (!isMultiSegment(template, variable)) return "one";
+  return slash === "decoded" ? "many-with-slash" : "many";
 }
 
 function createNode<Target>(): Node<Target> {
