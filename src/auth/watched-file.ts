@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 
 import type { AuthLog } from "./auth-log.ts";
-import type { Parsed } from "./parsed.ts";
+import { unparsed, type Parsed } from "./parsed.ts";
 import { readTextFile, statRegularFile } from "./text-file.ts";
 import { digestOf } from "./token-verifier.ts";
 
@@ -44,7 +44,7 @@ export async function watchFile(file: FileToWatch): Promise<Parsed<WatchedFile>>
   const first = await readTextFile(file.path, file.limitBytes);
   if (first.kind === "problems") return first;
   const taken = await file.take(first.value);
-  if (taken.kind === "problems") return taken;
+  if (taken.kind === "problems") return unparsed(...taken.problems.map((problem) => `${file.path}: ${problem}`));
   return { kind: "value", value: keepWatching(file, digestOf(first.value)) };
 }
 

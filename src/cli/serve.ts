@@ -33,6 +33,8 @@ export const serve: Command = {
     const { host, port } = reading.configuration;
     try {
       const server = await startServer(reading.configuration, demo && demoPlants);
+      // Closing the terminal of a demo sends SIGHUP too, and should end it.
+      if (demo === undefined) process.on("SIGHUP", () => void server.reload());
       if (demo !== undefined) demoLines(demo, { host, port: server.port }).forEach((line) => terminal.out(line));
       await stop;
       await server.drain();

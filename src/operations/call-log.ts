@@ -20,11 +20,11 @@ export interface Answer {
   readonly peer: { readonly address: string };
 }
 
-/** How the call log learns who called. */
+/** How the call log learns what operations does not know. */
 export interface CallLogOptions {
   readonly log: Log;
-  /** The subject of the request's principal; empty or `undefined` when nobody was admitted. */
-  readonly subjectOf: (contextValues: ContextValues) => string | undefined;
+  /** Who asked, why the credential was refused, what the call was about: fields that make the line an audit line. */
+  readonly auditOf: (contextValues: ContextValues, error: ConnectError | undefined) => object;
 }
 
 type CallLevel = "info" | "warn" | "error";
@@ -39,13 +39,13 @@ const pathLengthMax = 256;
  * Successes and refusals are `info`, a server that cannot serve now (`Unavailable`,
  * `ResourceExhausted`, `DeadlineExceeded`) is `warn`, faults are `error`. No header is ever logged.
  */
-export function callLog({ log, subjectOf }: CallLogOptions): ((answer: Answer) => void) | undefined {
+export function callLog({ log, auditOf }: CallLogOptions): ((answer: Answer) => void) | undefined {
   if (!log.isLevelEnabled("error")) return undefined;
   return (answer) => {
     const level = levelOf(answer.error?.code);
     // Building the line costs more than the check: at "warn" a healthy call pays for the check alone.
     if (!log.isLevelEnabled(level)) return;
-    log[level](fieldsOf(answer, subjectOf), "call");
+    log[level](fieldsOf(answer, auditOf), "call");
   };
 }
 
@@ -56,7 +56,7 @@ function levelOf(code: Code | undefined): CallLevel {
   return strained ? "warn" : "info";
 }
 
-function fieldsOf(answer: Answer, subjectOf: CallLogOptions["subjectOf"]): object {
+function fieldsOf(answer: Answer, auditOf: CallLogOptions["auditOf"]): object {
   return {
     requestId: requestIdOf(answer.contextValues),
     // A name that is absent is left out of the line by JSON.
@@ -67,7 +67,7 @@ function fieldsOf(answer: Answer, subjectOf: CallLogOptions["subjectOf"]): objec
     httpStatus: answer.httpStatus,
     code: answer.error === undefined ? "OK" : Code[answer.error.code],
     durationMs: Math.round(answer.durationMs * 1000) / 1000,
-    subject: subjectOf(answer.contextValues) || undefined,
     peer: answer.peer.address,
+    ...auditOf(answer.contextValues, answer.error),
   };
 }

@@ -1,3 +1,4 @@
+import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
 import { isLoopback } from "./loopback.ts";
 import type { Setting } from "./setting.ts";
 import { type Configuration, settings } from "./settings.ts";
@@ -59,18 +60,16 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
   const isGiven = (setting: Setting<unknown>): boolean => givenText(setting, sources) !== undefined;
   const { host, database } = configuration;
   const isExposed = host !== undefined && !isLoopback(host);
-  const hasVerifier = isGiven(settings.tokens) || isGiven(settings.tokenHashesFile);
-  const problems: string[] = [];
+  const problems = credentialContradictions(configuration, isGiven);
   if (isGiven(settings.tlsCertFile) !== isGiven(settings.tlsKeyFile)) {
     problems.push("TLS_CERT_FILE and TLS_KEY_FILE must be given together");
   }
   if (isExposed && database?.kind === "memory") {
     problems.push("DATABASE_URL must not be memory: when HOST is not a loopback address, since nothing is kept");
   }
-  if (isExposed && !hasVerifier) {
-    problems.push(
-      "HOST must be a loopback address unless credentials can be verified: set PLANTSTORE_TOKEN_HASHES_FILE or PLANTSTORE_TOKENS",
-    );
+  if (isExposed && !verifierSettings.some(isGiven)) {
+    const variables = verifierSettings.map(({ variable }) => variable).join(", ");
+    problems.push(`HOST must be a loopback address unless credentials can be verified: set one of ${variables}`);
   }
   return problems;
 }

@@ -1,6 +1,6 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
-import { bearerAuth, subjectOf, type TokenVerifier } from "../auth/index.ts";
+import { bearerAuth, type MetadataEndpoint, subjectOf, type TokenVerifier } from "../auth/index.ts";
 import { createGateway, type ListenOptions } from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
@@ -14,6 +14,7 @@ import { Readiness } from "../operations/readiness.ts";
 import { createReflectionService } from "../operations/reflection.ts";
 import { requestIdOf } from "../operations/request-id.ts";
 import { createPlantService, type PlantStore } from "../plants/index.ts";
+import { auditOf, rememberPlantId } from "./audit.ts";
 import { isLoopback } from "./loopback.ts";
 import { errorRecord } from "./rest-policy.ts";
 
@@ -27,6 +28,8 @@ export interface PlantServerOptions {
   readonly log?: Log | undefined;
   /** The path of the base URL, such as "/api"; every path of the server begins with it. Default "". */
   readonly requestPathPrefix?: string | undefined;
+  /** The description of this service as a protected resource (RFC 9728), to which challenges then point. */
+  readonly resourceMetadata?: MetadataEndpoint | undefined;
   /** Milliseconds to serve on after readiness went off, for load balancers to notice. Default 0. */
   readonly drainDelayMs?: number | undefined;
   /** Milliseconds that calls which were taken may still run once that is over. Default 20,000. */
@@ -61,21 +64,26 @@ export interface PlantServer {
 const drainTimeoutMsDefault = 20_000;
 
 /** What a token needs to delete, where tokens have scopes. */
-const deleteScope = "plants:delete";
+export const deleteScope = "plants:delete";
 
 /**
  * Creates the plant server out of its parts; the only place where plants, credentials, gateway and
  * operations meet.
  */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
-  const { store, auth: verifier } = options;
+  const { store, auth: verifier, resourceMetadata } = options;
   const log = options.log ?? openLog("silent");
-  const auth = bearerAuth(verifier ?? nobody, { realm: "plantstore", requiredScope, open: [Health.typeName] });
+  const auth = bearerAuth(verifier ?? nobody, {
+    realm: "plantstore",
+    requiredScope,
+    open: [Health.typeName],
+    resourceMetadata: resourceMetadata?.url,
+  });
   const readiness = new Readiness([
     { name: "store", problem: () => store.problem },
     { name: "credentials", problem: () => verifier?.problem },
   ]);
-  const onAnswer = callLog({ log, subjectOf });
+  const onAnswer = callLog({ log, auditOf });
   const gateway = createGateway({
     routes: (router) => {
       router.service(PlantService, createPlantService({ store, subjectOf, requestIdOf }));
@@ -83,10 +91,15 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
     },
     // Outermost first: whatever the others throw is made safe to show.
-    interceptors: [errorInterceptor({ log }), auth.interceptor, ...(options.interceptors ?? [])],
+    interceptors: [
+      errorInterceptor({ log }),
+      auth.interceptor,
+      ...(onAnswer === undefined ? [] : [rememberPlantId]),
+      ...(options.interceptors ?? []),
+    ],
     admit: (request) => auth.admit(request),
     rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
-    endpoints: probes(readiness),
+    endpoints: [...probes(readiness), ...(resourceMetadata === undefined ? [] : [resourceMetadata])],
     requestPathPrefix: options.requestPathPrefix ?? "",
     ...(onAnswer && { onAnswer }),
   });

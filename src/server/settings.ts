@@ -1,18 +1,14 @@
-import { parsePlainTokens } from "../auth/plain-tokens.ts";
-import type { StaticToken } from "../auth/static-token.ts";
 import { type LogLevel, logLevels } from "../operations/log.ts";
 import { type Database, readDatabaseUrl } from "./database-url.ts";
+import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
 import { readPublicUrl } from "./public-url.ts";
 import { bad, oneOf, readableFile, type Reading, type Setting, value, wholeNumber } from "./setting.ts";
 
 /** Everything an operator decides, read and checked. */
-export interface Configuration {
+export interface Configuration extends CredentialConfiguration {
   readonly host: string;
   readonly port: number;
   readonly database: Database;
-  /** Development tokens; only their hashes are left here. */
-  readonly tokens: readonly StaticToken[] | undefined;
-  readonly tokenHashesFile: string | undefined;
   readonly publicUrl: URL | undefined;
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
@@ -48,18 +44,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     secret: true,
     read: readDatabaseUrl,
   },
-  tokens: {
-    variable: "PLANTSTORE_TOKENS",
-    about: "bearer tokens in clear, separated by commas, for development",
-    secret: true,
-    read: readTokens,
-  },
-  tokenHashesFile: {
-    variable: "PLANTSTORE_TOKEN_HASHES_FILE",
-    flag: "token-hashes-file",
-    about: "file of token hashes, as `plantstore token create` writes it",
-    read: readableFile,
-  },
+  ...credentialSettings,
   publicUrl: {
     variable: "PLANTSTORE_PUBLIC_URL",
     flag: "public-url",
@@ -100,11 +85,6 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     read: wholeNumber(0, drainMsMax, "milliseconds"),
   },
 };
-
-function readTokens(text: string): Reading<readonly StaticToken[]> {
-  const tokens = parsePlainTokens(text);
-  return tokens.kind === "value" ? value(tokens.value) : bad(`hold bearer tokens: ${tokens.problems.join(", ")}`);
-}
 
 function readHost(text: string): Reading<string> {
   return /^[A-Za-z0-9.:_%-]+$/.test(text) ? value(text) : bad("be an IP address or a host name");

@@ -1,9 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
-import { openTokenVerifier, type TokenVerifier } from "../auth/index.ts";
+import {
+  type MetadataEndpoint,
+  openTokenVerifier,
+  protectedResourceMetadata,
+  type TokenVerifier,
+} from "../auth/index.ts";
 import { type Log, openLog } from "../operations/log.ts";
 import { openMemoryStore, openSqliteStore, type PlantStore } from "../plants/index.ts";
-import { createPlantServer, type ListeningAddress } from "./create-plant-server.ts";
+import { createPlantServer, deleteScope, type ListeningAddress } from "./create-plant-server.ts";
+import { tokenSourcesOf } from "./credential-settings.ts";
 import type { Database } from "./database-url.ts";
 import { requestPathPrefixOf } from "./public-url.ts";
 import type { Configuration } from "./settings.ts";
@@ -18,6 +24,8 @@ export interface IdRange {
 export interface StartedServer extends ListeningAddress {
   /** Stops accepting, finishes what was taken, and lets go of the store and the files. */
   drain(): Promise<void>;
+  /** Reads files of credentials and keys again at once, which are otherwise read again when they change. */
+  reload(): Promise<void>;
 }
 
 /** What was configured cannot be worked with although each setting was well formed; one sentence each. */
@@ -54,6 +62,7 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
     auth,
     log,
     requestPathPrefix: requestPathPrefixOf(configuration.publicUrl),
+    resourceMetadata: resourceMetadataOf(configuration),
     drainDelayMs: configuration.drainDelayMs,
     drainTimeoutMs: configuration.drainTimeoutMs,
   });
@@ -62,6 +71,10 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
   const toClose = opened.move();
   return {
     ...address,
+    reload: async () => {
+      log.info("reloading");
+      await auth?.reload?.();
+    },
     drain: async () => {
       log.info("draining");
       await server.drain();
@@ -89,11 +102,18 @@ async function readTls({ tlsCertFile, tlsKeyFile }: Configuration): Promise<Tls>
 }
 
 async function openVerifier(configuration: Configuration, log: Log): Promise<TokenVerifier | undefined> {
-  const { tokens, tokenHashesFile } = configuration;
-  if (tokens === undefined && tokenHashesFile === undefined) return undefined;
-  const verifier = await openTokenVerifier({ tokens, tokenHashesFile }, log);
+  const sources = tokenSourcesOf(configuration);
+  if (sources === undefined) return undefined;
+  const verifier = await openTokenVerifier(sources, log);
   if (verifier.kind === "value") return verifier.value;
-  throw new ConfigurationError(verifier.problems.map((problem) => `PLANTSTORE_TOKEN_HASHES_FILE: ${problem}`));
+  throw new ConfigurationError(verifier.problems);
+}
+
+// RFC 9728 puts the document at the root of the host, which is not ours where the base URL has a path.
+function resourceMetadataOf({ publicUrl, jwtIssuers, providerScopes }: Configuration): MetadataEndpoint | undefined {
+  if (publicUrl === undefined || requestPathPrefixOf(publicUrl) !== "") return undefined;
+  const scopes = providerScopes === "demanded" ? [deleteScope] : [];
+  return protectedResourceMetadata({ publicUrl, issuers: jwtIssuers ?? [], scopes });
 }
 
 async function openStore(database: Database, plantsWhenCreated: IdRange | undefined): Promise<PlantStore> {

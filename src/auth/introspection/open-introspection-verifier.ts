@@ -38,7 +38,7 @@ export async function openIntrospectionVerifier(
     log,
     take(text) {
       const secret = text.replace(/\r?\n$/, "");
-      if (secret === "") return unparsed(`${clientSecretFile} is empty`);
+      if (secret === "") return unparsed("there is no secret in it");
       clientSecret = secret;
       return parsed({});
     },
