@@ -1,0 +1,276 @@
+import { createHmac } from "node:crypto";
+
+import { EncryptJWT } from "jose";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openTokenVerifier, type TokenVerifier } from "../../src/auth/index.ts";
+import { openMemoryStore } from "../../src/plants/index.ts";
+import { fieldValue, type Field } from "../support/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../support/http1-connection.ts";
+import {
+  createSigningKey,
+  type IdentityProvider,
+  type SigningKey,
+  startIdentityProvider,
+  testAudience,
+  testExtension,
+} from "../support/identity-provider.ts";
+import { openLogLines } from "../support/log-lines.ts";
+import { startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
+import { quietLog } from "../support/quiet-log.ts";
+import { type Carriage, carriagesOf, deletePlantRequest, exchange } from "../support/wire-format.ts";
+import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
+
+const plant = 7n;
+const nowS = Math.floor(Date.now() / 1000);
+const { log, text: logged } = openLogLines("trace");
+
+let key: SigningKey;
+let stranger: SigningKey;
+let provider: IdentityProvider;
+let verifier: TokenVerifier;
+let server: TestPlantServer;
+
+beforeAll(async () => {
+  [key, stranger] = await Promise.all([createSigningKey("RS256", "key"), createSigningKey("RS256", "key")]);
+  provider = await startIdentityProvider(key);
+  const opened = await openTokenVerifier({ jwt: [{ issuer: provider.issuer, audiences: [testAudience] }] }, quietLog);
+  if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
+  verifier = opened.value;
+  server = await startPlantServer({ auth: verifier, store: openMemoryStore(new Set([plant])), log });
+});
+
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  verifier.close?.();
+  provider.stop();
+});
+
+const challenge = 'Bearer realm="plantstore"';
+const malformedText = "the Authorization header is not one bearer token";
+
+function unauthenticated(message: string, error: string): Want {
+  const fields = { "www-authenticate": `${challenge}, error="${error}", error_description="${message}"` };
+  return { code: "unauthenticated", message, fields };
+}
+
+const missing: Want = {
+  code: "unauthenticated",
+  message: "a bearer token is required",
+  fields: { "www-authenticate": challenge },
+};
+const malformed = unauthenticated(malformedText, "invalid_request");
+const invalid = unauthenticated("the token is not valid", "invalid_token");
+const expired = unauthenticated("the token has expired", "invalid_token");
+
+function base64url(value: object | string): string {
+  return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+}
+
+async function partsOf(token: Promise<string>): Promise<[string, string, string]> {
+  const [head = "", body = "", signature = ""] = (await token).split(".");
+  return [head, body, signature];
+}
+
+interface Row {
+  readonly name: string;
+  /** The values of the `Authorization` fields. */
+  readonly credentials: () => readonly string[] | Promise<readonly string[]>;
+  readonly want: Want;
+}
+
+function row(name: string, credential: () => string | Promise<string>, want: Want = invalid): Row {
+  return { name, credentials: async () => [`Bearer ${await credential()}`], want };
+}
+
+const rows: readonly Row[] = [
+  { name: "no credential", credentials: () => [], want: missing },
+  { name: "an empty credential", credentials: () => [""], want: missing },
+  { name: "Basic", credentials: () => ["Basic dTpw"], want: missing },
+  { name: "a token without a scheme", credentials: async () => [await provider.sign()], want: missing },
+  {
+    name: "a good token of another scheme",
+    credentials: async () => [`Token ${await provider.sign()}`],
+    want: missing,
+  },
+  { name: "Bearer alone", credentials: () => ["Bearer"], want: malformed },
+  { name: "a tab for the space", credentials: async () => [`Bearer\t${await provider.sign()}`], want: malformed },
+  { name: "a tab after the space", credentials: async () => [`Bearer \t${await provider.sign()}`], want: malformed },
+  {
+    name: "a good token twice",
+    credentials: async () => [`Bearer ${await provider.sign()}`, `Bearer ${await provider.sign()}`],
+    want: malformed,
+  },
+  {
+    name: "a good token before a bad one",
+    credentials: async () => [`Bearer ${await provider.sign()}`, "Bearer bad"],
+    want: malformed,
+  },
+  {
+    name: "a good token after Basic",
+    credentials: async () => ["Basic dTpw", `Bearer ${await provider.sign()}`],
+    want: missing,
+  },
+  {
+    name: "a good token and a parameter",
+    credentials: async () => [`Bearer ${await provider.sign()}, realm="x"`],
+    want: malformed,
+  },
+  row("a token in quotes", async () => `"${await provider.sign()}"`, malformed),
+  row(
+    "a JWS in JSON serialisation",
+    () => JSON.stringify({ payload: "e30", signature: "AAAA", protected: "e30" }),
+    malformed,
+  ),
+  row("8 KiB and a character", () => "a".repeat(8193), malformed),
+  row("8 KiB", () => "a".repeat(8192)),
+  row("an opaque token", () => "2YotnFZFEjr1zCsicMWpAA"),
+  row("dots", () => "..........."),
+  row(
+    "alg none without a signature",
+    async () => `${base64url({ alg: "none" })}.${(await partsOf(provider.sign()))[1]}.`,
+  ),
+  row("alg none with the old signature", async () => {
+    const [, body, signature] = await partsOf(provider.sign());
+    return `${base64url({ alg: "none", kid: "key" })}.${body}.${signature}`;
+  }),
+  row("alg nOnE", async () => `${base64url({ alg: "nOnE", kid: "key" })}.${(await partsOf(provider.sign()))[1]}.AAAA`),
+  row("HS256 with the public key as its secret", async () => {
+    const input = `${base64url({ alg: "HS256", kid: "key" })}.${(await partsOf(provider.sign()))[1]}`;
+    return `${input}.${createHmac("sha256", JSON.stringify(key.jwk)).update(input).digest("base64url")}`;
+  }),
+  row("another payload under the signature", async () => {
+    const [head, , signature] = await partsOf(provider.sign());
+    return `${head}.${base64url({ iss: provider.issuer, sub: "root", aud: testAudience, exp: nowS + 60 })}.${signature}`;
+  }),
+  row("a signature that is cut short", async () => (await provider.sign()).slice(0, -8)),
+  row("the signature of a stranger whose key has the same id", () => provider.sign({}, {}, stranger)),
+  row("a stranger's key in the header", () => provider.sign({}, { jwk: stranger.jwk }, stranger)),
+  row("a stranger's keys by URL", () =>
+    provider.sign({}, { jku: "http://127.0.0.1:1/", x5u: "http://127.0.0.1:1/" }, stranger),
+  ),
+  row("an unknown key", () => provider.sign({}, { kid: "../../etc/passwd" })),
+  row("a critical header that nobody knows", () => provider.sign({}, { crit: [testExtension], [testExtension]: true })),
+  row("a logout token", () => provider.sign({}, { typ: "logout+jwt" })),
+  row("a token that expired a second before the clock skew", () => provider.sign({ exp: nowS - 31 }), expired),
+  row("a token that begins later", () => provider.sign({ nbf: nowS + 3600 })),
+  row("a token made later", () => provider.sign({ iat: nowS + 3600 })),
+  row("a token without an expiry", () => provider.sign({ exp: undefined })),
+  row("a token that never expires", () =>
+    provider.sign(`{"iss":"${provider.issuer}","sub":"a","aud":"${testAudience}","exp":1e999}`),
+  ),
+  row("a token of another issuer", () => provider.sign({ iss: "https://evil.example" })),
+  row("a token for another audience", () => provider.sign({ aud: "https://other.example" })),
+  row("a token for other audiences", () => provider.sign({ aud: ["https://other.example", "*"] })),
+  row("two issuers of which the last is another", () =>
+    provider.sign(
+      `{"iss":"${provider.issuer}","sub":"a","aud":"${testAudience}","exp":${nowS + 60},"iss":"https://evil.example"}`,
+    ),
+  ),
+  row("a subject that is no text", () => provider.sign({ sub: { $ne: null } })),
+  row("a subject that is too long", () => provider.sign({ sub: "s".repeat(256) })),
+  row("a token that is bound to a key", () => provider.sign({ cnf: { jkt: "x" } })),
+  row("claims of 5 KB that are nested as deep, for another audience", () =>
+    provider.sign({ aud: "x", deep: JSON.parse("[".repeat(2500) + "]".repeat(2500)) }),
+  ),
+  row("a payload of brackets", () => `${base64url({ alg: "RS256", kid: "key" })}.${base64url("[".repeat(5000))}.AAAA`),
+  row(
+    "__proto__ in header and payload",
+    () =>
+      `${base64url('{"alg":"RS256","kid":"key","__proto__":{"x":1}}')}.${base64url(`{"iss":"${provider.issuer}","__proto__":{"sub":"a"}}`)}.AAAA`,
+  ),
+  row("an encrypted token", () =>
+    new EncryptJWT({ iss: provider.issuer })
+      .setProtectedHeader({ alg: "dir", enc: "A128GCM" })
+      .encrypt(Buffer.alloc(16)),
+  ),
+];
+
+const carriages = carriagesOf("rest", "connect-json", "grpc-web", "grpc");
+const table = rows.flatMap((given) => carriages.map((carriage) => ({ ...given, carriage })));
+
+async function answerTo({ format, httpVersion }: Carriage, credentials: readonly string[]): Promise<unknown> {
+  const header = credentials.map((credential): Field => ["authorization", credential]);
+  return seenAnswer(format, await exchange(server.address, httpVersion, deletePlantRequest(format, plant, header)));
+}
+
+describe("a hostile credential", () => {
+  test.each(table)("is refused: $name, $carriage.name", async ({ carriage, credentials, want }) => {
+    const sent = await credentials();
+    expect(await answerTo(carriage, sent)).toStrictEqual(expectedAnswer(carriage.format, want));
+    // Whatever was sent, no word of it is written down.
+    for (const secret of sent.flatMap((credential) => credential.match(/[A-Za-z0-9._-]{20,}/g) ?? []))
+      expect(logged()).not.toContain(secret);
+  });
+
+  test.each(["REST", "Connect"])(
+    "of a megabyte is refused before it is read to its end: %s over HTTP/1.1",
+    async (protocol) => {
+      const header: Field[] = [["authorization", `Bearer ${"a".repeat(2 ** 20)}`]];
+      const path = protocol === "REST" ? "/plants/7" : "/plantstore.v1.PlantService/DeletePlant";
+      using connection = await openHttp1(server.address);
+      connection.socket.on("error", () => {
+        // The server may close before it has read what is sent to it.
+      });
+      connection.request({ httpMethod: "DELETE", path, header });
+      const answer = await connection.readAnswer();
+      expect({ httpStatus: answer.httpStatus, body: JSON.parse(answer.body.toString()) }).toMatchObject({
+        httpStatus: 431,
+        body: { error: 8 },
+      });
+    },
+  );
+
+  test.each([
+    { name: "a control character", credential: "Bearer abcdefghijklmnop\u0001" },
+    { name: "DEL", credential: "Bearer abcdefghijklmnop\u007f" },
+    { name: "a letter beyond ASCII", credential: "Bearer abcdefghijklmnop\u00e9" },
+    { name: "a no-break space", credential: "Bearer abcdefghijklmnop\u00a0" },
+  ])("with $name gets the error record over HTTP/1.1", async ({ credential }) => {
+    const answer = await exchangeHttp1(server.address, {
+      httpMethod: "DELETE",
+      path: "/plants/7",
+      header: [["authorization", credential]],
+    });
+    expect(answer.httpStatus).toBe(400);
+    expect(fieldValue(answer.header, "content-type")).toBe("application/json");
+    expect(JSON.parse(answer.body.toString())).toMatchObject({
+      error: expect.any(Number),
+      message: expect.any(String),
+    });
+  });
+
+  test.each([
+    { name: "the query", path: (token: string) => `/plants/7?access_token=${token}`, body: undefined },
+    {
+      name: "a form in the body",
+      path: () => "/plants/7",
+      body: (token: string) => Buffer.from(`access_token=${token}`),
+    },
+  ])("is no credential in $name, however good (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
+    const token = await provider.sign();
+    const contentType: Field = ["content-type", "application/x-www-form-urlencoded"];
+    const request = {
+      httpMethod: "DELETE",
+      path: path(token),
+      header: [contentType],
+      ...(body && { body: body(token) }),
+    };
+    const answer = await exchangeHttp1(server.address, request);
+    expect({ httpStatus: answer.httpStatus, challenge: fieldValue(answer.header, "www-authenticate") }).toEqual({
+      httpStatus: 400,
+      challenge,
+    });
+  });
+});
+
+describe("after all of these", () => {
+  test("the plant is still there, and a good token deletes it", async () => {
+    const token = await provider.sign();
+    const [rest] = carriagesOf("rest");
+    if (rest === undefined) throw new Error("REST has no carriage");
+    expect(await answerTo(rest, [`Bearer ${token}`])).toMatchObject({ httpStatus: 204 });
+    expect(logged()).not.toContain(token);
+    // That nothing was found in the log is worth something: the refusals are there.
+    expect(logged()).toContain('"refusal":"expired"');
+  });
+});
