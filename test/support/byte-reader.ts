@@ -15,7 +15,8 @@ export interface ByteReader {
 
 /** Reads from `socket`. A reset counts as an end: tests look at the bytes that came before it. */
 export function createByteReader(socket: Socket): ByteReader {
-  let unread: Buffer = Buffer.alloc(0);
+  const chunks: Buffer[] = [];
+  let available = 0;
   let ended = false;
   let wake: (() => void) | undefined;
   const end = (): void => {
@@ -23,54 +24,62 @@ export function createByteReader(socket: Socket): ByteReader {
     wake?.();
   };
   socket.on("data", (bytes: Buffer) => {
-    unread = unread.byteLength === 0 ? bytes : Buffer.concat([unread, bytes]);
+    chunks.push(bytes);
+    available += bytes.byteLength;
     wake?.();
   });
   socket.on("end", end).on("close", end).on("error", end);
 
-  const more = async (): Promise<void> => {
-    await new Promise<void>((resolve) => {
-      wake = resolve;
-    });
+  // Joined only when somebody looks inside, so that a large body is not copied with each of its pieces.
+  const joined = (): Buffer => {
+    const bytes = Buffer.concat(chunks);
+    chunks.splice(0, chunks.length, bytes);
+    return bytes;
   };
   const take = (length: number): Buffer => {
-    const taken = unread.subarray(0, length);
-    unread = unread.subarray(length);
-    return taken;
+    const bytes = joined();
+    chunks.splice(0, 1, bytes.subarray(length));
+    available -= length;
+    return bytes.subarray(0, length);
   };
   const takeOnce = async (ready: () => number | undefined, what: string): Promise<Buffer> => {
     for (;;) {
       const length = ready();
       if (length !== undefined) return take(length);
-      if (ended) throw new Error(`the peer ended before ${what}; unread: ${JSON.stringify(unread.toString("latin1"))}`);
-      await more();
+      if (ended)
+        throw new Error(`the peer ended before ${what}; unread: ${JSON.stringify(joined().toString("latin1"))}`);
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
     }
   };
+  const through = (delimiter: string): number | undefined => {
+    const at = joined().indexOf(delimiter, 0, "latin1");
+    return at < 0 ? undefined : at + delimiter.length;
+  };
+  const moreOrEnd = "more bytes, or the end";
   return {
     readExactly: (length, what) =>
       within(
-        takeOnce(() => (unread.byteLength >= length ? length : undefined), what),
+        takeOnce(() => (available >= length ? length : undefined), what),
         what,
       ),
     readThrough: (delimiter, what) =>
       within(
-        takeOnce(() => {
-          const at = unread.indexOf(delimiter, 0, "latin1");
-          return at < 0 ? undefined : at + delimiter.length;
-        }, what),
+        takeOnce(() => through(delimiter), what),
         what,
       ),
     readToEnd: (what) =>
       within(
-        takeOnce(() => (ended ? unread.byteLength : undefined), what),
+        takeOnce(() => (ended ? available : undefined), what),
         what,
       ),
-    atEnd: () =>
-      within(
-        takeOnce(() => (ended || unread.byteLength > 0 ? 0 : undefined), "more bytes, or the end").then(
-          () => ended && unread.byteLength === 0,
-        ),
-        "more bytes, or the end",
-      ),
+    atEnd: async () => {
+      await within(
+        takeOnce(() => (ended || available > 0 ? 0 : undefined), moreOrEnd),
+        moreOrEnd,
+      );
+      return ended && available === 0;
+    },
   };
 }

@@ -84,6 +84,10 @@ export function createListener({ limits, http1, http2, exchangesOpen }: Listener
         tls.on("secureConnection", (socket: TLSSocket) => {
           socket.on("error", () => socket.destroy());
           hand(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+          // A listener for data takes the socket back from node's parser, which then gets its bytes from the
+          // stream. Otherwise a request that comes in several TLS records while an answer is still being written
+          // fails: the parser is paused after the first record, and the second one is put to it all the same.
+          if (socket.alpnProtocol !== "h2") socket.on("data", ignore);
         });
         // A failed handshake ends that connection.
         tls.on("tlsClientError", (_error, socket) => socket.destroy());
@@ -124,6 +128,8 @@ export function createListener({ limits, http1, http2, exchangesOpen }: Listener
     },
   };
 }
+
+function ignore(): void {}
 
 // How long nothing must have been asked before idle connections are cut: far above a round trip.
 const quietMs = 1000;

@@ -1,0 +1,83 @@
+import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
+
+/** A certificate and its key, both as PEM. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+// Object identifiers, in DER without tag and length.
+const ecdsaWithSha256 = Buffer.from("2a8648ce3d040302", "hex");
+const commonName = Buffer.from("550403", "hex");
+const subjectAltName = Buffer.from("551d11", "hex");
+const basicConstraints = Buffer.from("551d13", "hex");
+
+/** DER's tags (ITU-T X.690), as far as a certificate needs them. */
+const tag = {
+  boolean: 0x01,
+  integer: 0x02,
+  bitString: 0x03,
+  octetString: 0x04,
+  oid: 0x06,
+  utf8String: 0x0c,
+  generalizedTime: 0x18,
+  sequence: 0x30,
+  set: 0x31,
+  context0: 0xa0,
+  context3: 0xa3,
+  dnsName: 0x82,
+  ipAddress: 0x87,
+} as const;
+
+/**
+ * Makes a certificate for localhost and 127.0.0.1 that has signed itself (RFC 5280), good for this century.
+ *
+ * It is its own authority, so it also vouches for a client that shows it.
+ */
+export function createCertificate(name: string): Certificate {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const algorithm = sequence(der(tag.oid, ecdsaWithSha256));
+  const subject = sequence(der(tag.set, sequence(der(tag.oid, commonName), der(tag.utf8String, Buffer.from(name)))));
+  const names = sequence(der(tag.dnsName, Buffer.from("localhost")), der(tag.ipAddress, Buffer.of(127, 0, 0, 1)));
+  const authority = sequence(der(tag.boolean, Buffer.of(0xff)));
+  const toBeSigned = sequence(
+    // Version 3.
+    der(tag.context0, der(tag.integer, Buffer.of(2))),
+    // A leading byte of 1 keeps the number positive.
+    der(tag.integer, Buffer.of(1), randomBytes(8)),
+    algorithm,
+    subject,
+    sequence(time("20200101000000Z"), time("20991231235959Z")),
+    subject,
+    publicKey.export({ type: "spki", format: "der" }),
+    der(tag.context3, sequence(extension(subjectAltName, names), extension(basicConstraints, authority))),
+  );
+  const signature = sign("sha256", toBeSigned, privateKey);
+  // A bit string starts with the number of bits that are not used.
+  const certificate = sequence(toBeSigned, algorithm, der(tag.bitString, Buffer.of(0), signature));
+  return { cert: pem(certificate), key: privateKey.export({ type: "pkcs8", format: "pem" }) };
+}
+
+function der(tagByte: number, ...contents: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(contents);
+  const length = content.byteLength;
+  if (length < 0x80) return Buffer.concat([Buffer.of(tagByte, length), content]);
+  return Buffer.concat([Buffer.of(tagByte, 0x82, length >> 8, length & 0xff), content]);
+}
+
+function sequence(...contents: readonly Buffer[]): Buffer {
+  return der(tag.sequence, ...contents);
+}
+
+function extension(oid: Buffer, value: Buffer): Buffer {
+  return sequence(der(tag.oid, oid), der(tag.octetString, value));
+}
+
+function time(text: string): Buffer {
+  return der(tag.generalizedTime, Buffer.from(text));
+}
+
+function pem(certificate: Buffer): string {
+  const lines = certificate.toString("base64").match(/.{1,64}/g) ?? [];
+  return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
+}
