@@ -97,19 +97,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     ),
     prefix: requestPathPrefix,
   };
-  let open = 0;
-  const onAnswer = (answer: Answer): void => {
-    open--;
-    options.onAnswer?.(answer);
-  };
   const serve = createServe({
     admit: options.admit,
     writeErrorRecord,
-    onAnswer,
+    onAnswer: options.onAnswer,
     defaultTimeoutMs: limits.defaultTimeoutMs,
   });
   const serveExchange = (exchange: Exchange): void => {
-    open++;
     serve(exchange, matchRequest(table, exchange));
   };
   const refuseProblem = (exchange: Exchange, { httpStatus, error }: HttpProblem): void => {
@@ -123,7 +117,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     draining: () => listener.draining,
   });
   const http2 = createHttp2Server({ limits, serve: serveExchange, refuse: refuseProblem });
-  const listener = createListener({ limits, http1, http2, exchangesOpen: () => open });
+  const listener = createListener({ limits, http1, http2 });
   return {
     handler: createNodeHandler({ table, limits, serve, refuse: refuseProblem, options }),
     listen: (listenOptions = {}) => listener.listen(listenOptions),

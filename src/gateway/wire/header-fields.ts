@@ -29,40 +29,25 @@ export function toHeaderReader(fields: HeaderFields): HeaderReader {
   return { get: (name) => readField(fields, name.toLowerCase()) };
 }
 
-/** The members of `Headers`, typed as the methods they are: TypeScript's own typing forbids to override them. */
-interface HeadersMethods {
-  get(name: string): string | null;
-  has(name: string): boolean;
-  append(name: string, value: string): void;
-  set(name: string, value: string): void;
-  delete(name: string): void;
-  getSetCookie(): string[];
-  forEach(callback: (value: string, key: string, parent: Headers) => void, thisArg?: unknown): void;
-  keys(): ReturnType<Headers["keys"]>;
-  values(): ReturnType<Headers["values"]>;
-  entries(): ReturnType<Headers["entries"]>;
-  [Symbol.iterator](): ReturnType<Headers["entries"]>;
-}
-const BuiltinHeaders: new () => HeadersMethods = Headers;
-
 /**
- * A `Headers` object that is filled from its fields when first looked at.
+ * A `Headers` object that is built from its fields when first looked at.
  *
- * Building the real thing from six fields costs more than a microsecond, and most calls never ask.
- * It is a true `Headers`: `instanceof`, `new Headers(it)` and `fetch` see no difference.
+ * Building the real thing costs more than a microsecond and six allocations, and most calls never ask.
+ * What is built then is the platform's own; until then this stands in for it: `instanceof` holds,
+ * and `new Headers(it)` and `fetch` read it by its iterator.
  */
-export class LazyHeaders extends BuiltinHeaders {
+export class LazyHeaders implements Headers {
   #fields: HeaderFields | undefined;
+  #headers: Headers | undefined;
 
   /** @param fields - pseudo-header fields (RFC 9113 §8.3) are left out */
   constructor(fields: HeaderFields) {
-    super();
     this.#fields = fields;
   }
 
   /** The fields it was made of as long as nobody looked closer, else what it holds now. */
   get fields(): HeaderFields {
-    return this.#fields ?? Array.from(super.entries()).flat();
+    return this.#fields ?? Array.from(this.#build()).flat();
   }
 
   /** Whether nobody has looked closer yet, so that {@link fields} is the very list it was made of. */
@@ -70,68 +55,65 @@ export class LazyHeaders extends BuiltinHeaders {
     return this.#fields !== undefined;
   }
 
-  override get(name: string): string | null {
-    return this.#fields === undefined ? super.get(name) : readField(this.#fields, name.toLowerCase());
+  get(name: string): string | null {
+    return this.#fields === undefined ? this.#build().get(name) : readField(this.#fields, name.toLowerCase());
   }
 
-  override has(name: string): boolean {
-    return this.#fields === undefined ? super.has(name) : readField(this.#fields, name.toLowerCase()) !== null;
+  has(name: string): boolean {
+    return this.get(name) !== null;
   }
 
-  override append(name: string, value: string): void {
-    this.#fill();
-    super.append(name, value);
+  append(name: string, value: string): void {
+    this.#build().append(name, value);
   }
 
-  override set(name: string, value: string): void {
-    this.#fill();
-    super.set(name, value);
+  set(name: string, value: string): void {
+    this.#build().set(name, value);
   }
 
-  override delete(name: string): void {
-    this.#fill();
-    super.delete(name);
+  delete(name: string): void {
+    this.#build().delete(name);
   }
 
-  override getSetCookie(): string[] {
-    this.#fill();
-    return super.getSetCookie();
+  getSetCookie(): string[] {
+    return this.#build().getSetCookie();
   }
 
-  override forEach(callback: (value: string, key: string, parent: Headers) => void, thisArg?: unknown): void {
-    this.#fill();
-    super.forEach(callback, thisArg);
+  forEach(callback: (value: string, key: string, parent: Headers) => void, thisArg?: unknown): void {
+    for (const [name, value] of this) callback.call(thisArg, value, name, this);
   }
 
-  override keys(): ReturnType<Headers["keys"]> {
-    this.#fill();
-    return super.keys();
+  keys(): ReturnType<Headers["keys"]> {
+    return this.#build().keys();
   }
 
-  override values(): ReturnType<Headers["keys"]> {
-    this.#fill();
-    return super.values();
+  values(): ReturnType<Headers["values"]> {
+    return this.#build().values();
   }
 
-  override entries(): ReturnType<Headers["entries"]> {
-    this.#fill();
-    return super.entries();
+  entries(): ReturnType<Headers["entries"]> {
+    return this.#build().entries();
   }
 
-  // undici reads a foreign `Headers` through this when it is not the built-in function.
-  override [Symbol.iterator](): ReturnType<Headers["entries"]> {
-    return this.entries();
+  [Symbol.iterator](): ReturnType<Headers["entries"]> {
+    return this.#build().entries();
   }
 
-  #fill(): void {
-    const fields = this.#fields;
-    if (fields === undefined) return;
-    this.#fields = undefined;
+  #build(): Headers {
+    if (this.#headers !== undefined) return this.#headers;
+    const headers = new Headers();
+    const fields = this.#fields ?? [];
     for (let i = 0; i < fields.length; i += 2) {
       const name = fields[i] as string;
-      if (name.charCodeAt(0) !== colon) super.append(name, fields[i + 1] as string);
+      if (name.charCodeAt(0) !== colon) headers.append(name, fields[i + 1] as string);
     }
+    this.#headers = headers;
+    this.#fields = undefined;
+    return headers;
   }
 }
+
+// For `instanceof`. Not `extends`: the constructor of Headers would build what this class is there to avoid.
+Object.setPrototypeOf(LazyHeaders.prototype, Headers.prototype);
 
 const colon = 0x3a;

@@ -36,11 +36,7 @@ export class Http1Exchange implements Exchange {
     this.#request = request;
     this.#response = response;
     this.#closing = closing;
-    // The response and not the request: node closes the request as soon as its body is read.
-    response.on("close", () => {
-      this.gone = true;
-      if (!response.writableFinished) this.aborted?.(goneAway());
-    });
+    carry(request.socket, this);
   }
 
   get origin(): string {
@@ -147,6 +143,17 @@ export class Http1Exchange implements Exchange {
     return length !== null && Number(length) <= unreadBodyBytesMax;
   }
 
+  /** Whether its part of the connection is over, so that the connection's end is no news to it. */
+  get complete(): boolean {
+    return this.#response.writableEnded;
+  }
+
+  /** The connection has closed. */
+  closed(): void {
+    this.gone = true;
+    if (!this.#response.writableFinished) this.aborted?.(goneAway());
+  }
+
   /** Ends the answer, but not the connection while the client still sends a body that nobody reads. */
   #end(): void {
     const request = this.#request;
@@ -178,6 +185,30 @@ export class Http1Exchange implements Exchange {
     this.#continued = true;
     if (this.httpVersion === "1.1") this.#response.writeContinue();
   }
+}
+
+// The exchanges of a connection whose answer is not complete: one, or more where a client sends ahead.
+const exchangesKey: unique symbol = Symbol("exchanges");
+type CarryingSocket = Socket & { [exchangesKey]?: Http1Exchange[] };
+
+/** The exchange that a connection is busy with, if any. */
+export function exchangeOn(socket: CarryingSocket): Http1Exchange | undefined {
+  return socket[exchangesKey]?.findLast((exchange) => !exchange.complete);
+}
+
+/** Has an exchange told when its connection closes, by one listener for all exchanges of the connection. */
+function carry(socket: CarryingSocket, exchange: Http1Exchange): void {
+  const carried = socket[exchangesKey];
+  if (carried === undefined) {
+    socket[exchangesKey] = [exchange];
+    socket.on("close", closeAll);
+  } else if (carried.length === 1 && carried[0]?.complete === true) carried[0] = exchange;
+  else socket[exchangesKey] = [...carried.filter((other) => !other.complete), exchange];
+}
+
+function closeAll(this: CarryingSocket): void {
+  for (const exchange of this[exchangesKey] ?? []) exchange.closed();
+  this[exchangesKey] = [];
 }
 
 /** The other end of a socket. */

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import type { ErrorWriter } from "./error-writer.ts";
 import type { Exchange } from "./exchange.ts";
-import { Http1Exchange } from "./http1-exchange.ts";
+import { exchangeOn, Http1Exchange } from "./http1-exchange.ts";
 import { readField } from "./header-fields.ts";
 import type { Limits } from "./limits.ts";
 import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
@@ -36,7 +36,6 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
     const target = judge(request, limits);
     const origin = typeof target === "string" ? target : "/";
     const exchange = new Http1Exchange(request, response, origin, draining);
-    track(request.socket, exchange, response);
     if (typeof target === "string") serve(exchange);
     else refuse(exchange, target);
   };
@@ -68,15 +67,6 @@ function judge(request: IncomingMessage, limits: Limits): string | HttpProblem {
   return readRequestTarget(request.url ?? "", readField(rawHeaders, "host"), request.httpVersionMinor > 0, limits);
 }
 
-const inFlight = new WeakMap<Socket, Http1Exchange>();
-
-function track(socket: Socket, exchange: Http1Exchange, response: ServerResponse): void {
-  inFlight.set(socket, exchange);
-  response.on("close", () => {
-    if (inFlight.get(socket) === exchange) inFlight.delete(socket);
-  });
-}
-
 function answerClientError(
   error: Error & { code?: string; rawPacket?: Buffer },
   socket: Socket,
@@ -87,7 +77,7 @@ function answerClientError(
     return;
   }
   const problem = problemOf(error, limits);
-  const exchange = inFlight.get(socket);
+  const exchange = exchangeOn(socket);
   if (exchange !== undefined) {
     // The body of a request that we have in hand turned out wrong. Two answers would desynchronise the connection.
     if (exchange.httpStatus === 0) refuse(exchange, problem);

@@ -1,13 +1,19 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Http2Session, IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Peer } from "./admit.ts";
 import { type Exchange, unreadBodyBytesMax } from "./exchange.ts";
-import { type HeaderFields, readField } from "./header-fields.ts";
 import { resetError } from "./gone-away.ts";
+import { type HeaderFields, readField } from "./header-fields.ts";
 import { joinBytes, peerOf } from "./http1-exchange.ts";
 
-/** An exchange carried by a stream of node:http2, by its core `stream` event: no compatibility layer. */
+/**
+ * An exchange carried by a stream of node:http2, by its core `stream` event: no compatibility layer.
+ *
+ * The stream's listeners are functions shared by all exchanges, which find theirs under a key of the
+ * stream. A closure would keep the whole call alive for as long as node keeps the stream, and that is
+ * long enough to outlive young-generation collection: it doubled the time spent collecting.
+ */
 export class Http2Exchange implements Exchange {
   readonly httpVersion = "2.0";
   readonly httpMethod: string;
@@ -17,20 +23,28 @@ export class Http2Exchange implements Exchange {
   httpStatus = 0;
   gone = false;
   aborted: ((reason: ConnectError) => void) | undefined;
-  readonly #stream: ServerHttp2Stream;
+  readonly #stream: CarryingStream;
+  readonly #session: CarryingSession | undefined;
   readonly #header: IncomingHttpHeaders;
+  #complete = false;
+  #receive: ((body: Uint8Array | undefined) => void) | undefined;
+  #limitBytes = 0;
+  #bytes = 0;
+  #first: Uint8Array | undefined;
+  #further: Uint8Array[] | undefined;
+  #trailer: HeaderFields = [];
 
   constructor(stream: ServerHttp2Stream, header: IncomingHttpHeaders, fields: HeaderFields) {
     this.httpMethod = header[":method"] as string;
-    this.target = (header[":path"] as string | undefined) ?? "";
+    this.target = header[":path"] ?? "";
     this.fields = fields;
     this.bodyEmpty = stream.endAfterHeaders;
     this.#stream = stream;
     this.#header = header;
-    stream.on("close", () => {
-      this.gone = true;
-      if (!this.#complete) this.aborted?.(resetError(stream.rstCode));
-    });
+    this.#stream[exchangeKey] = this;
+    this.#session = stream.session;
+    if (this.#session !== undefined) exchangesOf(this.#session).add(this);
+    stream.on("close", Http2Exchange.#onClose);
     // A reset is reported to the call by `close`; without a listener it would end the process.
     stream.on("error", ignore);
     // A stream that is never read to its end is never freed.
@@ -39,31 +53,25 @@ export class Http2Exchange implements Exchange {
 
   get origin(): string {
     const authority = this.#header[":authority"] ?? readField(this.fields, "host") ?? "";
-    return `${(this.#header[":scheme"] as string | undefined) ?? "http"}://${authority}`;
+    return `${this.#header[":scheme"] ?? "http"}://${authority}`;
   }
 
   get peer(): Peer {
-    return peerOf(this.#stream.session?.socket);
+    return peerOf(this.#session?.socket);
+  }
+
+  /** Whether the client has yet to send the rest of the body. */
+  get awaitsBody(): boolean {
+    return !this.bodyEmpty && !this.#stream.readableEnded;
   }
 
   readBody(limitBytes: number, receive: (body: Uint8Array | undefined) => void): void {
     if (this.bodyEmpty) return receive(empty);
     const length = this.#header["content-length"];
     if (length !== undefined && Number(length) > limitBytes) return receive(undefined);
-    const stream = this.#stream;
-    let pieces: Uint8Array[] | undefined;
-    let first: Uint8Array = empty;
-    let bytes = 0;
-    const onData = (piece: Uint8Array): void => {
-      bytes += piece.byteLength;
-      if (bytes > limitBytes) {
-        stream.off("data", onData).off("end", onEnd).pause();
-        receive(undefined);
-      } else if (bytes === piece.byteLength) first = piece;
-      else (pieces ??= [first]).push(piece);
-    };
-    const onEnd = (): void => receive(pieces === undefined ? first : joinBytes(pieces, bytes));
-    stream.on("data", onData).on("end", onEnd);
+    this.#limitBytes = limitBytes;
+    this.#receive = receive;
+    this.#stream.on("data", Http2Exchange.#onData).on("end", Http2Exchange.#onEnd);
   }
 
   streamBody(): AsyncIterable<Uint8Array> {
@@ -86,8 +94,7 @@ export class Http2Exchange implements Exchange {
       if (body === undefined || body.byteLength === 0) stream.end();
       else stream.end(body);
     }
-    this.#complete = true;
-    this.#discardBody();
+    this.#finish();
   }
 
   begin(httpStatus: number, fields: HeaderFields): void {
@@ -111,42 +118,107 @@ export class Http2Exchange implements Exchange {
     });
   }
 
-  end(trailer?: HeaderFields): void {
+  end(trailer: HeaderFields = []): void {
     const stream = this.#stream;
     if (stream.destroyed || stream.closed) return;
-    this.#sendTrailer(trailer ?? []);
+    this.#sendTrailer(trailer);
     stream.end();
-    this.#complete = true;
-    this.#discardBody();
+    this.#finish();
   }
 
   reset(): void {
     this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
 
-  #complete = false;
-
   #sendTrailer(trailer: HeaderFields): void {
-    const stream = this.#stream;
-    // An empty section goes out as what it must be here, an empty DATA frame that ends the stream.
-    stream.on("wantTrailers", () => stream.sendTrailers(toRecord(trailer)));
+    this.#trailer = trailer;
+    this.#stream.on("wantTrailers", Http2Exchange.#onWantTrailers);
   }
 
   /**
-   * Takes in what is left of a body that nobody reads: some of it may be on its way already.
+   * Lets go of the call, and takes in what is left of a body that nobody reads: some of it may be on its
+   * way already.
    *
    * What comes long after the answer has left is stopped (RFC 9113 §8.1). Not before: node's reset
    * overtakes a trailer section that was sent in the same turn of the event loop.
    */
-  #discardBody(): void {
+  #finish(): void {
     const stream = this.#stream;
+    this.#complete = true;
+    this.#receive = undefined;
     if (this.bodyEmpty || stream.readableEnded) return;
-    let bytes = 0;
-    stream.on("data", (piece: Uint8Array) => {
-      bytes += piece.byteLength;
-      if (bytes > unreadBodyBytesMax && stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
-    });
+    this.#bytes = 0;
+    // Once is enough: the reader of the body may have been this very listener.
+    if (stream.listenerCount("data") === 0) stream.on("data", Http2Exchange.#onData);
+    stream.resume();
   }
+
+  #take(piece: Uint8Array): void {
+    this.#bytes += piece.byteLength;
+    const receive = this.#receive;
+    if (receive === undefined) return this.#drop();
+    if (this.#bytes > this.#limitBytes) {
+      this.#receive = undefined;
+      receive(undefined);
+    } else if (this.#first === undefined) this.#first = piece;
+    else (this.#further ??= [this.#first]).push(piece);
+  }
+
+  #drop(): void {
+    const stream = this.#stream;
+    if (!this.#complete || !stream.writableFinished || this.#bytes <= unreadBodyBytesMax) return;
+    stream.close(constants.NGHTTP2_NO_ERROR);
+  }
+
+  /** The body has ended. */
+  #deliver(): void {
+    const receive = this.#receive;
+    this.#receive = undefined;
+    const further = this.#further;
+    receive?.(further === undefined ? (this.#first ?? empty) : joinBytes(further, this.#bytes));
+  }
+
+  #close(): void {
+    this.gone = true;
+    this.#receive = undefined;
+    if (this.#session !== undefined) exchangesOf(this.#session).delete(this);
+    if (!this.#complete) this.aborted?.(resetError(this.#stream.rstCode));
+  }
+
+  // The listeners of every stream.
+
+  static readonly #onData = function (this: CarryingStream, piece: Uint8Array): void {
+    const exchange = this[exchangeKey];
+    if (exchange !== undefined) exchange.#take(piece);
+  };
+
+  static readonly #onEnd = function (this: CarryingStream): void {
+    const exchange = this[exchangeKey];
+    if (exchange !== undefined) exchange.#deliver();
+  };
+
+  static readonly #onWantTrailers = function (this: CarryingStream): void {
+    const exchange = this[exchangeKey];
+    // An empty section goes out as what it must be here, an empty DATA frame that ends the stream.
+    if (exchange !== undefined) this.sendTrailers(toRecord(exchange.#trailer));
+  };
+
+  static readonly #onClose = function (this: CarryingStream): void {
+    const exchange = this[exchangeKey];
+    this[exchangeKey] = undefined;
+    if (exchange !== undefined) exchange.#close();
+  };
+}
+
+const exchangeKey: unique symbol = Symbol("exchange");
+type CarryingStream = ServerHttp2Stream & { [exchangeKey]?: Http2Exchange | undefined };
+
+const exchangesKey: unique symbol = Symbol("exchanges");
+type CarryingSession = Http2Session & { [exchangesKey]?: Set<Http2Exchange> };
+
+/** The exchanges of a connection whose streams are not closed. */
+export function exchangesOf(session: CarryingSession): Set<Http2Exchange> {
+  return (session[exchangesKey] ??= new Set());
 }
 
 const ready = Promise.resolve();

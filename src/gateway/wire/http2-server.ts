@@ -1,7 +1,7 @@
-import { constants, createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Exchange } from "./exchange.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
-import { Http2Exchange } from "./http2-exchange.ts";
+import { exchangesOf, Http2Exchange } from "./http2-exchange.ts";
 import type { Limits } from "./limits.ts";
 import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
 
@@ -38,17 +38,12 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
     else refuse(exchange, target);
   });
   server.on("session", (session: ServerHttp2Session) => {
-    const open = new Set<ServerHttp2Stream>();
-    session.on("stream", (stream: ServerHttp2Stream) => {
-      open.add(stream);
-      stream.on("close", () => open.delete(stream));
-    });
+    // A handler may take its time with a call whose client has nothing more to say; but a client that owes
+    // the rest of a body cannot hold on to a stream by silence.
     session.setTimeout(limits.idleTimeoutMs, () => {
-      // The clock only sees bytes; a handler that takes its time is not idle, a client that owes us a body is.
-      for (const stream of open) {
-        if (!stream.endAfterHeaders && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
-      }
-      if (open.size === 0) session.close();
+      const exchanges = exchangesOf(session);
+      for (const exchange of exchanges) if (exchange.awaitsBody) exchange.reset();
+      if (exchanges.size === 0) session.close();
     });
     session.on("error", ignore);
   });

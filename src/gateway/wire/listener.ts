@@ -3,6 +3,8 @@ import type { Http2Server, ServerHttp2Session } from "node:http2";
 import type { Server as Http1Server } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type SecureContextOptions, type TlsOptions, type TLSSocket } from "node:tls";
+import { exchangeOn } from "./http1-exchange.ts";
+import { exchangesOf } from "./http2-exchange.ts";
 import type { Limits } from "./limits.ts";
 import { sniff } from "./sniff.ts";
 
@@ -37,15 +39,15 @@ export interface ListenerOptions {
   readonly limits: Limits;
   readonly http1: Http1Server;
   readonly http2: Http2Server;
-  /** How many exchanges have no complete answer yet. */
-  readonly exchangesOpen: () => number;
 }
 
 /** Makes a listener that hands each connection to the server of its protocol. */
-export function createListener({ limits, http1, http2, exchangesOpen }: ListenerOptions): Listener {
+export function createListener({ limits, http1, http2 }: ListenerOptions): Listener {
   const sockets = new Set<Socket>();
+  const http1Sockets = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
-  let draining = false;
+  let deadlineMs = Number.POSITIVE_INFINITY;
+  let drained: Promise<void> | undefined;
   let net: Server | undefined;
   let tls: ReturnType<typeof createTlsServer> | undefined;
 
@@ -55,8 +57,35 @@ export function createListener({ limits, http1, http2, exchangesOpen }: Listener
   });
 
   const hand = (socket: Socket, spoken: "http1" | "http2"): void => {
-    if (spoken === "http2") http2.emit("connection", socket);
-    else http1.emit("connection", socket);
+    if (spoken === "http2") {
+      http2.emit("connection", socket);
+      return;
+    }
+    http1Sockets.add(socket);
+    socket.on("close", () => http1Sockets.delete(socket));
+    http1.emit("connection", socket);
+  };
+
+  const isBusy = (): boolean =>
+    sessions.values().some((session) => exchangesOf(session).size > 0) ||
+    http1Sockets.values().some((socket) => exchangeOn(socket) !== undefined);
+
+  const closeGracefully = async (): Promise<void> => {
+    const closed = net?.listening === true ? once(net, "close") : undefined;
+    net?.close();
+    // GOAWAY: streams that are open run to their end, new ones are not taken.
+    for (const session of sessions) session.close();
+    // Idle HTTP/1.1 connections stay: closing one could meet a request on its way. The next answer ends it.
+    let quietSinceMs = Date.now();
+    while (sockets.size > 0 && Date.now() < deadlineMs) {
+      if (isBusy()) quietSinceMs = Date.now();
+      else if (Date.now() - quietSinceMs >= quietMs) break;
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+    for (const socket of sockets) socket.destroy();
+    http1.close();
+    http2.close();
+    await closed;
   };
 
   const accept = (socket: Socket, { allowCleartext = false }: ListenOptions): void => {
@@ -75,7 +104,7 @@ export function createListener({ limits, http1, http2, exchangesOpen }: Listener
 
   return {
     get draining() {
-      return draining;
+      return drained !== undefined;
     },
 
     async listen(options) {
@@ -107,24 +136,10 @@ export function createListener({ limits, http1, http2, exchangesOpen }: Listener
       tls?.setSecureContext(context);
     },
 
-    async drain(timeoutMs) {
-      draining = true;
-      const deadline = Date.now() + timeoutMs;
-      const closed = net === undefined ? undefined : once(net, "close");
-      net?.close();
-      // GOAWAY: streams that are open run to their end, new ones are not taken.
-      for (const session of sessions) session.close();
-      // Idle HTTP/1.1 connections stay: closing one could meet a request on its way. The next answer ends it.
-      let quietSince = Date.now();
-      while (sockets.size > 0 && Date.now() < deadline) {
-        if (exchangesOpen() > 0) quietSince = Date.now();
-        else if (Date.now() - quietSince >= quietMs) break;
-        await new Promise((resolve) => setTimeout(resolve, pollMs));
-      }
-      for (const socket of sockets) socket.destroy();
-      http1.close();
-      http2.close();
-      await closed;
+    drain(timeoutMs) {
+      // A second call can only hurry the first one up.
+      deadlineMs = Math.min(deadlineMs, Date.now() + timeoutMs);
+      return (drained ??= closeGracefully());
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Exchange } from "./exchange.ts";
 import { Http1Exchange } from "./http1-exchange.ts";
 import { Http2Exchange } from "./http2-exchange.ts";
@@ -64,7 +64,7 @@ function toExchange(
   if (!("stream" in request)) {
     return new Http1Exchange(request, response as ServerResponse, request.url ?? "", neverClosing);
   }
-  const stream = request.stream as ServerHttp2Stream;
+  const { stream } = request;
   // The compatibility layer would send an empty trailer section before ours.
   stream.removeAllListeners("wantTrailers");
   return new Http2Exchange(stream, request.headers, request.rawHeaders);

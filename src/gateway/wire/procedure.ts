@@ -108,8 +108,6 @@ type AnyFn = ReturnType<Interceptor>;
 function composeUnary(spec: UnarySpec, interceptors: readonly Interceptor[]): UnaryProcedure["invoke"] {
   const { method, impl } = spec;
   const handle = async (call: UnaryCall, request: UnaryRequest): Promise<UnaryResponse> => {
-    // A call that was cancelled while an interceptor waited has nobody to run for.
-    if (request.signal.aborted) throw request.signal.reason;
     const context = call.contextFor(request);
     const message = create(method.output, await impl(request.message, context));
     return {

@@ -1,7 +1,7 @@
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import { httpStatusOf } from "../rest/index.ts";
 import type { ErrorWriter } from "./error-writer.ts";
-import type { Admit, Peer, Protocol } from "./admit.ts";
+import type { Admit, AdmitRequest, HeaderReader, Peer, Protocol } from "./admit.ts";
 import { ConnectUnary } from "./connect-unary.ts";
 import { RequestContextValues } from "./context-values.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -74,8 +74,7 @@ export function createServe(options: ServeOptions): Serve {
     };
     if (admit === undefined || (match.kind === "endpoint" && match.endpoint.open)) return proceed();
     try {
-      const header = toHeaderReader(exchange.fields);
-      const admitted = admit({ procedure, protocol, header, peer: exchange.peer, contextValues: values });
+      const admitted = admit(new ExchangeAdmission(exchange, procedure, protocol, values));
       if (admitted instanceof Promise) admitted.then(proceed, reject);
       else proceed();
     } catch (error) {
@@ -140,6 +139,29 @@ function protocolOf(match: Match): Protocol {
     case "rest":
     case "endpoint":
       return "rest";
+  }
+}
+
+/** What `admit` is shown of an exchange; the parts that it seldom asks for are found when it does. */
+class ExchangeAdmission implements AdmitRequest {
+  readonly procedure: string | undefined;
+  readonly protocol: Protocol;
+  readonly contextValues: ContextValues;
+  readonly #exchange: Exchange;
+
+  constructor(exchange: Exchange, procedure: string | undefined, protocol: Protocol, values: ContextValues) {
+    this.procedure = procedure;
+    this.protocol = protocol;
+    this.contextValues = values;
+    this.#exchange = exchange;
+  }
+
+  get header(): HeaderReader {
+    return toHeaderReader(this.#exchange.fields);
+  }
+
+  get peer(): Peer {
+    return this.#exchange.peer;
   }
 }
 

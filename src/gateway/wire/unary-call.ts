@@ -17,6 +17,13 @@ import { wellFormed } from "./refuse.ts";
 import { startDeadline } from "./timeout.ts";
 import type { UnaryWire } from "./unary-wire.ts";
 
+// Under this key requests and contexts know their call, spread copies included.
+const callKey: unique symbol = Symbol("call");
+
+interface WithCall {
+  readonly [callKey]: UnaryCall;
+}
+
 /** What a {@link UnaryCall} is made of. */
 export interface UnaryCallInit {
   readonly exchange: Exchange;
@@ -44,10 +51,13 @@ export class UnaryCall {
   readonly #wire: UnaryWire;
   readonly #timeoutMs: number | undefined;
   readonly #settled: (error: ConnectError | undefined) => void;
-  readonly #controller = new AbortController();
   readonly #context: CallContext;
+  #controller: AbortController | undefined;
   #stopDeadline: (() => void) | undefined;
   #done = false;
+  #request: UnaryRequest | undefined;
+  /** Why the signal is, or would be, aborted. */
+  #ended: unknown;
 
   constructor({ exchange, procedure, unary, wire, values, settled, defaultTimeoutMs }: UnaryCallInit) {
     this.#exchange = exchange;
@@ -57,20 +67,16 @@ export class UnaryCall {
     this.#settled = settled;
     const timeoutMs = wire.timeoutMs ?? (defaultTimeoutMs > 0 ? defaultTimeoutMs : undefined);
     this.#timeoutMs = timeoutMs;
-    const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
-    this.#context = {
-      service: unary.method.parent,
-      method: unary.method,
-      protocolName: wire.protocol,
-      requestMethod: exchange.httpMethod,
-      url: exchange.origin + exchange.target,
-      signal: this.#controller.signal,
-      timeoutMs: () => (deadline === undefined ? undefined : deadline - Date.now()),
-      requestHeader: new LazyHeaders(exchange.fields),
-      responseHeader: new LazyHeaders(wire.headerFields),
-      responseTrailer: new LazyHeaders(wire.trailerFields),
-      values,
-    };
+    this.#context = createContext(this, unary, wire, exchange, values, timeoutMs);
+  }
+
+  /** Aborts when the call ends, however it ends. Built when first asked for: few handlers do. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#ended !== undefined) this.#controller.abort(this.#ended);
+    }
+    return this.#controller.signal;
   }
 
   /** Runs the call. Returns at once; everything that can go wrong ends up in its answer. */
@@ -96,31 +102,22 @@ export class UnaryCall {
       );
   }
 
-  /** Presents the call to the interceptors. A plain object, so that they can spread it. */
+  /** Presents the call to the interceptors. */
   createRequest(message: Message): UnaryRequest {
-    const context = this.#context;
-    const request: UnaryRequest & { [callKey]: UnaryCall } = {
-      stream: false,
-      service: context.service,
-      method: this.#unary.method,
-      requestMethod: context.requestMethod,
-      url: context.url,
-      signal: context.signal,
-      header: context.requestHeader,
-      contextValues: context.values,
-      message,
-      [callKey]: this,
-    };
-    return request;
+    return (this.#request = new CallRequest(this, this.#unary, this.#context, message));
   }
 
-  /** The context for the handler, with whatever an interceptor has put in place of the original. */
+  /**
+   * The context for the handler, with whatever an interceptor has put in place of the original.
+   *
+   * @throws what the call was cancelled with: it has nobody to run for any more
+   */
   contextFor(request: UnaryRequest): HandlerContext {
+    if (this.#ended !== undefined) throw this.#ended;
     const context = this.#context;
+    if (request === this.#request) return context;
     const { header, signal, contextValues } = request;
-    if (header === context.requestHeader && signal === context.signal && contextValues === context.values) {
-      return context;
-    }
+    if (signal.aborted) throw signal.reason;
     return { ...context, requestHeader: header, signal, values: contextValues };
   }
 
@@ -191,7 +188,7 @@ export class UnaryCall {
 
   // A handler that honours its signal winds up by itself; one that does not may still finish.
   readonly #shutDown = (): void => {
-    this.#controller.abort(this.#procedure.options.shutdownSignal?.reason);
+    this.#abort(this.#procedure.options.shutdownSignal?.reason);
   };
 
   #settle(error: ConnectError | undefined): void {
@@ -200,9 +197,80 @@ export class UnaryCall {
     this.#stopDeadline?.();
     this.#procedure.options.shutdownSignal?.removeEventListener("abort", this.#shutDown);
     // Connect aborts the signal of every call that has ended, so that what hangs on it is let go.
-    this.#controller.abort(error ?? completed);
+    this.#abort(error ?? completed);
     this.#settled(error);
   }
+
+  #abort(reason: unknown): void {
+    this.#ended ??= reason;
+    this.#controller?.abort(reason);
+  }
+}
+
+type CallContext = HandlerContext & { readonly responseHeader: LazyHeaders; readonly responseTrailer: LazyHeaders };
+
+function createContext(
+  call: UnaryCall,
+  { method }: UnaryProcedure,
+  wire: UnaryWire,
+  exchange: Exchange,
+  values: ContextValues,
+  timeoutMs: number | undefined,
+): CallContext {
+  const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
+  const context: Omit<CallContext, "signal"> & WithCall = {
+    service: method.parent,
+    method,
+    protocolName: wire.protocol,
+    requestMethod: exchange.httpMethod,
+    url: exchange.origin + exchange.target,
+    timeoutMs: () => (deadline === undefined ? undefined : deadline - Date.now()),
+    requestHeader: new LazyHeaders(exchange.fields),
+    responseHeader: new LazyHeaders(wire.headerFields),
+    responseTrailer: new LazyHeaders(wire.trailerFields),
+    values,
+    [callKey]: call,
+  };
+  return withSignal(context);
+}
+
+/** A request as the interceptors of its call see it. Everything is its own property, so it can be spread. */
+class CallRequest implements WithCall {
+  readonly stream = false;
+  readonly service: UnaryRequest["service"];
+  readonly method: UnaryRequest["method"];
+  readonly requestMethod: string;
+  readonly url: string;
+  readonly header: Headers;
+  readonly contextValues: ContextValues;
+  readonly message: Message;
+  declare readonly signal: AbortSignal;
+  readonly [callKey]: UnaryCall;
+
+  constructor(call: UnaryCall, { method }: UnaryProcedure, context: CallContext, message: Message) {
+    this.service = context.service;
+    this.method = method;
+    this.requestMethod = context.requestMethod;
+    this.url = context.url;
+    this.header = context.requestHeader;
+    this.contextValues = context.values;
+    this.message = message;
+    this[callKey] = call;
+    withSignal(this);
+  }
+}
+
+// One descriptor for all: V8 then gives all the objects one shape, and this costs a tenth of an AbortController.
+const signalDescriptor: PropertyDescriptor & ThisType<WithCall> = {
+  enumerable: true,
+  configurable: true,
+  get() {
+    return this[callKey].signal;
+  },
+};
+
+function withSignal<T extends WithCall>(target: T): T & { readonly signal: AbortSignal } {
+  return Object.defineProperty(target, "signal", signalDescriptor) as T & { readonly signal: AbortSignal };
 }
 
 /**
@@ -211,7 +279,7 @@ export class UnaryCall {
  * @throws ConnectError `Internal` for a request that an interceptor made up instead of spreading its own
  */
 export function callOf(request: UnaryRequest | StreamRequest): UnaryCall {
-  const call = (request as { [callKey]?: UnaryCall })[callKey];
+  const call = (request as Partial<WithCall>)[callKey];
   if (call !== undefined) return call;
   throw new ConnectError("an interceptor passed on a request that is not the one it was given", Code.Internal);
 }
@@ -221,10 +289,6 @@ export function toConnectError(thrown: unknown): ConnectError {
   if (thrown instanceof ConnectError) return wellFormed(thrown);
   return new ConnectError("internal error", Code.Internal, undefined, undefined, thrown);
 }
-
-const callKey = Symbol("call");
-
-type CallContext = HandlerContext & { readonly responseHeader: LazyHeaders; readonly responseTrailer: LazyHeaders };
 
 // One for all: making a DOMException costs as much as ten calls' worth of abort.
 const completed = new DOMException("This operation was aborted", "AbortError");
