@@ -67,8 +67,8 @@ export function createListener({ limits, http1, http2 }: ListenerOptions): Liste
   };
 
   const isBusy = (): boolean =>
-    sessions.values().some((session) => exchangesOf(session).size > 0) ||
-    http1Sockets.values().some((socket) => exchangeOn(socket) !== undefined);
+    [...sessions].some((session) => exchangesOf(session).size > 0) ||
+    [...http1Sockets].some((socket) => exchangeOn(socket) !== undefined);
 
   const closeGracefully = async (): Promise<void> => {
     const closed = net?.listening === true ? once(net, "close") : undefined;
