@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Field, HttpAnswer, HttpRequest } from "../support/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../support/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../support/http2-connection.ts";
+import { startKitchenSink, type TestGateway } from "../support/kitchen-sink.ts";
+import { answerRows } from "./corpus/answers.ts";
+import { bodyRows } from "./corpus/bodies.ts";
+import { pathRows } from "./corpus/paths.ts";
+import { queryRows } from "./corpus/queries.ts";
+import type { Row, Want } from "./corpus/row.ts";
+import { valueRows } from "./corpus/values.ts";
+
+const groups: readonly { readonly name: string; readonly rows: readonly Row[] }[] = [
+  { name: "paths", rows: pathRows },
+  { name: "values", rows: valueRows },
+  { name: "queries", rows: queryRows },
+  { name: "bodies", rows: bodyRows },
+  { name: "answers", rows: answerRows },
+];
+
+let gateway: TestGateway;
+let http1: Http1Connection;
+let http2: Http2Connection;
+
+beforeAll(async () => {
+  gateway = await startKitchenSink();
+  http1 = await openHttp1(gateway.address);
+  http2 = await openHttp2(gateway.address);
+});
+
+afterAll(async () => {
+  http1[Symbol.dispose]();
+  http2[Symbol.dispose]();
+  await gateway[Symbol.asyncDispose]();
+});
+
+async function exchange1(request: HttpRequest): Promise<HttpAnswer> {
+  // A refused request may cost its connection; the next one gets another.
+  if (http1.socket.readableEnded || http1.socket.destroyed) http1 = await openHttp1(gateway.address);
+  http1.request(request);
+  return await http1.readAnswer(request.httpMethod);
+}
+
+function toRequest(row: Row): HttpRequest {
+  const [httpMethod = "", path = ""] = row.request.split(" ");
+  const contentType = row.contentType === undefined ? row.body !== undefined && "application/json" : row.contentType;
+  const header: Field[] = [...(row.header ?? [])];
+  if (typeof contentType === "string") header.push(["content-type", contentType]);
+  const body = typeof row.body === "string" ? new TextEncoder().encode(row.body) : row.body;
+  return body === undefined ? { httpMethod, path, header } : { httpMethod, path, header, body };
+}
+
+function expectAnswer(answer: HttpAnswer, want: Want): void {
+  const header = Object.fromEntries(answer.header);
+  const text = answer.body.toString("utf8");
+  if ("rpc" in want) {
+    expect(`${answer.httpStatus} ${text}`).toMatch(/^200 /);
+    expect(JSON.parse(text)).toEqual({ rpc: want.rpc, sink: want.sink });
+    return;
+  }
+  expect(answer.httpStatus, text).toBe(want.httpStatus);
+  expect(header).toMatchObject(want.header ?? {});
+  if ("json" in want) {
+    expect(text === "" ? undefined : JSON.parse(text)).toEqual(want.json);
+    return;
+  }
+  expect(header["content-type"]).toBe("application/json");
+  const record: unknown = JSON.parse(text);
+  expect(record).toMatchObject({ code: want.code, message: expect.stringContaining(want.message) });
+}
+
+test("the corpus has at least 500 requests, each of them once", () => {
+  const requests = groups.flatMap(({ rows }) => rows).map((row) => JSON.stringify(toRequest(row)));
+  expect(requests.length).toBeGreaterThanOrEqual(500);
+  const twice = requests.filter((request, at) => requests.indexOf(request) !== at);
+  expect(twice).toEqual([]);
+});
+
+describe.each(groups)("$name", ({ rows }) => {
+  test.each(rows.filter((row) => row.only === undefined))("$rule: $request $body over HTTP/1.1", async (row) => {
+    expectAnswer(await exchange1(toRequest(row)), row.want);
+  });
+
+  test.each(rows)("$rule: $request $body over HTTP/2", async (row) => {
+    expectAnswer(await http2.exchange(toRequest(row)), row.want);
+  });
+});
