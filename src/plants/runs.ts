@@ -1,5 +1,5 @@
-// Rows. Enough to make the cost of a run nothing beside its rows', and a few hundred kilobytes.
-const runMax = 10_000;
+/** The most rows in a run: its own cost is nothing beside theirs, and it takes a few hundred kilobytes. */
+export const runMax = 10_000;
 
 /** Cuts rows into runs, so that a stream of millions is not one step a row. */
 export function* inRuns<Row, Item>(rows: Iterable<Row>, toItem: (row: Row) => Item): Generator<readonly Item[]> {

@@ -1,0 +1,82 @@
+import { randomUUID } from "node:crypto";
+import type { Outcomes, TakenDelete } from "../delete-queue.ts";
+import { recordText } from "../record-text.ts";
+import type { Row, Session } from "./session.ts";
+
+// A plain `= ANY` locks rows in the order of one index scan, so overlapping batches of several processes
+// do not deadlock; a join in the DELETE would let the planner choose another order.
+const deleteSql = `
+  WITH gone AS (DELETE FROM plants WHERE id = ANY($1::bigint[]) RETURNING id)
+  INSERT INTO deletions (plant_id, subject, request_id, batch)
+  SELECT gone.id, call.subject, call.request_id, $4::uuid
+  FROM gone JOIN unnest($1::bigint[], $2::text[], $3::text[]) AS call (id, subject, request_id) USING (id)
+  RETURNING plant_id`;
+
+// An UPDATE of nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
+// what it finds is as durable as what it could not wait for the first time.
+const lookSql = `
+  UPDATE deletions SET batch = batch WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid RETURNING plant_id`;
+
+/** Deletions that share a statement, and the token by which the record proves what it did. */
+export interface DeleteBatch {
+  readonly token: string;
+  /** Who named each plant first; who names it again in the same batch comes too late. */
+  readonly indexOf: ReadonlyMap<string, number>;
+  readonly size: number;
+  readonly parameters: { readonly ids: string; readonly subjects: string; readonly requestIds: string };
+}
+
+/** Writes the parameters of a batch. They stay the same however often it is tried. */
+export function toDeleteBatch(taken: readonly TakenDelete[]): DeleteBatch {
+  const indexOf = new Map<string, number>();
+  const subjects: string[] = [];
+  const requestIds: string[] = [];
+  taken.forEach(({ id, call }, i) => {
+    const key = String(id);
+    if (indexOf.has(key)) return;
+    indexOf.set(key, i);
+    subjects.push(quoted(call.subject));
+    requestIds.push(quoted(call.requestId));
+  });
+  return {
+    token: randomUUID(),
+    indexOf,
+    size: taken.length,
+    parameters: {
+      ids: `{${[...indexOf.keys()].join()}}`,
+      subjects: `{${subjects.join()}}`,
+      requestIds: `{${requestIds.join()}}`,
+    },
+  };
+}
+
+// An element of an array in its text form (postgresql.org/docs/current/arrays.html#ARRAYS-IO).
+function quoted(text: string): string {
+  return `"${recordText(text).replace(/["\\]/g, "\\$&")}"`;
+}
+
+/** Runs a batch that was never sent before: one statement, one flight, one commit. */
+export async function deleteBatch(session: Session, batch: DeleteBatch): Promise<Outcomes> {
+  const { ids, subjects, requestIds } = batch.parameters;
+  return outcomesOf(batch, await session.query(deleteSql, [ids, subjects, requestIds, batch.token]));
+}
+
+/**
+ * Runs a batch that may have been committed already.
+ *
+ * The same statement comes first: where the lost attempt is still running it waits for its locks, so
+ * that afterwards the record is complete. Reading first could miss a commit that comes later.
+ */
+export async function deleteBatchAgain(session: Session, batch: DeleteBatch): Promise<Outcomes> {
+  await deleteBatch(session, batch);
+  return outcomesOf(batch, await session.query(lookSql, [batch.parameters.ids, batch.token]));
+}
+
+function outcomesOf(batch: DeleteBatch, rows: readonly Row[]): Outcomes {
+  const outcomes = new Uint8Array(batch.size);
+  for (const [id] of rows) {
+    const index = batch.indexOf.get(id ?? "");
+    if (index !== undefined) outcomes[index] = 1;
+  }
+  return outcomes;
+}

@@ -1,0 +1,22 @@
+import type { Deletion } from "../plant-database.ts";
+import { runsOf } from "./cursor.ts";
+import type { Session } from "./session.ts";
+
+/** The deletion records since a moment, oldest first. The session is its own until the end. */
+export async function* listDeletions(session: Session, since: Date): AsyncGenerator<readonly Deletion[]> {
+  // A cursor's query takes no parameters; a Date prints itself as digits and a few signs.
+  const runs = runsOf(
+    session,
+    `SELECT plant_id, extract(epoch FROM deleted_at) * 1000, subject, request_id, batch
+     FROM deletions WHERE deleted_at >= '${since.toISOString()}' ORDER BY deleted_at, seq`,
+  );
+  for await (const rows of runs) {
+    yield rows.map(([plantId, deletedAtMs, subject, requestId, batch]) => ({
+      plantId: BigInt(plantId ?? ""),
+      deletedAt: new Date(Number(deletedAtMs)),
+      subject: subject ?? "",
+      requestId: requestId ?? "",
+      batch: batch ?? "",
+    }));
+  }
+}

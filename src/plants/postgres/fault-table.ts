@@ -1,0 +1,62 @@
+/**
+ * What a fault says about the statement it came out of.
+ *
+ * - `repeat`: it did nothing, and the same connection can run it again.
+ * - `reconnect`: it did nothing, and this connection leads nowhere.
+ * - `look`: it may have been committed. It is run again on a new connection, and then the deletion
+ *   record says which plants it deleted, the first time or now.
+ * - `give-up`: it did nothing, and would do nothing again.
+ */
+export type Verdict = "repeat" | "reconnect" | "look" | "give-up";
+
+/** One row: a SQLSTATE, or the two characters of its class (postgresql.org/docs/current/errcodes-appendix.html). */
+export interface FaultRow {
+  readonly sqlState: string;
+  readonly verdict: Verdict;
+  readonly why: string;
+}
+
+/** The one table of faults. A code of its own beats its class; what has no row is looked up as `look`. */
+export const faultTable: readonly FaultRow[] = [
+  { sqlState: "40001", verdict: "repeat", why: "could not be serialised; rolled back" },
+  { sqlState: "40P01", verdict: "repeat", why: "victim of a deadlock; rolled back" },
+  { sqlState: "40003", verdict: "look", why: "the server does not know whether it was completed" },
+  { sqlState: "55P03", verdict: "repeat", why: "lock_timeout passed" },
+  { sqlState: "57014", verdict: "repeat", why: "cancelled, as by statement_timeout" },
+  { sqlState: "53", verdict: "repeat", why: "the server has no memory, disk or other resource left" },
+  { sqlState: "53300", verdict: "reconnect", why: "too many connections" },
+  { sqlState: "57P03", verdict: "reconnect", why: "the server is starting, stopping or recovering" },
+  {
+    sqlState: "25006",
+    verdict: "reconnect",
+    why: "the server is read-only: a standby, or a primary that was replaced",
+  },
+  { sqlState: "57P01", verdict: "look", why: "the server is being shut down, maybe after the commit" },
+  { sqlState: "57P02", verdict: "look", why: "another process of the server crashed" },
+  { sqlState: "57P05", verdict: "look", why: "the idle connection was ended" },
+  { sqlState: "08", verdict: "look", why: "the connection failed" },
+  { sqlState: "22", verdict: "give-up", why: "the server does not take a value" },
+  { sqlState: "23", verdict: "give-up", why: "a constraint of the tables does not hold" },
+  { sqlState: "28", verdict: "give-up", why: "the server does not let this user in" },
+  { sqlState: "3D", verdict: "give-up", why: "there is no such database" },
+  { sqlState: "3F", verdict: "give-up", why: "there is no such schema" },
+  { sqlState: "42", verdict: "give-up", why: "a table is missing, or not for this user" },
+  { sqlState: "0A", verdict: "give-up", why: "the server cannot do this" },
+];
+
+const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [row.sqlState, row.verdict]));
+
+/**
+ * The verdict on what a statement was rejected with. A fault without a SQLSTATE is one of the
+ * connection, and says nothing about the statement.
+ */
+export function verdictOn(fault: unknown): Verdict {
+  const code = sqlStateOf(fault);
+  return (code && (verdicts.get(code) ?? verdicts.get(code.slice(0, 2)))) || "look";
+}
+
+/** The SQLSTATE that the server gave; `undefined` when the fault is not the server's word. */
+export function sqlStateOf(fault: unknown): string | undefined {
+  if (!(fault instanceof Error) || !("code" in fault) || !("severity" in fault)) return undefined;
+  return typeof fault.code === "string" ? fault.code : undefined;
+}

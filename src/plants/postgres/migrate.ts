@@ -1,0 +1,67 @@
+import { StoreOpenError } from "../errors.ts";
+import { migrations } from "./migrations.ts";
+import type { Session } from "./session.ts";
+
+// Any number that no other program is likely to take: "PLNT".
+const lockKey = 0x504c4e54;
+
+/**
+ * Brings the database to the newest schema, one transaction a step, and says which steps were made.
+ * Of several processes that do this at a time one does, and the others wait for it.
+ *
+ * @throws StoreOpenError when the schema is newer than this release
+ */
+export async function migrate(session: Session): Promise<{ readonly from: number; readonly to: number }> {
+  const from = await versionOf(session);
+  for (let version = from; version < migrations.length; version++) await takeStep(session, version);
+  await checkDatabase(session);
+  return { from, to: migrations.length };
+}
+
+/**
+ * Finds out whether the database can be written and has the schema that this release works with.
+ *
+ * @throws StoreOpenError when not
+ */
+export async function checkDatabase(session: Session): Promise<void> {
+  const version = await versionOf(session);
+  await checkWritable(session);
+  if (version === migrations.length) return;
+  const found = version === 0 ? "there is no plant store in it yet" : `its schema has version ${version}`;
+  const advice = version < migrations.length ? "run `plantstore migrate`" : "it needs a newer release";
+  throw new StoreOpenError(`${found} and this release works with version ${migrations.length}: ${advice}`);
+}
+
+async function takeStep(session: Session, version: number): Promise<void> {
+  try {
+    await session.run(`BEGIN; SELECT pg_advisory_xact_lock(${lockKey})`);
+    // A second look, under the lock.
+    if ((await versionOf(session)) === version) {
+      await session.run(migrations[version] ?? "");
+      await session.query("UPDATE plantstore_schema SET version = $1", [version + 1]);
+    }
+    await session.run("COMMIT");
+  } catch (fault) {
+    // Ends the transaction, too.
+    session.discard();
+    throw fault;
+  }
+}
+
+async function checkWritable(session: Session): Promise<void> {
+  const [row] = await session.query("SELECT current_setting('transaction_read_only')");
+  if (row?.[0] === "off") return;
+  // The next connection may lead to the server that has taken over.
+  session.discard();
+  throw new StoreOpenError("the server is read-only");
+}
+
+async function versionOf(session: Session): Promise<number> {
+  // From the catalogue itself: to_regclass answers out of a cache, which may be older than the lock.
+  const found = await session.query(
+    "SELECT FROM pg_class WHERE relname = 'plantstore_schema' AND pg_table_is_visible(oid)",
+  );
+  if (found.length === 0) return 0;
+  const [row] = await session.query("SELECT version FROM plantstore_schema");
+  return Number(row?.[0] ?? 0);
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Outcomes, TakenDelete } from "../delete-queue.ts";
+import { outcomeUnknown, storeAway } from "../errors.ts";
+import { type DeleteBatch, deleteBatch, deleteBatchAgain, toDeleteBatch } from "./delete-batch.ts";
+import { type Verdict, verdictOn } from "./fault-table.ts";
+import type { Session } from "./session.ts";
+
+// Milliseconds. Long enough for a restart or a failover of a few seconds; who waits longer is told.
+const retryForMs = 10_000;
+
+// Milliseconds. The first retry of a deadlock's victim is all but at once, and a server that comes up is not stormed.
+const backoffMsFirst = 5;
+const backoffMsMax = 1_000;
+
+/** A batch was given up. `reason` is what its callers are told, `fault` is what came last. */
+export class BatchGivenUp extends Error {
+  readonly reason: Error;
+  readonly fault: unknown;
+
+  constructor(reason: Error, fault: unknown) {
+    super("a batch of deletions was given up", { cause: fault });
+    this.reason = reason;
+    this.fault = fault;
+  }
+}
+
+/**
+ * Deletes a batch on a session, and repeats it for as long as the fault table says that this helps and
+ * somebody waits for it. Calls that are given up meanwhile are told so before the next try.
+ *
+ * @throws BatchGivenUp
+ */
+export async function runBatch(session: Session, taken: readonly TakenDelete[]): Promise<Outcomes> {
+  const batch = toDeleteBatch(taken);
+  const until = performance.now() + retryForMs;
+  // Invariant: true from the first fault that may have come after a commit, to the end. A later fault
+  // that did nothing says nothing about the earlier attempt.
+  let mayBeDone = false;
+  for (let tries = 0; ; tries++) {
+    const attempt = await attemptBatch(session, batch, mayBeDone);
+    if (attempt.kind === "done") return attempt.outcomes;
+    const { verdict, fault } = attempt;
+    mayBeDone ||= verdict === "look";
+    if (verdict !== "repeat") session.discard();
+    const isAnyoneWaiting = tellGivenUp(taken);
+    if (verdict === "give-up" || !isAnyoneWaiting || performance.now() > until) {
+      throw new BatchGivenUp(mayBeDone ? outcomeUnknown(fault) : storeAway(fault), fault);
+    }
+    await sleep(backoffMs(tries));
+  }
+}
+
+type Attempt =
+  | { readonly kind: "done"; readonly outcomes: Outcomes }
+  | { readonly kind: "failed"; readonly verdict: Verdict; readonly fault: unknown };
+
+async function attemptBatch(session: Session, batch: DeleteBatch, mayBeDone: boolean): Promise<Attempt> {
+  try {
+    await session.connect();
+  } catch (fault) {
+    // Nothing was sent yet.
+    return { kind: "failed", verdict: verdictOn(fault) === "give-up" ? "give-up" : "reconnect", fault };
+  }
+  try {
+    const outcomes = await (mayBeDone ? deleteBatchAgain(session, batch) : deleteBatch(session, batch));
+    return { kind: "done", outcomes };
+  } catch (fault) {
+    return { kind: "failed", verdict: verdictOn(fault), fault };
+  }
+}
+
+function tellGivenUp(taken: readonly TakenDelete[]): boolean {
+  let isAnyoneWaiting = false;
+  for (const { call, reject } of taken) {
+    if (call.signal.aborted) reject(call.signal.reason);
+    else isAnyoneWaiting = true;
+  }
+  return isAnyoneWaiting;
+}
+
+// Full jitter: replicas that were refused together do not come back together.
+function backoffMs(tries: number): number {
+  return Math.random() * Math.min(backoffMsMax, backoffMsFirst * 2 ** tries);
+}

@@ -1,0 +1,114 @@
+import { readFileSync } from "node:fs";
+import type { ClientConfig } from "pg";
+import { StoreOpenError } from "../errors.ts";
+
+/** A PostgreSQL server, as a URL names it. */
+export interface Server {
+  /** For operators: host, port and database, without user and password. */
+  readonly name: string;
+  /** The ways to connect, in the order in which they are tried (libpq's `sslmode`). */
+  readonly ways: readonly ClientConfig[];
+}
+
+type Tls = ClientConfig["ssl"];
+
+// libpq's default port.
+const portDefault = "5432";
+
+const parameters: ReadonlySet<string> = new Set([
+  "sslmode",
+  "sslrootcert",
+  "sslcert",
+  "sslkey",
+  "host",
+  "port",
+  "user",
+  "password",
+  "application_name",
+  "options",
+]);
+
+/**
+ * Reads `postgres://user:password@host:port/database?parameters` as libpq does. Parameters: `sslmode`
+ * (`disable`, `allow`, `prefer`, `require`, `verify-ca`, `verify-full`; default `prefer`), `sslrootcert`,
+ * `sslcert`, `sslkey`, `host` (a folder holds a Unix socket), `port`, `user`, `password`, `application_name`
+ * and `options`.
+ *
+ * @throws StoreOpenError naming the part that cannot be understood, and never the password
+ */
+export function readServerUrl(text: string): Server {
+  const url = URL.parse(text);
+  if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) {
+    throw new StoreOpenError("the database URL must be postgres://user:password@host:port/database");
+  }
+  const unknown = [...url.searchParams.keys()].filter((name) => !parameters.has(name));
+  if (unknown.length > 0) throw new StoreOpenError(`unknown in the database URL: ${unknown.join(", ")}`);
+  const part = (name: string, inPlace: string): string => url.searchParams.get(name) ?? decode(inPlace);
+  // "[::1]" is "::1" to a socket.
+  const host = part("host", url.hostname).replace(/^\[(.*)\]$/, "$1") || "localhost";
+  const port = part("port", url.port) || portDefault;
+  const user = part("user", url.username);
+  const password = part("password", url.password);
+  const database = decode(url.pathname.slice(1));
+  const options = url.searchParams.get("options");
+  const config: ClientConfig = {
+    host,
+    port: Number(port),
+    // What is left out is taken from the environment, as libpq does: PGUSER, PGPASSWORD, PGDATABASE.
+    ...(database && { database }),
+    ...(user && { user }),
+    ...(password && { password }),
+    ...(options && { options }),
+    application_name: url.searchParams.get("application_name") ?? "plantstore",
+    keepAlive: true,
+  };
+  // A Unix socket needs no TLS, and the server offers none there.
+  const tls = host.startsWith("/") ? [false] : tlsOf(url.searchParams);
+  return { name: `${host}:${port}/${database}`, ways: tls.map((ssl) => ({ ...config, ssl })) };
+}
+
+// postgresql.org/docs/current/libpq-ssl.html, table 34.1.
+function tlsOf(search: URLSearchParams): readonly Tls[] {
+  const ca = readPem(search.get("sslrootcert"));
+  const cert = readPem(search.get("sslcert"));
+  const key = readPem(search.get("sslkey"));
+  const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+  const unverified = { ...files, rejectUnauthorized: false };
+  const ofTheAuthority = { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };
+  const mode = search.get("sslmode") ?? "prefer";
+  switch (mode) {
+    case "disable":
+      return [false];
+    case "allow":
+      return [false, unverified];
+    case "prefer":
+      return [unverified, false];
+    case "require":
+      // As libpq does: with an authority at hand, its signature is demanded.
+      return [ca ? ofTheAuthority : unverified];
+    case "verify-ca":
+      return [ofTheAuthority];
+    case "verify-full":
+      return [{ ...files, rejectUnauthorized: true }];
+    default:
+      throw new StoreOpenError(`sslmode in the database URL must not be ${JSON.stringify(mode)}`);
+  }
+}
+
+function readPem(path: string | null): string | undefined {
+  // "system" is libpq's word for the authorities that the system trusts; those are the default here.
+  if (path === null || path === "system") return undefined;
+  try {
+    return readFileSync(path, "utf8");
+  } catch (fault) {
+    throw new StoreOpenError(`cannot read ${path}, which the database URL names`, { cause: fault });
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (fault) {
+    throw new StoreOpenError("the database URL has a bad percent escape", { cause: fault });
+  }
+}

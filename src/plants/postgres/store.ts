@@ -1,0 +1,117 @@
+import { DeleteQueue, type Outcomes, type TakenDelete } from "../delete-queue.ts";
+import { outcomeUnknown, storeAway, StoreOpenError } from "../errors.ts";
+import { Health, type StoreProblem } from "../health.ts";
+import type { DeleteCall, PlantStore } from "../plant-store.ts";
+import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
+import { checkDatabase, migrate } from "./migrate.ts";
+import { problemOf } from "./problem.ts";
+import { Retention } from "./retention.ts";
+import { BatchGivenUp, runBatch } from "./run-batch.ts";
+import { readServerUrl, type Server } from "./server-url.ts";
+import { Session, type SessionLimits } from "./session.ts";
+
+/** Which database to use, and how. */
+export interface PostgresStoreOptions {
+  /** `postgres://user:password@host:port/database`, as {@link readServerUrl} reads it. */
+  readonly url: string;
+  /** Brings the schema up to date first. Otherwise an older one is refused. */
+  readonly migrate?: boolean;
+  /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
+  readonly deletionsKeptMs?: number;
+}
+
+// Two batches at a time: while one waits for the server's disk, the next is on its way.
+const inFlightMax = 2;
+
+// About 10 ms of work for the server.
+const batchMax = 1_024;
+
+// About a tenth of a second of work. Who would wait longer is better told to come back.
+const waitingMax = 16_384;
+
+// A lock is held for the length of another batch, and a statement runs for milliseconds. What takes this
+// long is stuck, and is better tried again than waited for.
+const limits: SessionLimits = { lockTimeoutMs: 2_000, statementTimeoutMs: 5_000, answerTimeoutMs: 7_000 };
+
+/**
+ * Opens a plant store in a PostgreSQL database, which any number of processes share.
+ *
+ * Faults are met as the fault table says, for ten seconds at most; then the store says what is wrong in
+ * `problem` and refuses deletions, until the server answers again.
+ *
+ * @throws StoreOpenError naming the server and what is wrong with it or its schema
+ */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
+  checkDeletionsKept(options.deletionsKeptMs);
+  const server = readServerUrl(options.url);
+  const session = new Session(server, limits);
+  try {
+    if (options.migrate === true) await migrate(session);
+    await checkDatabase(session);
+  } catch (fault) {
+    await session.close();
+    throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
+  }
+  return new PostgresStore(server, session, options.deletionsKeptMs ?? deletionsKeptMsDefault);
+}
+
+class PostgresStore implements PlantStore {
+  readonly #name: string;
+  /** Those that run no batch at the moment; there are never fewer than batches may be in flight. */
+  readonly #idle: Session[];
+  /** Finds out whether the server is well again, which must not wait behind a batch. */
+  readonly #aside: Session;
+  readonly #queue = new DeleteQueue({ commit: (batch) => this.#commit(batch), batchMax, waitingMax, inFlightMax });
+  readonly #health = new Health(() => this.#findProblem());
+  readonly #retention: Retention;
+
+  constructor(server: Server, aside: Session, deletionsKeptMs: number) {
+    this.#name = server.name;
+    this.#aside = aside;
+    this.#idle = Array.from({ length: inFlightMax }, () => new Session(server, limits));
+    this.#retention = new Retention(new Session(server, limits), deletionsKeptMs);
+  }
+
+  get problem(): string | undefined {
+    const problem = this.#health.problem;
+    return problem && `${this.#name}: ${problem.text}`;
+  }
+
+  delete(id: bigint, call: DeleteCall): Promise<boolean> {
+    if (this.#health.problem !== undefined) return Promise.reject(storeAway(this.problem));
+    return this.#queue.delete(id, call);
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+    this.#health.report({ text: "the store is closed", passing: false });
+    await this.#retention.stop();
+    await Promise.all([...this.#idle, this.#aside].map((session) => session.close()));
+  }
+
+  async #commit(batch: readonly TakenDelete[]): Promise<Outcomes> {
+    // What was queued when the server went away.
+    if (this.#health.problem !== undefined) throw storeAway(this.problem);
+    const session = this.#idle.pop();
+    if (session === undefined) throw storeAway("more batches are in flight than there are sessions");
+    try {
+      return await runBatch(session, batch);
+    } catch (fault) {
+      if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
+      this.#health.report(problemOf(fault.fault));
+      throw fault.reason;
+    } finally {
+      this.#idle.push(session);
+    }
+  }
+
+  async #findProblem(): Promise<StoreProblem | undefined> {
+    try {
+      await checkDatabase(this.#aside);
+      return undefined;
+    } catch (fault) {
+      this.#aside.discard();
+      return problemOf(fault);
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import { describe, expect, test } from "vitest";
+import { faultTable, verdictOn } from "../../../src/plants/postgres/fault-table.ts";
+
+/** What the client throws when the server refuses. */
+function refusal(sqlState: string): Error {
+  return Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
+}
+
+describe("the verdict on a fault", () => {
+  test.each(faultTable)("of SQLSTATE $sqlState is $verdict: $why", ({ sqlState, verdict }) => {
+    expect(verdictOn(refusal(sqlState.padEnd(5, "0")))).toBe(verdict);
+  });
+
+  test.each([
+    { name: "a code beats its class", fault: refusal("53300"), verdict: "reconnect" },
+    { name: "a code without a row has its class's verdict", fault: refusal("08P01"), verdict: "look" },
+    { name: "what has no row may have been committed", fault: refusal("XX000"), verdict: "look" },
+    {
+      name: "the network's codes are no SQLSTATEs",
+      fault: Object.assign(new Error("reset"), { code: "ECONNRESET" }),
+      verdict: "look",
+    },
+    { name: "a fault without a code may come after the commit", fault: new Error("timeout"), verdict: "look" },
+    { name: "what is no error may, too", fault: "gone", verdict: "look" },
+  ])("$name", ({ fault, verdict }) => {
+    expect(verdictOn(fault)).toBe(verdict);
+  });
+
+  test("names each SQLSTATE once", () => {
+    expect(new Set(faultTable.map(({ sqlState }) => sqlState)).size).toBe(faultTable.length);
+  });
+});

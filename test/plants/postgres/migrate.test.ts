@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { StoreOpenError } from "../../../src/plants/errors.ts";
+import { migrations } from "../../../src/plants/postgres/migrations.ts";
+import { migratePostgres, openPostgresDatabase } from "../../../src/plants/postgres/plant-database.ts";
+import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../support/postgres-server.ts";
+
+const newest = migrations.length;
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** A database that an older release has made; 0 is an empty one. */
+async function databaseOfVersion(version: number): Promise<string> {
+  const url = await server.createDatabase();
+  for (const sql of migrations.slice(0, version)) await runSql(url, sql);
+  if (version > 0) await runSql(url, `UPDATE plantstore_schema SET version = ${version}`);
+  return url;
+}
+
+async function schemaOf(url: string): Promise<unknown[]> {
+  return await runSql(
+    url,
+    `SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
+     WHERE table_schema = 'public' ORDER BY 1, 2`,
+  );
+}
+
+describe("migrating a PostgreSQL database", () => {
+  test.each(migrations.map((_, version) => version))("brings version %d to the newest schema", async (version) => {
+    const url = await databaseOfVersion(version);
+    if (version > 0) await runSql(url, "INSERT INTO plants VALUES (7)");
+    await expect(migratePostgres(url)).resolves.toEqual({ from: version, to: newest });
+    expect(await schemaOf(url)).toEqual(await schemaOf(await databaseOfVersion(newest)));
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual(version > 0 ? [{ id: "7" }] : []);
+    await expect(migratePostgres(url)).resolves.toEqual({ from: newest, to: newest });
+  });
+
+  test("is done once when many do it at the same time", async () => {
+    const url = await databaseOfVersion(0);
+    await Promise.all(Array.from({ length: 5 }, () => migratePostgres(url)));
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: newest }]);
+  });
+
+  test("is undone as a whole when a step fails", async () => {
+    const url = await databaseOfVersion(1);
+    await runSql(url, "CREATE VIEW deletions AS SELECT 1");
+    await expect(migratePostgres(url)).rejects.toThrow(StoreOpenError);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 1 }]);
+  });
+
+  test.each([
+    { name: "an empty database", version: 0, says: /there is no plant store in it yet .*: run `plantstore migrate`$/ },
+    { name: "an older schema", version: 1, says: /its schema has version 1 .*: run `plantstore migrate`$/ },
+    { name: "a newer schema", version: 99, says: /its schema has version 99 .*: it needs a newer release$/ },
+  ])("is for the operator to do: a server does not start on $name", async ({ version, says }) => {
+    const url = await databaseOfVersion(version);
+    await expect(openPostgresStore({ url })).rejects.toThrow(says);
+    await expect(openPostgresDatabase(url)).rejects.toThrow(says);
+  });
+
+  test("refuses a newer schema and leaves it as it is", async () => {
+    const url = await databaseOfVersion(99);
+    await expect(migratePostgres(url)).rejects.toThrow(/it needs a newer release$/);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 99 }]);
+  });
+
+  test("names a server that is not there, and not its password", async () => {
+    const url = "postgres://ann:secret@127.0.0.1:1/plants";
+    await expect(migratePostgres(url)).rejects.toThrow(
+      new StoreOpenError("cannot use 127.0.0.1:1/plants: connect ECONNREFUSED 127.0.0.1:1"),
+    );
+  });
+});

@@ -1,0 +1,85 @@
+import { writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { StoreOpenError } from "../../../src/plants/errors.ts";
+import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
+import { createTempFolder } from "../../support/temp-folder.ts";
+
+describe("reading the URL of a server", () => {
+  test.each([
+    {
+      url: "postgres://ann:s%40cret@db.example:6543/plants",
+      name: "db.example:6543/plants",
+      way: { host: "db.example", port: 6543, user: "ann", password: "s@cret", database: "plants" },
+    },
+    { url: "postgresql://db/plants", name: "db:5432/plants", way: { host: "db", port: 5432, database: "plants" } },
+    { url: "postgres://[::1]:1/p", name: "::1:1/p", way: { host: "::1", port: 1 } },
+    {
+      url: "postgres:///p?host=/run/pg&port=7&user=u&password=w",
+      name: "/run/pg:7/p",
+      way: { host: "/run/pg", port: 7, user: "u", password: "w" },
+    },
+    {
+      url: "postgres://db/p?application_name=a&options=-c%20x=1",
+      name: "db:5432/p",
+      way: { application_name: "a", options: "-c x=1" },
+    },
+  ])("takes $url", ({ url, name, way }) => {
+    const server = readServerUrl(url);
+    expect(server.name).toBe(name);
+    expect(server.ways[0]).toMatchObject(way);
+  });
+
+  test.each([
+    { url: "mysql://db/p", says: "the database URL must be postgres://user:password@host:port/database" },
+    { url: "db/p", says: "the database URL must be postgres://user:password@host:port/database" },
+    {
+      url: "postgres://ann:secret@db:99999/p",
+      says: "the database URL must be postgres://user:password@host:port/database",
+    },
+    { url: "postgres://ann:secret%zz@db/p", says: "the database URL has a bad percent escape" },
+    { url: "postgres://ann:secret@db/p?sslmod=require&x=1", says: "unknown in the database URL: sslmod, x" },
+    { url: "postgres://ann:secret@db/p?sslmode=yes", says: 'sslmode in the database URL must not be "yes"' },
+    {
+      url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem",
+      says: "cannot read /nowhere/ca.pem, which the database URL names",
+    },
+  ])("refuses $url, and says nothing of the password", ({ url, says }) => {
+    expect(() => readServerUrl(url)).toThrow(StoreOpenError);
+    expect(() => readServerUrl(url)).toThrow(new StoreOpenError(says));
+  });
+
+  // postgresql.org/docs/current/libpq-ssl.html, table 34.1.
+  test.each([
+    { mode: "disable", ways: ["cleartext"] },
+    { mode: "allow", ways: ["cleartext", "any certificate"] },
+    { mode: "prefer", ways: ["any certificate", "cleartext"] },
+    { mode: undefined, ways: ["any certificate", "cleartext"] },
+    { mode: "require", ways: ["any certificate"] },
+    { mode: "verify-ca", ways: ["a certificate of the authority"] },
+    { mode: "verify-full", ways: ["the host's certificate"] },
+  ])("connects as libpq does with sslmode=$mode", ({ mode, ways }) => {
+    const url = mode === undefined ? "postgres://db/p" : `postgres://db/p?sslmode=${mode}`;
+    expect(readServerUrl(url).ways.map(({ ssl }) => tlsWords(ssl))).toEqual(ways);
+  });
+
+  test("asks for the authority's signature when require is given one", () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("ca.pem"), "pem");
+    const url = `postgres://db/p?sslmode=require&sslrootcert=${folder.file("ca.pem")}`;
+    const [way] = readServerUrl(url).ways;
+    expect(tlsWords(way?.ssl)).toBe("a certificate of the authority");
+    expect(way?.ssl).toMatchObject({ ca: "pem" });
+  });
+
+  test("speaks cleartext over a Unix socket, where a server offers nothing else", () => {
+    const { ways } = readServerUrl("postgres:///p?host=/run/pg&sslmode=require");
+    expect(ways.map(({ ssl }) => tlsWords(ssl))).toEqual(["cleartext"]);
+  });
+});
+
+function tlsWords(ssl: unknown): string {
+  if (ssl === false) return "cleartext";
+  const options = Object(ssl);
+  if (options.rejectUnauthorized === false) return "any certificate";
+  return "checkServerIdentity" in options ? "a certificate of the authority" : "the host's certificate";
+}

@@ -1,0 +1,184 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
+import { startCuttingProxy } from "../../support/cutting-proxy.ts";
+import { deleteCall } from "../../support/delete-call.ts";
+import { describePlantStore } from "../../support/describe-plant-store.ts";
+import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/postgres-server.ts";
+import { refusalOf } from "../../support/refusal.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function plantsOf(url: string): Promise<bigint[]> {
+  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
+}
+
+/** A database with these plants, and the store of it. */
+async function openWith(plants: readonly bigint[]) {
+  const url = await server.createDatabase();
+  const store = await openPostgresStore({ url, migrate: true });
+  await runSql(url, `INSERT INTO plants SELECT unnest('{${plants.join()}}'::bigint[])`);
+  return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
+}
+
+describePlantStore(openWith);
+
+describe("a PostgreSQL store", () => {
+  test("tells exactly one of many processes' deletes of one plant that it deleted it", async () => {
+    const ids = Array.from({ length: 500 }, (_, i) => BigInt(i));
+    await using opened = await openWith(ids);
+    const others = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
+    const told = await Promise.all(
+      [opened.store, ...others].map((store) => Promise.all(ids.map((id) => store.delete(id, deleteCall())))),
+    );
+    for (const id of ids) expect(told.map((outcomes) => outcomes[Number(id)]).filter(Boolean)).toHaveLength(1);
+    await Promise.all(others.map((store) => store.close()));
+  });
+
+  test("records who deleted which plant", async () => {
+    await using opened = await openWith([1n, 2n]);
+    await opened.store.delete(1n, deleteCall({ subject: 'a"n\\n,{}\0', requestId: "r-1" }));
+    const rows = await runSql(opened.url, "SELECT * FROM deletions");
+    expect(rows).toMatchObject([{ plant_id: "1", subject: 'a"n\\n,{}\uFFFD', request_id: "r-1" }]);
+  });
+
+  test.each(["before-send", "after-send", "before-reply"] as const)(
+    "tells the truth about a deletion whose connection was cut %s",
+    async (cut) => {
+      await using opened = await openWith([1n, 2n, 3n]);
+      await using proxy = await startCuttingProxy(server.socketFolder);
+      const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+      const wasCut = proxy.cutNext(cut);
+      const told = [1n, 2n, 9n].map((id) => store.delete(id, deleteCall({ requestId: `request-${id}` })));
+      await wasCut;
+      await expect(Promise.all(told)).resolves.toEqual([true, true, false]);
+      expect(proxy.cuts).toBe(1);
+      expect(await opened.plants()).toEqual([3n]);
+      // One record for each plant: the retry has deleted nothing twice.
+      const rows = await runSql(opened.url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
+      expect(rows).toEqual([
+        { plant_id: "1", request_id: "request-1" },
+        { plant_id: "2", request_id: "request-2" },
+      ]);
+      expect(store.problem).toBeUndefined();
+      await store.close();
+    },
+  );
+
+  test("repeats a batch that was the victim of a deadlock", async () => {
+    await using opened = await openWith([1n, 2n, 3n]);
+    const first = new Client(configOf(opened.url));
+    const other = new Client(configOf(opened.url));
+    await Promise.all([first.connect(), other.connect()]);
+    const isWaiting = (pid: string): Promise<unknown> =>
+      runSql(
+        opened.url,
+        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid ${pid} AND datname = current_database()`,
+      );
+    const otherPid = String((await other.query("SELECT pg_backend_pid() AS pid")).rows[0].pid);
+    // The batch takes plant 1 and waits for plant 2 …
+    await first.query("BEGIN");
+    await first.query("SELECT FROM plants WHERE id = 2 FOR UPDATE");
+    await other.query("SET deadlock_timeout = '60s'");
+    await other.query("BEGIN");
+    await other.query("SELECT FROM plants WHERE id = 3 FOR UPDATE");
+    // The first two deletions are in flight alone, so that the others share a batch.
+    const told = Promise.all([-1n, -2n, 1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
+    await expect.poll(() => isWaiting(`<> ${otherPid}`)).not.toEqual([]);
+    // … the other transaction, which holds plant 3, waits for plant 1 …
+    const locked = other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
+    await expect.poll(() => isWaiting(`= ${otherPid}`)).not.toEqual([]);
+    // … and the batch goes on to plant 3, where it closes the circle and is the one to notice.
+    await first.query("COMMIT");
+    await locked;
+    expect(server.log.filter((line) => line.includes("deadlock detected"))).toHaveLength(1);
+    await other.query("COMMIT");
+    await Promise.all([first.end(), other.end()]);
+    await expect(told).resolves.toEqual([false, false, true, true, true]);
+  });
+
+  test("waits a restart of the server out", async () => {
+    await using opened = await openWith([1n, 2n, 3n]);
+    await opened.store.delete(1n, deleteCall());
+    await server.stop("fast");
+    const told = Promise.all([1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
+    await server.start();
+    await expect(told).resolves.toEqual([false, true, true]);
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("drops a call that is given up while the server is away, and tells it why", async () => {
+    await using opened = await openWith([1n]);
+    await server.stop("immediate");
+    const controller = new AbortController();
+    const given = opened.store.delete(1n, deleteCall({ signal: controller.signal }));
+    controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
+    await expect(given).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    expect(opened.store.problem).toMatch(/^\S+:5432\/plants_\d+: connect /);
+    // Nothing is taken that could not be done.
+    const refused = await refusalOf(opened.store.delete(1n, deleteCall()));
+    expect(refused).toMatchObject({ code: Code.Unavailable });
+    expect(refused.metadata.get("retry-after")).toBe("1");
+    await server.start();
+    await expect.poll(() => opened.store.problem, { timeout: 10_000 }).toBeUndefined();
+    await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(true);
+  });
+
+  test.each([
+    {
+      name: "a table is missing",
+      sql: "ALTER TABLE deletions RENAME TO gone",
+      undo: "ALTER TABLE gone RENAME TO deletions",
+    },
+  ])("gives up at once when $name, and deletes nothing", async ({ sql, undo }) => {
+    await using opened = await openWith([1n]);
+    await runSql(opened.url, sql);
+    await expect(opened.store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(opened.store.problem).toMatch(/relation "deletions" does not exist$/);
+    await runSql(opened.url, undo);
+    expect(await opened.plants()).toEqual([1n]);
+  });
+
+  test("is not opened on a server that is read-only, and waits for one that is not", async () => {
+    await using opened = await openWith([1n]);
+    await opened.store.delete(9n, deleteCall());
+    const database = new URL(opened.url).pathname.slice(1);
+    const beside = opened.url.replace(database, "postgres");
+    await runSql(beside, `ALTER DATABASE ${database} SET default_transaction_read_only = on`);
+    await runSql(beside, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`);
+    const told = opened.store.delete(1n, deleteCall());
+    await expect(openPostgresStore({ url: opened.url })).rejects.toThrow(/: the server is read-only$/);
+    await runSql(beside, `ALTER DATABASE ${database} RESET default_transaction_read_only`);
+    await expect(told).resolves.toBe(true);
+  });
+
+  test("acknowledges nothing that its synchronous standbys do not have", async () => {
+    await using opened = await openWith([1n, 2n]);
+    await opened.store.delete(1n, deleteCall());
+    await runSql(opened.url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    await runSql(opened.url, "SELECT pg_reload_conf()");
+    const told = opened.store.delete(2n, deleteCall());
+    await expect
+      .poll(() => runSql(opened.url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
+      .not.toEqual([]);
+    // What an operator does, or statement_timeout: the server then commits without its standbys.
+    await runSql(opened.url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    await expect
+      .poll(() =>
+        runSql(
+          opened.url,
+          "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%UPDATE deletions%'",
+        ),
+      )
+      .not.toEqual([]);
+    await runSql(opened.url, "ALTER SYSTEM RESET synchronous_standby_names");
+    await runSql(opened.url, "SELECT pg_reload_conf()");
+    await expect(told).resolves.toBe(true);
+    expect(await opened.plants()).toEqual([]);
+  });
+});

@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, connect, type Socket } from "node:net";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/**
+ * Where a connection is cut: `before-send`, so that the server never sees the statement; `after-send`,
+ * while the server runs it; `before-reply`, when the server has committed and answered.
+ */
+export type Cut = "before-send" | "after-send" | "before-reply";
+
+/** A proxy in front of a PostgreSQL server, which cuts connections at the moment a test wants. */
+export interface CuttingProxy extends AsyncDisposable {
+  /** The folder of its socket, in place of the server's. */
+  readonly socketFolder: string;
+  /** How many connections were cut. */
+  readonly cuts: number;
+  /** Cuts at the next statement that deletes, and resolves when it has. */
+  cutNext(cut: Cut): Promise<void>;
+}
+
+// What only a batch of deletions has in it.
+const deletes = "WITH gone AS";
+
+/** Starts a proxy to the server whose socket is in `serverFolder`. */
+export async function startCuttingProxy(serverFolder: string): Promise<CuttingProxy> {
+  const folder = mkdtempSync(join(tmpdir(), "plantstore-cut-"));
+  const sockets = new Set<Socket>();
+  let armed: { readonly cut: Cut; readonly done: () => void } | undefined;
+  let cuts = 0;
+
+  const proxy = createServer((client) => {
+    const server = connect(join(serverFolder, ".s.PGSQL.5432"));
+    for (const socket of [client, server]) {
+      sockets.add(socket);
+      socket.on("error", () => undefined);
+      socket.on("close", () => {
+        sockets.delete(socket);
+        client.destroy();
+        server.destroy();
+      });
+    }
+    const cutNow = (done: () => void): void => {
+      cuts++;
+      client.destroy();
+      done();
+    };
+    let onReply: (() => void) | undefined;
+    client.on("data", (data) => {
+      const here = data.includes(deletes) ? armed : undefined;
+      if (here === undefined) return void server.write(data);
+      armed = undefined;
+      if (here.cut === "before-send") return cutNow(here.done);
+      if (here.cut === "before-reply") onReply = () => cutNow(here.done);
+      server.write(data, () => {
+        if (here.cut === "after-send") cutNow(here.done);
+      });
+    });
+    server.on("data", (data) => {
+      if (onReply === undefined) client.write(data);
+      else onReply();
+    });
+  });
+  proxy.listen(join(folder, ".s.PGSQL.5432"));
+  await once(proxy, "listening");
+
+  return {
+    socketFolder: folder,
+    get cuts() {
+      return cuts;
+    },
+    cutNext: (cut) => new Promise((resolve) => (armed = { cut, done: resolve })),
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+      await once(proxy, "close");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Client } from "pg";
+import { postgresBinaries } from "./postgres-binaries.ts";
+
+/** A PostgreSQL server of a test's own, on a Unix socket. */
+export interface PostgresServer extends AsyncDisposable {
+  /** The folder of its socket. */
+  readonly socketFolder: string;
+  /** The lines of its log. */
+  readonly log: readonly string[];
+  /** The URL of an empty database in it, new with every call. */
+  createDatabase(): Promise<string>;
+  /** Stops it: `fast` disconnects its clients, `immediate` is a crash. */
+  stop(mode: "fast" | "immediate"): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** Runs SQL on a connection of the test's own. */
+export async function runSql(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new Client(configOf(url));
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The connection that a URL of {@link PostgresServer.createDatabase} names. */
+export function configOf(url: string): { host: string; database: string; user: string } {
+  const { searchParams, pathname } = new URL(url);
+  return { host: searchParams.get("host") ?? "", database: pathname.slice(1), user: searchParams.get("user") ?? "" };
+}
+
+/** Makes a database cluster and starts its server. */
+export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), "plantstore-pg-"));
+  const owner = serverOwner();
+  if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
+  const bin = postgresBinaries();
+  const data = join(folder, "data");
+  const asOwner = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
+  execFileSync(join(bin, "initdb"), ["-D", data, "-A", "trust", "-U", "tester", "-N", "-E", "UTF8"], {
+    ...asOwner,
+    stdio: "pipe",
+  });
+
+  let server: ChildProcess | undefined;
+  let databases = 0;
+  const socketOnly = ["-k", folder, "-c", "listen_addresses="];
+  // The machine does not crash in a test, so nothing is gained by waiting for its disk.
+  const quick = ["-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=32MB"];
+
+  const log: string[] = [];
+  const urlOf = (database: string): string => `postgres:///${database}?host=${folder}&user=tester`;
+
+  const start = async (): Promise<void> => {
+    const child = spawn(join(bin, "postgres"), ["-D", data, ...socketOnly, ...quick, ...settings], {
+      ...asOwner,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    server = child;
+    const lines = createInterface(child.stderr);
+    await new Promise<void>((resolve, reject) => {
+      // Goes on for as long as the server lives: nobody else empties the pipe of its log.
+      lines.on("line", (line) => {
+        log.push(line);
+        if (line.includes("database system is ready to accept connections")) resolve();
+      });
+      lines.on("close", () => reject(new Error(`PostgreSQL did not start:\n${log.join("\n")}`)));
+    });
+  };
+
+  const stop = async (mode: "fast" | "immediate"): Promise<void> => {
+    const child = server;
+    if (child === undefined || child.exitCode !== null) return;
+    child.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
+    await once(child, "exit");
+  };
+
+  await start();
+  return {
+    socketFolder: folder,
+    log,
+    createDatabase: async () => {
+      const name = `plants_${++databases}`;
+      await runSql(urlOf("postgres"), `CREATE DATABASE ${name}`);
+      return urlOf(name);
+    },
+    start,
+    stop,
+    [Symbol.asyncDispose]: async () => {
+      await stop("immediate");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+// PostgreSQL does not run as root.
+function serverOwner(): { readonly uid: number; readonly gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  return { uid: idOfNobody("-u"), gid: idOfNobody("-g") };
+}
+
+function idOfNobody(option: "-u" | "-g"): number {
+  return Number(execFileSync("id", [option, "nobody"], { encoding: "utf8" }));
+}
