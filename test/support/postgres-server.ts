@@ -1,10 +1,11 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client } from "pg";
+import type { Certificate } from "./certificate.ts";
 import { postgresBinaries } from "./postgres-binaries.ts";
 
 /** A PostgreSQL server of a test's own, on a Unix socket. */
@@ -32,13 +33,25 @@ export async function runSql(url: string, sql: string): Promise<Record<string, u
 }
 
 /** The connection that a URL of {@link PostgresServer.createDatabase} names. */
-export function configOf(url: string): { host: string; database: string; user: string } {
+export function configOf(url: string): { host: string; port: number; database: string; user: string } {
   const { searchParams, pathname } = new URL(url);
-  return { host: searchParams.get("host") ?? "", database: pathname.slice(1), user: searchParams.get("user") ?? "" };
+  const parameter = (name: string): string => searchParams.get(name) ?? "";
+  return {
+    host: parameter("host"),
+    port: Number(parameter("port")),
+    database: pathname.slice(1),
+    user: parameter("user"),
+  };
 }
 
-/** Makes a database cluster and starts its server. */
-export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+/** A certificate for a server that speaks TLS, and the TCP port it shall do so on. */
+export interface PostgresTls {
+  readonly certificate: Certificate;
+  readonly port: number;
+}
+
+/** Makes a database cluster and starts its server, on a Unix socket and, with TLS, on a port of 127.0.0.1. */
+export async function startPostgres(settings: readonly string[] = [], tls?: PostgresTls): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "plantstore-pg-"));
   const owner = serverOwner();
   if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
@@ -52,15 +65,24 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
 
   let server: ChildProcess | undefined;
   let databases = 0;
-  const socketOnly = ["-k", folder, "-c", "listen_addresses="];
+  const listen = ["-k", folder, "-c", `listen_addresses=${tls === undefined ? "" : "127.0.0.1"}`];
+  if (tls !== undefined) {
+    writeFileSync(join(folder, "cert.pem"), tls.certificate.cert);
+    writeFileSync(join(folder, "key.pem"), tls.certificate.key, { mode: 0o600 });
+    if (owner !== undefined) chownSync(join(folder, "key.pem"), owner.uid, owner.gid);
+    // The socket's name has the port in it.
+    listen.push("-p", String(tls.port), "-c", "ssl=on");
+    listen.push("-c", `ssl_cert_file=${join(folder, "cert.pem")}`, "-c", `ssl_key_file=${join(folder, "key.pem")}`);
+  }
   // The machine does not crash in a test, so nothing is gained by waiting for its disk.
   const quick = ["-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=32MB"];
 
   const log: string[] = [];
-  const urlOf = (database: string): string => `postgres:///${database}?host=${folder}&user=tester`;
+  const urlOf = (database: string): string =>
+    `postgres:///${database}?host=${folder}&port=${tls?.port ?? 5432}&user=tester`;
 
   const start = async (): Promise<void> => {
-    const child = spawn(join(bin, "postgres"), ["-D", data, ...socketOnly, ...quick, ...settings], {
+    const child = spawn(join(bin, "postgres"), ["-D", data, ...listen, ...quick, ...settings], {
       ...asOwner,
       stdio: ["ignore", "ignore", "pipe"],
     });

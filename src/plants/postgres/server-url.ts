@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { checkServerIdentity } from "node:tls";
 import type { ClientConfig } from "pg";
 import { StoreOpenError } from "../errors.ts";
 
@@ -63,12 +64,12 @@ export function readServerUrl(text: string): Server {
     keepAlive: true,
   };
   // A Unix socket needs no TLS, and the server offers none there.
-  const tls = host.startsWith("/") ? [false] : tlsOf(url.searchParams);
+  const tls = host.startsWith("/") ? [false] : tlsOf(url.searchParams, host);
   return { name: `${host}:${port}/${database}`, ways: tls.map((ssl) => ({ ...config, ssl })) };
 }
 
 // postgresql.org/docs/current/libpq-ssl.html, table 34.1.
-function tlsOf(search: URLSearchParams): readonly Tls[] {
+function tlsOf(search: URLSearchParams, host: string): readonly Tls[] {
   const ca = readPem(search.get("sslrootcert"));
   const cert = readPem(search.get("sslcert"));
   const key = readPem(search.get("sslkey"));
@@ -89,7 +90,10 @@ function tlsOf(search: URLSearchParams): readonly Tls[] {
     case "verify-ca":
       return [ofTheAuthority];
     case "verify-full":
-      return [{ ...files, rejectUnauthorized: true }];
+      // Said in full: the client names no address to TLS, which would then look for "localhost" in the certificate.
+      return [
+        { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => checkServerIdentity(host, peer) },
+      ];
     default:
       throw new StoreOpenError(`sslmode in the database URL must not be ${JSON.stringify(mode)}`);
   }

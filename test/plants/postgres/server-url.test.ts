@@ -79,7 +79,8 @@ describe("reading the URL of a server", () => {
 
 function tlsWords(ssl: unknown): string {
   if (ssl === false) return "cleartext";
-  const options = Object(ssl);
-  if (options.rejectUnauthorized === false) return "any certificate";
-  return "checkServerIdentity" in options ? "a certificate of the authority" : "the host's certificate";
+  const { rejectUnauthorized, checkServerIdentity } = Object(ssl);
+  if (rejectUnauthorized === false) return "any certificate";
+  const problem = checkServerIdentity("db", { subject: { CN: "other" }, subjectaltname: "DNS:other" });
+  return problem === undefined ? "a certificate of the authority" : "the host's certificate";
 }

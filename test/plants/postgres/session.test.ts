@@ -1,0 +1,175 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { connect, createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
+import { Session } from "../../../src/plants/postgres/session.ts";
+import { createCertificate } from "../../support/certificate.ts";
+import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { createTempFolder, type TempFolder } from "../../support/temp-folder.ts";
+
+const limits = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, answerTimeoutMs: 60_000 };
+const certificate = createCertificate("PostgreSQL");
+
+let port: number;
+let server: PostgresServer;
+let folder: TempFolder;
+beforeAll(async () => {
+  folder = createTempFolder();
+  writeFileSync(folder.file("ca.pem"), certificate.cert);
+  writeFileSync(folder.file("other.pem"), createCertificate("PostgreSQL").cert);
+  port = await freePort();
+  server = await startPostgres([], { certificate, port });
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const free = portOf(probe);
+  probe.close();
+  await once(probe, "close");
+  return free;
+}
+
+function portOf(listening: Server): number {
+  const address = listening.address();
+  if (address === null || typeof address === "string") throw new Error("not listening on a port");
+  return address.port;
+}
+
+async function isEncrypted(parameters: string, host = "localhost"): Promise<string | null | undefined> {
+  const session = new Session(readServerUrl(`postgres://tester@${host}:${port}/postgres?${parameters}`), limits);
+  try {
+    const [row] = await session.query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
+    return row?.[0];
+  } finally {
+    await session.close();
+  }
+}
+
+// Certificates are for localhost and 127.0.0.1; 127.1 is a name that leads there, too.
+describe("a session", () => {
+  test.each([
+    { mode: "disable", encrypted: "f" },
+    { mode: "allow", encrypted: "f" },
+    { mode: "prefer", encrypted: "t" },
+    { mode: "require", encrypted: "t" },
+  ])("is encrypted or not as sslmode=$mode says", async ({ mode, encrypted }) => {
+    await expect(isEncrypted(`sslmode=${mode}`)).resolves.toBe(encrypted);
+  });
+
+  test("falls back to cleartext with sslmode=prefer only, where the server has no TLS", async () => {
+    await using plain = await startCleartextProxy();
+    const connectTo = (mode: string): Promise<unknown> => {
+      const url = `postgres://tester@127.0.0.1:${plain.port}/postgres?sslmode=${mode}`;
+      const session = new Session(readServerUrl(url));
+      return session.query("SELECT 1").finally(() => void session.close());
+    };
+    await expect(connectTo("prefer")).resolves.toEqual([["1"]]);
+    await expect(connectTo("require")).rejects.toThrow("The server does not support SSL connections");
+  });
+
+  test.each([
+    { what: "verify-full with its authority", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.0.0.1" },
+    { what: "verify-ca by another name", parameters: "sslmode=verify-ca&sslrootcert=ca.pem", host: "127.1" },
+  ])("is made with $what", async ({ parameters, host }) => {
+    await expect(isEncrypted(parameters.replace("ca.pem", folder.file("ca.pem")), host)).resolves.toBe("t");
+  });
+
+  test.each([
+    { what: "verify-full by another name", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.1" },
+    {
+      what: "verify-full with another authority",
+      parameters: "sslmode=verify-full&sslrootcert=other.pem",
+      host: "localhost",
+    },
+    {
+      what: "verify-ca with another authority",
+      parameters: "sslmode=verify-ca&sslrootcert=other.pem",
+      host: "localhost",
+    },
+    { what: "verify-full without an authority", parameters: "sslmode=verify-full", host: "127.0.0.1" },
+  ])("is refused with $what", async ({ parameters, host }) => {
+    const withFiles = parameters.replace(/sslrootcert=(.*)/, (_, name) => `sslrootcert=${folder.file(String(name))}`);
+    await expect(isEncrypted(withFiles, host)).rejects.toThrow(/certificate/i);
+  });
+
+  test("tells the server how long things may take", async () => {
+    const session = new Session(readServerUrl(await server.createDatabase()), limits);
+    const rows = await session.query("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')");
+    expect(rows).toEqual([["123ms", "4567ms"]]);
+    await session.close();
+  });
+
+  test("does without that where a pooler in front of the server refuses it", async () => {
+    await using pooler = await startPoolerLike();
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable`),
+      limits,
+    );
+    await expect(session.query("SELECT current_setting('lock_timeout')")).resolves.toEqual([["0"]]);
+    await session.close();
+  });
+
+  test("gives up a server that does not answer, and connects again", async () => {
+    const url = await server.createDatabase();
+    const session = new Session(readServerUrl(url), { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 50 });
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
+    session.discard();
+    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
+    await session.close();
+  });
+});
+
+/** A way to the server on which nothing is encrypted: to a request for TLS it answers N. */
+function startCleartextProxy(): Promise<Forwarding> {
+  // SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
+  const sslRequest = Buffer.from("0000000804d2162f", "hex");
+  return forward((first) => (first.equals(sslRequest) ? { answer: Buffer.from("N"), isOver: false } : undefined));
+}
+
+/** A way to the server that takes start-up parameters as PgBouncer does. */
+function startPoolerLike(): Promise<Forwarding> {
+  const body = "SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0";
+  const answer = Buffer.concat([Buffer.from("E"), Buffer.alloc(4), Buffer.from(body)]);
+  answer.writeInt32BE(4 + body.length, 1);
+  return forward((first) => (first.includes("_timeout") ? { answer, isOver: true } : undefined));
+}
+
+interface Forwarding extends AsyncDisposable {
+  readonly port: number;
+}
+
+/** Forwards connections to the server's Unix socket, unless `judge` answers the first message itself. */
+async function forward(judge: (first: Buffer) => { answer: Buffer; isOver: boolean } | undefined): Promise<Forwarding> {
+  const proxy = createServer((client) => {
+    client.on("error", () => undefined);
+    const onFirst = (first: Buffer): void => {
+      const answered = judge(first);
+      if (answered?.isOver) return void client.end(answered.answer);
+      if (answered !== undefined) {
+        client.write(answered.answer);
+        return void client.once("data", onFirst);
+      }
+      const upstream = connect(join(server.socketFolder, `.s.PGSQL.${port}`));
+      upstream.on("error", () => client.destroy());
+      upstream.write(first);
+      client.pipe(upstream).pipe(client);
+    };
+    client.once("data", onFirst);
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return {
+    port: portOf(proxy),
+    [Symbol.asyncDispose]: async () => {
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+}
