@@ -1,9 +1,9 @@
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
 
-import { readBearerToken } from "./bearer-token.ts";
+import { createCredentialReader } from "./credential-reader.ts";
 import { principalKey } from "./principal-context.ts";
 import { createRefusals } from "./refusal.ts";
-import { digestOf, type Principal, type TokenOutcome, type TokenVerifier } from "./token-verifier.ts";
+import type { Principal, TokenOutcome, TokenVerifier } from "./token-verifier.ts";
 
 /** What `admit` needs to know of a request; a gateway's own type with these members fits. */
 export interface AdmitRequest {
@@ -11,6 +11,8 @@ export interface AdmitRequest {
   readonly procedure: string | undefined;
   readonly header: { get(name: string): string | null };
   readonly contextValues: ContextValues;
+  /** The same object for every request of one connection, where the gateway can tell. */
+  readonly connection?: object | undefined;
 }
 
 /** How bearer credentials are asked for. */
@@ -58,13 +60,14 @@ const unmatched: Demand = { credential: true, scope: undefined };
 export function bearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
   const refusals = createRefusals(options.realm, options.resourceMetadata);
   const demandOf = createDemands(options);
+  const readCredential = createCredentialReader();
 
   function admit(request: AdmitRequest): void | Promise<void> {
     const demand = demandOf(request.procedure);
     if (!demand.credential) return;
-    const credential = readBearerToken(request.header.get("authorization"));
-    if (credential.kind !== "token") throw refusals.credential(credential.kind);
-    const outcome = verifier.verify({ text: credential.token, digest: digestOf(credential.token) });
+    const credential = readCredential(request.header.get("authorization"), request.connection);
+    if (credential.kind !== "presented") throw refusals.credential(credential.kind);
+    const outcome = verifier.verify(credential.token);
     if (outcome instanceof Promise) return outcome.then((known) => accept(request, demand, known));
     accept(request, demand, outcome);
   }

@@ -240,6 +240,18 @@ describe("admit", () => {
     expect(seen).toEqual([{ text: "good", digest: digestOf("good") }]);
   });
 
+  test("asks the verifier for every request of a connection: a token that went bad is refused at once", async () => {
+    let isGood = true;
+    const verifier: TokenVerifier = {
+      verify: (token) => (isGood ? answer(token) : { kind: "invalid", reason: "revoked" }),
+    };
+    const auth = bearerAuth(verifier, { realm });
+    const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
+    await auth.admit(request);
+    isGood = false;
+    expect((await refusedWith(auth, request)).code).toBe(Code.Unauthenticated);
+  });
+
   test("makes no promise when the verifier makes none", () => {
     expect(bearerAuth(atOnce, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
   });

@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { createContextValues } from "@connectrpc/connect";
+import { bearerAuth, openTokenVerifier, toStaticToken, type AdmitRequest, type BearerAuth } from "../src/auth/index.ts";
+import { benchAudience, benchIssuer, createBenchIssuer, type BenchIssuer } from "./auth-tokens.ts";
+import { h2loadLoad } from "./load/h2load.ts";
+import type { LoadShape } from "./load/load.ts";
+import { ownLoad } from "./load/own-load.ts";
+import { hasTool } from "./load/tool.ts";
+import { wrkLoad } from "./load/wrk.ts";
+import { measure } from "./measure.ts";
+import { grpcProbe, http1Probe } from "./probe.ts";
+import type { Rounds } from "./rounds.ts";
+import { benchToken } from "./servers/plants.ts";
+import { formatTable } from "./table.ts";
+
+// `node bench/auth.ts [--seconds 4]`: what a credential costs, in `admit` alone and in the whole server.
+
+const { values } = parseArgs({ options: { seconds: { type: "string", default: "4" } } });
+const length = { warmUpS: 2, measuredS: Number(values.seconds) };
+
+const procedure = "/plantstore.v1.PlantService/DeletePlant";
+const silent = { info: () => {}, warn: () => {} };
+const folder = mkdtempSync(join(tmpdir(), "plantstore-bench-"));
+try {
+  const issuers = new Map(
+    await Promise.all(
+      ["RS256", "PS256", "ES256", "EdDSA"].map(async (name) => [name, await createBenchIssuer(folder, name)] as const),
+    ),
+  );
+  await admitAlone(issuers);
+  const rs256 = issuers.get("RS256");
+  if (rs256 !== undefined) await wholeServer(rs256);
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+async function admitAlone(issuers: ReadonlyMap<string, BenchIssuer>): Promise<void> {
+  console.log("\n`admit` alone, µs a request\n| credential | µs |\n| --- | --- |");
+  const tokens = [toStaticToken("bench", benchToken)];
+  for (const [name, issuer] of issuers) {
+    const jwt = [
+      { issuer: benchIssuer, audiences: [benchAudience], keys: { file: issuer.keysFile }, demandScopes: true },
+    ];
+    const opened = await openTokenVerifier({ tokens, jwt }, silent);
+    if (opened.kind !== "value") throw new Error(opened.problems.join("; "));
+    const auth = bearerAuth(opened.value, { realm: "plantstore", requiredScope: () => "plants:delete" });
+    if (name === "RS256") reportShared(auth);
+    const token = await issuer.sign();
+    await auth.admit(requestWith(token)());
+    row(`JWT of ${token.length} characters, ${name}: hit`, timeSync(auth, requestWith(token)));
+    row("the same, repeated on a connection", timeSync(auth, requestWith(token, {})));
+    row(
+      `JWT, ${name}: first time`,
+      await timeNew(auth, await Promise.all(Array.from({ length: 2_000 }, () => issuer.sign()))),
+    );
+    opened.value.close?.();
+  }
+}
+
+function reportShared(auth: BearerAuth): void {
+  row("static token", timeSync(auth, requestWith(benchToken)));
+  row("the same, repeated on a connection", timeSync(auth, requestWith(benchToken, {})));
+  row("refused: unknown token", timeSync(auth, requestWith("x".repeat(43)), 50_000));
+  row("refused: malformed", timeSync(auth, requestWith("x y"), 50_000));
+}
+
+function row(name: string, us: number): void {
+  console.log(`| ${name} | ${us.toFixed(2)} |`);
+}
+
+/** Makes requests as a parser does: the header is a string of its own each time. */
+function requestWith(token: string, connection?: object): () => AdmitRequest {
+  const bytes = Buffer.from(`Bearer ${token}`);
+  return () => {
+    const authorization = bytes.toString("latin1");
+    return { procedure, header: { get: () => authorization }, contextValues: createContextValues(), connection };
+  };
+}
+
+/** µs of one `admit` that makes no promise, warm. */
+function timeSync(auth: BearerAuth, request: () => AdmitRequest, calls = 300_000): number {
+  const run = (count: number): void => {
+    for (let call = 0; call < count; call += 1) admitOrRefuse(auth, request());
+  };
+  run(calls / 3);
+  const startMs = performance.now();
+  run(calls);
+  return ((performance.now() - startMs) * 1_000) / calls;
+}
+
+function admitOrRefuse(auth: BearerAuth, request: AdmitRequest): void {
+  try {
+    const admitted = auth.admit(request);
+    if (admitted !== undefined) throw new Error("a promise on the hot path");
+  } catch (refusal) {
+    if (refusal instanceof Error && refusal.message === "a promise on the hot path") throw refusal;
+  }
+}
+
+/** µs of one `admit` of a token that was not seen before, one after the other. */
+async function timeNew(auth: BearerAuth, tokens: readonly string[]): Promise<number> {
+  const requests = tokens.map((token) => requestWith(token)());
+  const startMs = performance.now();
+  for (const request of requests) await auth.admit(request);
+  return ((performance.now() - startMs) * 1_000) / requests.length;
+}
+
+async function wholeServer(issuer: BenchIssuer): Promise<void> {
+  const program = fileURLToPath(new URL("servers/plantstore-jwt.ts", import.meta.url));
+  const environment = { BENCH_KEYS_FILE: issuer.keysFile };
+  const jwt = await issuer.sign();
+  const rest = hasTool("wrk") ? wrkLoad : ownLoad;
+  const grpc = hasTool("h2load") ? h2loadLoad : ownLoad;
+  const subjects = [
+    { name: "static token", token: benchToken },
+    { name: `JWT of ${jwt.length} characters`, token: jwt },
+  ];
+  for (const [title, loadOf, probeOf, shapeOf] of [
+    ["DELETE /plants/7 over HTTP/1.1", rest, http1Probe, restShape],
+    ["DeletePlant as gRPC over h2c", grpc, grpcProbe, grpcShape],
+  ] as const) {
+    const rounds: Rounds[] = [];
+    for (const { name, token } of subjects) {
+      const subject = { name, program, environment };
+      const shape = shapeOf(token);
+      const seen = await measure({ load: loadOf(shape), probe: probeOf(shape) }, subject, length);
+      rounds.push({ subject, measurements: [seen] });
+    }
+    console.log(`\n${title}\n${formatTable(rounds)}`);
+  }
+}
+
+function restShape(token: string): LoadShape {
+  const header = { authorization: `Bearer ${token}` };
+  return { httpMethod: "DELETE", path: "/plants/7", header, body: undefined, connections: 64, streams: 1 };
+}
+
+function grpcShape(token: string): LoadShape {
+  const header = { authorization: `Bearer ${token}`, "content-type": "application/grpc+proto", te: "trailers" };
+  // An envelope with DeletePlantRequest{id: 7}.
+  const body = Buffer.from([0, 0, 0, 0, 2, 8, 7]);
+  return { httpMethod: "POST", path: procedure, header, body, connections: 8, streams: 32 };
+}
