@@ -28,6 +28,11 @@ export interface AdmitRequest {
   readonly protocol: Protocol;
   readonly header: HeaderReader;
   readonly peer: Peer;
+  /**
+   * Stands for the connection: the same object for every request of it, and gone with it. For what may
+   * be remembered as long as the connection lasts, in a WeakMap.
+   */
+  readonly connection: object;
   /** The values that the interceptors and the handler of this request will see. */
   readonly contextValues: ContextValues;
 }

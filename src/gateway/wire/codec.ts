@@ -45,6 +45,8 @@ export function createMethodCodecs(
   };
 }
 
+const nothing = new Uint8Array(0);
+
 function decodeBinary(
   desc: DescMessage,
   bytes: Uint8Array,

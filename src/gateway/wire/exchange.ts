@@ -20,6 +20,8 @@ export interface Exchange {
   /** The header fields as received; in HTTP/2 the pseudo-header fields are among them. */
   readonly fields: HeaderFields;
   readonly peer: Peer;
+  /** The same object for every exchange of a connection. */
+  readonly connection: object;
   /** Whether it is known from the header that no byte of body follows. */
   readonly bodyEmpty: boolean;
   /** The status it was answered with; 0 while it was not. */

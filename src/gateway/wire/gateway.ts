@@ -20,7 +20,6 @@ import { createProcedures } from "./procedure.ts";
 import { refuse } from "./refuse.ts";
 import type { HttpProblem } from "./request-line.ts";
 import { type Answer, createServe } from "./serve.ts";
-import { streamGuard } from "./stream-call.ts";
 
 /** Options of {@link createGateway}: those of `connectNodeAdapter`, and the gateway's own. */
 export interface GatewayOptions extends ConnectRouterOptions {
@@ -137,7 +136,6 @@ function connectDefaults(options: GatewayOptions): Partial<ConnectRouterOptions>
   return {
     acceptCompression: options.acceptCompression ?? [gzip, brotli],
     readMaxBytes: options.readMaxBytes ?? defaultReadMaxBytes,
-    interceptors: [streamGuard, ...(options.interceptors ?? [])],
   };
 }
 

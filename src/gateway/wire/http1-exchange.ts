@@ -48,6 +48,10 @@ export class Http1Exchange implements Exchange {
     return peerOf(this.#request.socket);
   }
 
+  get connection(): object {
+    return this.#request.socket;
+  }
+
   get bodyEmpty(): boolean {
     // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
     if (readField(this.fields, "transfer-encoding") !== null) return false;

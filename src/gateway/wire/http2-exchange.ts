@@ -60,6 +60,10 @@ export class Http2Exchange implements Exchange {
     return peerOf(this.#session?.socket);
   }
 
+  get connection(): object {
+    return this.#session ?? this.#stream;
+  }
+
   /** Whether the client has yet to send the rest of the body. */
   get awaitsBody(): boolean {
     return !this.bodyEmpty && !this.#stream.readableEnded;

@@ -18,6 +18,7 @@ import {
 } from "@connectrpc/connect/protocol";
 import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
 import { type MethodCodecs, createMethodCodecs } from "./codec.ts";
+import { streamGuard } from "./stream-call.ts";
 import { type UnaryCall, callOf } from "./unary-call.ts";
 
 /** One RPC as the user's routes define it, with all that can be settled before the first call. */
@@ -48,14 +49,14 @@ export function createProcedures(
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
 ): readonly Procedure[] {
-  const connect = createConnectRouter(options);
+  const connect = createConnectRouter(guarded(options));
   const base = { ...options, ...validateUniversalHandlerOptions(options) };
   const procedures: Procedure[] = [];
   const add = (spec: MethodImplSpec, override: Partial<ConnectRouterOptions> | undefined): void => {
     const own: UniversalHandlerOptions = { ...base, ...override };
     const rules = jsonRules(own);
     const jsonOptions = { ...own.jsonOptions, textDecoder: createStrictDecoder(spec.method, rules) };
-    connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, { ...override, jsonOptions });
+    connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, { ...guarded(own), jsonOptions });
     const handler = connect.handlers.at(-1);
     if (handler !== undefined) procedures.push(createProcedure(spec, handler, own, rules));
   };
@@ -73,6 +74,11 @@ export function createProcedures(
   };
   routes(router);
   return procedures;
+}
+
+/** Streams run within the guard; unary calls see to their deadline themselves. */
+function guarded(options: ConnectRouterOptions): ConnectRouterOptions {
+  return { ...options, interceptors: [streamGuard, ...(options.interceptors ?? [])] };
 }
 
 function createProcedure(

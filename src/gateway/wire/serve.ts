@@ -163,6 +163,10 @@ class ExchangeAdmission implements AdmitRequest {
   get peer(): Peer {
     return this.#exchange.peer;
   }
+
+  get connection(): object {
+    return this.#exchange.connection;
+  }
 }
 
 function answerEndpoint(exchange: Exchange, endpoint: Endpoint, settled: Settled): void {
