@@ -31,10 +31,12 @@ export const serve: Command = {
     const reading = readConfiguration({ environment, flags: textFlags(flags) });
     if (reading.kind === "problems") return reportProblems(reading.problems, terminal);
     const { host, port } = reading.configuration;
+    let reload: (() => Promise<void>) | undefined;
+    // From before the start, since an unheard SIGHUP ends a process. Closing the terminal of a demo sends one too, and should end it.
+    if (demo === undefined) process.on("SIGHUP", () => void reload?.());
     try {
       const server = await startServer(reading.configuration, demo && demoPlants);
-      // Closing the terminal of a demo sends SIGHUP too, and should end it.
-      if (demo === undefined) process.on("SIGHUP", () => void server.reload());
+      reload = () => server.reload();
       if (demo !== undefined) demoLines(demo, { host, port: server.port }).forEach((line) => terminal.out(line));
       await stop;
       await server.drain();

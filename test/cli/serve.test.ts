@@ -89,6 +89,17 @@ test("no token is logged at any level, wherever the client puts it", async () =>
   expect(written).not.toContain(token);
 });
 
+test("SIGHUP reads the credentials again, and does not end the server", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder);
+  const baseUrl = await baseUrlOf(server);
+  // The address is logged a moment before the server has started, and what is not there is not reloaded.
+  expect(await deletePlant(baseUrl, 1)).toBe(400);
+  server.process.kill("SIGHUP");
+  await server.find(/"msg":"reloading"/);
+  expect(await deletePlant(baseUrl, 1)).toBe(400);
+});
+
 interface Demo {
   readonly server: CommandLine;
   readonly baseUrl: string;

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { TokenSources } from "../../src/auth/index.ts";
+import type { JwtSource, TokenSources } from "../../src/auth/index.ts";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { tokenSourcesOf } from "../../src/server/credential-settings.ts";
 
@@ -24,7 +24,7 @@ function sourcesOf(environment: Texts): TokenSources | undefined {
   return tokenSourcesOf(reading.configuration);
 }
 
-const issuer = {
+const issuer: JwtSource = {
   issuer: "https://id.example",
   audiences: ["plants"],
   keys: undefined,

@@ -1,0 +1,150 @@
+import { writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { readConfiguration } from "../../src/server/configuration.ts";
+import { ConfigurationError, startServer } from "../../src/server/index.ts";
+import {
+  createSigningKey,
+  type IdentityProvider,
+  startIdentityProvider,
+  testAudience,
+} from "../support/identity-provider.ts";
+import { createTempFolder } from "../support/temp-folder.ts";
+
+interface RunningServer extends AsyncDisposable {
+  readonly baseUrl: string;
+  readonly reload: () => Promise<void>;
+}
+
+/** Starts the server that an environment describes, over a store with plants 1 to 9. */
+async function start(environment: Readonly<Record<string, string>>): Promise<RunningServer> {
+  const always = { PORT: "0", DATABASE_URL: "memory:", LOG_LEVEL: "silent", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const server = await startServer(reading.configuration, { first: 1n, last: 9n });
+  return {
+    baseUrl: `http://127.0.0.1:${server.port}`,
+    reload: () => server.reload(),
+    [Symbol.asyncDispose]: () => server.drain(),
+  };
+}
+
+interface Answer {
+  readonly httpStatus: number;
+  readonly challenge: string | null;
+  readonly retryAfter: string | null;
+  readonly body: unknown;
+}
+
+async function request({ baseUrl }: RunningServer, method: string, path: string, token?: string): Promise<Answer> {
+  // A connection that is kept open would be waited for by the drain.
+  const headers = { connection: "close", ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+  const response = await fetch(`${baseUrl}${path}`, { method, headers });
+  const body = await response.text();
+  return {
+    httpStatus: response.status,
+    challenge: response.headers.get("www-authenticate"),
+    retryAfter: response.headers.get("retry-after"),
+    body: body === "" ? undefined : JSON.parse(body),
+  };
+}
+
+async function startProvider(): Promise<IdentityProvider> {
+  return await startIdentityProvider(await createSigningKey("ES256", "key"));
+}
+
+describe("a server behind an identity provider", () => {
+  test("takes the provider's tokens, and deletes with them", async () => {
+    using provider = await startProvider();
+    await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });
+    expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("demands the scope where scopes are demanded", async () => {
+    using provider = await startProvider();
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({
+      httpStatus: 400,
+      body: { error: 7 },
+    });
+    const wide = await provider.sign({ scope: "openid plants:delete" });
+    expect(await request(server, "DELETE", "/plants/1", wide)).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("starts while the provider is away, says so, and works once it is back", async () => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });
+    const token = await provider.sign();
+    const away = {
+      httpStatus: 400,
+      challenge: null,
+      retryAfter: expect.stringMatching(/^[1-9]\d*$/),
+      body: { error: 14, message: "the token cannot be checked now" },
+    };
+    expect(await request(server, "DELETE", "/plants/1", token)).toEqual(away);
+    expect(await request(server, "GET", "/readyz")).toMatchObject({
+      httpStatus: 503,
+      body: { obstacles: ["credentials"] },
+    });
+    provider.answer = undefined;
+    await server.reload();
+    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
+    expect(await request(server, "GET", "/readyz")).toMatchObject({ httpStatus: 200 });
+  });
+});
+
+describe("the metadata of the protected resource (RFC 9728)", () => {
+  test("is open, and challenges point to it", async () => {
+    using provider = await startProvider();
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_PUBLIC_URL: "https://plants.example/",
+    });
+    const { challenge } = await request(server, "DELETE", "/plants/1");
+    expect(challenge).toBe(
+      'Bearer realm="plantstore", resource_metadata="https://plants.example/.well-known/oauth-protected-resource"',
+    );
+    expect(await request(server, "GET", "/.well-known/oauth-protected-resource")).toMatchObject({
+      httpStatus: 200,
+      body: {
+        resource: "https://plants.example",
+        authorization_servers: [provider.issuer],
+        scopes_supported: ["plants:delete"],
+      },
+    });
+  });
+
+  test.each([
+    { name: "without a public URL", environment: {}, prefix: "" },
+    {
+      name: "below a path, where the root of the host is not ours",
+      environment: { PLANTSTORE_PUBLIC_URL: "https://plants.example/api" },
+      prefix: "/api",
+    },
+  ])("is not offered $name", async ({ environment, prefix }) => {
+    await using server = await start({ PLANTSTORE_TOKENS: "sixteen-characters", ...environment });
+    const path = `${prefix}/.well-known/oauth-protected-resource`;
+    expect(await request(server, "GET", path)).toMatchObject({
+      httpStatus: 400,
+      challenge: 'Bearer realm="plantstore"',
+    });
+    expect(await request(server, "GET", path, "sixteen-characters")).toMatchObject({ httpStatus: 404 });
+  });
+});
+
+describe("startServer", () => {
+  test("names the file, the line and what is wrong with it when the file of token hashes is bad", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, "# fine\nnonsense\n");
+    const started = start({ PLANTSTORE_TOKEN_HASHES_FILE: file });
+    await expect(started).rejects.toThrow(ConfigurationError);
+    await expect(started).rejects.toThrow(`${file}: line 2: 1 columns instead of the 4 `);
+  });
+});
