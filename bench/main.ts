@@ -1,26 +1,41 @@
 import { parseArgs } from "node:util";
 import { canPin } from "./cores.ts";
-import { measure, type Measurement, type RoundLength } from "./measure.ts";
-import { scenarios, type Scenario } from "./scenarios.ts";
+import { measureColdStarts } from "./cold-start.ts";
+import { measureMemory } from "./memory.ts";
+import { checkOut } from "./revision.ts";
+import { runRounds } from "./rounds.ts";
+import { against, scenarios } from "./scenarios.ts";
 import { formatTable } from "./table.ts";
 
-// `npm run bench -- [--only rest,grpc] [--seconds 4]`: what a request costs, as a multiple of bare node.
+const usage = `npm run bench -- [--only rest,connect,grpc] [--rounds 3] [--seconds 4] [--against REV]
+npm run bench -- --start    time to the first answer
+npm run bench -- --memory   resident memory after one and two million calls`;
 
 const { values } = parseArgs({
-  options: { only: { type: "string" }, seconds: { type: "string", default: "4" } },
+  options: {
+    only: { type: "string" },
+    rounds: { type: "string", default: "3" },
+    seconds: { type: "string", default: "4" },
+    against: { type: "string" },
+    start: { type: "boolean", default: false },
+    memory: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
 });
-const length: RoundLength = { warmUpS: 2, measuredS: Number(values.seconds) };
-const only = values.only?.split(",");
 
-if (!canPin) console.log("No taskset here: server and load share cores, and the figures mean less.");
-for (const scenario of scenarios.filter(({ name }) => only === undefined || only.includes(name))) {
-  console.log(`\n${scenario.title}\n${formatTable(await run(scenario))}`);
-}
+if (values.help) console.log(usage);
+else await run();
 
-async function run(scenario: Scenario): Promise<ReadonlyMap<string, Measurement>> {
-  const measurements = new Map<string, Measurement>();
-  for (const { name, program } of scenario.subjects) {
-    measurements.set(name, await measure(program, scenario.load, length));
+async function run(): Promise<void> {
+  if (!canPin) console.log("There is no taskset: server and load share cores, and the figures mean less.");
+  using revision = values.against === undefined ? undefined : checkOut(values.against);
+  const only = values.only?.split(",");
+  const length = { warmUpS: 2, measuredS: Number(values.seconds) };
+  for (const scenario of scenarios.filter(({ name }) => only?.includes(name) ?? true)) {
+    const compared = revision === undefined ? scenario : against(scenario, revision);
+    console.log(`\n${scenario.title}\n`);
+    if (values.start) console.log(await measureColdStarts(compared));
+    else if (values.memory) console.log(await measureMemory(compared));
+    else console.log(formatTable(await runRounds(compared, Number(values.rounds), length)));
   }
-  return measurements;
 }

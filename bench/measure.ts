@@ -1,5 +1,6 @@
 import { busyUs, serverCore } from "./cores.ts";
 import type { Load, Percentiles } from "./load/load.ts";
+import type { Scenario, Subject } from "./scenarios.ts";
 import { startServer, type ServerProcess } from "./server-process.ts";
 
 /** What one round of a load showed of a server. */
@@ -23,18 +24,20 @@ export interface RoundLength {
 /** A round with more of the server's core gone to others than this is not worth its figures. */
 export const foreignLoadMax = 0.1;
 
-/** Starts the server, warms it up, puts the load on it and stops it. Rejects when the server does not answer as it should. */
+/** Starts the server, warms it up, puts the load on it and stops it. Rejects when it does not answer as it should. */
 export async function measure(
-  program: string,
-  load: Load,
+  { load, probe }: Pick<Scenario, "load" | "probe">,
+  subject: Subject,
   length: RoundLength,
-  environment?: NodeJS.ProcessEnv,
 ): Promise<Measurement> {
-  const server = await startServer(program, environment);
+  const server = await startServer(subject.program, subject.environment);
   try {
+    await probe(server.port);
     const { rssBytes: rssIdleBytes } = await server.settle();
     await load(server.port, length.warmUpS);
     return { rssIdleBytes, ...(await measureLoad(server, load, length.measuredS)) };
+  } catch (reason) {
+    throw new Error(`${subject.name} cannot be measured`, { cause: reason });
   } finally {
     await server.stop();
   }

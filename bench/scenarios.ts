@@ -1,9 +1,12 @@
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { h2loadLoad } from "./load/h2load.ts";
 import type { Load, LoadShape } from "./load/load.ts";
 import { ownLoad } from "./load/own-load.ts";
 import { hasTool } from "./load/tool.ts";
 import { wrkLoad } from "./load/wrk.ts";
+import { grpcProbe, http1Probe, type Probe } from "./probe.ts";
+import type { Revision } from "./revision.ts";
 import { benchToken } from "./servers/plants.ts";
 
 /** One load, and the servers that are compared under it. */
@@ -11,6 +14,8 @@ export interface Scenario {
   readonly name: string;
   readonly title: string;
   readonly load: Load;
+  /** Sends one request of the load, to see that a server does the work before it is measured. */
+  readonly probe: Probe;
   /** The first one is the floor that the others are a multiple of. */
   readonly subjects: readonly Subject[];
 }
@@ -20,6 +25,7 @@ export interface Subject {
   readonly name: string;
   /** The path of its program. */
   readonly program: string;
+  readonly environment: NodeJS.ProcessEnv;
 }
 
 /** The name under which this project's own server runs. */
@@ -59,28 +65,51 @@ const grpcShape: LoadShape = {
 const http1Load = hasTool("wrk") ? wrkLoad : ownLoad;
 const http2Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 
-/** Everything that is compared. */
+const nodeHttp = server("node:http", "servers/node-http");
+const nodeHttp2 = server("node:http2", "servers/node-http2");
+const own = server(ownName, "servers/plantstore");
+
+/** Everything that is compared; the peers only where they are installed (`npm ci --prefix bench/peers`). */
 export const scenarios: readonly Scenario[] = [
   {
     name: "rest",
     title: "DELETE /plants/7 over HTTP/1.1, 64 connections",
     load: http1Load(restShape),
-    subjects: [server("node:http", "node-http"), server(ownName, "plantstore")],
+    probe: http1Probe(restShape),
+    subjects: [nodeHttp, own, ...installedPeers("fastify", "hono", "express")],
   },
   {
     name: "connect",
     title: "DeletePlant as Connect JSON over HTTP/1.1, 64 connections",
     load: http1Load(connectShape),
-    subjects: [server("node:http", "node-http"), server(ownName, "plantstore")],
+    probe: http1Probe(connectShape),
+    subjects: [nodeHttp, own, server("connect-node", "servers/connect-node", { HTTP_VERSION: "1.1" })],
   },
   {
     name: "grpc",
     title: "DeletePlant as gRPC over h2c, 8 connections of 32 streams",
     load: http2Load(grpcShape),
-    subjects: [server("node:http2", "node-http2"), server(ownName, "plantstore")],
+    probe: grpcProbe(grpcShape),
+    subjects: [
+      nodeHttp2,
+      own,
+      server("grpc-js", "servers/grpc-js"),
+      server("connect-node", "servers/connect-node", { HTTP_VERSION: "2" }),
+    ],
   },
 ];
 
-function server(name: string, file: string): Subject {
-  return { name, program: fileURLToPath(new URL(`servers/${file}.ts`, import.meta.url)) };
+/** The same scenario with this project's server of another checkout beside its own. */
+export function against({ subjects, ...scenario }: Scenario, { name, folder }: Revision): Scenario {
+  const other = { ...own, name: `${ownName} at ${name}`, environment: { PLANTSTORE_TREE: folder } };
+  return { ...scenario, subjects: subjects.flatMap((subject) => (subject === own ? [own, other] : [subject])) };
+}
+
+function installedPeers(...names: readonly string[]): Subject[] {
+  const installed = existsSync(new URL("peers/node_modules", import.meta.url));
+  return installed ? names.map((name) => server(name, `peers/${name}`)) : [];
+}
+
+function server(name: string, path: string, environment: NodeJS.ProcessEnv = {}): Subject {
+  return { name, program: fileURLToPath(new URL(`${path}.ts`, import.meta.url)), environment };
 }

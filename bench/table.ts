@@ -1,33 +1,57 @@
-import type { Measurement } from "./measure.ts";
+import { foreignLoadMax, type Measurement } from "./measure.ts";
+import type { Rounds } from "./rounds.ts";
+import { summarise } from "./summary.ts";
 
-/** Measurements as a table in Markdown; the first one is the floor of the ratios. */
-export function formatTable(measurements: ReadonlyMap<string, Measurement>): string {
-  const floor = [...measurements.values()][0]?.cpuUsPerRequest ?? Number.NaN;
-  const rows = [...measurements].map(([name, seen]) => [
-    name,
-    seen.cpuUsPerRequest.toFixed(1),
-    `${(seen.cpuUsPerRequest / floor).toFixed(2)}x`,
-    String(Math.round(seen.requestsPerS)),
-    (seen.latencyUs.p50 / 1_000).toFixed(2),
-    (seen.latencyUs.p99 / 1_000).toFixed(2),
-    megabytes(seen.rssIdleBytes),
-    megabytes(seen.rssLoadedBytes),
-    `${(seen.foreignLoad * 100).toFixed(0)} %`,
-  ]);
-  const head = [
-    "server",
-    "CPU µs",
-    "floor",
-    "requests/s",
-    "p50 ms",
-    "p99 ms",
-    "RSS idle MB",
-    "RSS loaded MB",
-    "other load",
-  ];
-  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+const head = [
+  "server",
+  "CPU µs",
+  "spread",
+  "× floor",
+  "requests/s",
+  "p50 ms",
+  "p99 ms",
+  "RSS idle MB",
+  "RSS loaded MB",
+  "other load",
+];
+
+/** The rounds of a scenario as a table in Markdown: medians, and each CPU time as a multiple of the first server's. */
+export function formatTable(rounds: readonly Rounds[]): string {
+  const floor = summarise(rounds[0]?.measurements ?? [], cpu).median;
+  const rows = rounds.map(({ subject, measurements }) => {
+    const median = (figure: (measurement: Measurement) => number): number => summarise(measurements, figure).median;
+    const { median: cpuUs, spread } = summarise(measurements, cpu);
+    const foreign = Math.max(...measurements.map(({ foreignLoad }) => foreignLoad));
+    return [
+      subject.name,
+      cpuUs.toFixed(1),
+      percent(spread),
+      (cpuUs / floor).toFixed(2),
+      String(Math.round(median(({ requestsPerS }) => requestsPerS))),
+      (median(({ latencyUs }) => latencyUs.p50) / 1_000).toFixed(2),
+      (median(({ latencyUs }) => latencyUs.p99) / 1_000).toFixed(2),
+      megabytes(median(({ rssIdleBytes }) => rssIdleBytes)),
+      megabytes(median(({ rssLoadedBytes }) => rssLoadedBytes)),
+      `${percent(foreign)}${foreign > foreignLoadMax ? ", noisy" : ""}`,
+    ];
+  });
+  return formatRows(head, rows);
 }
 
-function megabytes(bytes: number): string {
+/** Rows of cells as a table in Markdown. */
+export function formatRows(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+/** Bytes as whole mebibytes. */
+export function megabytes(bytes: number): string {
   return (bytes / 1_048_576).toFixed(0);
+}
+
+function cpu(measurement: Measurement): number {
+  return measurement.cpuUsPerRequest;
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(0)} %`;
 }

@@ -1,0 +1,35 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { startServer } from "./server-process.ts";
+import type { Scenario, Subject } from "./scenarios.ts";
+import { summarise } from "./summary.ts";
+import { formatRows } from "./table.ts";
+
+/** How often each server is started; the first time fills the file cache and does not count. */
+const starts = 11;
+
+/** Between two starts, in ms: the processes of the last one are gone by then. */
+const pauseMs = 50;
+
+/** The time from the start of the process to the first answer, as a table in Markdown. */
+export async function measureColdStarts({ subjects, probe }: Scenario): Promise<string> {
+  const timesMs = new Map<Subject, number[]>(subjects.map((subject) => [subject, []]));
+  for (let start = 0; start < starts; start += 1) {
+    for (const subject of subjects) {
+      const startedMs = performance.now();
+      const server = await startServer(subject.program, subject.environment);
+      await probe(server.port);
+      if (start > 0) timesMs.get(subject)?.push(performance.now() - startedMs);
+      await server.stop();
+      await delay(pauseMs);
+    }
+  }
+  const summaries = [...timesMs].map(([subject, times]) => ({ name: subject.name, ...summarise(times, Number) }));
+  const floor = summaries[0]?.median ?? Number.NaN;
+  const rows = summaries.map(({ name, median, spread }) => [
+    name,
+    median.toFixed(0),
+    `${(spread * 100).toFixed(0)} %`,
+    (median / floor).toFixed(2),
+  ]);
+  return formatRows(["server", "first answer ms", "spread", "× floor"], rows);
+}

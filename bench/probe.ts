@@ -1,0 +1,29 @@
+import { once } from "node:events";
+import { connect } from "node:http2";
+import type { LoadShape } from "./load/load.ts";
+
+/** Sends one request of a load and rejects unless it is answered as the load expects. */
+export type Probe = (port: number) => Promise<void>;
+
+/** A probe over HTTP/1.1: the answer is 204, or 200. */
+export function http1Probe(shape: LoadShape): Probe {
+  return async (port) => {
+    const { httpMethod: method, header: headers, body = null, path } = shape;
+    const answer = await fetch(`http://127.0.0.1:${String(port)}${path}`, { method, headers, body });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`answered ${String(answer.status)}: ${text}`);
+  };
+}
+
+/** A probe over HTTP/2: the trailers say that the gRPC call went well. */
+export function grpcProbe(shape: LoadShape): Probe {
+  return async (port) => {
+    const session = connect(`http://127.0.0.1:${String(port)}`);
+    const stream = session.request({ ":method": shape.httpMethod, ":path": shape.path, ...shape.header });
+    const trailers = once(stream, "trailers");
+    stream.resume().end(shape.body);
+    const [trailer]: { "grpc-status"?: string }[] = await trailers;
+    session.close();
+    if (trailer?.["grpc-status"] !== "0") throw new Error(`the call failed: ${JSON.stringify(trailer)}`);
+  };
+}

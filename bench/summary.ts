@@ -1,0 +1,19 @@
+/** The middle of some figures and how far they lie apart. */
+export interface Summary {
+  readonly median: number;
+  /** The distance of the largest from the smallest, as a share of the median. */
+  readonly spread: number;
+}
+
+/** Sums up one figure over the rounds. */
+export function summarise<Item>(items: readonly Item[], figure: (item: Item) => number): Summary {
+  const sorted = items.map(figure).toSorted((one, other) => one - other);
+  const median = medianOf(sorted);
+  return { median, spread: ((sorted.at(-1) ?? 0) - (sorted[0] ?? 0)) / median };
+}
+
+function medianOf(sorted: readonly number[]): number {
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
