@@ -13,17 +13,14 @@ import { toRestRequest } from "../support/rest-request.ts";
 const requestsPerProperty = 1200;
 
 let gateway: TestGateway;
-let http1: Http1Connection;
 let http2: Http2Connection;
 
 beforeAll(async () => {
   gateway = await startKitchenSink();
-  http1 = await openHttp1(gateway.address);
   http2 = await openHttp2(gateway.address);
 });
 
 afterAll(async () => {
-  http1[Symbol.dispose]();
   http2[Symbol.dispose]();
   await gateway[Symbol.asyncDispose]();
 });
@@ -176,15 +173,22 @@ function expectMildAnswer(request: HttpRequest, answer: HttpAnswer): void {
   if (answer.httpStatus >= 300) expect(json).toMatchObject({ code: expect.any(Number), message: expect.any(String) });
 }
 
-async function exchange1(request: HttpRequest): Promise<HttpAnswer> {
-  http1.request(request);
-  const answer = await http1.readAnswer(request.httpMethod);
-  const closes = answer.header.some(([name, value]) => name === "connection" && value === "close");
-  if (closes || http1.socket.readableEnded) {
-    http1[Symbol.dispose]();
-    http1 = await openHttp1(gateway.address);
+// HTTP/1.1 with one connection for as long as the server keeps it.
+class Http1Client {
+  #connection: Http1Connection | undefined;
+
+  async exchange(request: HttpRequest): Promise<HttpAnswer> {
+    this.#connection ??= await openHttp1(gateway.address);
+    this.#connection.request(request);
+    const answer = await this.#connection.readAnswer(request.httpMethod);
+    if (answer.header.some(([name, value]) => name === "connection" && value === "close")) this[Symbol.dispose]();
+    return answer;
   }
-  return answer;
+
+  [Symbol.dispose](): void {
+    this.#connection?.[Symbol.dispose]();
+    this.#connection = undefined;
+  }
 }
 
 describe("no request makes the gateway fail", () => {
@@ -196,9 +200,10 @@ describe("no request makes the gateway fail", () => {
   });
 
   test("over HTTP/1.1", async () => {
+    using http1 = new Http1Client();
     const noSpace = requestOf.filter((request) => !/[ \t]/.test(request.path));
     await fc.assert(
-      fc.asyncProperty(noSpace, async (request) => expectMildAnswer(request, await exchange1(request))),
+      fc.asyncProperty(noSpace, async (request) => expectMildAnswer(request, await http1.exchange(request))),
       { numRuns: requestsPerProperty },
     );
   });

@@ -1,0 +1,100 @@
+import { createRegistry, toBinary } from "@bufbuild/protobuf";
+import { DurationSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { ErrorRecordPolicy } from "../../../src/gateway/rest/index.ts";
+import { createStatusRecord, errorToRest, httpStatusOf } from "../../../src/gateway/rest/index.ts";
+import { NestedSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+
+const failure = { httpStatus: 404, procedure: "/a.B/C" };
+
+function bodyOf(error: ConnectError, policy: ErrorRecordPolicy = createStatusRecord()): unknown {
+  return JSON.parse(new TextDecoder().decode(errorToRest(error, failure, policy).body));
+}
+
+const problemDetails: ErrorRecordPolicy = (error, { httpStatus }) => ({
+  httpStatus,
+  contentType: "application/problem+json",
+  body: { type: "about:blank", status: httpStatus, title: error.rawMessage },
+});
+
+describe("errorToRest()", () => {
+  test("writes google.rpc.Status with the name of the code", () => {
+    const error = new ConnectError("no such plant", Code.NotFound);
+    expect(errorToRest(error, failure, createStatusRecord())).toMatchObject({
+      httpStatus: 404,
+      contentType: "application/json",
+    });
+    expect(bodyOf(error)).toEqual({ code: 5, status: "NOT_FOUND", message: "no such plant", details: [] });
+  });
+
+  test("writes details as Any: of a message, and of a type with a form of its own", () => {
+    const details = [
+      { desc: NestedSchema, value: { text: "a", number: 7n } },
+      { desc: DurationSchema, value: { seconds: 1n } },
+    ];
+    expect(bodyOf(new ConnectError("x", Code.Aborted, undefined, details))).toMatchObject({
+      details: [
+        { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "a", number: "7" },
+        { "@type": "type.googleapis.com/google.protobuf.Duration", value: "1s" },
+      ],
+    });
+  });
+
+  const incoming = new ConnectError("x", Code.Aborted);
+  incoming.details = [
+    {
+      type: "kitchensink.v1.Nested",
+      value: toBinary(NestedSchema, { $typeName: "kitchensink.v1.Nested", text: "a", number: 0n, tags: [] }),
+    },
+    { type: "google.protobuf.Duration", value: new Uint8Array([0xff]) },
+    { type: "not.Known", value: new Uint8Array([1, 2]) },
+  ];
+
+  test("reads details of an upstream service by the registry, and passes on what it cannot read", () => {
+    const policy = createStatusRecord(createRegistry(NestedSchema, DurationSchema));
+    expect(bodyOf(incoming, policy)).toMatchObject({
+      details: [
+        { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "a" },
+        { "@type": "type.googleapis.com/google.protobuf.Duration", value: "/w==" },
+        { "@type": "type.googleapis.com/not.Known", value: "AQI=" },
+      ],
+    });
+  });
+
+  test("passes every detail on where there is no registry", () => {
+    expect(bodyOf(incoming)).toMatchObject({ details: [{ value: "CgFh" }, { value: "/w==" }, { value: "AQI=" }] });
+  });
+
+  test("asks a policy of one's own: RFC 9457 problem details", () => {
+    const error = new ConnectError("no such plant", Code.NotFound);
+    expect(errorToRest(error, failure, problemDetails)).toMatchObject({
+      httpStatus: 404,
+      contentType: "application/problem+json",
+    });
+    expect(bodyOf(error, problemDetails)).toEqual({ type: "about:blank", status: 404, title: "no such plant" });
+  });
+});
+
+describe("httpStatusOf()", () => {
+  test.each([
+    { code: Code.Canceled, want: 499 },
+    { code: Code.Unknown, want: 500 },
+    { code: Code.InvalidArgument, want: 400 },
+    { code: Code.DeadlineExceeded, want: 504 },
+    { code: Code.NotFound, want: 404 },
+    { code: Code.AlreadyExists, want: 409 },
+    { code: Code.PermissionDenied, want: 403 },
+    { code: Code.ResourceExhausted, want: 429 },
+    { code: Code.FailedPrecondition, want: 400 },
+    { code: Code.Aborted, want: 409 },
+    { code: Code.OutOfRange, want: 400 },
+    { code: Code.Unimplemented, want: 501 },
+    { code: Code.Internal, want: 500 },
+    { code: Code.Unavailable, want: 503 },
+    { code: Code.DataLoss, want: 500 },
+    { code: Code.Unauthenticated, want: 401 },
+  ])("is $want for code $code", ({ code, want }) => {
+    expect(httpStatusOf(new ConnectError("", code))).toBe(want);
+  });
+});
