@@ -1,4 +1,5 @@
 import { StoreOpenError } from "../errors.ts";
+import { inOperatorWords } from "../operator-words.ts";
 import type { PlantDatabase } from "../plant-database.ts";
 import { listDeletions } from "./deletions.ts";
 import { exportPlants } from "./export.ts";
@@ -19,13 +20,13 @@ const beginning = new Date(0);
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
   await onSession(server, checkDatabase);
-  return {
+  return inOperatorWords(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => startImport(new Session(server), options),
     exportPlants: () => exportPlants(new Session(server)),
     listDeletions: (since = beginning) => listDeletions(new Session(server), since),
     // Every one of these has a session of its own.
     [Symbol.asyncDispose]: () => Promise.resolve(),
-  };
+  });
 }
 
 /**

@@ -1,8 +1,10 @@
+import { inOperatorWords } from "../operator-words.ts";
 import type { PlantDatabase } from "../plant-database.ts";
 import { openExistingDatabase } from "./database.ts";
 import { listDeletions } from "./deletions.ts";
 import { exportPlants } from "./export.ts";
 import { startImport } from "./import.ts";
+import { fileProblemOf } from "./problem.ts";
 
 // The first record can be no older.
 const beginning = new Date(0);
@@ -14,10 +16,10 @@ const beginning = new Date(0);
  */
 export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   const db = openExistingDatabase(file);
-  return {
+  return inOperatorWords(file, (fault) => fileProblemOf(fault).text, {
     startImport: async (options = {}) => startImport(openExistingDatabase(file), options),
     exportPlants: () => exportPlants(db),
     listDeletions: (since = beginning) => listDeletions(db, since),
     [Symbol.asyncDispose]: async () => db.close(),
-  };
+  });
 }

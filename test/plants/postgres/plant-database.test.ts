@@ -1,8 +1,9 @@
-import { afterAll, beforeAll } from "vitest";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePostgres, openPostgresDatabase } from "../../../src/plants/postgres/plant-database.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { describePlantDatabase } from "../../support/describe-plant-database.ts";
-import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/postgres-server.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -23,4 +24,54 @@ describePlantDatabase(async () => {
       await store.close();
     },
   };
+});
+
+describe("importing into PostgreSQL", () => {
+  test("does not bring back a plant whose deletion is under way when the import comes to it", async () => {
+    const url = await server.createDatabase();
+    await migratePostgres(url);
+    await runSql(url, "INSERT INTO plants VALUES (1), (2)");
+    const deleting = new Client(configOf(url));
+    await deleting.connect();
+    await deleting.query("BEGIN");
+    await deleting.query("DELETE FROM plants WHERE id = 1");
+    await deleting.query(
+      "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())",
+    );
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    const counts = running.add([1n, 2n, 3n]);
+    await expect
+      .poll(() => runSql(url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
+      .not.toEqual([]);
+    await deleting.query("COMMIT");
+    await deleting.end();
+    await expect(counts).resolves.toEqual({ added: 1, present: 1, deleted: 1 });
+    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "2" }, { id: "3" }]);
+  });
+
+  test("names the server and what is wrong when it goes away", async () => {
+    const url = await server.createDatabase();
+    await migratePostgres(url);
+    await using database = await openPostgresDatabase(url);
+    await runSql(url, "DROP TABLE plants");
+    await using running = await database.startImport();
+    await expect(running.add([1n])).rejects.toThrow(/cannot work with \S+: relation "plants" does not exist$/);
+  });
+});
+
+describe("the deletion record in PostgreSQL", () => {
+  test("loses what is older than it is kept, and nothing else", async () => {
+    const url = await server.createDatabase();
+    await migratePostgres(url);
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       SELECT i, now() - i * interval '1 minute' + interval '30 seconds', '', '', gen_random_uuid() FROM generate_series(1, 2500) AS i`,
+    );
+    const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000 });
+    await expect.poll(() => runSql(url, "SELECT max(plant_id) FROM deletions")).toEqual([{ max: "120" }]);
+    expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "120" }]);
+    await store.close();
+  });
 });

@@ -32,6 +32,18 @@ describe("an SQLite database", () => {
     await expect(openSqliteDatabase(folder.file("plants.db"))).rejects.toThrow(/there is no such file$/);
     expect(existsSync(folder.file("plants.db"))).toBe(false);
   });
+
+  test("says what is wrong while it is worked with", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file }).close();
+    await using database = await openSqliteDatabase(file);
+    await using running = await database.startImport();
+    const other = openDatabase({ file });
+    other.exec("DROP TABLE plants");
+    other.close();
+    await expect(running.add([1n])).rejects.toThrow(`cannot work with ${file}: no such table: plants`);
+  });
 });
 
 describe("backing up", () => {
