@@ -9,7 +9,7 @@ export {
   type RestFailure,
 } from "./error-to-rest.ts";
 export { type OutsideHttpRule, parseHttpRules } from "./http-rules-config.ts";
-export { httpStatusOf } from "./http-status.ts";
+export { errorWithHttpStatus, httpStatusOf } from "./http-status.ts";
 export type { RestResponse } from "./response-body.ts";
 export { toRestFields } from "./response-header.ts";
 export { createRestRouter, type RestMatch, type RestRouter, type RestRouterOptions } from "./rest-router.ts";

@@ -28,11 +28,14 @@ export function createMethodCodecs(
   return {
     binary: {
       decode: (bytes) => decodeBinary(input, bytes, binaryOptions),
-      encode: (message) =>
-        limited(
+      encode: (message) => {
+        // google.protobuf.Empty is what many RPCs answer; a writer for nothing costs as much as one for something.
+        if (output.fields.length === 0 && message.$unknown === undefined) return nothing;
+        return limited(
           serialize(() => toBinary(output, message, binaryOptions)),
           writeMaxBytes,
-        ),
+        );
+      },
     },
     json: {
       decode: (bytes) => readJson(input, bytes, jsonRules),

@@ -2,6 +2,7 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import { errorWithHttpStatus } from "../rest/index.ts";
 
 /** gzip (RFC 1952), as `Content-Encoding`, `Grpc-Encoding` and `Connect-Content-Encoding` name it. */
 export const gzip: Compression = createCompression("gzip", promisify(zlib.gzip), promisify(zlib.gunzip));
@@ -11,6 +12,13 @@ export const brotli: Compression = createCompression(
   "br",
   promisify(zlib.brotliCompress),
   promisify(zlib.brotliDecompress),
+);
+
+/** Zstandard (RFC 8878). */
+export const zstd: Compression = createCompression(
+  "zstd",
+  promisify(zlib.zstdCompress),
+  promisify(zlib.zstdDecompress),
 );
 
 type Deflate = (bytes: Uint8Array) => Promise<Buffer>;
@@ -41,7 +49,8 @@ function createCompression(name: string, deflate: Deflate, inflate: Inflate): Co
 
 /** A message over the configured limit, before or after decompression. */
 export function messageTooLarge(readMaxBytes: number): ConnectError {
-  return new ConnectError(`message is larger than ${readMaxBytes} bytes`, Code.ResourceExhausted);
+  // On REST it is 413 (RFC 9110 §15.5.14), which tells it apart from a quota that is used up.
+  return errorWithHttpStatus(`message is larger than ${readMaxBytes} bytes`, Code.ResourceExhausted, 413);
 }
 
 /** How the messages of one call are compressed. */

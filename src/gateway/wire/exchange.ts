@@ -26,6 +26,8 @@ export interface Exchange {
   readonly bodyEmpty: boolean;
   /** The status it was answered with; 0 while it was not. */
   readonly httpStatus: number;
+  /** Fields that every answer gets, whatever it is. */
+  addedFields: HeaderFields;
   /** Whether the client has gone away. */
   readonly gone: boolean;
   /** Called once if the client goes away before the answer is complete. */

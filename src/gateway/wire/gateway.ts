@@ -1,12 +1,17 @@
-import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions, ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
 import type { ReadJsonOptions } from "../json/index.ts";
-import { createRestRouter, type ErrorRecordPolicy } from "../rest/index.ts";
+import {
+  type CorsOptions,
+  createCors,
+  createRestRouter,
+  type ErrorRecordPolicy,
+  type RestRouterOptions,
+} from "../rest/index.ts";
 import type { Admit } from "./admit.ts";
-import { brotli, gzip } from "./compression.ts";
+import { brotli, gzip, zstd } from "./compression.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { createErrorWriter } from "./error-writer.ts";
 import type { Exchange } from "./exchange.ts";
@@ -37,20 +42,18 @@ export interface GatewayOptions extends ConnectRouterOptions {
   readonly rest?: RestOptions;
   /** Plain HTTP resources beside the RPCs, such as probes. */
   readonly endpoints?: readonly Endpoint[];
+  /** Lets pages of other origins call, on REST, Connect and gRPC-Web. Off by default. */
+  readonly cors?: CorsOptions;
   readonly limits?: Partial<Limits>;
   /** Told of every answered request. Must not throw. */
   readonly onAnswer?: (answer: Answer) => void;
 }
 
 /** How REST and JSON differ from the standard mapping. */
-export interface RestOptions {
+export interface RestOptions extends Omit<RestRouterOptions, "readJson" | "writeJson" | "reservedPaths"> {
   /** What an error looks like. Default: google.rpc.Status as JSON under the status of its code. */
   readonly errorRecord?: ErrorRecordPolicy;
-  /** The status of an empty answer: 204 has no body. Default 200 with `{}`. */
-  readonly emptyResponse?: 200 | 204;
-  /** Services whose unknown query parameters and JSON fields are ignored on REST. Default: none. */
-  readonly lenient?: (service: DescService) => boolean;
-  /** How JSON is read, on REST and by the JSON codec of the RPC protocols. */
+  /** How JSON is read: by the JSON codec of the RPC protocols and, but for unknown fields, on REST. */
   readonly json?: ReadJsonOptions;
 }
 
@@ -88,10 +91,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     rest: createRestRouter(
       procedures.map((procedure) => procedure.handler.method),
       {
-        ...(rest.emptyResponse === undefined ? {} : { emptyResponse: rest.emptyResponse }),
-        ...(rest.lenient === undefined ? {} : { lenient: rest.lenient }),
+        ...rest,
         readJson: { ...jsonRulesOf(options.jsonOptions), ...rest.json },
-        ...(options.jsonOptions === undefined ? {} : { writeJson: options.jsonOptions }),
+        writeJson: options.jsonOptions ?? {},
+        reservedPaths: endpoints.map((endpoint) => endpoint.path),
       },
     ),
     prefix: requestPathPrefix,
@@ -99,6 +102,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const serve = createServe({
     admit: options.admit,
     writeErrorRecord,
+    cors: options.cors === undefined ? undefined : createCors(options.cors),
     onAnswer: options.onAnswer,
     defaultTimeoutMs: limits.defaultTimeoutMs,
   });
@@ -134,7 +138,7 @@ function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOpti
 
 function connectDefaults(options: GatewayOptions): Partial<ConnectRouterOptions> {
   return {
-    acceptCompression: options.acceptCompression ?? [gzip, brotli],
+    acceptCompression: options.acceptCompression ?? [gzip, brotli, zstd],
     readMaxBytes: options.readMaxBytes ?? defaultReadMaxBytes,
   };
 }

@@ -19,6 +19,7 @@ export class Http1Exchange implements Exchange {
   readonly fields: HeaderFields;
   httpStatus = 0;
   gone = false;
+  addedFields: HeaderFields = none;
   aborted: ((reason: ConnectError) => void) | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -134,8 +135,10 @@ export class Http1Exchange implements Exchange {
 
   #writeHead(httpStatus: number, fields: HeaderFields): void {
     this.httpStatus = httpStatus;
-    const leaveOpen = this.#bodyIsSmall() && !this.#closing();
-    this.#response.writeHead(httpStatus, (leaveOpen ? fields : [...fields, "connection", "close"]) as string[]);
+    let head = fields;
+    if (this.addedFields.length > 0) head = [...head, ...this.addedFields];
+    if (!this.#bodyIsSmall() || this.#closing()) head = [...head, "connection", "close"];
+    this.#response.writeHead(httpStatus, head as string[]);
   }
 
   /** Whether what is left of the body can be taken in, so that the next request finds its start. */
@@ -227,6 +230,7 @@ export function joinBytes(pieces: readonly Uint8Array[], bytes: number): Uint8Ar
 
 function ignore(): void {}
 
+const none: HeaderFields = [];
 const ready = Promise.resolve();
 const empty = new Uint8Array(0);
 

@@ -22,6 +22,7 @@ export class Http2Exchange implements Exchange {
   readonly bodyEmpty: boolean;
   httpStatus = 0;
   gone = false;
+  addedFields: HeaderFields = none;
   aborted: ((reason: ConnectError) => void) | undefined;
   readonly #stream: CarryingStream;
   readonly #session: CarryingSession | undefined;
@@ -86,7 +87,7 @@ export class Http2Exchange implements Exchange {
     const stream = this.#stream;
     if (stream.headersSent || stream.destroyed || stream.closed) return;
     this.httpStatus = httpStatus;
-    const head = [":status", String(httpStatus), ...fields];
+    const head = [":status", String(httpStatus), ...fields, ...this.addedFields];
     if (trailer === undefined) {
       if (body !== undefined) head.push("content-length", String(body.byteLength));
       const endStream = body === undefined || body.byteLength === 0 || this.httpMethod === "HEAD";
@@ -105,7 +106,7 @@ export class Http2Exchange implements Exchange {
     const stream = this.#stream;
     if (stream.headersSent || stream.destroyed || stream.closed) return;
     this.httpStatus = httpStatus;
-    stream.respond([":status", String(httpStatus), ...fields], trailerFollows);
+    stream.respond([":status", String(httpStatus), ...fields, ...this.addedFields], trailerFollows);
   }
 
   write(piece: Uint8Array): Promise<void> {
@@ -226,6 +227,7 @@ export function exchangesOf(session: CarryingSession): Set<Http2Exchange> {
 }
 
 const ready = Promise.resolve();
+const none: HeaderFields = [];
 const empty = new Uint8Array(0);
 const endingHere = { endStream: true } as const;
 const trailerFollows = { waitForTrailers: true } as const;

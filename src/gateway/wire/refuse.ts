@@ -23,17 +23,20 @@ export interface Refusal {
 export function refuse(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorWriter): void {
   const { protocol, httpStatus, fields, procedure } = refusal;
   const error = wellFormed(refusal.error);
-  // A wrong method or media type on an RPC's path is a mistake before any protocol: gRPC names a bare 415 for
-  // the latter, and Connect's clients go by the status alone.
-  const rpcMistake = procedure !== undefined && (httpStatus === 405 || httpStatus === 415);
-  if (rpcMistake && (protocol !== "rest" || writeErrorRecord.isDefault)) {
+  const wrongMethod = httpStatus === 405;
+  // Connect's and gRPC's clients take any JSON at an RPC's path for an error of their own, or do not read it:
+  // the library says by the status alone that this was no call. Who writes a record of their own wants it here too.
+  const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
+  if (noCall && writeErrorRecord.isDefault) {
     return exchange.answer(httpStatus, [...fields, ...metadataFields(error)], new Uint8Array(0));
   }
   const contentType = readField(exchange.fields, "content-type") ?? "";
-  if (protocol === "grpc") return refuseGrpc(exchange, grpcContentType(contentType), error);
-  if (protocol === "grpc-web") return refuseGrpcWeb(exchange, grpcContentType(contentType), error);
   if (protocol === "connect") return refuseConnect(exchange, httpStatus, error, fields);
-  const record = writeErrorRecord(error, { httpStatus, procedure });
+  // The method is HTTP's to judge, also for gRPC: its answers have no 405.
+  if (protocol === "grpc" && !wrongMethod) return refuseGrpc(exchange, grpcContentType(contentType), error);
+  if (protocol === "grpc-web" && !wrongMethod) return refuseGrpcWeb(exchange, grpcContentType(contentType), error);
+  // With the wrong method no RPC was matched, although one is known.
+  const record = writeErrorRecord(error, { httpStatus, procedure: wrongMethod ? undefined : procedure });
   const head = ["content-type", record.contentType, ...fields, ...metadataFields(error)];
   exchange.answer(record.httpStatus, head, record.body);
 }

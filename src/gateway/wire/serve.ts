@@ -1,5 +1,5 @@
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
-import { httpStatusOf } from "../rest/index.ts";
+import { type Cors, httpStatusOf } from "../rest/index.ts";
 import type { ErrorWriter } from "./error-writer.ts";
 import type { Admit, AdmitRequest, HeaderReader, Peer, Protocol } from "./admit.ts";
 import { ConnectUnary } from "./connect-unary.ts";
@@ -8,7 +8,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
 import { GrpcUnary } from "./grpc-unary.ts";
 import { GrpcWebUnary } from "./grpc-web-unary.ts";
-import { type HeaderFields, toHeaderReader } from "./header-fields.ts";
+import { type HeaderFields, readField, toHeaderReader } from "./header-fields.ts";
 import type { Match } from "./match.ts";
 import type { UnaryProcedure } from "./procedure.ts";
 import { refuse } from "./refuse.ts";
@@ -41,6 +41,7 @@ export type Serve = (exchange: Exchange, match: Match, values?: ContextValues) =
 export interface ServeOptions {
   readonly admit: Admit | undefined;
   readonly writeErrorRecord: ErrorWriter;
+  readonly cors: Cors | undefined;
   readonly onAnswer: ((answer: Answer) => void) | undefined;
   readonly defaultTimeoutMs: number;
 }
@@ -53,12 +54,13 @@ export interface ServeOptions {
  * so, goes without.
  */
 export function createServe(options: ServeOptions): Serve {
-  const { admit, writeErrorRecord, onAnswer, defaultTimeoutMs } = options;
+  const { admit, writeErrorRecord, cors, onAnswer, defaultTimeoutMs } = options;
 
   return (exchange, match, values = new RequestContextValues()) => {
     const protocol = protocolOf(match);
     const procedure = "procedure" in match ? match.procedure?.name : undefined;
     const settled = observe(exchange, protocol, procedure, values);
+    if (cors !== undefined && answerPreflight(exchange, cors)) return settled();
     const refuseWith = (error: ConnectError, httpStatus: number, fields: HeaderFields = []): void => {
       refuse(exchange, { protocol, httpStatus, error, procedure, fields }, writeErrorRecord);
       settled(error);
@@ -140,6 +142,16 @@ function protocolOf(match: Match): Protocol {
     case "endpoint":
       return "rest";
   }
+}
+
+/** Answers a preflight; any other request has its answer say which origins may read it. */
+function answerPreflight(exchange: Exchange, cors: Cors): boolean {
+  const origin = readField(exchange.fields, "origin");
+  const accessControlRequestMethod = readField(exchange.fields, "access-control-request-method");
+  const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });
+  if (fields === undefined) exchange.addedFields = cors.responseFields(origin);
+  else exchange.answer(204, fields);
+  return fields !== undefined;
 }
 
 /** What `admit` is shown of an exchange; the parts that it seldom asks for are found when it does. */
