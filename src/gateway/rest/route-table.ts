@@ -23,6 +23,9 @@ export const anyMethod = "*";
 export type EscapedSlash = "kept" | "decoded";
 
 interface Route<Target> {
+  readonly httpMethod: string;
+  /** `""` for none. */
+  readonly verb: string;
   readonly target: Target;
   readonly template: PathTemplate;
   readonly captures: readonly Capture[];
@@ -37,18 +40,20 @@ interface Capture {
   readonly decode: "one" | "many" | "many-with-slash";
 }
 
-/** The routes that end at one place: by verb (`""` for none), then by HTTP method. */
-type Ends<Target> = Map<string, Map<string, Route<Target>>>;
-
+/**
+ * A place in the trie. Most have one child or one route, and a large table does not fit the processor's
+ * caches: so there is no map where a short array does, and none at all where it would be empty.
+ */
 interface Node<Target> {
-  readonly literals: Map<string, Node<Target>>;
+  literals: Map<string, Node<Target>> | undefined;
   /** The child for `*`. */
   one: Node<Target> | undefined;
   /** The child for `**`. */
   rest: Node<Target> | undefined;
   /** Most segments that a route has below this node. */
   heightMax: number;
-  readonly ends: Ends<Target>;
+  /** The routes that end here: a few methods, perhaps with verbs. */
+  readonly routes: Route<Target>[];
 }
 
 /** A path as it is walked: without the verb that is being tried. */
@@ -81,10 +86,9 @@ export class RouteTable<Target> {
       if (segment.kind === "literal") node = literalChild(node, segment.text);
       else node = segment.kind === "*" ? (node.one ??= createNode()) : (node.rest ??= createNode());
     }
-    const byMethod = getOrAdd(node.ends, verb, () => new Map<string, Route<Target>>());
-    const taken = byMethod.get(httpMethod);
+    const taken = routeOf(node, verb, httpMethod);
     if (taken !== undefined) return taken.target;
-    byMethod.set(httpMethod, createRoute(template, target, this.#slash));
+    node.routes.push(createRoute(httpMethod, template, target, this.#slash));
     if (verb !== "") this.#verbs.add(verb);
     return undefined;
   }
@@ -143,9 +147,9 @@ function findRoute<Target>(
   const segment = walk.decoded[index];
   let route: Route<Target> | undefined;
   if (segment === undefined) {
-    route = pickRoute(node.ends, walk.verb, httpMethod);
+    route = pickRoute(node, walk.verb, httpMethod);
   } else {
-    const literal = node.literals.get(segment);
+    const literal = node.literals?.get(segment);
     if (literal !== undefined) route = findRoute(literal, walk, index + 1, httpMethod);
     // An empty segment is no resource: "/plants/" has no id.
     if (route === undefined && node.one !== undefined && segment !== "") {
@@ -163,20 +167,26 @@ function findRoute<Target>(
   return undefined;
 }
 
-function pickRoute<Target>(ends: Ends<Target>, verb: string, httpMethod: string): Route<Target> | undefined {
-  const byMethod = ends.get(verb);
-  if (byMethod === undefined) return undefined;
-  const route = byMethod.get(httpMethod);
+function pickRoute<Target>(node: Node<Target>, verb: string, httpMethod: string): Route<Target> | undefined {
+  if (node.routes.length === 0) return undefined;
+  const route = routeOf(node, verb, httpMethod);
   if (route !== undefined) return route;
-  return (httpMethod === "HEAD" ? byMethod.get("GET") : undefined) ?? byMethod.get(anyMethod);
+  return (httpMethod === "HEAD" ? routeOf(node, verb, "GET") : undefined) ?? routeOf(node, verb, anyMethod);
+}
+
+function routeOf<Target>(node: Node<Target>, verb: string, httpMethod: string): Route<Target> | undefined {
+  for (const route of node.routes) {
+    if (route.httpMethod === httpMethod && route.verb === verb) return route;
+  }
+  return undefined;
 }
 
 function collectMethods<Target>(node: Node<Target>, walk: Walk, index: number, into: Set<string>): void {
   const segment = walk.decoded[index];
   if (segment === undefined) {
-    for (const httpMethod of node.ends.get(walk.verb)?.keys() ?? []) into.add(httpMethod);
+    for (const route of node.routes) if (route.verb === walk.verb) into.add(route.httpMethod);
   } else {
-    const literal = node.literals.get(segment);
+    const literal = node.literals?.get(segment);
     if (literal !== undefined) collectMethods(literal, walk, index + 1, into);
     if (node.one !== undefined && segment !== "") collectMethods(node.one, walk, index + 1, into);
   }
@@ -187,10 +197,17 @@ function collectMethods<Target>(node: Node<Target>, walk: Walk, index: number, i
   }
 }
 
-function createRoute<Target>(template: PathTemplate, target: Target, slash: EscapedSlash): Route<Target> {
+function createRoute<Target>(
+  httpMethod: string,
+  template: PathTemplate,
+  target: Target,
+  slash: EscapedSlash,
+): Route<Target> {
   const { segments, variables } = template;
   const restAt = segments.findIndex((segment) => segment.kind === "**");
   return {
+    httpMethod,
+    verb: template.verb ?? "",
     target,
     template,
     restAt: restAt < 0 ? segments.length : restAt,
@@ -227,18 +244,14 @@ function decoderOf(template: PathTemplate, variable: TemplateVariable, slash: Es
 }
 
 function createNode<Target>(): Node<Target> {
-  return { literals: new Map(), one: undefined, rest: undefined, heightMax: 0, ends: new Map() };
+  return { literals: undefined, one: undefined, rest: undefined, heightMax: 0, routes: [] };
 }
 
 function literalChild<Target>(node: Node<Target>, text: string): Node<Target> {
-  return getOrAdd(node.literals, text, createNode<Target>);
-}
-
-function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
+  node.literals ??= new Map();
+  const known = node.literals.get(text);
+  if (known !== undefined) return known;
+  const child = createNode<Target>();
+  node.literals.set(text, child);
+  return child;
 }

@@ -1,0 +1,120 @@
+/**
+ * How the cost of REST routing grows with the number of rules: compiling them at start, and per request
+ * finding the rule of a path and taking its variables out.
+ *
+ * In one process and without sockets, because on a socket nothing of it would show. Run it alone:
+ * `node bench/routes.ts`.
+ */
+import { createRestRouter, type RestRouter } from "../src/gateway/rest/index.ts";
+import { Health } from "../src/gen/es/grpc/health/v1/health_pb.ts";
+
+const ruleCounts = [10, 1000, 10_000] as const;
+const rounds = 5;
+const requestsPerRound = 500_000;
+// As many different paths as a server meets: enough that no cache of the processor holds the answers.
+const pathsMax = 4096;
+
+/** A rule that is nothing but a method and a path. */
+interface Pattern {
+  readonly pattern: { readonly case: "custom"; readonly value: { readonly kind: string; readonly path: string } };
+}
+
+/** One rule, and a request that it answers. */
+interface Case {
+  readonly rule: Pattern;
+  readonly httpMethod: string;
+  readonly path: (id: number) => string;
+}
+
+// The five rules of a resource as most APIs have them, under names of its own.
+function resourceCases(resource: string): readonly Case[] {
+  const parent = `/v1/{service=projects/*/${resource}}`;
+  const one = `/v1/${resource}/{service}`;
+  return [
+    { rule: ruleOf("GET", one), httpMethod: "GET", path: (id) => `/v1/${resource}/${id}` },
+    { rule: ruleOf("DELETE", one), httpMethod: "DELETE", path: (id) => `/v1/${resource}/${id}` },
+    { rule: ruleOf("GET", parent), httpMethod: "GET", path: (id) => `/v1/projects/${id}/${resource}` },
+    { rule: ruleOf("POST", `${one}:move`), httpMethod: "POST", path: (id) => `/v1/${resource}/${id}:move` },
+    {
+      rule: ruleOf("GET", `/v1/files/${resource}/{service=**}`),
+      httpMethod: "GET",
+      path: (id) => `/v1/files/${resource}/a/b/${id}`,
+    },
+  ];
+}
+
+function ruleOf(kind: string, path: string): Pattern {
+  return { pattern: { case: "custom", value: { kind, path } } };
+}
+
+function casesOf(count: number): readonly Case[] {
+  const resources = Array.from({ length: Math.ceil(count / 5) }, (_, at) => `resource${at}s`);
+  return resources.flatMap(resourceCases).slice(0, count);
+}
+
+function compile(cases: readonly Case[]): RestRouter {
+  const additionalBindings = cases.map((each) => each.rule);
+  const rule = { ...ruleOf("GET", "/"), selector: "grpc.health.v1.Health.Check", additionalBindings };
+  return createRestRouter([Health.method.check], { rules: [rule] });
+}
+
+interface Request {
+  readonly httpMethod: string;
+  readonly path: string;
+}
+
+function requestsOf(cases: readonly Case[]): readonly Request[] {
+  return Array.from({ length: pathsMax }, (_, at) => {
+    // A stride without a factor in common with the counts: every rule has its turn, in no order.
+    const each = cases[(at * 7919) % cases.length];
+    if (each === undefined) throw new Error("no rules");
+    return { httpMethod: each.httpMethod, path: flat(each.path(1000 + at)) };
+  });
+}
+
+// A string as it comes from a socket: one piece, not the pieces it was put together from.
+function flat(text: string): string {
+  return Buffer.from(text, "latin1").toString("latin1");
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+function matchNs(router: RestRouter, requests: readonly Request[]): number {
+  const start = process.hrtime.bigint();
+  let found = 0;
+  for (let at = 0; at < requestsPerRound; at++) {
+    const request = requests[at % pathsMax];
+    if (request !== undefined && router.match(request.httpMethod, request.path).kind === "binding") found++;
+  }
+  if (found !== requestsPerRound) throw new Error(`only ${found} of ${requestsPerRound} requests were matched`);
+  return Number(process.hrtime.bigint() - start) / requestsPerRound;
+}
+
+function compileMs(cases: readonly Case[]): number {
+  const start = process.hrtime.bigint();
+  compile(cases);
+  return Number(process.hrtime.bigint() - start) / 1e6;
+}
+
+const subjects = ruleCounts.map((count) => {
+  const cases = casesOf(count);
+  return { count, cases, router: compile(cases), requests: requestsOf(cases) };
+});
+// Rounds alternate between the counts, so that what disturbs one disturbs all.
+const timings = Array.from({ length: rounds + 1 }, () =>
+  subjects.map(({ cases, router, requests }) => ({ match: matchNs(router, requests), compile: compileMs(cases) })),
+).slice(1);
+const rows = subjects.map(({ count }, at) => {
+  const own = timings.flatMap((round) => round[at] ?? []);
+  const match = median(own.map((timing) => timing.match));
+  return { rules: count, match, compile: (median(own.map((timing) => timing.compile)) / count) * 1000 };
+});
+console.log("rules   match (ns)   against 10 rules   compile (ms per 1,000)");
+for (const { rules, match, compile: compiling } of rows) {
+  const ratio = match / (rows[0]?.match ?? Number.NaN);
+  console.log(
+    `${String(rules).padEnd(8)}${match.toFixed(0).padStart(8)}${`${ratio.toFixed(2)}x`.padStart(18)}${compiling.toFixed(1).padStart(20)}`,
+  );
+}
