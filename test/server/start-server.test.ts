@@ -6,6 +6,7 @@ import {
   createSigningKey,
   type IdentityProvider,
   startIdentityProvider,
+  startIdentityProviderAt,
   testAudience,
 } from "../support/identity-provider.ts";
 import { createTempFolder } from "../support/temp-folder.ts";
@@ -94,6 +95,91 @@ describe("a server behind an identity provider", () => {
     await server.reload();
     expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
     expect(await request(server, "GET", "/readyz")).toMatchObject({ httpStatus: 200 });
+  });
+});
+
+describe("the recipes of docs/authentication.md", () => {
+  const nobody = "00000000-0000-0000-0000-000000000000";
+
+  test("work for Keycloak: keys by discovery below the realm, an encryption key beside them, a list of audiences", async () => {
+    const key = await createSigningKey("RS256", "sig");
+    const encryption = { ...key, jwk: { ...key.jwk, kid: "enc", use: "enc", alg: "RSA-OAEP" } };
+    const paths = { issuer: "/realms/plants", keys: "/realms/plants/protocol/openid-connect/certs" };
+    using provider = await startIdentityProviderAt(paths, encryption, key);
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: "plantstore",
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    const claims = {
+      aud: ["plantstore", "account"],
+      azp: "cleanup",
+      typ: "Bearer",
+      scope: "profile plants:delete",
+      sub: nobody,
+    };
+    const token = await provider.sign(claims, { typ: "JWT" }, key);
+    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("work for Auth0: an issuer that ends in a slash, the userinfo endpoint among the audiences", async () => {
+    const key = await createSigningKey("RS256", "auth0");
+    const published = { ...key, jwk: { ...key.jwk, alg: "RS256", x5t: "AAAA", x5c: ["AAAA"] } };
+    using provider = await startIdentityProviderAt({ issuer: "/", keys: "/.well-known/jwks.json" }, published);
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: "https://plants.example",
+      PLANTSTORE_JWT_TYPE: "at+jwt",
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    const aud = ["https://plants.example", `${provider.issuer}userinfo`];
+    const token = await provider.sign({ aud, scope: "plants:delete", sub: "cleanup@clients" }, { typ: "at+jwt" });
+    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
+    const idToken = await provider.sign({ aud, sub: "cleanup@clients" }, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/1", idToken)).toMatchObject({
+      httpStatus: 400,
+      body: { error: 16 },
+    });
+  });
+
+  test("work for Entra: both of its issuers with one key set, scopes in scp, keys without an algorithm", async () => {
+    const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
+    using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
+    const older = `https://sts.windows.net/${nobody}/`;
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: `${provider.issuer},${older}`,
+      PLANTSTORE_JWKS_URL: `${provider.keysUrl},${provider.keysUrl}`,
+      PLANTSTORE_JWT_AUDIENCE: `${nobody},api://plantstore`,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    const version2 = await provider.sign({ aud: nobody, scp: "plants:delete", ver: "2.0" }, { typ: "JWT" });
+    const version1 = await provider.sign(
+      { iss: older, aud: "api://plantstore", scp: "plants:delete", ver: "1.0" },
+      { typ: "JWT" },
+    );
+    expect(await request(server, "DELETE", "/plants/1", version2)).toMatchObject({ httpStatus: 204 });
+    expect(await request(server, "DELETE", "/plants/2", version1)).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("work for opaque tokens: the endpoint is asked, with the secret of the file", async () => {
+    using folder = createTempFolder();
+    const clientSecretFile = folder.file("secret");
+    writeFileSync(clientSecretFile, "s3cret\n");
+    using provider = await startProvider();
+    const seen: (string | undefined)[] = [];
+    provider.answer = ({ headers }, response) => {
+      seen.push(headers.authorization);
+      response.end(JSON.stringify({ active: true, sub: "ada", scope: "plants:delete", aud: "plantstore" }));
+    };
+    await using server = await start({
+      PLANTSTORE_INTROSPECTION_URL: `${provider.issuer}/introspect`,
+      PLANTSTORE_INTROSPECTION_CLIENT_ID: "plantstore",
+      PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: clientSecretFile,
+      PLANTSTORE_INTROSPECTION_AUDIENCE: "plantstore",
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    expect(await request(server, "DELETE", "/plants/1", "opaque")).toMatchObject({ httpStatus: 204 });
+    expect(seen).toEqual([`Basic ${Buffer.from("plantstore:s3cret").toString("base64")}`]);
   });
 });
 

@@ -14,7 +14,7 @@ export interface SigningKey {
 
 /** An identity provider on the loopback address: a real HTTP server, whose answers a test may replace. */
 export interface IdentityProvider {
-  /** What it calls itself: its base URL. */
+  /** What it calls itself. */
   readonly issuer: string;
   readonly keysUrl: string;
   /** Paths of the requests so far, oldest first. */
@@ -52,8 +52,23 @@ export async function createSigningKey(algorithm: string, keyId: string): Promis
   return { algorithm, keyId, privateKey, jwk: { ...(await exportJWK(publicKey)), kid: keyId, use: "sig" } };
 }
 
+/** Where a provider has what on its host. */
+export interface ProviderPaths {
+  /** What follows the host in the issuer: "" or "/realms/plants". */
+  readonly issuer: string;
+  readonly keys: string;
+}
+
 /** Starts a provider that publishes the given keys at `/keys`, and says so at both well-known places. */
 export async function startIdentityProvider(...keys: readonly SigningKey[]): Promise<IdentityProvider> {
+  return await startIdentityProviderAt({ issuer: "", keys: "/keys" }, ...keys);
+}
+
+/** Starts a provider with paths like those of a product. */
+export async function startIdentityProviderAt(
+  paths: ProviderPaths,
+  ...keys: readonly SigningKey[]
+): Promise<IdentityProvider> {
   const requests: string[] = [];
   const waiting: ((path: string) => void)[] = [];
   const server = createServer((request, response) => {
@@ -63,7 +78,8 @@ export async function startIdentityProvider(...keys: readonly SigningKey[]): Pro
     if (provider.answer === undefined) answerAsUsual(provider, request, response);
     else provider.answer(request, response);
   });
-  const issuer = await listenOnLoopback(server);
+  const baseUrl = await listenOnLoopback(server);
+  const issuer = `${baseUrl}${paths.issuer}`;
 
   function stop(): void {
     server.close();
@@ -72,7 +88,7 @@ export async function startIdentityProvider(...keys: readonly SigningKey[]): Pro
 
   const provider: IdentityProvider = {
     issuer,
-    keysUrl: `${issuer}/keys`,
+    keysUrl: `${baseUrl}${paths.keys}`,
     requests,
     keys,
     hidden: [],
@@ -90,10 +106,12 @@ function answerAsUsual(
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
+  const issuerPath = new URL(issuer).pathname.replace(/\/$/, "");
   const documents: Record<string, object> = {
-    "/keys": { keys: keys.map(({ jwk }) => jwk) },
-    "/.well-known/openid-configuration": { issuer, jwks_uri: keysUrl },
-    "/.well-known/oauth-authorization-server": { issuer, jwks_uri: keysUrl },
+    [new URL(keysUrl).pathname]: { keys: keys.map(({ jwk }) => jwk) },
+    // OpenID Connect Discovery puts the well-known part behind the issuer's path, RFC 8414 before it.
+    [`${issuerPath}/.well-known/openid-configuration`]: { issuer, jwks_uri: keysUrl },
+    [`/.well-known/oauth-authorization-server${issuerPath}`]: { issuer, jwks_uri: keysUrl },
   };
   const path = request.url ?? "";
   const document = hidden.includes(path) ? undefined : documents[path];
