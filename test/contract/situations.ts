@@ -31,7 +31,8 @@ const malformedWant: Want = {
   message: malformed,
   fields: { "www-authenticate": `${challenge}, error="invalid_request", error_description="${malformed}"` },
 };
-const missingWant: Want = {
+/** What a request without a credential comes to, whatever else is wrong with it. */
+export const credentialMissing: Want = {
   code: "unauthenticated",
   message: "a bearer token is required",
   fields: { "www-authenticate": challenge },
@@ -67,22 +68,22 @@ export const situationTable: readonly Situation[] = [
   {
     name: "demands a credential",
     request: (format, plant) => deletePlantRequest(format, plant, []),
-    want: missingWant,
+    want: credentialMissing,
   },
   {
     name: "demands a credential also for a plant that is not there",
     request: (format) => deletePlantRequest(format, absent, []),
-    want: missingWant,
+    want: credentialMissing,
   },
   {
     name: "takes an empty credential for none",
     request: (format, plant) => deletePlantRequest(format, plant, [["authorization", ""]]),
-    want: missingWant,
+    want: credentialMissing,
   },
   {
     name: "takes another scheme for no credential",
     request: (format, plant) => deletePlantRequest(format, plant, [["authorization", "Basic dTpw"]]),
-    want: missingWant,
+    want: credentialMissing,
   },
   {
     name: "refuses a scheme without a token",

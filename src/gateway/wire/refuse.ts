@@ -50,5 +50,7 @@ export function wellFormed(error: ConnectError): ConnectError {
 // What is echoed of the client's own content type is what is known to be one.
 function grpcContentType(sent: string): string {
   const [type = ""] = sent.toLowerCase().split(";");
-  return /^application\/grpc(-web(-text)?)?(\+(proto|json))?$/.test(type) ? type : "application/grpc";
+  const [, base = "application/grpc", format = ""] =
+    /^(application\/grpc(?:-web(?:-text)?)?)(\+(?:proto|json)$)?/.exec(type) ?? [];
+  return base + format;
 }

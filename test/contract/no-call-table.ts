@@ -1,0 +1,194 @@
+import { encodeEnvelope } from "../support/envelope.ts";
+import type { Field, HttpRequest } from "../support/exchange.ts";
+import { deletePlantProcedure, type WireFormatName } from "../support/wire-format.ts";
+import type { SeenAnswer } from "./expected-answer.ts";
+
+/** A request that no call comes of, and the whole of its answer, which takes the shape of the caller. */
+export interface NoCallRow {
+  readonly name: string;
+  /** The protocol that the request looks like. */
+  readonly caller: WireFormatName;
+  /** Sent with a good credential; the header is on top of that. */
+  readonly request: HttpRequest;
+  readonly want: SeenAnswer;
+}
+
+const noProcedure = "/plantstore.v1.PlantService/PlantForest";
+const message = encodeEnvelope(0, Buffer.from([8, 7]));
+const connectVersion: Field = ["connect-protocol-version", "1"];
+const type = (contentType: string): Field => ["content-type", contentType];
+
+const nothingHere = "there is nothing at this path";
+const unsupported = "the content type is not supported";
+
+function record(httpStatus: number, error: number, text: string, fields: Record<string, string> = {}): SeenAnswer {
+  const body = JSON.stringify({ error, message: text });
+  return { httpStatus, header: { "content-type": "application/json", ...fields }, trailer: {}, messages: [body] };
+}
+
+function connectError(httpStatus: number, code: string, text: string, fields: Record<string, string> = {}): SeenAnswer {
+  const body = JSON.stringify({ code, message: text });
+  return { httpStatus, header: { "content-type": "application/json", ...fields }, trailer: {}, messages: [body] };
+}
+
+function trailersOnly(contentType: string, status: number, text: string): SeenAnswer {
+  const header = { "content-type": contentType, "grpc-status": String(status), "grpc-message": text };
+  return { httpStatus: 200, header, trailer: {}, messages: [] };
+}
+
+function webTrailers(contentType: string, status: number, text: string): SeenAnswer {
+  const trailer = { "grpc-status": String(status), "grpc-message": text };
+  return { httpStatus: 200, header: { "content-type": contentType }, trailer, messages: [] };
+}
+
+const post = (path: string, header: readonly Field[], body: Uint8Array = message): HttpRequest => ({
+  httpMethod: "POST",
+  path,
+  header,
+  body,
+});
+
+/** Paths that are no operation. */
+const unknownPathRows: readonly NoCallRow[] = [
+  ...["application/grpc", "application/grpc+proto", "application/grpc+json"].map((contentType): NoCallRow => ({
+    name: `an RPC that is not there is unimplemented to ${contentType}`,
+    caller: "grpc",
+    request: post(noProcedure, [type(contentType)]),
+    want: trailersOnly(contentType, 12, nothingHere),
+  })),
+  ...(["application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text"] as const).map(
+    (contentType): NoCallRow => ({
+      name: `an RPC that is not there is unimplemented to ${contentType}`,
+      caller: contentType === "application/grpc-web-text" ? "grpc-web-text" : "grpc-web",
+      request: post(noProcedure, [type(contentType)]),
+      want: webTrailers(contentType, 12, nothingHere),
+    }),
+  ),
+  {
+    name: "an RPC that is not there is unimplemented to a gRPC codec that nobody knows",
+    caller: "grpc",
+    request: post(noProcedure, [type("application/grpc+thrift")]),
+    want: trailersOnly("application/grpc", 12, nothingHere),
+  },
+  {
+    name: "a service that is not there is unimplemented",
+    caller: "grpc",
+    request: post("/forest.v1.ForestService/FellTree", [type("application/grpc")]),
+    want: trailersOnly("application/grpc", 12, nothingHere),
+  },
+  {
+    name: "a slash after the RPC's path is another path",
+    caller: "grpc",
+    request: post(`${deletePlantProcedure}/`, [type("application/grpc")]),
+    want: trailersOnly("application/grpc", 12, nothingHere),
+  },
+  {
+    name: "an RPC's path in lower case is another path",
+    caller: "grpc",
+    request: post(deletePlantProcedure.toLowerCase(), [type("application/grpc")]),
+    want: trailersOnly("application/grpc", 12, nothingHere),
+  },
+  {
+    name: "an RPC that is not there is unimplemented to Connect",
+    caller: "connect-json",
+    request: post(noProcedure, [type("application/json"), connectVersion], Buffer.from("{}")),
+    want: connectError(404, "unimplemented", nothingHere),
+  },
+  {
+    name: "a stream of Connect needs no version to be told from REST",
+    caller: "connect-json",
+    request: post(noProcedure, [type("application/connect+json")]),
+    want: connectError(404, "unimplemented", nothingHere),
+  },
+  {
+    name: "JSON without Connect's version is REST",
+    caller: "rest",
+    request: post(noProcedure, [type("application/json")], Buffer.from("{}")),
+    want: record(404, 5, nothingHere),
+  },
+  {
+    name: "a path that is not there gets the record whatever was sent to it",
+    caller: "rest",
+    request: post("/forest", [type("text/html")], Buffer.from("<p>")),
+    want: record(404, 5, nothingHere),
+  },
+];
+
+/** Methods other than POST on the path of the RPC. */
+const methodRows: readonly NoCallRow[] = ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"].flatMap(
+  (httpMethod): NoCallRow[] => {
+    const request = (header: readonly Field[]): HttpRequest => ({ httpMethod, path: deletePlantProcedure, header });
+    const text = `${httpMethod} is not allowed here`;
+    const allow = { allow: "POST" };
+    return [
+      { name: `${httpMethod} is no call`, caller: "rest", request: request([]), want: record(405, 12, text, allow) },
+      {
+        name: `${httpMethod} is no call to Connect either`,
+        caller: "connect-json",
+        request: request([connectVersion]),
+        want: connectError(405, "unimplemented", text, allow),
+      },
+      {
+        name: `${httpMethod} is no call to gRPC either`,
+        caller: "grpc",
+        request: request([type("application/grpc")]),
+        want: record(405, 12, text, allow),
+      },
+    ];
+  },
+);
+
+/** Content types that the RPC does not speak. */
+const contentTypeRows: readonly NoCallRow[] = [
+  ...["text/plain", "application/xml", "application/protobuf", "application/x-www-form-urlencoded", "json"].map(
+    (contentType): NoCallRow => ({
+      name: `${contentType} is no call`,
+      caller: "rest",
+      request: post(deletePlantProcedure, [type(contentType)]),
+      want: record(400, 3, unsupported),
+    }),
+  ),
+  {
+    name: "JSON in another charset than UTF-8 is no call",
+    caller: "rest",
+    request: post(
+      deletePlantProcedure,
+      [type("application/json; charset=utf-16")],
+      Buffer.from('{"id":"7"}', "utf16le"),
+    ),
+    want: record(400, 3, unsupported),
+  },
+  {
+    name: "no content type is no call",
+    caller: "rest",
+    request: post(deletePlantProcedure, []),
+    want: record(400, 3, "the content type is missing"),
+  },
+  {
+    name: "Connect has no text codec",
+    caller: "connect-json",
+    request: post(deletePlantProcedure, [type("text/plain"), connectVersion]),
+    want: connectError(415, "invalid_argument", unsupported),
+  },
+  {
+    name: "an RPC that takes one message takes no stream of Connect",
+    caller: "connect-json",
+    request: post(deletePlantProcedure, [type("application/connect+proto"), connectVersion]),
+    want: connectError(415, "invalid_argument", unsupported),
+  },
+  {
+    name: "gRPC has no Thrift codec",
+    caller: "grpc",
+    request: post(deletePlantProcedure, [type("application/grpc+thrift")]),
+    want: trailersOnly("application/grpc", 3, unsupported),
+  },
+  {
+    name: "gRPC-Web has no Thrift codec",
+    caller: "grpc-web",
+    request: post(deletePlantProcedure, [type("application/grpc-web+thrift")]),
+    want: webTrailers("application/grpc-web", 3, unsupported),
+  },
+];
+
+/** Every request of the contract that no call comes of, but for those that REST's own table has. */
+export const noCallTable: readonly NoCallRow[] = [...unknownPathRows, ...methodRows, ...contentTypeRows];
