@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
+import { type Cut, startCuttingProxy } from "../support/cutting-proxy.ts";
+import { DeleteTally, startDeleteLoad } from "../support/delete-load.ts";
+import { startPlantServer } from "../support/plant-server.ts";
+import { type PostgresServer, runSql, startPostgres } from "../support/postgres-server.ts";
+
+const faults = 30;
+const plants = 500_000;
+const timeout = 180_000;
+
+describe("a server on PostgreSQL", () => {
+  let postgres: PostgresServer;
+  let url: string;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, timeout);
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  async function createPlants(): Promise<void> {
+    url = await postgres.createDatabase();
+    await migratePlants({ kind: "postgres", url });
+    await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
+  }
+
+  test("tells every caller the truth while its connections are cut", { timeout }, async () => {
+    await createPlants();
+    await using proxy = await startCuttingProxy(postgres.socketFolder);
+    const throughProxy = url.replace(postgres.socketFolder, proxy.socketFolder);
+    await using server = await startPlantServer({
+      store: await openPlantStore({ kind: "postgres", url: throughProxy }),
+    });
+    const tally = new DeleteTally();
+    const load = startDeleteLoad(server.address, tally);
+    const cuts: readonly Cut[] = ["before-reply", "after-send", "before-reply", "before-send"];
+    for (let fault = 0; fault < faults; fault++) {
+      await proxy.cutNext(cuts[fault % cuts.length] ?? "before-reply");
+      await load.acknowledged(1 + Math.floor(Math.random() * 100));
+    }
+    await load.stop();
+    await expectTruth(tally);
+    // Every retry has ended well.
+    expect([...tally.failures]).toEqual([]);
+    expect(tally.deleted.size).toBe(tally.asked.size);
+  });
+
+  test("tells every caller the truth while its database crashes and starts again", { timeout }, async () => {
+    await createPlants();
+    await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url }) });
+    const tally = new DeleteTally();
+    const load = startDeleteLoad(server.address, tally);
+    for (let fault = 0; fault < faults; fault++) {
+      await load.acknowledged(1 + Math.floor(Math.random() * 500));
+      await postgres.stop("immediate");
+      await postgres.start();
+    }
+    await load.acknowledged(1);
+    await load.stop();
+    await expectTruth(tally);
+  });
+
+  async function expectTruth(tally: DeleteTally): Promise<void> {
+    const left = new Set((await runSql(url, "SELECT id FROM plants")).map(({ id }) => BigInt(String(id))));
+    const gone = Array.from({ length: plants }, (_, i) => BigInt(i + 1)).filter((id) => !left.has(id));
+    expect(tally.deleted.size).toBeGreaterThan(faults);
+    expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
+    expect([...tally.notFound]).toEqual([]);
+    expect(gone.filter((id) => !tally.asked.has(id))).toEqual([]);
+    // Each plant was deleted once, by whoever has its record.
+    const [counts] = await runSql(url, "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions");
+    expect(counts).toEqual({ records: String(gone.length), plants: String(gone.length) });
+  }
+});

@@ -1,0 +1,39 @@
+import { describe, expect, test } from "vitest";
+import { openSqliteStore } from "../../src/plants/index.ts";
+import { startChildServer } from "../support/child-server.ts";
+import { DeleteTally, startDeleteLoad } from "../support/delete-load.ts";
+import { plantsIn } from "../support/sqlite-file.ts";
+import { createTempFolder } from "../support/temp-folder.ts";
+
+const kills = 30;
+const plants = 200_000n;
+
+describe("a server on SQLite that is killed under load", () => {
+  test(
+    "keeps every deletion that it acknowledged, and every plant that nobody asked for",
+    { timeout: 180_000 },
+    async () => {
+      using folder = createTempFolder();
+      const file = folder.file("plants.db");
+      await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: plants } })).close();
+      const tally = new DeleteTally();
+      for (let kill = 0; kill < kills; kill++) {
+        await using server = await startChildServer(file);
+        const load = startDeleteLoad(server.address, tally);
+        await load.acknowledged(1 + Math.floor(Math.random() * 500));
+        await server.stop("SIGKILL");
+        await load.stop();
+      }
+      const left = new Set(plantsIn(file));
+      expect(tally.deleted.size).toBeGreaterThanOrEqual(kills);
+      expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
+      expect([...tally.notFound]).toEqual([]);
+      expect(unasked(tally).filter((id) => !left.has(id))).toEqual([]);
+    },
+  );
+});
+
+function unasked(tally: DeleteTally): bigint[] {
+  const ids = Array.from({ length: Number(plants) }, (_, i) => BigInt(i + 1));
+  return ids.filter((id) => !tally.asked.has(id));
+}
