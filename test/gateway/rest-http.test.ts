@@ -1,0 +1,284 @@
+import {
+  brotliCompressSync,
+  brotliDecompressSync,
+  gunzipSync,
+  gzipSync,
+  zstdCompressSync,
+  zstdDecompressSync,
+} from "node:zlib";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Health } from "../../src/gen/es/grpc/health/v1/health_pb.ts";
+import { createGateway } from "../../src/gateway/index.ts";
+import type { Field, HttpAnswer, HttpRequest, HttpVersion } from "../support/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../support/http1-connection.ts";
+import { exchangeHttp2 } from "../support/http2-connection.ts";
+import { startKitchenSink, type TestGateway } from "../support/kitchen-sink.ts";
+
+const shop = "https://shop.example";
+const versions: readonly HttpVersion[] = ["1.1", "2"];
+let gateway: TestGateway;
+let talking: TestGateway;
+
+beforeAll(async () => {
+  gateway = await startKitchenSink({ cors: { origins: [shop] }, readMaxBytes: 10_000 });
+  talking = await startTalking();
+});
+
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await talking[Symbol.asyncDispose]();
+});
+
+// A handler that has more to say than its message, under a prefix.
+async function startTalking(): Promise<TestGateway> {
+  const said = createGateway({
+    requestPathPrefix: "/api",
+    routes: (router) =>
+      router.rpc(Health.method.check, ({ service }, { responseHeader, responseTrailer }) => {
+        if (service === "fails") throw new ConnectError("no", Code.Aborted, { "x-why": "so", "grpc-message": "no" });
+        responseHeader.set("x-early", "1");
+        responseHeader.set("connection", "close");
+        responseHeader.set("grpc-status", "0");
+        responseHeader.set("content-type", "text/plain");
+        responseTrailer.set("x-late", "2");
+        return {};
+      }),
+    rest: {
+      rules: [{ selector: "grpc.health.v1.Health.Check", pattern: { case: "get", value: "/check/{service}" } }],
+    },
+  });
+  const address = await said.listen({ host: "127.0.0.1", port: 0 });
+  return { address, [Symbol.asyncDispose]: () => said.close() };
+}
+
+async function exchange(version: HttpVersion, request: HttpRequest, to = gateway): Promise<HttpAnswer> {
+  return version === "1.1" ? await exchangeHttp1(to.address, request) : await exchangeHttp2(to.address, request);
+}
+
+function get(path: string, ...header: Field[]): HttpRequest {
+  return { httpMethod: "GET", path, header };
+}
+
+function post(body: Uint8Array, ...header: Field[]): HttpRequest {
+  return { httpMethod: "POST", path: "/v1/sinks", header: [["content-type", "application/json"], ...header], body };
+}
+
+function headerOf(answer: HttpAnswer): Record<string, string> {
+  // RFC 9110 §5.3: several fields of one name are one list.
+  const byName = Map.groupBy(answer.header, ([name]) => name);
+  return Object.fromEntries([...byName].map(([name, fields]) => [name, fields.map(([, value]) => value).join(", ")]));
+}
+
+const codings = [
+  { name: "gzip", pack: gzipSync, unpack: gunzipSync },
+  { name: "br", pack: brotliCompressSync, unpack: brotliDecompressSync },
+  { name: "zstd", pack: zstdCompressSync, unpack: zstdDecompressSync },
+];
+
+describe.each(versions)("REST over HTTP/%s", (version) => {
+  test.each(codings)("reads a body in $name", async ({ name, pack }) => {
+    const answer = await exchange(version, post(pack(Buffer.from('{"fString":"a"}')), ["content-encoding", name]));
+    expect(answer.httpStatus, answer.body.toString()).toBe(200);
+    expect(JSON.parse(answer.body.toString())).toEqual({ rpc: "Create", sink: { fString: "a" } });
+  });
+
+  test.each(codings)("answers in $name where that is accepted and worth it", async ({ name, unpack }) => {
+    const text = "a".repeat(5000);
+    const answer = await exchange(version, get(`/v1/string/${text}`, ["accept-encoding", name]));
+    expect(headerOf(answer)).toMatchObject({
+      "content-encoding": name,
+      vary: expect.stringContaining("accept-encoding"),
+    });
+    expect(answer.body.byteLength).toBeLessThan(1000);
+    expect(JSON.parse(unpack(answer.body).toString())).toEqual({ rpc: "Types", sink: { fString: text } });
+  });
+
+  test.each([
+    { why: "nothing is accepted", header: [] },
+    { why: "identity is liked better", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
+  ])("answers plainly where $why", async ({ header }) => {
+    const answer = await exchange(version, get(`/v1/string/${"a".repeat(5000)}`, ...header));
+    expect(headerOf(answer)).not.toHaveProperty("content-encoding");
+    expect(headerOf(answer)["vary"]).toContain("accept-encoding");
+  });
+
+  test("answers plainly what is too small to be worth it", async () => {
+    const answer = await exchange(version, get("/v1/string/a", ["accept-encoding", "gzip"]));
+    expect(headerOf(answer)).not.toHaveProperty("content-encoding");
+  });
+
+  test.each(["compress", "gzip, gzip", "gzip, br", "unknown"])("refuses a body in %s", async (coding) => {
+    const answer = await exchange(version, post(Buffer.from("{}"), ["content-encoding", coding]));
+    expect(answer.httpStatus).toBe(415);
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test.each(codings)("refuses a body that is not the $name it says", async ({ name }) => {
+    const answer = await exchange(version, post(Buffer.from("{}"), ["content-encoding", name]));
+    expect(answer.httpStatus).toBe(400);
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test.each(codings)("refuses a small $name body that grows beyond the limit", async ({ name, pack }) => {
+    const bomb = pack(Buffer.from(`{"fString":"${"a".repeat(1_000_000)}"}`));
+    expect(bomb.byteLength).toBeLessThan(10_000);
+    const answer = await exchange(version, post(bomb, ["content-encoding", name]));
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+    expect([413, 429]).toContain(answer.httpStatus);
+  });
+
+  test("answers a preflight of a listed origin without asking for more", async () => {
+    const answer = await exchange(version, {
+      httpMethod: "OPTIONS",
+      path: "/v1/sinks/7",
+      header: [
+        ["origin", shop],
+        ["access-control-request-method", "DELETE"],
+        ["access-control-request-headers", "authorization"],
+      ],
+    });
+    expect(answer.httpStatus).toBe(204);
+    expect(answer.body.byteLength).toBe(0);
+    const header = headerOf(answer);
+    expect(header).toMatchObject({ "access-control-allow-origin": shop });
+    expect(header["access-control-allow-methods"]).toContain("DELETE");
+    expect(header["access-control-allow-headers"]?.toLowerCase()).toContain("authorization");
+  });
+
+  test("answers a preflight the same wherever it goes", async () => {
+    const answers = await Promise.all(
+      ["/v1/sinks/7", "/nowhere", "/kitchensink.v1.KitchenSink/Create", "/v1/query?x=1"].map((path) =>
+        exchange(version, {
+          httpMethod: "OPTIONS",
+          path,
+          header: [
+            ["origin", shop],
+            ["access-control-request-method", "GET"],
+          ],
+        }),
+      ),
+    );
+    const heads = answers.map((answer) => [answer.httpStatus, answer.header.filter(([name]) => name !== "date")]);
+    for (const head of heads) expect(head).toEqual(heads[0]);
+  });
+
+  test("lets no other origin in", async () => {
+    const answer = await exchange(version, {
+      httpMethod: "OPTIONS",
+      path: "/v1/sinks/7",
+      header: [
+        ["origin", "https://evil.example"],
+        ["access-control-request-method", "DELETE"],
+      ],
+    });
+    expect(headerOf(answer)).not.toHaveProperty("access-control-allow-origin");
+  });
+
+  test.each([
+    { why: "an answer", request: get("/v1/query", ["origin", shop]), httpStatus: 200 },
+    { why: "a refusal", request: get("/v1/int64/x", ["origin", shop]), httpStatus: 400 },
+    { why: "a path that is nowhere", request: get("/nowhere", ["origin", shop]), httpStatus: 404 },
+    {
+      why: "a method that is not allowed",
+      request: { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" },
+      httpStatus: 405,
+    },
+    {
+      why: "an OPTIONS that is no preflight",
+      request: { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" },
+      httpStatus: 405,
+    },
+  ])("lets a listed origin read $why", async ({ request, httpStatus }) => {
+    const answer = await exchange(version, request);
+    expect(answer.httpStatus).toBe(httpStatus);
+    expect(headerOf(answer)).toMatchObject({
+      "access-control-allow-origin": shop,
+      vary: expect.stringContaining("origin"),
+    });
+    expect(headerOf(answer)["access-control-expose-headers"]?.toLowerCase()).toContain("www-authenticate");
+  });
+
+  test.each<{ header: Field; message: string }>([
+    { header: ["grpc-timeout", "1"], message: "grpc-timeout" },
+    { header: ["connect-timeout-ms", "-1"], message: "connect-timeout-ms" },
+    { header: ["x-server-timeout", "soon"], message: "x-server-timeout" },
+  ])("refuses the deadline $header", async ({ header, message }) => {
+    const answer = await exchange(version, get("/v1/query", header));
+    expect(answer.httpStatus).toBe(400);
+    expect(answer.body.toString()).toContain(message);
+  });
+
+  test.each<{ header: Field }>([
+    { header: ["grpc-timeout", "0n"] },
+    { header: ["connect-timeout-ms", "0"] },
+    { header: ["x-server-timeout", "0"] },
+  ])("answers 504 where the deadline $header has passed", async ({ header }) => {
+    const answer = await exchange(version, get("/v1/query", header));
+    expect(answer.httpStatus).toBe(504);
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.DeadlineExceeded });
+  });
+
+  test("makes header fields of metadata, but not of those that speak of the connection or the body", async () => {
+    const answer = await exchange(version, get("/api/check/me"), talking);
+    const header = headerOf(answer);
+    expect(answer.httpStatus).toBe(200);
+    expect(header).toMatchObject({ "x-early": "1", "x-late": "2", "content-type": "application/json" });
+    expect(header).not.toHaveProperty("grpc-status");
+    expect(header["connection"]).not.toBe("close");
+  });
+
+  test("makes header fields of an error's metadata", async () => {
+    const answer = await exchange(version, get("/api/check/fails"), talking);
+    expect(answer.httpStatus).toBe(409);
+    expect(headerOf(answer)).toMatchObject({ "x-why": "so", "content-type": "application/json" });
+    expect(headerOf(answer)).not.toHaveProperty("grpc-message");
+  });
+
+  test.each([
+    { path: "/check/me", httpStatus: 404 },
+    { path: "/apicheck/me", httpStatus: 404 },
+    { path: "/api", httpStatus: 404 },
+    { path: "/API/check/me", httpStatus: 404 },
+    { path: "/%61pi/check/me", httpStatus: 404 },
+    { path: "/api/check/me", httpStatus: 200 },
+  ])("knows paths under its prefix only: $path", async ({ path, httpStatus }) => {
+    expect((await exchange(version, get(path), talking)).httpStatus).toBe(httpStatus);
+  });
+});
+
+function head(path: string): string {
+  const fields = ["Host: x", "Content-Type: application/json", "Content-Length: 15", "Expect: 100-continue"];
+  return `POST ${path} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`;
+}
+
+describe("Expect: 100-continue", () => {
+  test("is answered where the request is admitted", async () => {
+    using connection = await openHttp1(gateway.address);
+    connection.write(`${head("/v1/sinks")}{"fString":"a"}`);
+    const answer = await connection.readAnswer();
+    expect(answer.interim).toEqual([100]);
+    expect(answer.httpStatus).toBe(200);
+  });
+
+  test("is not answered where it is not, and the body is never sent", async () => {
+    await using closed = await startKitchenSink({
+      admit: () => {
+        throw new ConnectError("stay out", Code.Unauthenticated);
+      },
+    });
+    using connection = await openHttp1(closed.address);
+    connection.write(head("/v1/sinks"));
+    const answer = await connection.readAnswer();
+    expect(answer.interim).toEqual([]);
+    expect(answer.httpStatus).toBe(401);
+  });
+
+  test("is not answered where nothing matches", async () => {
+    using connection = await openHttp1(gateway.address);
+    connection.write(head("/nowhere"));
+    const answer = await connection.readAnswer();
+    expect(answer.interim).toEqual([]);
+    expect(answer.httpStatus).toBe(404);
+  });
+});
