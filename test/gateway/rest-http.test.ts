@@ -247,7 +247,7 @@ describe.each(versions)("REST over HTTP/%s", (version) => {
   });
 });
 
-function head(path: string): string {
+function headOf(path: string): string {
   const fields = ["Host: x", "Content-Type: application/json", "Content-Length: 15", "Expect: 100-continue"];
   return `POST ${path} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`;
 }
@@ -255,7 +255,7 @@ function head(path: string): string {
 describe("Expect: 100-continue", () => {
   test("is answered where the request is admitted", async () => {
     using connection = await openHttp1(gateway.address);
-    connection.write(`${head("/v1/sinks")}{"fString":"a"}`);
+    connection.write(`${headOf("/v1/sinks")}{"fString":"a"}`);
     const answer = await connection.readAnswer();
     expect(answer.interim).toEqual([100]);
     expect(answer.httpStatus).toBe(200);
@@ -268,7 +268,7 @@ describe("Expect: 100-continue", () => {
       },
     });
     using connection = await openHttp1(closed.address);
-    connection.write(head("/v1/sinks"));
+    connection.write(headOf("/v1/sinks"));
     const answer = await connection.readAnswer();
     expect(answer.interim).toEqual([]);
     expect(answer.httpStatus).toBe(401);
@@ -276,7 +276,7 @@ describe("Expect: 100-continue", () => {
 
   test("is not answered where nothing matches", async () => {
     using connection = await openHttp1(gateway.address);
-    connection.write(head("/nowhere"));
+    connection.write(headOf("/nowhere"));
     const answer = await connection.readAnswer();
     expect(answer.interim).toEqual([]);
     expect(answer.httpStatus).toBe(404);
