@@ -1,5 +1,6 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
+import type { SecureContextOptions } from "node:tls";
 import { bearerAuth, type MetadataEndpoint, subjectOf, type TokenVerifier } from "../auth/index.ts";
 import { createGateway, type ListenOptions } from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
@@ -54,6 +55,8 @@ export interface PlantServer {
    * (`EADDRINUSE` and the like) when it cannot listen
    */
   listen(at: ListenOptions): Promise<ListeningAddress>;
+  /** Takes a renewed certificate for new connections; those that are open live on. */
+  setSecureContext(context: SecureContextOptions): void;
   /** Ends well: readiness off, serve on for the drain delay, stop accepting, finish what was taken. */
   drain(): Promise<void>;
   /** Ends at once; calls that are under way are cut. */
@@ -112,6 +115,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       }
       return await gateway.listen(at);
     },
+    setSecureContext: (context) => gateway.setSecureContext(context),
     drain: async () => {
       readiness.startDraining();
       await delay(options.drainDelayMs ?? 0);

@@ -6,8 +6,10 @@
  * plant store's policy (which status, which scope, which addresses) and does no work of its own.
  */
 export { issueToken } from "../auth/index.ts";
+export { ConfigurationError } from "./configuration-error.ts";
 export { readConfiguration, type ConfigurationReading } from "./configuration.ts";
 export { createPlantServer, type PlantServer, type PlantServerOptions } from "./create-plant-server.ts";
+export { backUpPlants, openPlantDatabase } from "./open-plant-database.ts";
 export type { Setting } from "./setting.ts";
 export { settings } from "./settings.ts";
-export { ConfigurationError, startServer, type StartedServer } from "./start-server.ts";
+export { startServer, type StartedServer } from "./start-server.ts";

@@ -1,5 +1,3 @@
-import { readFile } from "node:fs/promises";
-import { createSecureContext } from "node:tls";
 import {
   type MetadataEndpoint,
   openTokenVerifier,
@@ -7,36 +5,20 @@ import {
   type TokenVerifier,
 } from "../auth/index.ts";
 import { type Log, openLog } from "../operations/log.ts";
-import { openMemoryStore, openSqliteStore, type PlantStore } from "../plants/index.ts";
+import { ConfigurationError } from "./configuration-error.ts";
 import { createPlantServer, deleteScope, type ListeningAddress } from "./create-plant-server.ts";
 import { tokenSourcesOf } from "./credential-settings.ts";
-import type { Database } from "./database-url.ts";
+import { type IdRange, openStore } from "./open-store.ts";
 import { requestPathPrefixOf } from "./public-url.ts";
 import type { Configuration } from "./settings.ts";
-
-/** Ids from first to last, both included. */
-export interface IdRange {
-  readonly first: bigint;
-  readonly last: bigint;
-}
+import { followTlsFiles, readTlsFiles, type TlsFiles } from "./tls-files.ts";
 
 /** A server that was started from a configuration. */
 export interface StartedServer extends ListeningAddress {
   /** Stops accepting, finishes what was taken, and lets go of the store and the files. */
   drain(): Promise<void>;
-  /** Reads files of credentials and keys again at once, which are otherwise read again when they change. */
+  /** Reads files of credentials, keys and certificates again at once, which are otherwise read again when they change. */
   reload(): Promise<void>;
-}
-
-/** What was configured cannot be worked with although each setting was well formed; one sentence each. */
-export class ConfigurationError extends Error {
-  override readonly name = "ConfigurationError";
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(problems.join("; "));
-    this.problems = problems;
-  }
 }
 
 /**
@@ -50,7 +32,8 @@ export class ConfigurationError extends Error {
 export async function startServer(configuration: Configuration, plantsWhenCreated?: IdRange): Promise<StartedServer> {
   const { host, port } = configuration;
   const log = openLog(configuration.logLevel);
-  const tls = await readTls(configuration);
+  const tlsFiles = tlsFilesOf(configuration);
+  const tls = tlsFiles && (await readTlsFiles(tlsFiles));
   await using opened = new AsyncDisposableStack();
   const auth = await openVerifier(configuration, log);
   if (auth === undefined) log.warn("no credentials are configured: every call will be refused");
@@ -66,14 +49,17 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
     drainDelayMs: configuration.drainDelayMs,
     drainTimeoutMs: configuration.drainTimeoutMs,
   });
-  const address = await server.listen({ host, port, ...tls });
+  const address = await server.listen({ host, port, ...(tls && { tls }) });
   log.info(address, "listening");
+  const certificate =
+    tlsFiles && tls && followTlsFiles(tlsFiles, tls, (material) => server.setSecureContext(material), log);
+  opened.defer(async () => certificate?.close());
   const toClose = opened.move();
   return {
     ...address,
     reload: async () => {
       log.info("reloading");
-      await auth?.reload?.();
+      await Promise.all([auth?.reload?.(), certificate?.reload()]);
     },
     drain: async () => {
       log.info("draining");
@@ -85,20 +71,9 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
   };
 }
 
-interface Tls {
-  readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
-}
-
-async function readTls({ tlsCertFile, tlsKeyFile }: Configuration): Promise<Tls> {
-  if (tlsCertFile === undefined || tlsKeyFile === undefined) return {};
-  const [cert, key] = await Promise.all([readFile(tlsCertFile), readFile(tlsKeyFile)]);
-  try {
-    createSecureContext({ cert, key });
-  } catch (reason) {
-    const why = reason instanceof Error ? reason.message : String(reason);
-    throw new ConfigurationError([`TLS_CERT_FILE and TLS_KEY_FILE do not make a TLS server: ${why}`]);
-  }
-  return { tls: { cert, key } };
+function tlsFilesOf({ tlsCertFile, tlsKeyFile }: Configuration): TlsFiles | undefined {
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
+  return { certFile: tlsCertFile, keyFile: tlsKeyFile };
 }
 
 async function openVerifier(configuration: Configuration, log: Log): Promise<TokenVerifier | undefined> {
@@ -114,13 +89,4 @@ function resourceMetadataOf({ publicUrl, jwtIssuers, providerScopes }: Configura
   if (publicUrl === undefined || requestPathPrefixOf(publicUrl) !== "") return undefined;
   const scopes = providerScopes === "demanded" ? [deleteScope] : [];
   return protectedResourceMetadata({ publicUrl, issuers: jwtIssuers ?? [], scopes });
-}
-
-async function openStore(database: Database, plantsWhenCreated: IdRange | undefined): Promise<PlantStore> {
-  if (database.kind === "memory") return openMemoryStore(new Set(plantsWhenCreated && idsOf(plantsWhenCreated)));
-  return await openSqliteStore({ file: database.path, ...(plantsWhenCreated && { plantsWhenCreated }) });
-}
-
-function* idsOf({ first, last }: IdRange): Iterable<bigint> {
-  for (let id = first; id <= last; id += 1n) yield id;
 }
