@@ -11,15 +11,18 @@ import type { LoadShape } from "./load/load.ts";
 import { ownLoad } from "./load/own-load.ts";
 import { hasTool } from "./load/tool.ts";
 import { wrkLoad } from "./load/wrk.ts";
-import { measure } from "./measure.ts";
+import { measure, type Measurement } from "./measure.ts";
 import { grpcProbe, http1Probe } from "./probe.ts";
 import type { Rounds } from "./rounds.ts";
+import type { Scenario, Subject } from "./scenarios.ts";
 import { benchToken } from "./servers/plants.ts";
 import { formatTable } from "./table.ts";
 
-// `node bench/auth.ts [--seconds 4]`: what a credential costs, in `admit` alone and in the whole server.
+// `node bench/auth.ts [--rounds 3] [--seconds 4]`: what a credential costs, in `admit` alone and in the whole server.
 
-const { values } = parseArgs({ options: { seconds: { type: "string", default: "4" } } });
+const { values } = parseArgs({
+  options: { rounds: { type: "string", default: "3" }, seconds: { type: "string", default: "4" } },
+});
 const length = { warmUpS: 2, measuredS: Number(values.seconds) };
 
 const procedure = "/plantstore.v1.PlantService/DeletePlant";
@@ -110,28 +113,45 @@ async function timeNew(auth: BearerAuth, tokens: readonly string[]): Promise<num
 }
 
 async function wholeServer(issuer: BenchIssuer): Promise<void> {
-  const program = fileURLToPath(new URL("servers/plantstore-jwt.ts", import.meta.url));
-  const environment = { BENCH_KEYS_FILE: issuer.keysFile };
   const jwt = await issuer.sign();
-  const rest = hasTool("wrk") ? wrkLoad : ownLoad;
-  const grpc = hasTool("h2load") ? h2loadLoad : ownLoad;
-  const subjects = [
+  // What a long header costs by itself: nothing of it is verified.
+  const longToken = "x".repeat(jwt.length);
+  const environment = { BENCH_KEYS_FILE: issuer.keysFile, BENCH_LONG_TOKEN: longToken };
+  const program = fileURLToPath(new URL("servers/plantstore-jwt.ts", import.meta.url));
+  const credentials: readonly Credential[] = [
     { name: "static token", token: benchToken },
+    { name: `static token of ${longToken.length} characters`, token: longToken },
     { name: `JWT of ${jwt.length} characters`, token: jwt },
-  ];
-  for (const [title, loadOf, probeOf, shapeOf] of [
-    ["DELETE /plants/7 over HTTP/1.1", rest, http1Probe, restShape],
-    ["DeletePlant as gRPC over h2c", grpc, grpcProbe, grpcShape],
-  ] as const) {
-    const rounds: Rounds[] = [];
-    for (const { name, token } of subjects) {
-      const subject = { name, program, environment };
-      const shape = shapeOf(token);
-      const seen = await measure({ load: loadOf(shape), probe: probeOf(shape) }, subject, length);
-      rounds.push({ subject, measurements: [seen] });
+  ].map(({ name, token }) => ({ subject: { name, program, environment }, token }));
+  const http1 = hasTool("wrk") ? wrkLoad : ownLoad;
+  const http2 = hasTool("h2load") ? h2loadLoad : ownLoad;
+  const rest = await compare(credentials, (shape) => ({ load: http1(shape), probe: http1Probe(shape) }), restShape);
+  console.log(`\nDELETE /plants/7 over HTTP/1.1\n\n${formatTable(rest)}`);
+  const grpc = await compare(credentials, (shape) => ({ load: http2(shape), probe: grpcProbe(shape) }), grpcShape);
+  console.log(`\nDeletePlant as gRPC over h2c\n\n${formatTable(grpc)}`);
+}
+
+interface Credential {
+  readonly subject: Subject;
+  readonly token: string;
+}
+
+/** Measures every credential in each round, in the opposite order from round to round. */
+async function compare(
+  credentials: readonly Credential[],
+  loadOf: (shape: LoadShape) => Pick<Scenario, "load" | "probe">,
+  shapeOf: (token: string) => LoadShape,
+): Promise<readonly Rounds[]> {
+  const seen = credentials.map(({ subject, token }) => {
+    const measurements: Measurement[] = [];
+    return { subject, token, measurements };
+  });
+  for (let round = 0; round < Number(values.rounds); round += 1) {
+    for (const { subject, token, measurements } of round % 2 === 0 ? seen : seen.toReversed()) {
+      measurements.push(await measure(loadOf(shapeOf(token)), subject, length));
     }
-    console.log(`\n${title}\n${formatTable(rounds)}`);
   }
+  return seen;
 }
 
 function restShape(token: string): LoadShape {

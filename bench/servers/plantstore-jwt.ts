@@ -4,14 +4,15 @@ import { benchAudience, benchIssuer } from "../auth-tokens.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 
-// The plant server that takes the bench's static token and the tokens of the bench's issuer, whose keys are in a file.
+// The plant server that takes the bench's static token, one as long as a JWT, and the tokens of the bench's issuer, whose keys
+// are in a file.
 
-const file = process.env["BENCH_KEYS_FILE"];
-if (file === undefined) throw new Error("BENCH_KEYS_FILE is not set");
+const { BENCH_KEYS_FILE: file, BENCH_LONG_TOKEN: longToken } = process.env;
+if (file === undefined || longToken === undefined) throw new Error("BENCH_KEYS_FILE and BENCH_LONG_TOKEN are not set");
 const plants = createBenchPlants();
 const verifier = await openTokenVerifier(
   {
-    tokens: [toStaticToken("bench", benchToken)],
+    tokens: [toStaticToken("bench", benchToken), toStaticToken("long", longToken)],
     jwt: [{ issuer: benchIssuer, audiences: [benchAudience], keys: { file }, demandScopes: true }],
   },
   { info: () => {}, warn: () => {} },
