@@ -11,7 +11,8 @@ export type HeaderFields = readonly string[];
  * Reads one field of a list, names compared without regard to case (RFC 9110 §5.1).
  *
  * @param name - in lower case
- * @returns the value; several fields of one name joined by ", " (RFC 9110 §5.3); `null` without any
+ * @returns the value; several fields of one name joined by ", " (RFC 9110 §5.3), the parts of a cookie by "; ";
+ * `null` without any
  */
 export function readField(fields: HeaderFields, name: string): string | null {
   let value: string | null = null;
@@ -19,7 +20,9 @@ export function readField(fields: HeaderFields, name: string): string | null {
     const candidate = fields[i] as string;
     // The length settles nearly every comparison; HTTP/2 names are lower case already (RFC 9113 §8.2.1).
     if (candidate.length !== name.length || (candidate !== name && candidate.toLowerCase() !== name)) continue;
-    value = value === null ? (fields[i + 1] as string) : `${value}, ${fields[i + 1]}`;
+    if (value === null) value = fields[i + 1] as string;
+    // HTTP/2 clients send a cookie in parts, which only a semicolon makes one again (RFC 9113 §8.2.3).
+    else value += (name === "cookie" ? "; " : ", ") + fields[i + 1];
   }
   return value;
 }
@@ -56,7 +59,9 @@ export class LazyHeaders implements Headers {
   }
 
   get(name: string): string | null {
-    return this.#fields === undefined ? this.#build().get(name) : readField(this.#fields, name.toLowerCase());
+    // Headers refuses what cannot be a name, pseudo-header fields among it.
+    if (this.#fields === undefined || !token.test(name)) return this.#build().get(name);
+    return readField(this.#fields, name.toLowerCase());
   }
 
   has(name: string): boolean {
@@ -105,7 +110,9 @@ export class LazyHeaders implements Headers {
     const fields = this.#fields ?? [];
     for (let i = 0; i < fields.length; i += 2) {
       const name = fields[i] as string;
-      if (name.charCodeAt(0) !== colon) headers.append(name, fields[i + 1] as string);
+      if (name.charCodeAt(0) === colon) continue;
+      if (name.length === 6 && name.toLowerCase() === "cookie") headers.set(name, readField(fields, "cookie") ?? "");
+      else headers.append(name, fields[i + 1] as string);
     }
     this.#headers = headers;
     this.#fields = undefined;
@@ -117,3 +124,5 @@ export class LazyHeaders implements Headers {
 Object.setPrototypeOf(LazyHeaders.prototype, Headers.prototype);
 
 const colon = 0x3a;
+// RFC 9110 §5.6.2.
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
