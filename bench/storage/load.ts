@@ -1,0 +1,51 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Percentiles } from "../load/load.ts";
+import { numberIn, runTool, secondsIn, withFolder } from "../load/tool.ts";
+import { benchToken } from "../servers/plants.ts";
+
+/** What a load of deletions over REST showed. */
+export interface RestResult {
+  readonly connections: number;
+  readonly requests: number;
+  readonly requestsPerS: number;
+  /** The share of requests whose plant was not there, because a random id had come before. */
+  readonly missed: number;
+  readonly latencyUs: Percentiles;
+}
+
+/** Deletes plants with random ids from 1 to `plants` over REST, for `seconds`. Needs wrk. */
+export async function deleteRandomPlants(
+  port: number,
+  connections: number,
+  seconds: number,
+  plants: number,
+): Promise<RestResult> {
+  const output = await withFolder(async (folder) => {
+    const script = join(folder, "delete.lua");
+    writeFileSync(script, luaOf(plants));
+    const shape = [`-c${String(connections)}`, "-t1", `-d${String(seconds)}s`, "--timeout", "30s", "--latency"];
+    return await runTool(["wrk", ...shape, "-s", script, `http://127.0.0.1:${String(port)}`], seconds);
+  });
+  const requests = numberIn(output, /(\d+) requests in/);
+  const refused = Number(/Non-2xx or 3xx responses: (\d+)/.exec(output)?.[1] ?? 0);
+  if (/Socket errors:/.test(output)) throw new Error(`connections broke: ${output}`);
+  return {
+    connections,
+    requests,
+    requestsPerS: requests / secondsIn(output, /requests in ([\d.]+)(us|ms|s|m)/),
+    missed: refused / requests,
+    latencyUs: {
+      p50: secondsIn(output, /50%\s+([\d.]+)(us|ms|s|m)/) * 1e6,
+      p99: secondsIn(output, /99%\s+([\d.]+)(us|ms|s|m)/) * 1e6,
+    },
+  };
+}
+
+function luaOf(plants: number): string {
+  return `
+    math.randomseed(os.time())
+    wrk.method = "DELETE"
+    wrk.headers["authorization"] = "Bearer ${benchToken}"
+    request = function() return wrk.format(nil, "/plants/" .. math.random(1, ${String(plants)})) end`;
+}

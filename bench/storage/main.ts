@@ -1,0 +1,68 @@
+/**
+ * What durable deletions cost: REST deletes of random plants end to end, on each store, against the same
+ * server with one transaction a request. `node bench/storage/main.ts [--plants 1000000] [--seconds 5]
+ * [--only sqlite,postgres]`
+ */
+import { parseArgs } from "node:util";
+import { migratePlants, openSqliteStore } from "../../src/plants/index.ts";
+import { createTempFolder } from "../../test/support/temp-folder.ts";
+import { runSql, startPostgres } from "../../test/support/postgres-server.ts";
+import { isStoreName, type StoreName, stores } from "./stores.ts";
+import { type Measurement, measureStore } from "./subject.ts";
+
+// One caller alone, and enough of them that a queue fills.
+const connections = [1, 32, 256];
+
+const { values } = parseArgs({
+  options: {
+    plants: { type: "string", default: "1000000" },
+    seconds: { type: "string", default: "5" },
+    only: { type: "string" },
+  },
+});
+
+const plants = Number(values.plants);
+const only = values.only?.split(",");
+const names = Object.keys(stores)
+  .filter(isStoreName)
+  .filter((name) => only?.includes(name) ?? true);
+
+using folder = createTempFolder();
+// The disk counts here.
+await using postgres = await startPostgres(["-c", "fsync=on", "-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"]);
+
+console.log(`DELETE /plants/<random> over HTTP/1.1, ${plants} plants; µs a request\n`);
+console.log("store             conns  requests/s  missed       p50       p99  ping p99  main CPU  all CPU");
+for (const name of names) {
+  for (const measured of await measure(name)) console.log(rowOf(name, measured));
+}
+
+async function measure(name: StoreName): Promise<Measurement[]> {
+  const file = folder.file(`${name}.db`);
+  let url = "";
+  if (name.startsWith("sqlite")) {
+    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } })).close();
+  }
+  if (name.startsWith("postgres")) {
+    url = await postgres.createDatabase();
+    await migratePlants({ kind: "postgres", url });
+    await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
+    await runSql(url, "VACUUM ANALYZE plants");
+    await runSql(url, "CHECKPOINT");
+  }
+  return await measureStore(name, { file, url, plants }, connections, Number(values.seconds));
+}
+
+function rowOf(name: string, row: Measurement): string {
+  const numbers: readonly (readonly [number | string, number])[] = [
+    [row.connections, 7],
+    [Math.round(row.requestsPerS), 12],
+    [`${(row.missed * 100).toFixed(0)} %`, 8],
+    [Math.round(row.latencyUs.p50), 10],
+    [Math.round(row.latencyUs.p99), 10],
+    [Math.round(row.pingUs.p99), 10],
+    [row.mainUsPerRequest.toFixed(1), 10],
+    [row.allUsPerRequest.toFixed(1), 9],
+  ];
+  return name.padEnd(16) + numbers.map(([value, width]) => String(value).padStart(width)).join("");
+}

@@ -1,0 +1,64 @@
+import { Pool } from "pg";
+import { openMemoryStore, openPlantStore, type PlantStore } from "../../src/plants/index.ts";
+import { openDatabase } from "../../src/plants/sqlite/database.ts";
+import { prepareDeleteBatch } from "../../src/plants/sqlite/delete-batch.ts";
+import { configOf } from "../../test/support/postgres-server.ts";
+
+/** What a subject's store is made of: the SQLite file or the PostgreSQL URL, and how many plants there are. */
+export interface Place {
+  readonly file: string;
+  readonly url: string;
+  readonly plants: number;
+}
+
+/** The name of a store in the comparison. */
+export type StoreName = "memory" | "sqlite" | "sqlite single" | "postgres" | "postgres single";
+
+/** The stores that are compared. The single ones run one transaction a request, as a service without a queue does. */
+export const stores: Readonly<Record<StoreName, (place: Place) => Promise<PlantStore>>> = {
+  memory: ({ plants }) => Promise.resolve(openMemoryStore(new Set(idsTo(plants)))),
+  sqlite: ({ file }) => openPlantStore({ kind: "sqlite", path: file }),
+  "sqlite single": ({ file }) => Promise.resolve(openSingleSqlite(file)),
+  postgres: ({ url }) => openPlantStore({ kind: "postgres", url }),
+  "postgres single": ({ url }) => Promise.resolve(openSinglePostgres(url)),
+};
+
+/** Whether a text names a store. */
+export function isStoreName(text: string): text is StoreName {
+  return Object.hasOwn(stores, text);
+}
+
+function* idsTo(last: number): Generator<bigint> {
+  for (let id = 1n; id <= last; id++) yield id;
+}
+
+function openSingleSqlite(file: string): PlantStore {
+  const db = openDatabase({ file });
+  const deleteBatch = prepareDeleteBatch(db);
+  return {
+    problem: undefined,
+    delete: (id, { subject, requestId }) => {
+      const result = deleteBatch({ ids: BigInt64Array.of(id), subjects: [subject], requestIds: [requestId] });
+      if (result.kind !== "committed") return Promise.reject(new Error(result.problem.text));
+      return Promise.resolve(result.outcomes[0] === 1);
+    },
+    close: () => Promise.resolve(db.close()),
+  };
+}
+
+// As many connections as such a service usually has.
+const connections = 10;
+
+function openSinglePostgres(url: string): PlantStore {
+  const pool = new Pool({ ...configOf(url), max: connections });
+  const text = `
+    WITH gone AS (DELETE FROM plants WHERE id = $1 RETURNING id)
+    INSERT INTO deletions (plant_id, subject, request_id, batch)
+    SELECT id, $2, $3, gen_random_uuid() FROM gone`;
+  return {
+    problem: undefined,
+    delete: async (id, { subject, requestId }) =>
+      (await pool.query(text, [String(id), subject, requestId])).rowCount === 1,
+    close: () => pool.end(),
+  };
+}

@@ -1,0 +1,100 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { Agent, get } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { pinned, serverCore } from "../cores.ts";
+import { type Percentiles, percentilesOf } from "../load/load.ts";
+import { deleteRandomPlants, type RestResult } from "./load.ts";
+import type { Said } from "./server.ts";
+import type { Place, StoreName } from "./stores.ts";
+
+/** What a server showed under one load. */
+export interface Measurement extends RestResult {
+  /** CPU time of the thread that serves requests, per request, in µs. */
+  readonly mainUsPerRequest: number;
+  /** The same of all threads of the server, without the database's processes. */
+  readonly allUsPerRequest: number;
+  /** An unrelated request beside the load, in µs. */
+  readonly pingUs: Percentiles;
+}
+
+/** Runs a server with this store and measures it at each number of connections, one after the other. */
+export async function measureStore(
+  name: StoreName,
+  place: Place,
+  connections: readonly number[],
+  seconds: number,
+): Promise<Measurement[]> {
+  const program = fileURLToPath(new URL("server.ts", import.meta.url));
+  const [file, ...args] = pinned(serverCore, [process.execPath, program, name, JSON.stringify(place)]);
+  const child = spawn(file, args, {
+    env: { ...process.env, NODE_ENV: "production" },
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  try {
+    const listening = await nextSaid(child);
+    if (listening.kind !== "listening") throw new Error("the server spoke before it listened");
+    await deleteRandomPlants(listening.port, 32, 1, place.plants);
+    const measured = [];
+    for (const count of connections)
+      measured.push(await measureLoad(child, listening.port, count, seconds, place.plants));
+    return measured;
+  } finally {
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+}
+
+async function measureLoad(
+  child: ChildProcess,
+  port: number,
+  connections: number,
+  seconds: number,
+  plants: number,
+): Promise<Measurement> {
+  const before = await usageOf(child);
+  const over = new AbortController();
+  const pinging = ping(port, over.signal);
+  const result = await deleteRandomPlants(port, connections, seconds, plants);
+  over.abort();
+  const pingUs = await pinging;
+  const after = await usageOf(child);
+  return {
+    ...result,
+    pingUs,
+    mainUsPerRequest: (after.mainUs - before.mainUs) / result.requests,
+    allUsPerRequest: (after.allUs - before.allUs) / result.requests,
+  };
+}
+
+// Milliseconds between two of the unrelated requests: a few hundred in a second, and no load of their own.
+const pingIntervalMs = 3;
+
+async function ping(port: number, over: AbortSignal): Promise<Percentiles> {
+  const agent = new Agent({ keepAlive: true });
+  const latencies: number[] = [];
+  while (!over.aborted) {
+    const startedMs = performance.now();
+    const [response] = await once(get({ agent, port, host: "127.0.0.1", path: "/livez" }), "response");
+    await once(response.resume(), "end");
+    latencies.push((performance.now() - startedMs) * 1_000);
+    await sleep(pingIntervalMs);
+  }
+  agent.destroy();
+  return percentilesOf(Float64Array.from(latencies));
+}
+
+async function usageOf(child: ChildProcess): Promise<Extract<Said, { kind: "usage" }>> {
+  child.send("usage");
+  const said = await nextSaid(child);
+  if (said.kind !== "usage") throw new Error("the server did not tell its usage");
+  return said;
+}
+
+async function nextSaid(child: ChildProcess): Promise<Said> {
+  const ended = new AbortController();
+  child.once("exit", () => ended.abort(new Error("the server has ended")));
+  const [said] = await once(child, "message", { signal: ended.signal });
+  return said;
+}
