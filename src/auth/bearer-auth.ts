@@ -49,7 +49,8 @@ const unmatched: Demand = { credential: true, scope: undefined };
  *
  * `admit` belongs in front of a server that can decide before the body is read; the interceptor
  * belongs into the chain in any case. Under a server that knows no `admit`, such as plain connect-node, the
- * interceptor alone gives the same answers (later, when the message was parsed).
+ * interceptor alone gives the same answers: later, when the message was parsed, and blind for a second
+ * `Authorization` field, of which node:http tells no one.
  *
  * Refusals are `ConnectError`s: `Unauthenticated` and `PermissionDenied` with a challenge in
  * `www-authenticate`, `Unavailable` with `retry-after` when the token cannot be checked now. The reason

@@ -6,8 +6,12 @@ import type { StaticToken } from "./static-token.ts";
 import { readTextFile, toProblem } from "./text-file.ts";
 import { formatTokenHash, parseTokenHashes } from "./token-hashes.ts";
 
-/** The largest file of token hashes that is read, in bytes: 16 MiB are over 100,000 tokens. A log given by mistake ends here. */
-export const tokenHashesFileLimitBytes: number = 16 * 1024 * 1024;
+/**
+ * The largest file of token hashes that is read, in bytes.
+ *
+ * 4 MiB are 35,000 tokens, which take a fifth of a second to read: calls wait for that when the file changes.
+ */
+export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
 /** Owner only: hashes of 256-bit tokens tell nothing, but whoever may write here can make tokens. */
 const tokenHashesFileMode = 0o600;
@@ -28,7 +32,7 @@ export async function appendTokenHash(path: string, token: StaticToken): Promise
   if (file.kind === "problems") return file;
   const written = await writeReplacement(file.value, target, token).catch(toProblem);
   if (written.kind === "problems") {
-    await unlink(replacement);
+    await unlink(replacement).catch(toProblem);
     return written;
   }
   return await putInPlace(replacement, target).catch(toProblem);
@@ -53,6 +57,9 @@ async function writeReplacement(file: FileHandle, target: string, token: StaticT
   const after = `${before}${formatTokenHash(token)}\n`;
   const tokens = parseTokenHashes(after);
   if (tokens.kind === "problems") return tokens;
+  if (Buffer.byteLength(after) > tokenHashesFileLimitBytes) {
+    return unparsed(`${target} would be larger than the ${tokenHashesFileLimitBytes} bytes that are read`);
+  }
   await closing.writeFile(after);
   await closing.sync();
   return parsed(undefined);

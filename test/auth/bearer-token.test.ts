@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 import { readBearerToken, tokenLimitChars } from "../../src/auth/bearer-token.ts";
@@ -43,5 +44,23 @@ describe("readBearerToken", () => {
     { name: "takes no token of a megabyte", given: `Bearer ${"a".repeat(2 ** 20)}`, want: "malformed" },
   ])("$name", ({ given, want }) => {
     expect(readBearerToken(given)).toEqual({ kind: want });
+  });
+
+  test("finds a token only where RFC 6750 §2.1 has one, whatever it is given", () => {
+    const mixed = fc.oneof(
+      fc.string(),
+      fc.string({ unit: "binary" }).map((text) => `Bearer ${text}`),
+      fc.base64String().map((text) => `bEARER  ${text}`),
+    );
+    fc.assert(
+      fc.property(mixed, (authorization) => {
+        const [scheme = "", ...rest] = authorization.split(" ");
+        const token = rest.join(" ").replace(/^ */, "");
+        const isBearer =
+          scheme.toLowerCase() === "bearer" && /^[-A-Za-z0-9._~+/]+=*$/.test(token) && !token.includes("\n");
+        const read = readBearerToken(authorization);
+        expect(read.kind === "token" ? read.token : undefined).toBe(isBearer ? token : undefined);
+      }),
+    );
   });
 });

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 import { formatChallenge } from "../../src/auth/challenge.ts";
@@ -26,6 +27,18 @@ describe("formatChallenge", () => {
     { name: "writes an empty realm", given: { realm: "" }, want: 'Bearer realm=""' },
   ])("$name", ({ given, want }) => {
     expect(formatChallenge(given)).toBe(want);
+  });
+
+  test("keeps every value of printable ASCII: who reads the quoted-string gets it back", () => {
+    const printable = fc.string({
+      unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)),
+    });
+    fc.assert(
+      fc.property(printable, (realm) => {
+        const quoted = /^Bearer realm="((?:[^"\\]|\\.)*)"$/.exec(formatChallenge({ realm }))?.[1];
+        expect(quoted?.replaceAll(/\\(.)/g, "$1")).toBe(realm);
+      }),
+    );
   });
 
   test.each([

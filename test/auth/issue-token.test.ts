@@ -93,6 +93,11 @@ describe("issueToken", () => {
       want: /^line 2: the name stands in line 1 already$/,
     },
     { name: "has a bad line", text: "nonsense\n", want: /^line 1: 1 columns/ },
+    {
+      name: "would be larger than a server reads",
+      text: `#${"x".repeat(4 * 1024 * 1024 - 10)}\n`,
+      want: /would be larger than the 4194304 bytes that are read$/,
+    },
     { name: "is no UTF-8 text of lines", text: Buffer.alloc(100, 0xff), want: /^line 1: / },
   ])("leaves a file alone that $name", async ({ text, want }) => {
     using folder = createTempFolder();

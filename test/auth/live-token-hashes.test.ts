@@ -138,8 +138,8 @@ describe("openTokenHashes", () => {
     { name: "has bad lines", make: (path: string) => writeFileSync(path, "a\nb\n"), want: /tokens: line 1: / },
     {
       name: "is larger than the limit",
-      make: (path: string) => writeFileSync(path, Buffer.alloc(16 * 1024 * 1024 + 1)),
-      want: /is larger than 16777216 bytes$/,
+      make: (path: string) => writeFileSync(path, Buffer.alloc(4 * 1024 * 1024 + 1)),
+      want: /is larger than 4194304 bytes$/,
     },
   ])("does not open a file that $name", async ({ make, want }) => {
     using folder = createTempFolder();
