@@ -48,6 +48,15 @@ export function expectedAnswer(format: WireFormat, want: Want): SeenAnswer {
   return want.code === "ok" ? expectedSuccess(format) : expectedError(format, want);
 }
 
+/** An answer whose body is the error record, under any status. */
+export function expectedRecord(
+  httpStatus: number,
+  { error, message }: { readonly error: number; readonly message: string },
+): SeenAnswer {
+  const header = { "content-type": "application/json" };
+  return { httpStatus, header, trailer: {}, messages: [JSON.stringify({ error, message })] };
+}
+
 /** What came, in the form of {@link expectedAnswer}. */
 export function seenAnswer(format: WireFormat, answer: HttpAnswer): SeenAnswer {
   const { httpStatus, header, trailer, body } = answer;

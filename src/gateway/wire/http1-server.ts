@@ -22,7 +22,7 @@ export interface Http1ServerOptions {
  * Every answer of its own making, for requests that its parser rejects, is the error record too.
  */
 export function createHttp1Server(options: Http1ServerOptions): Server {
-  const { limits, serve, refuse, draining } = options;
+  const { limits, serve, refuse, writeErrorRecord, draining } = options;
   const server = createServer({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headerTimeoutMs,
@@ -48,6 +48,12 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
   });
   server.on("clientError", (error: Error & { code?: string; rawPacket?: Buffer }, socket: Socket) => {
     answerClientError(error, socket, options);
+  });
+  // A tunnel is asked of proxies, and its target is no path (RFC 9112 §3.2.3). node would close without a word.
+  server.on("connect", (_request, socket: Socket) => {
+    const problem = httpProblem(400, "the request target is not valid");
+    if (exchangeOn(socket) === undefined) writeProblem(socket, problem, writeErrorRecord);
+    else socket.destroySoon();
   });
   // node:http starts the clock of its time-outs on this event, and only on it.
   server.emit("listening");
@@ -84,6 +90,11 @@ function answerClientError(
     socket.destroySoon();
     return;
   }
+  writeProblem(socket, problem, writeErrorRecord);
+}
+
+/** Answers on a connection that node:http gives no response object for, and ends it. */
+function writeProblem(socket: Socket, problem: HttpProblem, writeErrorRecord: ErrorWriter): void {
   const record = writeErrorRecord(problem.error, { httpStatus: problem.httpStatus, procedure: undefined });
   const head = [
     `HTTP/1.1 ${record.httpStatus} ${reasonPhrase(record.httpStatus)}`,

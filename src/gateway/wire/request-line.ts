@@ -41,4 +41,5 @@ export function readRequestTarget(
 
 // uri-host [ ":" port ] of RFC 9110 §7.2, RFC 3986 §3.2. Two Host fields are joined by ", ", which does not fit.
 const authorityGrammar = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+)(?::[0-9]{0,5})?$/;
-const absoluteForm = /^https?:\/\/[^/?@]+/i;
+// Without userinfo, which RFC 9110 §4.2.4 has a recipient treat as an error.
+const absoluteForm = /^https?:\/\/[^/?@]+(?=[/?]|$)/i;

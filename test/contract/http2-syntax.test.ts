@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import { openMemoryStore } from "../../src/plants/index.ts";
+import type { Field } from "../support/exchange.ts";
+import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../support/http2-frames.ts";
+import { authorized, startPlantServer } from "../support/plant-server.ts";
+
+interface Row {
+  readonly name: string;
+  readonly header: readonly Field[];
+  readonly want: StreamEnd;
+}
+
+const deleted: StreamEnd = { kind: "answered", httpStatus: 204 };
+const refused: StreamEnd = { kind: "answered", httpStatus: 400 };
+// RFC 9113 §8.1.1: a malformed request is a stream error of type PROTOCOL_ERROR.
+const malformed: StreamEnd = { kind: "reset", httpStatus: 0, errorCode: 1 };
+
+/** The header of a good request with some pseudo-header fields changed, or left out where `undefined`. */
+function header(changed: Readonly<Record<string, string | undefined>>, ...more: readonly Field[]): Field[] {
+  const pseudo = { ":method": "DELETE", ":path": "/plants/7", ":scheme": "http", ":authority": "x", ...changed };
+  const fields = Object.entries(pseudo).filter((field): field is [string, string] => field[1] !== undefined);
+  return [...fields, authorized, ...more];
+}
+
+const rows: readonly Row[] = [
+  { name: "a request as it should be", header: header({}), want: deleted },
+  { name: "Host in place of the authority", header: header({ ":authority": undefined }, ["host", "x"]), want: deleted },
+  { name: "TE: trailers", header: header({}, ["te", "trailers"]), want: deleted },
+  { name: "a length of 0 and no body", header: header({}, ["content-length", "0"]), want: deleted },
+
+  { name: "an authority with half an IPv6 address", header: header({ ":authority": "[::1" }), want: refused },
+  { name: "a fragment in the path", header: header({ ":path": "/plants/7#x" }), want: refused },
+  { name: "UTF-8 in the path", header: header({ ":path": "/plants/\xd9\xa7" }), want: refused },
+  {
+    name: "a tunnel",
+    header: header({ ":method": "CONNECT", ":path": undefined, ":scheme": undefined }),
+    want: refused,
+  },
+
+  { name: "neither authority nor Host", header: header({ ":authority": undefined }), want: malformed },
+  { name: "an empty authority", header: header({ ":authority": "" }), want: malformed },
+  { name: "an authority with a space", header: header({ ":authority": "a b" }), want: malformed },
+  { name: "an authority with a slash", header: header({ ":authority": "a/b" }), want: malformed },
+  { name: "an authority with a user", header: header({ ":authority": "u@a" }), want: malformed },
+  { name: "a Host with a space", header: header({ ":authority": undefined }, ["host", "a b"]), want: malformed },
+  { name: "no path", header: header({ ":path": undefined }), want: malformed },
+  { name: "an empty path", header: header({ ":path": "" }), want: malformed },
+  { name: "a path without a slash", header: header({ ":path": "plants/7" }), want: malformed },
+  { name: "a path with a space", header: header({ ":path": "/plants/7 8" }), want: malformed },
+  { name: "a URL for a path", header: header({ ":path": "http://x/plants/7" }), want: malformed },
+  { name: "no scheme", header: header({ ":scheme": undefined }), want: malformed },
+  { name: "no method", header: header({ ":method": undefined }), want: malformed },
+  { name: "a method with a space", header: header({ ":method": "DELETE NOW" }), want: malformed },
+  { name: "two paths", header: [[":path", "/plants/8"], ...header({})], want: malformed },
+  {
+    name: "a pseudo-header field after the others",
+    header: [...header({ ":scheme": undefined }), [":scheme", "http"]],
+    want: malformed,
+  },
+  { name: "a pseudo-header field that nobody knows", header: header({ ":plant": "7" }), want: malformed },
+  { name: "a response's pseudo-header field", header: header({ ":status": "200" }), want: malformed },
+  { name: "a field in upper case", header: header({}, ["X-Plant", "7"]), want: malformed },
+  { name: "a field of the connection", header: header({}, ["connection", "close"]), want: malformed },
+  { name: "an upgrade", header: header({}, ["upgrade", "websocket"]), want: malformed },
+  { name: "TE with anything but trailers", header: header({}, ["te", "gzip"]), want: malformed },
+  { name: "a length that is not that of the body", header: header({}, ["content-length", "5"]), want: malformed },
+];
+
+describe("over HTTP/2, the server", () => {
+  test.each(rows)("meets $name as it should, and goes on", async ({ header: sent, want }) => {
+    const plants = new Set([7n, 8n]);
+    await using server = await startPlantServer({ store: openMemoryStore(plants) });
+    using connection = await openFrames(server.address);
+    connection.send(headersFrame(1, sent, frameFlag.endStream));
+    expect(await connection.readEnd(1)).toStrictEqual(want);
+    expect(plants.has(7n)).toBe(want !== deleted);
+
+    connection.send(headersFrame(3, header({ ":path": "/plants/8" }), frameFlag.endStream));
+    expect(await connection.readEnd(3)).toStrictEqual(deleted);
+  });
+});
