@@ -1,11 +1,17 @@
 import { parseArgs } from "node:util";
+import { ConfigurationError } from "../server/index.ts";
 import { type Command, type Flags, type Terminal, UsageError } from "./command.ts";
+import { backup } from "./backup.ts";
+import { deletions } from "./deletions.ts";
 import { exitCode } from "./exit-code.ts";
 import { serve } from "./serve.ts";
 import { tokenCreate } from "./token-create.ts";
+import { exportPlants } from "./export.ts";
+import { importPlants } from "./import.ts";
+import { migrate } from "./migrate.ts";
 import { packageVersion } from "./package-version.ts";
 
-const commands: readonly Command[] = [serve, tokenCreate];
+const commands: readonly Command[] = [serve, tokenCreate, importPlants, exportPlants, deletions, backup, migrate];
 
 /**
  * Runs one command line and returns its exit code; never throws.
@@ -17,6 +23,7 @@ export async function runCommandLine(words: readonly string[], terminal: Termina
   try {
     return await dispatch(words, terminal);
   } catch (reason) {
+    if (reason instanceof ConfigurationError) return reportProblems(reason.problems, terminal);
     terminal.err(`plantstore: ${reason instanceof Error ? reason.message : String(reason)}`);
     if (!(reason instanceof UsageError)) return exitCode.failure;
     terminal.err("plantstore --help shows what there is");
@@ -35,7 +42,8 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
 async function runCommand(command: Command, words: readonly string[], terminal: Terminal): Promise<number> {
   const { flags, positionals } = parse(command, words);
   if (flags["help"] === true) return print([usageOf(command), "", ...command.help()], terminal);
-  if (positionals.length !== command.positionals) throw new UsageError(`usage: ${usageOf(command)}`);
+  const [least, most] = command.positionals;
+  if (positionals.length < least || positionals.length > most) throw new UsageError(`usage: ${usageOf(command)}`);
   return await command.run(flags, positionals, terminal);
 }
 
@@ -47,6 +55,12 @@ function parse(command: Command, words: readonly string[]): { flags: Flags; posi
   } catch (reason) {
     throw new UsageError(reason instanceof Error ? reason.message : String(reason), { cause: reason });
   }
+}
+
+function reportProblems(problems: readonly string[], terminal: Terminal): number {
+  terminal.err("plantstore: the configuration cannot be used:");
+  for (const problem of problems) terminal.err(`  ${problem}`);
+  return exitCode.configuration;
 }
 
 function print(lines: readonly string[], terminal: Terminal): number {

@@ -1,6 +1,6 @@
 import type { ParseArgsOptionsConfig } from "node:util";
 import { ConfigurationError, readConfiguration, settings, type Setting, startServer } from "../server/index.ts";
-import { type Command, type Flags, type Terminal, textOf, UsageError } from "./command.ts";
+import { type Command, type Flags, textOf, UsageError } from "./command.ts";
 import { demoLines, demoPlants, prepareDemo } from "./demo.ts";
 import { exitCode } from "./exit-code.ts";
 import { firstStopSignal } from "./stop-signals.ts";
@@ -16,7 +16,7 @@ export const serve: Command = {
   synopsis: "[--demo] [--host H] [--port P] [--database-url U] …",
   summary: "serve plants until SIGTERM or SIGINT",
   options: { demo: { type: "boolean" }, ...settingOptions() },
-  positionals: 0,
+  positionals: [0, 0],
   help: () => [
     "  --demo  serve a store of its own in .plantstore/ with a token of its own",
     "",
@@ -29,7 +29,7 @@ export const serve: Command = {
     if (demo !== undefined) refuseOtherFlags(flags);
     const environment = demo?.environment ?? terminal.environment;
     const reading = readConfiguration({ environment, flags: textFlags(flags) });
-    if (reading.kind === "problems") return reportProblems(reading.problems, terminal);
+    if (reading.kind === "problems") throw new ConfigurationError(reading.problems);
     const { host, port } = reading.configuration;
     let reload: (() => Promise<void>) | undefined;
     // From before the start, since an unheard SIGHUP ends a process. Closing the terminal of a demo sends one too, and should end it.
@@ -42,7 +42,6 @@ export const serve: Command = {
       await server.drain();
       return exitCode.ok;
     } catch (reason) {
-      if (reason instanceof ConfigurationError) return reportProblems(reason.problems, terminal);
       throw explain(reason, host, port);
     }
   },
@@ -66,12 +65,6 @@ function refuseOtherFlags(flags: Flags): void {
 
 function textFlags(flags: Flags): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, textOf(flag)]));
-}
-
-function reportProblems(problems: readonly string[], terminal: Terminal): number {
-  terminal.err("plantstore: the configuration cannot be used:");
-  for (const problem of problems) terminal.err(`  ${problem}`);
-  return exitCode.configuration;
 }
 
 // The system's own words ("listen EADDRINUSE: …") help only who knows them.

@@ -12,7 +12,7 @@ export const tokenCreate: Command = {
     expires: { type: "string" },
     file: { type: "string" },
   },
-  positionals: 1,
+  positionals: [1, 1],
   help: () => [
     "  NAME         who will use the token: the subject of its calls, in logs and in the record of deletions",
     "  --scope S    what it may be used for, for example plants:delete; may be repeated; all when left out",

@@ -6,10 +6,11 @@
  * plant store's policy (which status, which scope, which addresses) and does no work of its own.
  */
 export { issueToken } from "../auth/index.ts";
+export { backUp, importPlants, type ImportProgress, migratePlants, openPlantDatabase } from "../plants/index.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { readConfiguration, type ConfigurationReading } from "./configuration.ts";
 export { createPlantServer, type PlantServer, type PlantServerOptions } from "./create-plant-server.ts";
-export { backUpPlants, openPlantDatabase } from "./open-plant-database.ts";
+export { plantLocationOf } from "./database-url.ts";
 export type { Setting } from "./setting.ts";
 export { settings } from "./settings.ts";
 export { startServer, type StartedServer } from "./start-server.ts";

@@ -9,6 +9,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly host: string;
   readonly port: number;
   readonly database: Database;
+  readonly deletionsKeptHours: number;
   readonly publicUrl: URL | undefined;
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
@@ -19,6 +20,9 @@ export interface Configuration extends CredentialConfiguration {
 
 /** An hour: longer than any orchestrator waits, short enough to be no typing error. */
 const drainMsMax = 3_600_000;
+
+/** A century: who wants to keep records for ever writes this. */
+const deletionsKeptHoursMax = 876_000;
 
 /** The one table of settings: `--help`, docs/configuration.md and the reader all follow it. */
 export const settings: { readonly [Key in keyof Configuration]: Setting<NonNullable<Configuration[Key]>> } = {
@@ -39,10 +43,17 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   database: {
     variable: "DATABASE_URL",
     flag: "database-url",
-    about: "where plants are kept: sqlite:<file>, or memory: (loopback only)",
+    about: "where plants are kept: sqlite:<file>, postgres://…, or memory: (loopback only)",
     required: true,
     secret: true,
     read: readDatabaseUrl,
+  },
+  deletionsKeptHours: {
+    variable: "PLANTSTORE_DELETIONS_KEPT_HOURS",
+    flag: "deletions-kept-hours",
+    about: "how long records of deletions are kept",
+    fallback: "2160",
+    read: wholeNumber(1, deletionsKeptHoursMax, "hours"),
   },
   ...credentialSettings,
   publicUrl: {

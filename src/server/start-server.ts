@@ -5,10 +5,10 @@ import {
   type TokenVerifier,
 } from "../auth/index.ts";
 import { type Log, openLog } from "../operations/log.ts";
+import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { createPlantServer, deleteScope, type ListeningAddress } from "./create-plant-server.ts";
 import { tokenSourcesOf } from "./credential-settings.ts";
-import { type IdRange, openStore } from "./open-store.ts";
 import { requestPathPrefixOf } from "./public-url.ts";
 import type { Configuration } from "./settings.ts";
 import { followTlsFiles, readTlsFiles, type TlsFiles } from "./tls-files.ts";
@@ -38,7 +38,7 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
   const auth = await openVerifier(configuration, log);
   if (auth === undefined) log.warn("no credentials are configured: every call will be refused");
   else opened.defer(async () => auth.close?.());
-  const store = await openStore(configuration.database, plantsWhenCreated);
+  const store = await openStore(configuration, plantsWhenCreated);
   opened.defer(() => store.close());
   const server = createPlantServer({
     store,
@@ -89,4 +89,19 @@ function resourceMetadataOf({ publicUrl, jwtIssuers, providerScopes }: Configura
   if (publicUrl === undefined || requestPathPrefixOf(publicUrl) !== "") return undefined;
   const scopes = providerScopes === "demanded" ? [deleteScope] : [];
   return protectedResourceMetadata({ publicUrl, issuers: jwtIssuers ?? [], scopes });
+}
+
+async function openStore(
+  { database, deletionsKeptHours }: Configuration,
+  plantsWhenCreated: IdRange | undefined,
+): Promise<PlantStore> {
+  if (database.kind === "memory") return openMemoryStore(new Set(plantsWhenCreated && idsOf(plantsWhenCreated)));
+  const deletionsKeptMs = deletionsKeptHours * hourMs;
+  return await openPlantStore(database, { deletionsKeptMs, ...(plantsWhenCreated && { plantsWhenCreated }) });
+}
+
+const hourMs = 3_600_000;
+
+function* idsOf({ first, last }: IdRange): Iterable<bigint> {
+  for (let id = first; id <= last; id += 1n) yield id;
 }

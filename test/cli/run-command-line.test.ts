@@ -1,25 +1,8 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { runCommandLine } from "../../src/cli/run-command-line.ts";
+import { runCommand as run } from "../support/run-command.ts";
 import { createTempFolder } from "../support/temp-folder.ts";
-
-interface Ended {
-  readonly exitCode: number;
-  readonly out: string[];
-  readonly err: string[];
-}
-
-async function run(words: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
-  const out: string[] = [];
-  const err: string[] = [];
-  const exitCode = await runCommandLine(words, {
-    environment,
-    out: (line) => out.push(line),
-    err: (line) => err.push(line),
-  });
-  return { exitCode, out, err };
-}
 
 const { version }: { version: string } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),

@@ -28,6 +28,7 @@ test("what is not given has its default", () => {
     host: "127.0.0.1",
     port: 8080,
     database: { kind: "memory" },
+    deletionsKeptHours: 2160,
     tokens: undefined,
     tokenHashesFile: undefined,
     jwtIssuers: undefined,
@@ -142,12 +143,12 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
   {
     name: "an unknown database, whose URL may hold a password",
     environment: { DATABASE_URL: "mysql://u:pw@h/d" },
-    want: "DATABASE_URL must be memory: or sqlite:<file>",
+    want: "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
   },
   {
     name: "an SQLite database that would be gone with the process",
     environment: { DATABASE_URL: "sqlite::memory:" },
-    want: "DATABASE_URL must be memory: or sqlite:<file>",
+    want: "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
   },
   {
     name: "a certificate without its key",

@@ -1,0 +1,20 @@
+/** How far an import has come. */
+export interface ImportState {
+  readonly ids: number;
+  readonly bytes: number;
+  /** `undefined` when the length of the input is not known, as that of a pipe. */
+  readonly bytesTotal: number | undefined;
+  readonly elapsedMs: number;
+}
+
+const inGroups = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+/** Returns a line such as "1,200,000 ids, 400,000/s, 60 %, 2 s left"; without a length it ends after the rate. */
+export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportState): string {
+  const rate = `${inGroups.format(ids)} ids, ${inGroups.format((ids / elapsedMs) * 1_000)}/s`;
+  if (bytesTotal === undefined || bytes === 0) return rate;
+  // The last line may lack its end, which was counted.
+  const share = Math.min(bytes / bytesTotal, 1);
+  const leftS = Math.ceil((elapsedMs / share - elapsedMs) / 1_000);
+  return `${rate}, ${Math.floor(share * 100)} %, ${inGroups.format(leftS)} s left`;
+}

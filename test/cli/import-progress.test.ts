@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { describeProgress } from "../../src/cli/import-progress.ts";
+
+test.each([
+  {
+    state: { ids: 1_200_000, bytes: 60, bytesTotal: 100, elapsedMs: 3_000 },
+    want: "1,200,000 ids, 400,000/s, 60 %, 2 s left",
+  },
+  { state: { ids: 10, bytes: 20, bytesTotal: undefined, elapsedMs: 1_000 }, want: "10 ids, 10/s" },
+  { state: { ids: 10, bytes: 101, bytesTotal: 100, elapsedMs: 1_000 }, want: "10 ids, 10/s, 100 %, 0 s left" },
+  { state: { ids: 0, bytes: 0, bytesTotal: 100, elapsedMs: 1_000 }, want: "0 ids, 0/s" },
+])("$want", ({ state, want }) => {
+  expect(describeProgress(state)).toBe(want);
+});

@@ -1,0 +1,29 @@
+import { runCommandLine } from "../../src/cli/run-command-line.ts";
+
+/** What a command line came to. */
+export interface Ended {
+  readonly exitCode: number;
+  /** The lines of standard output. */
+  readonly out: readonly string[];
+  /** The lines of standard error. */
+  readonly err: readonly string[];
+}
+
+/** Runs a command line inside the test, on a terminal where nobody looks at progress. */
+export async function runCommand(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  input: string = "",
+): Promise<Ended> {
+  let out = "";
+  const err: string[] = [];
+  const exitCode = await runCommandLine(words, {
+    environment,
+    input: () => new Blob([input]).stream(),
+    out: (line) => (out += `${line}\n`),
+    write: async (text) => void (out += text),
+    err: (line) => err.push(line),
+    progress: undefined,
+  });
+  return { exitCode, out: out.split("\n").slice(0, -1), err };
+}
