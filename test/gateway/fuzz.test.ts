@@ -111,6 +111,113 @@ const queryOf = fc
   .map((pairs) =>
     pairs.map(([name, value]) => `${name.replaceAll(/[?#]/g, "")}=${value.replaceAll(/[?#]/g, "")}`).join("&"),
   );
+// Every field of the kitchen sink by both names, and fields inside of messages, the well-known ones too.
+const fieldNames = SinkSchema.fields.flatMap((field) => [
+  field.name,
+  field.jsonName,
+  ...(field.message?.fields ?? []).map((inner) => `${field.jsonName}.${inner.jsonName}`),
+]);
+// Values at the edges of their types.
+const edge = fc.constantFrom(
+  ...[
+    "0",
+    "1",
+    "-1",
+    "7",
+    "2147483648",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "18446744073709551615",
+    "true",
+    "false",
+  ],
+  ...[
+    "3.4028235e38",
+    "3.4028236e38",
+    "-1e308",
+    "5e-324",
+    "1e-400",
+    "-0.0",
+    "NaN",
+    "-Infinity",
+    "1.5",
+    "0.1",
+    "COLOR_RED",
+    "17",
+    "-2147483648",
+  ],
+  ...[
+    "QQ",
+    "-_8",
+    "AAAA",
+    "",
+    "a",
+    "é",
+    "🌱",
+    "\u0000",
+    "\ufffd",
+    "a,b",
+    "foo_bar",
+    "fooBar",
+    "foo_1",
+    "foo1",
+    "foo__bar",
+    "foo_",
+    "fooBAR",
+    "a.b_c",
+    "a.B",
+  ],
+  ...[
+    "0001-01-01T00:00:00Z",
+    "9999-12-31T23:59:59.999999999Z",
+    "2024-02-29T23:59:59.000000001+23:59",
+    "0001-01-01T00:00:00+00:01",
+    "315576000000s",
+    "-315576000000.0s",
+    "-0.000000001s",
+    "NULL_VALUE",
+  ],
+);
+const typedQuery = fc
+  .array(fc.tuple(fc.constantFrom(...fieldNames), edge), { minLength: 1, maxLength: 3 })
+  .map((pairs) => pairs.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&"));
+const typedJson = fc.oneof(
+  edge.map((value) => JSON.stringify(value)),
+  edge.filter((value) => /^-?[0-9]/.test(value)),
+  fc.constantFrom(
+    "null",
+    "true",
+    "{}",
+    "[]",
+    "[null]",
+    '{"a":null}',
+    '{"a":1}',
+    "[{}]",
+    "1e400",
+    "[[1]]",
+    '{"@type":"type.googleapis.com/kitchensink.v1.Nested","number":"1"}',
+  ),
+);
+const typedBody = fc
+  .array(fc.tuple(fc.constantFrom(...fieldNames), typedJson), { minLength: 1, maxLength: 3 })
+  .map((pairs) => new TextEncoder().encode(`{${pairs.map(([name, value]) => `"${name}":${value}`).join(",")}}`));
+const typedPath = fc
+  .tuple(
+    fc.constantFrom(...bindings.filter(({ template }) => template.variables.length > 0)),
+    fc.array(edge, { minLength: 9, maxLength: 9 }),
+  )
+  .map(([{ template, pattern }, values]) => {
+    const segments = template.segments.map((segment, at) =>
+      encodeURIComponent(segment.kind === "literal" ? segment.text : (values[at] ?? "")),
+    );
+    return { httpMethod: pattern.httpMethod === "*" ? "PUT" : pattern.httpMethod, path: `/${segments.join("/")}` };
+  });
+const typedRequest: fc.Arbitrary<HttpRequest> = fc.oneof(
+  typedQuery.map((query) => ({ httpMethod: "GET", path: `/v1/query?${query}`, header: [] })),
+  typedBody.map((body) => ({ httpMethod: "POST", path: "/v1/sinks", header: [], body })),
+  typedPath.map((head) => ({ ...head, header: [] })),
+);
+
 const jsonToken = fc.constantFrom(
   "{",
   "}",
@@ -196,6 +303,13 @@ describe("no request makes the gateway fail", () => {
     await fc.assert(
       fc.asyncProperty(requestOf, async (request) => expectMildAnswer(request, await http2.exchange(request))),
       { numRuns: requestsPerProperty },
+    );
+  });
+
+  test("whatever value a field is given", async () => {
+    await fc.assert(
+      fc.asyncProperty(typedRequest, async (request) => expectMildAnswer(request, await http2.exchange(request))),
+      { numRuns: requestsPerProperty * 3 },
     );
   });
 

@@ -4,8 +4,9 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 
 // One path of dotted lowerCamelCase names. An underscore would not survive the way to proto names and back.
 const camelPath = /^[a-z][A-Za-z0-9]*(?:\.[a-z][A-Za-z0-9]*)*$/;
-// The same with proto names: what people write in a query.
-const snakePath = /^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*$/;
+// The same with proto names, as people write them in a query. An underscore stands before a letter: behind
+// any other the mask could not be written as JSON again.
+const snakePath = /^[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)*(?:\.[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)*)*$/;
 
 /**
  * Parses a google.protobuf.FieldMask from its JSON form: lowerCamelCase paths joined by commas.

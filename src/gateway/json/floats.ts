@@ -20,8 +20,14 @@ export function parseFloatText(text: string, single: boolean): number | undefine
   }
 }
 
+// The largest float, (2 - 2^-23) * 2^127.
+const floatMax = Math.fround(3.4028234663852886e38);
+
 /** The value of a number token; `undefined` when it is beyond the type's largest finite value. */
 export function parseFiniteNumber(numberText: string, single: boolean): number | undefined {
   const value = Number(numberText);
-  return Number.isFinite(single ? Math.fround(value) : value) ? value : undefined;
+  if (!single || Math.abs(value) <= floatMax) return Number.isFinite(value) ? value : undefined;
+  // A little above the largest float there are decimals that still round to it.
+  const rounded = Math.fround(value);
+  return Number.isFinite(rounded) ? rounded : undefined;
 }

@@ -1,5 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { FieldProblem } from "../json/field-problem.ts";
 import type { Fields } from "../json/field-store.ts";
 import { createFieldStore, fieldsOf, loadField } from "../json/field-store.ts";
@@ -28,7 +29,8 @@ export function findField(message: DescMessage, name: string): DescField | undef
 
 /**
  * Resolves a dotted path of names; `undefined` when a name is unknown, or leads through something that is
- * not one message (a scalar, a list, a map).
+ * not one message of fields: a scalar, a list, a map, or a well-known type with a form of its own, such as
+ * Timestamp, whose fields are no part of its JSON either.
  */
 export function resolveFieldPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   let parent: DescMessage | undefined = message;
@@ -37,7 +39,7 @@ export function resolveFieldPath(message: DescMessage, names: readonly string[])
     const field: DescField | undefined = parent === undefined ? undefined : findField(parent, name);
     if (field === undefined) return undefined;
     fields.push(field);
-    parent = field.fieldKind === "message" ? field.message : undefined;
+    parent = field.fieldKind === "message" && !hasCustomJsonRepresentation(field.message) ? field.message : undefined;
   }
   const [first, ...rest] = fields;
   return first === undefined ? undefined : [first, ...rest];

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { Row } from "./row.ts";
-import { http, invalid } from "./row.ts";
+import { http, invalid, json } from "./row.ts";
 
 function query(rule: string, text: string, sink: JsonValue): Row {
   return { rule, request: `GET /v1/query?${text}`, want: { rpc: "Query", sink } };
@@ -94,8 +94,15 @@ export const queryRows: readonly Row[] = [
   refused(`${http}: no ListValue`, "list=[]", '"list": cannot be set by a query parameter'),
   refused(`${http}: no Any`, "any={}", '"any": cannot be set by a query parameter'),
   refused(`${http}: no Empty`, "empty=", '"empty": cannot be set by a query parameter'),
-  // Fields inside of well-known types that have a text form.
-  query("the fields of a Timestamp", "time.seconds=7", { time: "1970-01-01T00:00:07Z" }),
+  // A well-known type with a form of its own has no other.
+  refused(`${json}: no path through a Timestamp`, "time.seconds=7", 'unknown query parameter "time.seconds"'),
+  refused(`${json}: no path through a Duration`, "duration.nanos=7", 'unknown query parameter "duration.nanos"'),
+  refused(`${json}: no path through a wrapper`, "wInt64.value=7", 'unknown query parameter "wInt64.value"'),
+  refused(`${json}: no path through a FieldMask`, "mask.paths=a", 'unknown query parameter "mask.paths"'),
+  refused(`${json}: no path through an Any`, "any.typeUrl=a", 'unknown query parameter "any.typeUrl"'),
+  refused(`${json}: no path through a Value`, "value.stringValue=a", 'unknown query parameter "value.stringValue"'),
+  refused(`${json}: a FieldMask that has no JSON`, "mask=foo_1", '"mask": "foo_1" is not a list of field paths'),
+  query(`${json}: the largest float, a little above`, "fFloat=3.4028235e38", { fFloat: 3.4028234663852886e38 }),
   // Presence.
   query("presence: set to zero", "maybeInt64=0&maybeBool=false&maybeString=&maybeEnum=0", {
     maybeInt64: "0",
