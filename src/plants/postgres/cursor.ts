@@ -8,7 +8,7 @@ import type { Row, Session } from "./session.ts";
 export async function* runsOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {
   try {
     // One transaction sees one moment, and PgBouncer leaves it on one server connection.
-    await session.run(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE rows NO SCROLL CURSOR FOR ${query}`);
+    await session.begin(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE rows NO SCROLL CURSOR FOR ${query}`);
     for (;;) {
       const rows = await session.query(`FETCH ${runMax} FROM rows`);
       if (rows.length > 0) yield rows;

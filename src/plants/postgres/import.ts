@@ -23,12 +23,11 @@ export function startImport(session: Session, options: ImportOptions): PlantImpo
   return {
     add: async (ids) => {
       try {
-        await session.run("BEGIN");
+        await session.begin("BEGIN");
         const counts = await (options.restore === true ? addAll(session, ids) : addUndeleted(session, ids));
-        await session.run("COMMIT");
+        await session.commit();
         return counts;
       } catch (fault) {
-        // Ends the transaction, too.
         session.discard();
         throw fault;
       }

@@ -34,15 +34,14 @@ export async function checkDatabase(session: Session): Promise<void> {
 
 async function takeStep(session: Session, version: number): Promise<void> {
   try {
-    await session.run(`BEGIN; SELECT pg_advisory_xact_lock(${lockKey})`);
+    await session.begin(`BEGIN; SELECT pg_advisory_xact_lock(${lockKey})`);
     // A second look, under the lock.
     if ((await versionOf(session)) === version) {
       await session.run(migrations[version] ?? "");
       await session.query("UPDATE plantstore_schema SET version = $1", [version + 1]);
     }
-    await session.run("COMMIT");
+    await session.commit();
   } catch (fault) {
-    // Ends the transaction, too.
     session.discard();
     throw fault;
   }

@@ -52,6 +52,6 @@ export class Retention {
       // What is wrong with the server shows in the next batch, which has somebody to tell it to.
     }
     // Records grow old slowly: no connection is kept for them.
-    await this.#session.close();
+    this.#session.discard();
   }
 }

@@ -29,20 +29,18 @@ export class Session {
   readonly #limits: SessionLimits | undefined;
   #client: Client | undefined;
   #isReplicated = true;
+  #isInTransaction = false;
+  #isClosed = false;
 
   constructor(server: Server, limits?: SessionLimits) {
     this.#server = server;
     this.#limits = limits;
   }
 
-  /** Whether there is a connection that nothing bad is known of. */
-  get isConnected(): boolean {
-    return this.#client !== undefined;
-  }
-
   /** Connects, unless there is a connection. Rejects with what was wrong with the last way that was tried. */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
+    if (this.#isInTransaction) throw new Error("the connection was lost in a transaction");
     const limited = this.#server.ways.map((way) => ({ ...way, ...serverLimits(this.#limits) }));
     // PgBouncer refuses start-up parameters that it does not know; behind it the server's own settings count.
     const ways = this.#limits === undefined ? limited : [...limited, ...this.#server.ways];
@@ -55,8 +53,7 @@ export class Session {
       client.on("notice", (notice) => this.#read(notice));
       try {
         await client.connect();
-        this.#client = client;
-        return;
+        return this.#take(client);
       } catch (reason) {
         fault = reason;
         if (!mayAnotherWayDo(reason)) break;
@@ -86,19 +83,38 @@ export class Session {
   /** Runs statements that have neither parameters nor rows to tell. */
   async run(script: string): Promise<void> {
     await this.connect();
-    await this.#client?.query(script);
+    const client = this.#client;
+    if (client === undefined) throw new Error("the connection was lost");
+    await client.query(script);
   }
 
-  /** Lets go of the connection, whatever state it is in. The next statement makes another. */
+  /**
+   * Begins a transaction with `BEGIN …`. Until {@link commit} everything runs on this one connection, and
+   * fails once that is lost: the rest of a transaction must not be done without its beginning.
+   */
+  async begin(script: string): Promise<void> {
+    await this.run(script);
+    this.#isInTransaction = true;
+  }
+
+  /** Commits. Whoever is here and not there, after a fault, calls {@link discard}, which rolls back. */
+  async commit(): Promise<void> {
+    await this.run("COMMIT");
+    this.#isInTransaction = false;
+  }
+
+  /** Lets go of the connection, at once when a statement runs. The next statement makes another. */
   discard(): void {
+    this.#isInTransaction = false;
     const client = this.#client;
     this.#client = undefined;
     // What ends a connection that is broken already is of no interest.
     client?.end().catch(() => undefined);
   }
 
-  /** Says goodbye to the server. */
+  /** Says goodbye to the server, for good. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     const client = this.#client;
     this.#client = undefined;
     await client?.end().catch(() => undefined);
@@ -108,6 +124,12 @@ export class Session {
   // SQLSTATE of its own. The name of the routine is the one part of it that is not translated.
   #read(notice: { readonly routine?: string | undefined }): void {
     if (notice.routine === "SyncRepWaitForLSN") this.#isReplicated = false;
+  }
+
+  #take(client: Client): void {
+    // A connection that comes after the end would keep the process alive.
+    if (this.#isClosed) void client.end();
+    else this.#client = client;
   }
 
   #forget(client: Client): void {

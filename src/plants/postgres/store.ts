@@ -3,7 +3,7 @@ import { outcomeUnknown, storeAway, StoreOpenError } from "../errors.ts";
 import { Health, type StoreProblem } from "../health.ts";
 import type { DeleteCall, PlantStore } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
-import { checkDatabase, migrate } from "./migrate.ts";
+import { checkDatabase } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { Retention } from "./retention.ts";
 import { BatchGivenUp, runBatch } from "./run-batch.ts";
@@ -14,8 +14,6 @@ import { Session, type SessionLimits } from "./session.ts";
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database`, as {@link readServerUrl} reads it. */
   readonly url: string;
-  /** Brings the schema up to date first. Otherwise an older one is refused. */
-  readonly migrate?: boolean;
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
 }
@@ -34,7 +32,8 @@ const waitingMax = 16_384;
 const limits: SessionLimits = { lockTimeoutMs: 2_000, statementTimeoutMs: 5_000, answerTimeoutMs: 7_000 };
 
 /**
- * Opens a plant store in a PostgreSQL database, which any number of processes share.
+ * Opens a plant store in a PostgreSQL database, which any number of processes share. The schema must be
+ * there: processes of two releases may run at once, and which of them migrates is for the operator to say.
  *
  * Faults are met as the fault table says, for ten seconds at most; then the store says what is wrong in
  * `problem` and refuses deletions, until the server answers again.
@@ -46,7 +45,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const server = readServerUrl(options.url);
   const session = new Session(server, limits);
   try {
-    if (options.migrate === true) await migrate(session);
     await checkDatabase(session);
   } catch (fault) {
     await session.close();

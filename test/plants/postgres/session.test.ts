@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
 import { createCertificate } from "../../support/certificate.ts";
-import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../support/postgres-server.ts";
 import { createTempFolder, type TempFolder } from "../../support/temp-folder.ts";
 
 const limits = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, answerTimeoutMs: 60_000 };
@@ -114,6 +114,22 @@ describe("a session", () => {
     );
     await expect(session.query("SELECT current_setting('lock_timeout')")).resolves.toEqual([["0"]]);
     await session.close();
+  });
+
+  test("does nothing of a transaction whose beginning was lost", async () => {
+    const url = await server.createDatabase();
+    await runSql(url, "CREATE TABLE t (x int)");
+    const session = new Session(readServerUrl(url));
+    await session.begin("BEGIN");
+    const [row] = await session.query("SELECT pg_backend_pid()");
+    await runSql(url, `SELECT pg_terminate_backend(${row?.[0]}, 10000)`);
+    await expect(session.query("INSERT INTO t VALUES (1)")).rejects.toThrow(/connection|terminat/i);
+    await expect(session.query("INSERT INTO t VALUES (2)")).rejects.toThrow("the connection was lost in a transaction");
+    await expect(session.commit()).rejects.toThrow("the connection was lost in a transaction");
+    session.discard();
+    await session.query("INSERT INTO t VALUES (3)");
+    await session.close();
+    expect(await runSql(url, "SELECT x FROM t")).toEqual([{ x: 3 }]);
   });
 
   test("gives up a server that does not answer, and connects again", async () => {

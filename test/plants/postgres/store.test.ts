@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { deleteCall } from "../../support/delete-call.ts";
@@ -21,7 +22,8 @@ async function plantsOf(url: string): Promise<bigint[]> {
 /** A database with these plants, and the store of it. */
 async function openWith(plants: readonly bigint[]) {
   const url = await server.createDatabase();
-  const store = await openPostgresStore({ url, migrate: true });
+  await migratePostgres(url);
+  const store = await openPostgresStore({ url });
   await runSql(url, `INSERT INTO plants SELECT unnest('{${plants.join()}}'::bigint[])`);
   return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
 }
