@@ -8,22 +8,16 @@
  */
 export { auditFieldsOf, type AuditFields } from "./audit-fields.ts";
 export { bearerAuth, type AdmitRequest, type BearerAuth, type BearerAuthOptions } from "./bearer-auth.ts";
-export { type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
+export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 export { issueToken, type IssuedToken, type TokenWish } from "./issue-token.ts";
 export { isJwtAlgorithm, jwtAlgorithms, type JwtAlgorithm } from "./jwt/jwt-algorithm.ts";
-export { type JwtSource } from "./jwt/open-jwt-verifier.ts";
+export type { JwtSource } from "./jwt/open-jwt-verifier.ts";
 export { openTokenVerifier, type TokenSources } from "./open-token-verifier.ts";
-export { type Parsed } from "./parsed.ts";
+export type { Parsed } from "./parsed.ts";
 export { parsePlainTokens, toStaticToken } from "./plain-tokens.ts";
 export { principalOf, subjectOf } from "./principal-context.ts";
 export { protectedResourceMetadata, type MetadataEndpoint } from "./protected-resource.ts";
 export { parseProviderUrl } from "./provider-url.ts";
 export { refusalOf, type Refusal, type RefusalKind } from "./refusal.ts";
-export { type StaticToken } from "./static-token.ts";
-export {
-  type PresentedToken,
-  type Principal,
-  type TokenOutcome,
-  type TokenProblem,
-  type TokenVerifier,
-} from "./token-verifier.ts";
+export type { StaticToken } from "./static-token.ts";
+export type { PresentedToken, Principal, TokenOutcome, TokenProblem, TokenVerifier } from "./token-verifier.ts";

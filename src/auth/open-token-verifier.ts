@@ -1,6 +1,6 @@
 import type { AuthLog } from "./auth-log.ts";
 import { openIntrospectionVerifier, type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
-import { openJwtVerifier, type JwtSource } from "./jwt/open-jwt-verifier.ts";
+import type { JwtSource } from "./jwt/open-jwt-verifier.ts";
 import { openTokenHashes } from "./live-token-hashes.ts";
 import { parsed, unparsed, type Parsed } from "./parsed.ts";
 import type { StaticToken } from "./static-token.ts";
@@ -38,6 +38,12 @@ function* openEach(sources: TokenSources, log: AuthLog): Iterable<Promise<Parsed
   const { tokens, tokenHashesFile, jwt, introspection } = sources;
   if (tokens !== undefined) yield Promise.resolve(parsed(staticTokens(tokens)));
   if (tokenHashesFile !== undefined) yield openTokenHashes(tokenHashesFile, log);
-  if (jwt !== undefined) yield openJwtVerifier(jwt, log);
+  if (jwt !== undefined) yield openJwt(jwt, log);
   if (introspection !== undefined) yield openIntrospectionVerifier(introspection, log);
+}
+
+async function openJwt(issuers: readonly JwtSource[], log: AuthLog): Promise<Parsed<TokenVerifier>> {
+  // jose takes 40 ms to load, which a server with tokens of its own need not wait for.
+  const { openJwtVerifier } = await import("./jwt/open-jwt-verifier.ts");
+  return await openJwtVerifier(issuers, log);
 }
