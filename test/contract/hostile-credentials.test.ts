@@ -263,6 +263,48 @@ describe("a hostile credential", () => {
   });
 });
 
+describe("a provider that hangs", () => {
+  test.each(carriages)(
+    "holds up none but tokens with an unknown key, and those for as long as one fetch may take: $name",
+    async ({ format, httpVersion }) => {
+      using hanging = await startIdentityProvider(key);
+      // A back-off below a second makes every Retry-After the same.
+      const timing = { coolDownMs: 0, fetchMs: 300, backOffMs: 900, backOffMaxMs: 900 };
+      const opened = await openTokenVerifier(
+        { jwt: [{ issuer: hanging.issuer, audiences: [testAudience], timing }] },
+        quietLog,
+      );
+      if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
+      const plants = new Set([plant]);
+      await using other = await startPlantServer({ auth: opened.value, store: openMemoryStore(plants) });
+      hanging.answer = () => {};
+      const call = async (token: string): Promise<unknown> =>
+        seenAnswer(
+          format,
+          await exchange(
+            other.address,
+            httpVersion,
+            deletePlantRequest(format, plant, [["authorization", `Bearer ${token}`]]),
+          ),
+        );
+      const unknown = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => hanging.sign({ jti: String(n) }, { kid: "other" })),
+      );
+      const asked = hanging.nextRequest();
+      const waiting = unknown.map(call);
+      await asked;
+      expect(await call(await hanging.sign())).toStrictEqual(expectedAnswer(format, { code: "ok" }));
+      const want: Want = {
+        code: "unavailable",
+        message: "the token cannot be checked now",
+        fields: { "retry-after": "1" },
+      };
+      for (const answer of await Promise.all(waiting)) expect(answer).toStrictEqual(expectedAnswer(format, want));
+      opened.value.close?.();
+    },
+  );
+});
+
 describe("after all of these", () => {
   test("the plant is still there, and a good token deletes it", async () => {
     const token = await provider.sign();
