@@ -44,7 +44,7 @@ async function measure(name: StoreName): Promise<Measurement[]> {
     await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } })).close();
   }
   if (name.startsWith("postgres")) {
-    url = await postgres.createDatabase();
+    url = await postgres.createSchema();
     await migratePlants({ kind: "postgres", url });
     await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
     await runSql(url, "VACUUM ANALYZE plants");

@@ -18,7 +18,7 @@ describe("a server on PostgreSQL", () => {
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   async function createPlants(): Promise<void> {
-    url = await postgres.createDatabase();
+    url = await postgres.createSchema();
     await migratePlants({ kind: "postgres", url });
     await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
   }

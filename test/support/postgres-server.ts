@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { Client } from "pg";
+import { Client, type ClientConfig } from "pg";
 import type { Certificate } from "./certificate.ts";
 import { postgresBinaries } from "./postgres-binaries.ts";
 
@@ -14,8 +14,11 @@ export interface PostgresServer extends AsyncDisposable {
   readonly socketFolder: string;
   /** The lines of its log. */
   readonly log: readonly string[];
-  /** The URL of an empty database in it, new with every call. */
-  createDatabase(): Promise<string>;
+  /**
+   * The URL of an empty schema in it, new with every call: as good as a database of its own, and made in
+   * a hundredth of the time.
+   */
+  createSchema(): Promise<string>;
   /** Stops it: `fast` disconnects its clients, `immediate` is a crash. */
   stop(mode: "fast" | "immediate"): Promise<void>;
   start(): Promise<void>;
@@ -32,8 +35,8 @@ export async function runSql(url: string, sql: string): Promise<Record<string, u
   }
 }
 
-/** The connection that a URL of {@link PostgresServer.createDatabase} names. */
-export function configOf(url: string): { host: string; port: number; database: string; user: string } {
+/** The connection that a URL of {@link PostgresServer.createSchema} names. */
+export function configOf(url: string): ClientConfig {
   const { searchParams, pathname } = new URL(url);
   const parameter = (name: string): string => searchParams.get(name) ?? "";
   return {
@@ -41,6 +44,7 @@ export function configOf(url: string): { host: string; port: number; database: s
     port: Number(parameter("port")),
     database: pathname.slice(1),
     user: parameter("user"),
+    options: parameter("options"),
   };
 }
 
@@ -64,7 +68,7 @@ export async function startPostgres(settings: readonly string[] = [], tls?: Post
   });
 
   let server: ChildProcess | undefined;
-  let databases = 0;
+  let schemas = 0;
   const listen = ["-k", folder, "-c", `listen_addresses=${tls === undefined ? "" : "127.0.0.1"}`];
   if (tls !== undefined) {
     writeFileSync(join(folder, "cert.pem"), tls.certificate.cert);
@@ -78,8 +82,7 @@ export async function startPostgres(settings: readonly string[] = [], tls?: Post
   const quick = ["-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=32MB"];
 
   const log: string[] = [];
-  const urlOf = (database: string): string =>
-    `postgres:///${database}?host=${folder}&port=${tls?.port ?? 5432}&user=tester`;
+  const url = `postgres:///postgres?host=${folder}&port=${tls?.port ?? 5432}&user=tester`;
 
   const start = async (): Promise<void> => {
     const child = spawn(join(bin, "postgres"), ["-D", data, ...listen, ...quick, ...settings], {
@@ -109,10 +112,10 @@ export async function startPostgres(settings: readonly string[] = [], tls?: Post
   return {
     socketFolder: folder,
     log,
-    createDatabase: async () => {
-      const name = `plants_${++databases}`;
-      await runSql(urlOf("postgres"), `CREATE DATABASE ${name}`);
-      return urlOf(name);
+    createSchema: async () => {
+      const name = `plants_${++schemas}`;
+      await runSql(url, `CREATE SCHEMA ${name}`);
+      return `${url}&options=-csearch_path%3D${name}`;
     },
     start,
     stop,

@@ -15,7 +15,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 /** A database that an older release has made; 0 is an empty one. */
 async function databaseOfVersion(version: number): Promise<string> {
-  const url = await server.createDatabase();
+  const url = await server.createSchema();
   for (const sql of migrations.slice(0, version)) await runSql(url, sql);
   if (version > 0) await runSql(url, `UPDATE plantstore_schema SET version = ${version}`);
   return url;
@@ -25,7 +25,7 @@ async function schemaOf(url: string): Promise<unknown[]> {
   return await runSql(
     url,
     `SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
-     WHERE table_schema = 'public' ORDER BY 1, 2`,
+     WHERE table_schema = current_schema() ORDER BY 1, 2`,
   );
 }
 

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 describePlantDatabase(async () => {
-  const url = await server.createDatabase();
+  const url = await server.createSchema();
   await migratePostgres(url);
   const store = await openPostgresStore({ url });
   const database = await openPostgresDatabase(url);
@@ -28,7 +28,7 @@ describePlantDatabase(async () => {
 
 describe("importing into PostgreSQL", () => {
   test("does not bring back a plant whose deletion is under way when the import comes to it", async () => {
-    const url = await server.createDatabase();
+    const url = await server.createSchema();
     await migratePostgres(url);
     await runSql(url, "INSERT INTO plants VALUES (1), (2)");
     const deleting = new Client(configOf(url));
@@ -51,7 +51,7 @@ describe("importing into PostgreSQL", () => {
   });
 
   test("names the server and what is wrong when it goes away", async () => {
-    const url = await server.createDatabase();
+    const url = await server.createSchema();
     await migratePostgres(url);
     await using database = await openPostgresDatabase(url);
     await runSql(url, "DROP TABLE plants");
@@ -62,7 +62,7 @@ describe("importing into PostgreSQL", () => {
 
 describe("the deletion record in PostgreSQL", () => {
   test("loses what is older than it is kept, and nothing else", async () => {
-    const url = await server.createDatabase();
+    const url = await server.createSchema();
     await migratePostgres(url);
     await runSql(
       url,

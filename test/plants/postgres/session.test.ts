@@ -100,7 +100,7 @@ describe("a session", () => {
   });
 
   test("tells the server how long things may take", async () => {
-    const session = new Session(readServerUrl(await server.createDatabase()), limits);
+    const session = new Session(readServerUrl(await server.createSchema()), limits);
     const rows = await session.query("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')");
     expect(rows).toEqual([["123ms", "4567ms"]]);
     await session.close();
@@ -117,7 +117,7 @@ describe("a session", () => {
   });
 
   test("does nothing of a transaction whose beginning was lost", async () => {
-    const url = await server.createDatabase();
+    const url = await server.createSchema();
     await runSql(url, "CREATE TABLE t (x int)");
     const session = new Session(readServerUrl(url));
     await session.begin("BEGIN");
@@ -133,7 +133,7 @@ describe("a session", () => {
   });
 
   test("gives up a server that does not answer, and connects again", async () => {
-    const url = await server.createDatabase();
+    const url = await server.createSchema();
     const session = new Session(readServerUrl(url), { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 50 });
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
     session.discard();

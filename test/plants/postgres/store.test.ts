@@ -21,7 +21,7 @@ async function plantsOf(url: string): Promise<bigint[]> {
 
 /** A database with these plants, and the store of it. */
 async function openWith(plants: readonly bigint[]) {
-  const url = await server.createDatabase();
+  const url = await server.createSchema();
   await migratePostgres(url);
   const store = await openPostgresStore({ url });
   await runSql(url, `INSERT INTO plants SELECT unnest('{${plants.join()}}'::bigint[])`);
@@ -78,10 +78,7 @@ describe("a PostgreSQL store", () => {
     const other = new Client(configOf(opened.url));
     await Promise.all([first.connect(), other.connect()]);
     const isWaiting = (pid: string): Promise<unknown> =>
-      runSql(
-        opened.url,
-        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid ${pid} AND datname = current_database()`,
-      );
+      runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid ${pid}`);
     const otherPid = String((await other.query("SELECT pg_backend_pid() AS pid")).rows[0].pid);
     // The batch takes plant 1 and waits for plant 2 …
     await first.query("BEGIN");
@@ -121,7 +118,7 @@ describe("a PostgreSQL store", () => {
     const given = opened.store.delete(1n, deleteCall({ signal: controller.signal }));
     controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
     await expect(given).rejects.toMatchObject({ code: Code.DeadlineExceeded });
-    expect(opened.store.problem).toMatch(/^\S+:5432\/plants_\d+: connect /);
+    expect(opened.store.problem).toMatch(/^\S+:5432\/postgres: connect /);
     // Nothing is taken that could not be done.
     const refused = await refusalOf(opened.store.delete(1n, deleteCall()));
     expect(refused).toMatchObject({ code: Code.Unavailable });
@@ -148,15 +145,17 @@ describe("a PostgreSQL store", () => {
 
   test("is not opened on a server that is read-only, and waits for one that is not", async () => {
     await using opened = await openWith([1n]);
-    await opened.store.delete(9n, deleteCall());
-    const database = new URL(opened.url).pathname.slice(1);
-    const beside = opened.url.replace(database, "postgres");
-    await runSql(beside, `ALTER DATABASE ${database} SET default_transaction_read_only = on`);
-    await runSql(beside, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`);
-    const told = opened.store.delete(1n, deleteCall());
-    await expect(openPostgresStore({ url: opened.url })).rejects.toThrow(/: the server is read-only$/);
-    await runSql(beside, `ALTER DATABASE ${database} RESET default_transaction_read_only`);
+    await runSql(opened.url, "CREATE ROLE writer LOGIN SUPERUSER");
+    const url = opened.url.replace("user=tester", "user=writer");
+    const store = await openPostgresStore({ url });
+    await store.delete(9n, deleteCall());
+    await runSql(opened.url, "ALTER ROLE writer SET default_transaction_read_only = on");
+    await runSql(opened.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer'");
+    const told = store.delete(1n, deleteCall());
+    await expect(openPostgresStore({ url })).rejects.toThrow(/: the server is read-only$/);
+    await runSql(opened.url, "ALTER ROLE writer RESET default_transaction_read_only");
     await expect(told).resolves.toBe(true);
+    await store.close();
   });
 
   test("acknowledges nothing that its synchronous standbys do not have", async () => {
