@@ -2,6 +2,7 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import type { HeaderFields } from "./header-fields.ts";
 import { errorWithHttpStatus } from "../rest/index.ts";
 
 /** gzip (RFC 1952), as `Content-Encoding`, `Grpc-Encoding` and `Connect-Content-Encoding` name it. */
@@ -59,11 +60,14 @@ export interface Encodings {
   readonly request: Compression | undefined;
   /** How the client would like the answer. */
   readonly response: Compression | undefined;
-  /** The client sent something we cannot read: `Unimplemented`, with the encodings that we can. */
+  /** The client sent something we cannot read: `Unimplemented`. */
   readonly problem: ConnectError | undefined;
+  /** The field of the answer that names the encodings we can read, where the client needs to be told. */
+  readonly acceptFields: HeaderFields;
 }
 
-const identity: Encodings = { request: undefined, response: undefined, problem: undefined };
+const none: HeaderFields = [];
+const identity: Encodings = { request: undefined, response: undefined, problem: undefined, acceptFields: none };
 
 /**
  * Settles the encodings of a call by the rules of gRPC's compression document, which Connect shares.
@@ -85,13 +89,18 @@ export function negotiateEncodings(
     if (request === undefined) {
       const readable = available.map((compression) => compression.name).join(",");
       const message = `unknown compression "${sent}": supported encodings are ${readable}`;
-      const problem = new ConnectError(message, Code.Unimplemented, { [acceptName]: readable });
-      return { request, response: undefined, problem };
+      const problem = new ConnectError(message, Code.Unimplemented);
+      return { request, response: undefined, problem, acceptFields: [acceptName, readable] };
     }
   }
   // A client that does not say what it accepts accepts what it sends.
   const response = accepted === null || accepted === "" ? request : firstAccepted(available, accepted);
-  return { request, response, problem: undefined };
+  return { request, response, problem: undefined, acceptFields: none };
+}
+
+/** The header fields that gRPC and gRPC-Web answer with because of the encodings. */
+export function grpcEncodingFields({ response, acceptFields }: Encodings): HeaderFields {
+  return response === undefined ? acceptFields : ["grpc-encoding", response.name];
 }
 
 function firstAccepted(available: readonly Compression[], accepted: string): Compression | undefined {

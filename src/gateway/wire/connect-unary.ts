@@ -46,7 +46,9 @@ export class ConnectUnary implements UnaryWire {
     this.timeoutMs = timeout.timeoutMs;
     this.problem = this.#versionProblem() ?? this.#encodings.problem ?? timeout.error;
     this.bodyLimitBytes = options.readMaxBytes;
-    this.headerFields = format === "binary" ? protoHeader : jsonHeader;
+    const contentType = format === "binary" ? protoHeader : jsonHeader;
+    const { acceptFields } = this.#encodings;
+    this.headerFields = acceptFields.length === 0 ? contentType : [...contentType, ...acceptFields];
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
 import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { Codec } from "./codec.ts";
-import { type Encodings, negotiateEncodings } from "./compression.ts";
+import { type Encodings, grpcEncodingFields, negotiateEncodings } from "./compression.ts";
 import type { Exchange } from "./exchange.ts";
 import { type HeaderFields, LazyHeaders, readField } from "./header-fields.ts";
 import { envelopedLimitBytes, readEnvelopedMessage, writeEnvelopedMessage } from "./message-body.ts";
@@ -35,8 +35,8 @@ export class GrpcUnary implements UnaryWire {
     this.problem = this.#encodings.problem ?? timeout.error;
     this.bodyLimitBytes = envelopedLimitBytes(options);
     const contentType = format === "binary" ? protoHeader : jsonHeader;
-    const encoding = this.#encodings.response?.name;
-    this.headerFields = encoding === undefined ? contentType : [...contentType, "grpc-encoding", encoding];
+    const encodingFields = grpcEncodingFields(this.#encodings);
+    this.headerFields = encodingFields.length === 0 ? contentType : [...contentType, ...encodingFields];
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {

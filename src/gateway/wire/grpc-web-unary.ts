@@ -3,7 +3,7 @@ import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
 import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "./codec.ts";
-import { type Encodings, negotiateEncodings } from "./compression.ts";
+import { type Encodings, grpcEncodingFields, negotiateEncodings } from "./compression.ts";
 import { trailerFlag, writeEnvelope } from "./envelope.ts";
 import type { Exchange } from "./exchange.ts";
 import { fieldsOf } from "./grpc-unary.ts";
@@ -48,8 +48,8 @@ export class GrpcWebUnary implements UnaryWire {
     const limitBytes = envelopedLimitBytes(options);
     this.bodyLimitBytes = text ? grpcWebTextBytes(limitBytes) : limitBytes;
     const contentType = ["content-type", grpcWebContentType(format, text)];
-    const encoding = this.#encodings.response?.name;
-    this.headerFields = encoding === undefined ? contentType : [...contentType, "grpc-encoding", encoding];
+    const encodingFields = grpcEncodingFields(this.#encodings);
+    this.headerFields = encodingFields.length === 0 ? contentType : [...contentType, ...encodingFields];
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {

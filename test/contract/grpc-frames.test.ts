@@ -1,0 +1,190 @@
+import { gzipSync, brotliCompressSync, zstdCompressSync } from "node:zlib";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openMemoryStore } from "../../src/plants/index.ts";
+import { encodeEnvelope } from "../support/envelope.ts";
+import type { Field } from "../support/exchange.ts";
+import { authorized, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
+import { carriagesOf, exchange, rpcRequest } from "../support/wire-format.ts";
+import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
+
+interface Row {
+  readonly name: string;
+  readonly body: Uint8Array;
+  readonly header?: readonly Field[];
+  readonly want: Want;
+}
+
+/** DeletePlantRequest{id: 7}. */
+const message = Buffer.from([8, 7]);
+const envelope = encodeEnvelope(0, message);
+const compressed = 1;
+
+const deleted: Want = { code: "ok" };
+const cutShort: Want = { code: "invalid_argument", message: "the message is cut short" };
+const tooLarge: Want = { code: "resource_exhausted", message: "message is larger than 4194304 bytes" };
+const oneMessage: Want = { code: "unimplemented", message: "a unary call takes one message" };
+const notCompressed: Want = { code: "internal", message: "the message is compressed, but no encoding is named" };
+const badGzip: Want = { code: "invalid_argument", message: "the message is not valid gzip" };
+const badMessage: Want = {
+  code: "invalid_argument",
+  message: "the message is not a valid plantstore.v1.DeletePlantRequest",
+};
+const reserved = (flags: number): Want => ({
+  code: "invalid_argument",
+  message: `the message has reserved flags 0b${flags.toString(2)}`,
+});
+
+const envelopeRows: readonly Row[] = [
+  { name: "one message", body: envelope, want: deleted },
+  { name: "no message", body: Buffer.alloc(0), want: { code: "unimplemented", message: "the message is missing" } },
+  { name: "one byte of a prefix", body: envelope.subarray(0, 1), want: cutShort },
+  { name: "four bytes of a prefix", body: envelope.subarray(0, 4), want: cutShort },
+  { name: "a prefix without its message", body: envelope.subarray(0, 5), want: cutShort },
+  { name: "half a message", body: envelope.subarray(0, 6), want: cutShort },
+  { name: "a length beyond the message", body: encodeEnvelope(0, message, 1_000), want: cutShort },
+  { name: "a length over the limit", body: encodeEnvelope(0, message, 5_000_000), want: tooLarge },
+  { name: "the largest length there is", body: encodeEnvelope(0, message, 0xffffffff), want: tooLarge },
+  { name: "a message over the limit", body: encodeEnvelope(0, Buffer.alloc(4_200_000)), want: tooLarge },
+  { name: "two messages", body: Buffer.concat([envelope, envelope]), want: oneMessage },
+  {
+    name: "an empty second message",
+    body: Buffer.concat([envelope, encodeEnvelope(0, Buffer.alloc(0))]),
+    want: oneMessage,
+  },
+  { name: "a byte too many", body: Buffer.concat([envelope, Buffer.of(0)]), want: oneMessage },
+  ...[0b10, 0b100, 0b10000000, 0b11111111].map((flags) => ({
+    name: `flags 0b${flags.toString(2)}`,
+    body: encodeEnvelope(flags, message),
+    want: reserved(flags),
+  })),
+];
+
+const gzip: Field = ["grpc-encoding", "gzip"];
+const unknownEncoding = (name: string): Want => ({
+  code: "unimplemented",
+  message: `unknown compression "${name}": supported encodings are gzip,br,zstd`,
+});
+
+const compressionRows: readonly Row[] = [
+  { name: "gzip", body: encodeEnvelope(compressed, gzipSync(message)), header: [gzip], want: deleted },
+  { name: "gzip that is announced and not used", body: envelope, header: [gzip], want: deleted },
+  {
+    name: "brotli",
+    body: encodeEnvelope(compressed, brotliCompressSync(message)),
+    header: [["grpc-encoding", "br"]],
+    want: deleted,
+  },
+  {
+    name: "zstd",
+    body: encodeEnvelope(compressed, zstdCompressSync(message)),
+    header: [["grpc-encoding", "zstd"]],
+    want: deleted,
+  },
+  { name: "compression without an encoding", body: encodeEnvelope(compressed, message), want: notCompressed },
+  {
+    name: "compression with the encoding that is none",
+    body: encodeEnvelope(compressed, message),
+    header: [["grpc-encoding", "identity"]],
+    want: notCompressed,
+  },
+  { name: "gzip that is none", body: encodeEnvelope(compressed, message), header: [gzip], want: badGzip },
+  {
+    name: "half of gzip",
+    body: encodeEnvelope(compressed, gzipSync(message).subarray(0, 12)),
+    header: [gzip],
+    want: badGzip,
+  },
+  {
+    name: "bytes after gzip",
+    body: encodeEnvelope(compressed, Buffer.concat([gzipSync(message), message])),
+    header: [gzip],
+    want: badGzip,
+  },
+  {
+    name: "a little gzip that grows beyond the limit",
+    body: encodeEnvelope(compressed, gzipSync(Buffer.alloc(50_000_000))),
+    header: [gzip],
+    want: tooLarge,
+  },
+  {
+    name: "an encoding that nobody knows",
+    body: envelope,
+    header: [["grpc-encoding", "lzma"]],
+    want: unknownEncoding("lzma"),
+  },
+  {
+    name: "an encoding in upper case",
+    body: envelope,
+    header: [["grpc-encoding", "GZIP"]],
+    want: unknownEncoding("GZIP"),
+  },
+  { name: "an encoding twice", body: envelope, header: [gzip, gzip], want: unknownEncoding("gzip, gzip") },
+];
+
+const messages: readonly (readonly [name: string, bytes: readonly number[]])[] = [
+  ["an end in the middle of a tag", [0xff]],
+  ["an end in the middle of a number", [8, 0x80]],
+  ["a number of twelve bytes", [8, ...Array<number>(11).fill(0x80), 1]],
+  ["field number 0", [0, 7]],
+  ["a wire type that is none", [15, 7]],
+  ["the end of a group that never began", [12]],
+  ["a deep nest of groups", Array<number>(20_000).fill(0x13)],
+  ["the id as a string", [10, 1, 0x37]],
+  ["a length beyond the end", [18, 0xff, 0xff, 0xff, 0xff, 0x0f]],
+];
+
+const messageRows: readonly Row[] = messages.map(([name, bytes]) => ({
+  name,
+  body: encodeEnvelope(0, Buffer.from(bytes)),
+  want: badMessage,
+}));
+
+const timedOut: Want = { code: "deadline_exceeded", message: "the operation timed out" };
+const badTimeout = (text: string): Want => ({
+  code: "invalid_argument",
+  message: `protocol error: invalid grpc timeout value: ${text}`,
+});
+const timeoutRow = (text: string, want: Want): Row => ({
+  name: `a deadline of "${text}"`,
+  body: envelope,
+  header: [["grpc-timeout", text]],
+  want,
+});
+
+const timeoutRows: readonly Row[] = [
+  ...["1M", "60S", "60000m", "60000000u", "99999999H"].map((text) => timeoutRow(text, deleted)),
+  ...["0S", "0n", "0H"].map((text) => timeoutRow(text, timedOut)),
+  ...["999999999H", "1", "S", "-1S", "+1S", "1s", "1.5S", "1 S", "0x1S", "1Sx", "1S, 2S", ""].map((text) =>
+    timeoutRow(text, badTimeout(text)),
+  ),
+];
+
+const rows = [...envelopeRows, ...compressionRows, ...messageRows, ...timeoutRows].flatMap((row) =>
+  carriagesOf("grpc", "grpc-web").map((carriage) => ({ ...row, carriage })),
+);
+
+describe("a gRPC call", () => {
+  const plants = new Set<bigint>();
+  let server: TestPlantServer;
+  beforeAll(async () => {
+    server = await startPlantServer({ store: openMemoryStore(plants) });
+  });
+  beforeEach(() => plants.add(7n));
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test.each(rows)("with $name comes to $want.code, $carriage.name", async ({ body, header = [], want, carriage }) => {
+    const { format, httpVersion } = carriage;
+    const request = rpcRequest(format, message, [authorized, ...header]);
+    const answer = await exchange(server.address, httpVersion, { ...request, body });
+    const seen = seenAnswer(format, answer);
+    const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = seen.header;
+    expect({ ...seen, header: others }).toStrictEqual(expectedAnswer(format, want));
+    // Without a preference of the client, the answer is encoded as the request was.
+    const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
+    const unknown = want.message?.startsWith("unknown compression") === true;
+    expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
+    // gRPC's compression document: whoever sent an encoding that is not known is told the ones that are.
+    expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
+    expect(plants.has(7n)).toBe(want.code !== "ok");
+  });
+});
