@@ -81,12 +81,12 @@ function readField(
 function shapeOf(desc: DescMessage): FieldsByName {
   let shape = shapes.get(desc);
   if (shape === undefined) {
-    const byName = new Map<string, FieldReader>();
-    for (const field of desc.fields) {
-      const reader = createFieldReader(field);
-      byName.set(field.name, reader).set(field.jsonName, reader);
-    }
-    shape = byName;
+    const fields = desc.fields.map(createFieldReader);
+    // Where the JSON name of one field is the proto name of another, the proto name has it.
+    shape = new Map([
+      ...fields.map((reader): [string, FieldReader] => [reader.field.jsonName, reader]),
+      ...fields.map((reader): [string, FieldReader] => [reader.field.name, reader]),
+    ]);
     shapes.set(desc, shape);
   }
   return shape;

@@ -81,29 +81,32 @@ export function readJsonReport<Desc extends DescMessage>(
   });
 }
 
-/**
- * Reads the value of one field into a message: the body of a rule that names a body field. `null` leaves
- * the field unset, as it would inside of a message.
- *
- * @param forbidden - fields below this one that the text must not set
- * @throws ConnectError `InvalidArgument` whose message names the field
- */
-export function readJsonField(
-  field: DescField,
+/** Reads the value of one field into a message, and says which fields were ignored. */
+export type JsonFieldReader = (
   message: Message,
   json: Uint8Array | string,
   options: ReadJsonOptions,
-  forbidden?: ForbiddenFields,
-): readonly string[] {
+) => readonly string[];
+
+/**
+ * Makes the reader of a field that is a whole JSON text: the body of a rule that names a body field. `null`
+ * leaves the field unset, as it would inside of a message.
+ *
+ * The reader throws a `ConnectError` of `InvalidArgument` whose message names the field.
+ *
+ * @param forbidden - fields below this one that the text must not set
+ */
+export function createJsonFieldReader(field: DescField, forbidden?: ForbiddenFields): JsonFieldReader {
   const reader = createFieldReader(field);
-  return readText(json, options, (context) => {
+  const read = (context: ReadContext, message: Message): void => {
     try {
       if (reader.nullIsValue || context.scanner.peek() !== "null") reader.read(context, fieldsOf(message), forbidden);
       else context.scanner.readLiteral("null");
     } catch (error) {
       throw error instanceof FieldProblem ? error.insideField(field.name) : error;
     }
-  }).ignored;
+  };
+  return (message, json, options) => readText(json, options, (context) => read(context, message)).ignored;
 }
 
 function readText<Value>(

@@ -27,6 +27,12 @@ export function findField(message: DescMessage, name: string): DescField | undef
   return names.get(name);
 }
 
+/** A field of a message by its proto name, as rules name fields. */
+export function findProtoField(message: DescMessage, name: string): DescField | undefined {
+  const field = findField(message, name);
+  return field?.name === name ? field : undefined;
+}
+
 /**
  * Resolves a dotted path of names; `undefined` when a name is unknown, or leads through something that is
  * not one message of fields: a scalar, a list, a map, or a well-known type with a form of its own, such as

@@ -3,7 +3,7 @@ import { toJson } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import type { WriteJsonOptions } from "../json/write-json.ts";
 import { writeJson } from "../json/write-json.ts";
-import { findField } from "./field-path.ts";
+import { findProtoField } from "./field-path.ts";
 
 /** An answer, before it is bytes on a connection. */
 export interface RestResponse {
@@ -38,7 +38,7 @@ export function createResponseWriter(
 ): (message: Message) => RestResponse {
   const { output } = method;
   if (responseBody !== "") {
-    const field = findField(output, responseBody);
+    const field = findProtoField(output, responseBody);
     if (field === undefined) throw new Error(`response_body "${responseBody}" is no field of ${output.typeName}`);
     return (message) => ok(JSON.stringify(fieldToJson(field, message, options)));
   }

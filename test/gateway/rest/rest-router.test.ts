@@ -59,6 +59,16 @@ describe("createRestRouter() refuses", () => {
       want: 'path variable "nope" is no field of kitchensink.v1.Sink',
     },
     {
+      why: "a path field by its JSON name",
+      rules: ["GET /a/{fString}"],
+      want: 'path variable "fString" is no field of kitchensink.v1.Sink',
+    },
+    {
+      why: "a body by its JSON name",
+      rules: ["POST /a body=fString"],
+      want: 'body "fString" is no field of kitchensink.v1.Sink',
+    },
+    {
       why: "an unknown field in a path field",
       rules: ["GET /a/{nested.nope}"],
       want: 'path variable "nested.nope" is no field',
