@@ -9,9 +9,19 @@ import { tokenCreate } from "./token-create.ts";
 import { exportPlants } from "./export.ts";
 import { importPlants } from "./import.ts";
 import { migrate } from "./migrate.ts";
+import { openApi } from "./open-api.ts";
 import { packageVersion } from "./package-version.ts";
 
-const commands: readonly Command[] = [serve, tokenCreate, importPlants, exportPlants, deletions, backup, migrate];
+const commands: readonly Command[] = [
+  serve,
+  tokenCreate,
+  importPlants,
+  exportPlants,
+  deletions,
+  backup,
+  migrate,
+  openApi,
+];
 
 /**
  * Runs one command line and returns its exit code; never throws.

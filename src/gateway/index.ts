@@ -4,6 +4,18 @@
  *
  * Knows nothing of plants, credentials or operations: those are handed in as routes, `admit` and endpoints.
  */
+export {
+  type Comments,
+  createOpenApi,
+  type OpenApiDocument,
+  type OpenApiError,
+  type OpenApiInfo,
+  type OpenApiOptions,
+  type OpenApiSchema,
+  type OpenApiSecurityScheme,
+  type OpenApiServer,
+  readComments,
+} from "./openapi/index.ts";
 export type { Admit, AdmitRequest, HeaderReader, Peer, Protocol } from "./wire/admit.ts";
 export type { Endpoint, EndpointAnswer } from "./wire/endpoint.ts";
 export { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "./wire/gateway.ts";

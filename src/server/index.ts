@@ -6,6 +6,7 @@
  * plant store's policy (which status, which scope, which addresses) and does no work of its own.
  */
 export { issueToken } from "../auth/index.ts";
+export { describePlantStore } from "./open-api.ts";
 export { backUp, importPlants, type ImportProgress, migratePlants, openPlantDatabase } from "../plants/index.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { readConfiguration, type ConfigurationReading } from "./configuration.ts";

@@ -1,0 +1,146 @@
+/**
+ * What does it look like? Descriptors and the compiled HTTP rules of services → an OpenAPI 3.1 document.
+ *
+ * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; messages and enums that are
+ * referred to become components. It is made of the same bindings that serve, so it cannot drift from them.
+ * This room knows nothing of sockets, and of the errors of a server only what it is told.
+ */
+import type { DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
+import { createRestRouter, type RestRouterOptions } from "../rest/index.ts";
+import { commentOf, type Comments } from "./comments.ts";
+import { inJson } from "./operation.ts";
+import type {
+  OpenApiDocument,
+  OpenApiInfo,
+  OpenApiResponse,
+  OpenApiSchema,
+  OpenApiSecurityScheme,
+  OpenApiServer,
+} from "./open-api-document.ts";
+import { describePaths, type OnOmitted } from "./paths.ts";
+import { Schemas } from "./schemas.ts";
+
+/** What the definition does not say of an interface. */
+export interface OpenApiOptions {
+  /** Without a description the document takes the comment of the service, if there is one service. */
+  readonly info: OpenApiInfo;
+  readonly servers?: readonly OpenApiServer[];
+  /** The credentials that every operation needs, all of them, by a name for each. */
+  readonly security?: Readonly<Record<string, OpenApiSecurityScheme>>;
+  /** The comments of the definition, for summaries and descriptions. */
+  readonly comments?: Comments;
+  /** The options of the gateway that serves it: rules from outside, the status of Empty, names of fields. */
+  readonly rest?: Pick<RestRouterOptions, "emptyResponse" | "rules" | "writeJson">;
+  /** What errors look like. Default: google.rpc.Status as JSON under whatever status. */
+  readonly errors?: readonly OpenApiError[];
+  /** Says in the words of an RPC what its success is, such as "The plant is deleted." */
+  readonly describeSuccess?: (method: DescMethod) => string | undefined;
+  /** Told of what OpenAPI has no words for and the document leaves out. */
+  readonly onOmitted?: OnOmitted;
+}
+
+/** An answer to failure that every operation has. */
+export interface OpenApiError {
+  /** A status, a range such as `4XX`, or `default`. */
+  readonly status: string;
+  readonly description: string;
+  /** The body: a message whose fields are always all written, or any schema. */
+  readonly record: DescMessage | OpenApiSchema;
+}
+
+/**
+ * Describes the REST side of services.
+ *
+ * @throws Error with every problem of the HTTP rules, as the gateway does
+ */
+export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
+  const { rest = {}, comments = new Map<string, string>(), security } = options;
+  const useProtoFieldName = rest.writeJson?.useProtoFieldName === true;
+  const schemas = new Schemas({ comments, useProtoFieldName });
+  const { bindings } = createRestRouter(
+    services.flatMap((service) => service.methods),
+    rest,
+  );
+  const paths = describePaths(
+    bindings,
+    {
+      schemas,
+      comments,
+      useProtoFieldName,
+      emptyResponse: rest.emptyResponse ?? 200,
+      describeSuccess: options.describeSuccess ?? (() => undefined),
+      errors: describeErrors(options.errors ?? standardErrors, schemas),
+    },
+    options.onOmitted,
+  );
+  const described = services.filter((service) => bindings.some(({ method }) => method.parent === service));
+  const components = schemas.components();
+  return {
+    openapi: "3.1.0",
+    info: describeInfo(options.info, described, comments),
+    ...(options.servers !== undefined && { servers: options.servers }),
+    ...(security !== undefined && { security: [needAll(security)] }),
+    ...(described.length > 1 && { tags: described.map((service) => describeTag(service, comments)) }),
+    paths,
+    components: {
+      ...(Object.keys(components).length > 0 && { schemas: components }),
+      ...(security !== undefined && { securitySchemes: security }),
+    },
+  };
+}
+
+// What createStatusRecord of the REST room writes.
+const standardErrors: readonly OpenApiError[] = [
+  {
+    status: "default",
+    description: "What went wrong, under the HTTP status that google.rpc.Code maps its code to.",
+    record: {
+      type: "object",
+      properties: {
+        code: { type: "integer", format: "int32", description: "The number of the google.rpc.Code." },
+        status: { type: "string", description: "The name of the google.rpc.Code." },
+        message: { type: "string" },
+        details: {
+          type: "array",
+          items: {
+            type: "object",
+            properties: { "@type": { type: "string" } },
+            required: ["@type"],
+            additionalProperties: true,
+          },
+        },
+      },
+      required: ["code", "status", "message", "details"],
+    },
+  },
+];
+
+function describeErrors(errors: readonly OpenApiError[], schemas: Schemas): Readonly<Record<string, OpenApiResponse>> {
+  return Object.fromEntries(
+    errors.map(({ status, description, record }) => {
+      const schema = isMessage(record) ? schemas.ofRecord(record) : record;
+      return [status, { description, content: inJson(schema) }];
+    }),
+  );
+}
+
+function isMessage(record: DescMessage | OpenApiSchema): record is DescMessage {
+  return record["kind"] === "message";
+}
+
+function describeInfo(info: OpenApiInfo, services: readonly DescService[], comments: Comments): OpenApiInfo {
+  const [service, second] = services;
+  const comment = service === undefined || second !== undefined ? undefined : commentOf(comments, service);
+  if (info.description !== undefined || comment === undefined) return info;
+  const { title, version, summary, ...others } = info;
+  return { title, version, ...(summary !== undefined && { summary }), description: comment, ...others };
+}
+
+function needAll(security: Readonly<Record<string, OpenApiSecurityScheme>>): Record<string, readonly string[]> {
+  return Object.fromEntries(Object.keys(security).map((name) => [name, []]));
+}
+
+function describeTag(service: DescService, comments: Comments): { name: string; description?: string } {
+  const description = commentOf(comments, service);
+  return { name: service.name, ...(description !== undefined && { description }) };
+}

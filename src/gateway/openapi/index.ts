@@ -1,0 +1,9 @@
+export { type Comments, readComments } from "./comments.ts";
+export { createOpenApi, type OpenApiError, type OpenApiOptions } from "./create-open-api.ts";
+export type {
+  OpenApiDocument,
+  OpenApiInfo,
+  OpenApiSchema,
+  OpenApiSecurityScheme,
+  OpenApiServer,
+} from "./open-api-document.ts";

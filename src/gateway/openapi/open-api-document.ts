@@ -1,0 +1,100 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+
+// The parts of OpenAPI 3.1 that are written here, in the names of its specification
+// (https://spec.openapis.org/oas/v3.1.0.html, section 4.8).
+
+/** A JSON Schema of the 2020-12 dialect, by its keywords. */
+export type OpenApiSchema = Readonly<Record<string, JsonValue>>;
+
+/** What a document says of itself: the Info Object. */
+export interface OpenApiInfo {
+  readonly title: string;
+  /** The version of the interface, not of OpenAPI. */
+  readonly version: string;
+  readonly summary?: string;
+  /** CommonMark. */
+  readonly description?: string;
+  /** `identifier` is an SPDX expression; it stands in place of `url`. */
+  readonly license?: { readonly name: string; readonly identifier?: string; readonly url?: string };
+  readonly contact?: { readonly name?: string; readonly url?: string; readonly email?: string };
+  readonly termsOfService?: string;
+}
+
+/** Where the interface is served; a relative URL is relative to where the document is. */
+export interface OpenApiServer {
+  readonly url: string;
+  readonly description?: string;
+}
+
+/** How a caller is known: the Security Scheme Object. */
+export type OpenApiSecurityScheme =
+  | {
+      readonly type: "http";
+      /** A scheme of RFC 9110 §16.4.1, such as `bearer`. */
+      readonly scheme: string;
+      readonly bearerFormat?: string;
+      readonly description?: string;
+    }
+  | {
+      readonly type: "apiKey";
+      readonly name: string;
+      readonly in: "query" | "header" | "cookie";
+      readonly description?: string;
+    }
+  | { readonly type: "openIdConnect"; readonly openIdConnectUrl: string; readonly description?: string }
+  | { readonly type: "mutualTLS"; readonly description?: string };
+
+/** A parameter of an operation. */
+export interface OpenApiParameter {
+  readonly name: string;
+  readonly in: "path" | "query";
+  readonly required?: true;
+  readonly deprecated?: true;
+  readonly description?: string;
+  readonly schema: OpenApiSchema;
+}
+
+/** A body in its media types. */
+export type OpenApiContent = Readonly<Record<string, { readonly schema: OpenApiSchema }>>;
+
+/** One answer of an operation. */
+export interface OpenApiResponse {
+  readonly description: string;
+  readonly content?: OpenApiContent;
+}
+
+/** One HTTP method of a path. */
+export interface OpenApiOperation {
+  readonly operationId: string;
+  readonly summary?: string;
+  readonly description?: string;
+  readonly tags?: readonly string[];
+  readonly deprecated?: true;
+  readonly parameters?: readonly OpenApiParameter[];
+  readonly requestBody?: { readonly content: OpenApiContent };
+  /** By status, by a range such as `4XX`, or `default`. */
+  readonly responses: Readonly<Record<string, OpenApiResponse>>;
+}
+
+/** The methods that a path item has members for. */
+export const openApiMethods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const;
+
+/** One of {@link openApiMethods}. */
+export type OpenApiMethod = (typeof openApiMethods)[number];
+
+/** The operations of one path. */
+export type OpenApiPathItem = Readonly<Partial<Record<OpenApiMethod, OpenApiOperation>>>;
+
+/** A whole document; `JSON.stringify` makes the file of it. */
+export interface OpenApiDocument {
+  readonly openapi: "3.1.0";
+  readonly info: OpenApiInfo;
+  readonly servers?: readonly OpenApiServer[];
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly tags?: readonly { readonly name: string; readonly description?: string }[];
+  readonly paths: Readonly<Record<string, OpenApiPathItem>>;
+  readonly components?: {
+    readonly schemas?: Readonly<Record<string, OpenApiSchema>>;
+    readonly securitySchemes?: Readonly<Record<string, OpenApiSecurityScheme>>;
+  };
+}

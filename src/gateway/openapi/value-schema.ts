@@ -1,0 +1,64 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { ScalarType } from "@bufbuild/protobuf";
+import type { OpenApiSchema } from "./open-api-document.ts";
+
+/**
+ * Where a value stands: in JSON, where a 64-bit integer is a string, or as the text of a parameter, where
+ * the two cannot be told apart and the integer is one.
+ */
+export type ValuePlace = "json" | "parameter";
+
+/** The schema of a scalar as the proto3 JSON mapping writes it; formats by the OpenAPI format registry. */
+export function schemaOfScalar(scalar: ScalarType, place: ValuePlace): OpenApiSchema {
+  const longType = place === "json" ? "string" : "integer";
+  switch (scalar) {
+    case ScalarType.DOUBLE:
+      return { type: "number", format: "double" };
+    case ScalarType.FLOAT:
+      return { type: "number", format: "float" };
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      return { type: "integer", format: "int32" };
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return { type: "integer", format: "uint32", minimum: 0 };
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return { type: longType, format: "int64" };
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return { type: longType, format: "uint64", ...(place === "parameter" && { minimum: 0 }) };
+    case ScalarType.BOOL:
+      return { type: "boolean" };
+    case ScalarType.BYTES:
+      return { type: "string", contentEncoding: "base64" };
+    case ScalarType.STRING:
+      return { type: "string" };
+  }
+}
+
+const anything: OpenApiSchema = {};
+
+/** The JSON forms that well-known types have of their own; wrappers are not among them, they are their scalar. */
+const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
+  "google.protobuf.Any": {
+    type: "object",
+    properties: { "@type": { type: "string", description: "URL of the type of the message." } },
+    required: ["@type"],
+    additionalProperties: true,
+  },
+  "google.protobuf.Duration": { type: "string", pattern: "^-?[0-9]+(\\.[0-9]{1,9})?s$" },
+  "google.protobuf.Empty": { type: "object" },
+  "google.protobuf.FieldMask": { type: "string", description: "Field paths, separated by commas." },
+  "google.protobuf.ListValue": { type: "array", items: anything },
+  "google.protobuf.Struct": { type: "object", additionalProperties: true },
+  "google.protobuf.Timestamp": { type: "string", format: "date-time" },
+  "google.protobuf.Value": anything,
+};
+
+/** The schema of a message type whose JSON is not the object of its fields; `undefined` for all others. */
+export function schemaOfWellKnown(desc: DescMessage): OpenApiSchema | undefined {
+  return wellKnownSchemas[desc.typeName];
+}

@@ -1,0 +1,293 @@
+import { describe, expect, test } from "vitest";
+import { createOpenApi, type OpenApiOptions } from "../../../src/gateway/openapi/create-open-api.ts";
+import type {
+  OpenApiDocument,
+  OpenApiOperation,
+  OpenApiPathItem,
+} from "../../../src/gateway/openapi/open-api-document.ts";
+import { createRestRouter } from "../../../src/gateway/rest/index.ts";
+import { Health } from "../../../src/gen/es/grpc/health/v1/health_pb.ts";
+import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { KitchenSink, NestedSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+
+const info = { title: "Test", version: "1" };
+
+const comments = new Map([
+  ["kitchensink.v1.KitchenSink", "Takes all.\n\nAnd more."],
+  ["kitchensink.v1.KitchenSink.Query", "Asks. Nothing but\nthe query.\n\nAt length."],
+  ["kitchensink.v1.KitchenSink.Create", "Makes one thing\nout of many"],
+  ["kitchensink.v1.KitchenSink.Root", "The root."],
+  ["kitchensink.v1.Sink.f_int64", "A long one."],
+  ["kitchensink.v1.Sink.nested", "One inside."],
+  ["kitchensink.v1.Nested", "A nest."],
+  ["kitchensink.v1.Color", "A colour."],
+  ["kitchensink.v1.Color.COLOR_RED", "Like\nroses."],
+]);
+
+function describeSink(options: Partial<OpenApiOptions> = {}): OpenApiDocument {
+  return createOpenApi([KitchenSink], { info, comments, ...options });
+}
+
+const document = describeSink();
+
+function operation(text: string, inside: OpenApiDocument = document): OpenApiOperation {
+  const [method, path = ""] = text.split(" ");
+  const item: OpenApiPathItem = inside.paths[path] ?? {};
+  const found = Object.entries(item).find(([name]) => name.toUpperCase() === method)?.[1];
+  if (found === undefined) throw new Error(`${text} is not described`);
+  return found;
+}
+
+function bodyOf(text: string): unknown {
+  return operation(text).requestBody?.content["application/json"]?.schema;
+}
+
+function answerOf(text: string): unknown {
+  return operation(text).responses["200"]?.content?.["application/json"]?.schema;
+}
+
+describe("a path parameter", () => {
+  test.each([
+    ["double", "f_double", { type: "number", format: "double" }],
+    ["float", "f_float", { type: "number", format: "float" }],
+    ["int32", "f_int32", { type: "integer", format: "int32" }],
+    ["int64", "f_int64", { type: "integer", format: "int64" }],
+    ["uint32", "f_uint32", { type: "integer", format: "uint32", minimum: 0 }],
+    ["uint64", "f_uint64", { type: "integer", format: "uint64", minimum: 0 }],
+    ["sint32", "f_sint32", { type: "integer", format: "int32" }],
+    ["sint64", "f_sint64", { type: "integer", format: "int64" }],
+    ["fixed32", "f_fixed32", { type: "integer", format: "uint32", minimum: 0 }],
+    ["fixed64", "f_fixed64", { type: "integer", format: "uint64", minimum: 0 }],
+    ["sfixed32", "f_sfixed32", { type: "integer", format: "int32" }],
+    ["sfixed64", "f_sfixed64", { type: "integer", format: "int64" }],
+    ["bool", "f_bool", { type: "boolean" }],
+    ["string", "f_string", { type: "string" }],
+    ["bytes", "f_bytes", { type: "string", contentEncoding: "base64" }],
+    ["enum", "f_enum", { $ref: "#/components/schemas/Color" }],
+    ["maybe", "maybe_int64", { type: "integer", format: "int64" }],
+    ["wrapper", "w_int64", { type: "integer", format: "int64" }],
+    ["time", "time", { type: "string", format: "date-time" }],
+    ["duration", "duration", { type: "string", pattern: "^-?[0-9]+(\\.[0-9]{1,9})?s$" }],
+  ])("at /v1/%s/{%s} has the schema of its field", (folder, name, schema) => {
+    const [parameter] = operation(`GET /v1/${folder}/{${name}}`).parameters ?? [];
+    expect(parameter).toMatchObject({ name, in: "path", required: true, schema });
+  });
+
+  test("has the comment of its field", () => {
+    const [parameter] = operation("GET /v1/int64/{f_int64}").parameters ?? [];
+    expect(parameter?.description).toBe("A long one.");
+  });
+
+  test("that takes several segments says so", () => {
+    const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
+    expect(parameter?.description).toBe("Takes any number of segments, slashes between them.");
+  });
+});
+
+describe("the query", () => {
+  const query = (text: string): string[] =>
+    (operation(text).parameters ?? []).filter((parameter) => parameter.in === "query").map(({ name }) => name);
+
+  test.each(["fInt64", "ids", "nested.text", "nested.tags", "choiceNested.number", "wInt64", "mask", "customName"])(
+    "has %s",
+    (name) => {
+      expect(query("GET /v1/query")).toContain(name);
+    },
+  );
+
+  test.each([
+    { what: "a map", name: "labels" },
+    { what: "a repeated message", name: "nesteds" },
+    { what: "a message that holds itself, below itself", name: "nested.inner.text" },
+    { what: "what is inside of a well-known type", name: "any.typeUrl" },
+  ])("leaves out $what", ({ name }) => {
+    expect(query("GET /v1/query")).not.toContain(name);
+  });
+
+  test.each([
+    {
+      what: "the path binds",
+      at: "GET /v1/pairs/{f_string}/{nested.text}",
+      left: "nested.number",
+      gone: "nested.text",
+    },
+    { what: "is the body", at: "PATCH /v1/body/tags", left: "ids", gone: "tags" },
+  ])("leaves out what $what", ({ at, left, gone }) => {
+    const names = query(at);
+    expect([names.includes(left), names.includes(gone)]).toEqual([true, false]);
+  });
+
+  test("is empty where the whole body is the message", () => {
+    expect(query("POST /v1/sinks")).toEqual([]);
+  });
+});
+
+describe("a body", () => {
+  test.each([
+    ["POST /v1/sinks", { $ref: "#/components/schemas/Sink" }],
+    ["PATCH /v1/children/{f_string}", { $ref: "#/components/schemas/Sink" }],
+    ["PATCH /v1/body/tags", { type: "array", items: { type: "string" } }],
+    ["PATCH /v1/body/nesteds", { type: "array", items: { $ref: "#/components/schemas/Nested" } }],
+    ["PATCH /v1/body/labels", { type: "object", additionalProperties: { type: "string" } }],
+    ["PATCH /v1/body/int64", { type: "string", format: "int64", description: "A long one." }],
+    ["PATCH /v1/body/time", { type: "string", format: "date-time" }],
+    ["PATCH /v1/body/value", {}],
+    ["PATCH /v1/body/struct", { type: "object", additionalProperties: true }],
+    ["PATCH /v1/body/wrapper", { type: "string" }],
+    ["GET /v1/query", undefined],
+  ])("of %s is %j", (at, want) => {
+    expect(bodyOf(at)).toEqual(want);
+  });
+
+  test("leaves out a field that the path binds", () => {
+    const body = bodyOf("PUT /v1/sinks/{f_int64}");
+    expect(body).toHaveProperty("properties.fInt32");
+    expect(body).not.toHaveProperty("properties.fInt64");
+  });
+
+  test("leaves out a field of a field that the path binds, and no other", () => {
+    const { properties }: { properties?: object } = Object(bodyOf("PATCH /v1/inner/{nested.inner.inner.text}"));
+    expect(properties).toMatchObject({
+      text: {},
+      inner: { properties: { text: {}, inner: { properties: { number: {} } } } },
+    });
+    expect(properties).not.toHaveProperty("inner.properties.inner.properties.text");
+  });
+});
+
+describe("an answer", () => {
+  test.each([
+    ["GET /v1/query", { $ref: "#/components/schemas/Echo" }],
+    ["DELETE /v1/sinks/{f_int64}", { type: "object" }],
+    ["GET /v1/response/nested", { $ref: "#/components/schemas/Nested", description: "One inside." }],
+    ["GET /v1/response/tags", { type: "array", items: { type: "string" } }],
+    ["GET /v1/response/int64", { type: "string", format: "int64", description: "A long one." }],
+    ["GET /v1/response/enum", { $ref: "#/components/schemas/Color" }],
+  ])("to %s is %j", (at, want) => {
+    expect(answerOf(at)).toEqual(want);
+  });
+
+  test("without content is a 204 where the gateway answers so", () => {
+    const described = describeSink({ rest: { emptyResponse: 204 }, describeSuccess: ({ name }) => `${name} is done.` });
+    expect(operation("DELETE /v1/sinks/{f_int64}", described).responses).toMatchObject({
+      "204": { description: "Remove is done." },
+    });
+  });
+
+  test("to a failure is google.rpc.Status unless another is given", () => {
+    expect(operation("GET /").responses["default"]).toMatchObject({
+      content: { "application/json": { schema: { required: ["code", "status", "message", "details"] } } },
+    });
+  });
+
+  test("to a failure is the record that is given, all of it required", () => {
+    const described = describeSink({ errors: [{ status: "4XX", description: "No.", record: NestedSchema }] });
+    expect(operation("GET /", described).responses["4XX"]).toEqual({
+      description: "No.",
+      content: { "application/json": { schema: { $ref: "#/components/schemas/Nested" } } },
+    });
+    expect(described.components?.schemas?.["Nested"]?.["required"]).toEqual([
+      "text",
+      "number",
+      "flag",
+      "tags",
+      "inner",
+    ]);
+  });
+});
+
+describe("a comment", () => {
+  test.each([
+    ["GET /v1/query", "Asks", "Nothing but\nthe query.\n\nAt length."],
+    ["POST /v1/sinks", "Makes one thing out of many", undefined],
+    ["GET /", "The root", undefined],
+    ["GET /v1/fail/{f_int32}", undefined, undefined],
+  ])("of the RPC behind %s becomes the summary %j and the description %j", (at, summary, description) => {
+    expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
+  });
+
+  test("of the only service describes the document", () => {
+    expect(document.info.description).toBe("Takes all.\n\nAnd more.");
+  });
+
+  test("of an enum lists those of its values", () => {
+    expect(document.components?.schemas?.["Color"]).toEqual({
+      type: "string",
+      description: "A colour.\n\n- `COLOR_RED`: Like\n  roses.",
+      enum: ["COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN"],
+    });
+  });
+});
+
+describe("names", () => {
+  test("of fields are those of the definition where the gateway writes them so", () => {
+    const described = describeSink({ rest: { writeJson: { useProtoFieldName: true } } });
+    expect(described.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
+    expect(operation("GET /v1/query", described).parameters).toContainEqual(
+      expect.objectContaining({ name: "f_int64", in: "query" }),
+    );
+  });
+
+  test("of operations are those of the RPCs, numbered where an RPC has several", () => {
+    const ids = ["GET /v1/double/{f_double}", "GET /v1/float/{f_float}", "GET /v1/query"].map(
+      (at) => operation(at).operationId,
+    );
+    expect(ids).toEqual(["types", "types_2", "query"]);
+  });
+
+  test("of operations are all different", () => {
+    const ids = Object.values(document.paths).flatMap((item) =>
+      Object.values(item).map(({ operationId }) => operationId),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("of services are tags where there are several with operations", () => {
+    const both = createOpenApi([KitchenSink, PlantService, Health], { info, comments });
+    expect(both.tags).toEqual([
+      { name: "KitchenSink", description: "Takes all.\n\nAnd more." },
+      { name: "PlantService" },
+    ]);
+    expect(operation("DELETE /plants/{id}", both).tags).toEqual(["PlantService"]);
+    expect(document.tags).toBeUndefined();
+  });
+});
+
+test("what OpenAPI has no words for is left out and told", () => {
+  const omitted: string[] = [];
+  describeSink({
+    onOmitted: ({ pattern }, reason) => omitted.push(`${pattern.httpMethod} ${pattern.pathTemplate}: ${reason}`),
+  });
+  expect(omitted).toEqual([
+    "GET /v1/match/{f_string}: OpenAPI cannot tell it from the operation that is described at /v1/match/{f_string}",
+    "PROPFIND /v1/custom/{f_string}: OpenAPI has no operation for this method",
+    "* /v1/any/{f_string}: OpenAPI has no operation for this method",
+  ]);
+});
+
+test("rules from outside are described in place of the annotation", () => {
+  const rules = [
+    { selector: "plantstore.v1.PlantService.DeletePlant", pattern: { case: "post", value: "/remove/{id}" } },
+  ] as const;
+  const described = createOpenApi([PlantService], { info, rest: { rules } });
+  expect(Object.keys(described.paths)).toEqual(["/remove/{id}"]);
+});
+
+test("credentials are needed by every operation, all of them", () => {
+  const bearer = { type: "http", scheme: "bearer" } as const;
+  const described = describeSink({ security: { bearer, key: { type: "apiKey", in: "header", name: "x-key" } } });
+  expect(described.security).toEqual([{ bearer: [], key: [] }]);
+});
+
+const router = createRestRouter(KitchenSink.methods);
+// GET of the path that two RPCs share is described as the first and answered by the more exact one.
+const operations = Object.entries(document.paths)
+  .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
+  .filter(({ operationId }) => operationId !== "matchRest");
+
+test.each(operations)("$method $path is answered by the RPC that $operationId is named for", (described) => {
+  const path = described.path.replaceAll(/\{[^}]*\}/g, "7");
+  const found = router.match(described.method.toUpperCase(), path);
+  const name = found.kind === "binding" ? found.binding.method.localName : found.kind;
+  expect(name).toBe(described.operationId.replace(/_\d+$/, ""));
+});

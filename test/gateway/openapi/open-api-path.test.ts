@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { shapeOf, toOpenApiPath } from "../../../src/gateway/openapi/open-api-path.ts";
+import { parsePathTemplate } from "../../../src/gateway/rest/parse-path-template.ts";
+
+test.each([
+  { name: "the root", template: "/", want: "/", parameters: [] },
+  { name: "a variable of one segment", template: "/plants/{id}", want: "/plants/{id}", parameters: ["id field"] },
+  { name: "a variable inside of a message", template: "/v1/{a.b}", want: "/v1/{a.b}", parameters: ["a.b field"] },
+  {
+    name: "a variable with one wild card among its segments",
+    template: "/v1/{name=shelves/*}",
+    want: "/v1/shelves/{name}",
+    parameters: ["name part"],
+  },
+  {
+    name: "a variable with several wild cards",
+    template: "/v1/{name=shelves/*/books/*}",
+    want: "/v1/shelves/{name_1}/books/{name_2}",
+    parameters: ["name_1 part", "name_2 part"],
+  },
+  {
+    name: "a variable that takes any number of segments",
+    template: "/v1/{path=**}",
+    want: "/v1/{path}",
+    parameters: ["path segments"],
+  },
+  { name: "a variable without a wild card", template: "/v1/{name=only}", want: "/v1/only", parameters: [] },
+  {
+    name: "wild cards outside of variables",
+    template: "/v1/*/end/*",
+    want: "/v1/{segment_1}/end/{segment_2}",
+    parameters: ["segment_1 part", "segment_2 part"],
+  },
+  { name: "a verb", template: "/v1/{id}:close", want: "/v1/{id}:close", parameters: ["id field"] },
+  { name: "text that needs escapes", template: "/a%2Fb/%2A", want: "/a%2Fb/%2A", parameters: [] },
+])("writes $name", ({ template, want, parameters }) => {
+  const written = toOpenApiPath(parsePathTemplate(template));
+  expect({
+    path: written.path,
+    parameters: written.parameters.map(({ name, covers }) => `${name} ${covers}`),
+  }).toEqual({ path: want, parameters });
+});
+
+test("paths have one shape when only the names of their parameters differ", () => {
+  expect(shapeOf("/v1/{a.b}/x/{c}:verb")).toBe("/v1/{}/x/{}:verb");
+});
