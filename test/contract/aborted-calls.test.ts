@@ -1,0 +1,147 @@
+import { describe, expect, test } from "vitest";
+import { within } from "../support/deadline.ts";
+import { encodeEnvelope } from "../support/envelope.ts";
+import type { Field } from "../support/exchange.ts";
+import { openHttp1 } from "../support/http1-connection.ts";
+import {
+  dataFrame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+  type Frame,
+} from "../support/http2-frames.ts";
+import { authorized, startPlantServer, tokens } from "../support/plant-server.ts";
+import { openRecordingStore } from "../support/recording-store.ts";
+import { deletePlantProcedure } from "../support/wire-format.ts";
+
+/** HTTP/2's error codes (RFC 9113 §7). */
+const noError = 0;
+const cancel = 8;
+
+const slowPlant = 7n;
+const nextPlant = 8n;
+
+const header: readonly Field[] = [
+  [":method", "POST"],
+  [":path", deletePlantProcedure],
+  [":scheme", "http"],
+  [":authority", "x"],
+  ["content-type", "application/grpc"],
+  ["te", "trailers"],
+  authorized,
+];
+
+const envelopeOf = (id: bigint): Buffer => encodeEnvelope(0, Buffer.of(8, Number(id)));
+const call = (streamId: number, id: bigint): Frame[] => [
+  headersFrame(streamId, header),
+  dataFrame(streamId, envelopeOf(id), frameFlag.endStream),
+];
+
+/** How far a call comes before it is cancelled; none of these has a whole message, so none may run. */
+const beginnings: readonly { readonly name: string; readonly frames: readonly Frame[] }[] = [
+  { name: "its header", frames: [headersFrame(1, header)] },
+  { name: "an empty frame", frames: [headersFrame(1, header), dataFrame(1, Buffer.alloc(0))] },
+  { name: "half a prefix", frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant).subarray(0, 3))] },
+  { name: "its prefix", frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant).subarray(0, 5))] },
+  { name: "half a message", frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant).subarray(0, 6))] },
+  {
+    name: "a message whose stream is not ended",
+    frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant))],
+  },
+];
+
+describe("a call that is cancelled", () => {
+  test.each(beginnings)("after $name does not run", async ({ frames }) => {
+    const store = openRecordingStore(new Set([slowPlant]));
+    await using server = await startPlantServer({ store });
+    using connection = await openFrames(server.address);
+    connection.send(...frames, resetFrame(1, cancel), ...call(3, nextPlant));
+    expect(await connection.readEnd(3)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+    expect(store.asked).toStrictEqual([nextPlant]);
+  });
+
+  test.each(beginnings)("by the end of its connection after $name does not run", async ({ frames }) => {
+    const store = openRecordingStore(new Set([slowPlant]));
+    await using server = await startPlantServer({ store });
+    {
+      using connection = await openFrames(server.address);
+      connection.send(...frames);
+      await connection.readFrame();
+    }
+    using connection = await openFrames(server.address);
+    connection.send(...call(1, nextPlant));
+    expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+    expect(store.asked).toStrictEqual([nextPlant]);
+  });
+
+  test("while it runs gives up, and the connection goes on", async () => {
+    const store = openRecordingStore(new Set([slowPlant]));
+    await using server = await startPlantServer({ store });
+    using connection = await openFrames(server.address);
+    connection.send(...call(1, slowPlant));
+    await within(store.isAsked(slowPlant), "the store to be asked");
+    connection.send(resetFrame(1, cancel), ...call(3, nextPlant));
+    await within(store.isGivenUp(slowPlant), "the call to be given up");
+    expect(await connection.readEnd(3)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+  });
+
+  test("by the end of its connection while it runs gives up", async () => {
+    const store = openRecordingStore(new Set([slowPlant]));
+    await using server = await startPlantServer({ store });
+    {
+      using connection = await openFrames(server.address);
+      connection.send(...call(1, slowPlant));
+      await within(store.isAsked(slowPlant), "the store to be asked");
+    }
+    await within(store.isGivenUp(slowPlant), "the call to be given up");
+  });
+
+  test("by the end of its HTTP/1.1 connection while it runs gives up", async () => {
+    const store = openRecordingStore(new Set([slowPlant]));
+    await using server = await startPlantServer({ store });
+    {
+      using connection = await openHttp1(server.address);
+      connection.request({ httpMethod: "DELETE", path: `/plants/${String(slowPlant)}`, header: [authorized] });
+      await within(store.isAsked(slowPlant), "the store to be asked");
+    }
+    await within(store.isGivenUp(slowPlant), "the call to be given up");
+  });
+
+  test("by the server's end gives up, and its stream ends", async () => {
+    const store = openRecordingStore(new Set([slowPlant]));
+    await using server = await startPlantServer({ store });
+    using connection = await openFrames(server.address);
+    connection.send(...call(1, slowPlant));
+    await within(store.isAsked(slowPlant), "the store to be asked");
+    await server[Symbol.asyncDispose]();
+    await within(store.isGivenUp(slowPlant), "the call to be given up");
+    expect(["answered", "reset", "go-away", "closed"]).toContain((await connection.readEnd(1)).kind);
+  });
+});
+
+describe("a call whose client does not end its side", () => {
+  const refusal = header.map((field): Field =>
+    field[0] === "authorization" ? ["authorization", `Bearer ${tokens.unknown}`] : field,
+  );
+
+  test("is refused on its header alone", async () => {
+    await using server = await startPlantServer();
+    using connection = await openFrames(server.address);
+    connection.send(headersFrame(1, refusal));
+    expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+  });
+
+  test("is told to stop once it has sent too much after that", async () => {
+    await using server = await startPlantServer();
+    using connection = await openFrames(server.address);
+    connection.send(headersFrame(1, refusal));
+    expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+    // Never more than the window that the server has opened, which is 64 KiB at first.
+    for (let sent = 0; sent < 5; sent += 1) connection.send(dataFrame(1, Buffer.alloc(10_000)));
+    await connection.readUntil(({ type, streamId }) => type === frameType.windowUpdate && streamId === 1);
+    for (let sent = 0; sent < 2; sent += 1) connection.send(dataFrame(1, Buffer.alloc(10_000)));
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "reset", errorCode: noError });
+  });
+});
