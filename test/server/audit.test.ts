@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../src/auth/index.ts";
 import { openMemoryStore } from "../../src/plants/index.ts";
+import type { HttpAnswer } from "../support/exchange.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -10,7 +11,7 @@ import {
 import { type LogLines, openLogLines } from "../support/log-lines.ts";
 import { bearer, startPlantServer } from "../support/plant-server.ts";
 import { quietLog } from "../support/quiet-log.ts";
-import { carriages, deletePlantRequest, exchange } from "../support/wire-format.ts";
+import { type Carriage, carriages, deletePlantRequest, exchange } from "../support/wire-format.ts";
 
 const ciToken = "ci-token-0123456789";
 // Beyond what a JSON number keeps.
@@ -35,6 +36,8 @@ afterAll(() => {
 interface Row {
   readonly name: string;
   readonly token: () => string | Promise<string>;
+  /** The plants that are there; the one that is asked for unless something else is said. */
+  readonly plants?: readonly bigint[];
   readonly want: () => object;
 }
 
@@ -48,6 +51,12 @@ const rows: readonly Row[] = [
     name: "a delete by a token of a provider",
     token: () => provider.sign({ scope: "plants:delete" }),
     want: () => ({ code: "OK", subject: "ada", issuer: provider.issuer, plantId: String(plant) }),
+  },
+  {
+    name: "a delete of a plant that is not there",
+    token: () => ciToken,
+    plants: [],
+    want: () => ({ code: "NotFound", subject: "ci", plantId: String(plant) }),
   },
   {
     name: "a refusal for want of a scope",
@@ -72,16 +81,19 @@ const rows: readonly Row[] = [
   },
 ];
 
-async function lineOf(
-  row: Row,
-  carriage: (typeof carriages)[number],
-): Promise<{ readonly log: LogLines; readonly token: string }> {
+interface Call {
+  readonly log: LogLines;
+  readonly token: string;
+  readonly answer: HttpAnswer;
+}
+
+async function call(row: Row, { format, httpVersion }: Carriage): Promise<Call> {
   const log = openLogLines("trace");
   const token = await row.token();
-  const store = openMemoryStore(new Set([plant]));
+  const store = openMemoryStore(new Set(row.plants ?? [plant]));
   await using server = await startPlantServer({ auth: verifier, store, log: log.log });
-  await exchange(server.address, carriage.httpVersion, deletePlantRequest(carriage.format, plant, [bearer(token)]));
-  return { log, token };
+  const answer = await exchange(server.address, httpVersion, deletePlantRequest(format, plant, [bearer(token)]));
+  return { log, token, answer };
 }
 
 const audited = new Set(["subject", "issuer", "refusal", "reason", "plantId", "code"]);
@@ -90,13 +102,18 @@ describe("the audit line", () => {
   test.each(rows.flatMap((row) => carriages.map((carriage) => ({ row, carriage }))))(
     "of $row.name says all of it once, and not the token: $carriage.name",
     async ({ row, carriage }) => {
-      const { log, token } = await lineOf(row, carriage);
+      const { log, token, answer } = await call(row, carriage);
       const calls = log.lines().filter(({ msg }) => msg === "call");
       expect(calls).toHaveLength(1);
       expect(Object.fromEntries(Object.entries(calls[0] ?? {}).filter(([name]) => audited.has(name)))).toEqual(
         row.want(),
       );
-      expect(calls[0]).toMatchObject({ time: expect.any(String), requestId: expect.any(String), peer: "127.0.0.1" });
+      expect(calls[0]).toMatchObject({
+        time: expect.any(String),
+        requestId: expect.any(String),
+        peer: "127.0.0.1",
+        httpStatus: answer.httpStatus,
+      });
       if (token !== "!") expect(log.text()).not.toContain(token);
     },
   );

@@ -168,14 +168,17 @@ export class UnaryCall {
   #fail(error: ConnectError): void {
     if (this.#done) return;
     const { responseHeader, responseTrailer } = this.#context;
-    this.#settle(error);
+    this.#end(error);
+    let written: void | Promise<void> = undefined;
     try {
-      const written = this.#wire.writeError(error, responseHeader, responseTrailer);
-      if (isPromise(written)) written.catch(() => this.#exchange.reset());
+      written = this.#wire.writeError(error, responseHeader, responseTrailer);
     } catch {
       // An error that cannot be written, such as one whose details do not serialize.
       this.#exchange.reset();
     }
+    // Settled once it is written: who is told of the answer is told its status.
+    if (isPromise(written)) void written.catch(() => this.#exchange.reset()).then(() => this.#settled(error));
+    else this.#settled(error);
   }
 
   #expire(): void {
@@ -192,13 +195,17 @@ export class UnaryCall {
   };
 
   #settle(error: ConnectError | undefined): void {
+    this.#end(error);
+    this.#settled(error);
+  }
+
+  #end(error: ConnectError | undefined): void {
     this.#done = true;
     this.#exchange.aborted = undefined;
     this.#stopDeadline?.();
     this.#procedure.options.shutdownSignal?.removeEventListener("abort", this.#shutDown);
     // Connect aborts the signal of every call that has ended, so that what hangs on it is let go.
     this.#abort(error ?? completed);
-    this.#settled(error);
   }
 
   #abort(reason: unknown): void {
