@@ -1,9 +1,21 @@
 import type { ParseArgsOptionsConfig } from "node:util";
-import { ConfigurationError, readConfiguration, settings, type Setting, startServer } from "../server/index.ts";
-import { type Command, type Flags, textOf, UsageError } from "./command.ts";
+import {
+  type Configuration,
+  ConfigurationError,
+  openLog,
+  readConfiguration,
+  settings,
+  type Setting,
+  startServer,
+  type StartedServer,
+  type StartOptions,
+} from "../server/index.ts";
+import { type Command, type Flags, type Terminal, textOf, UsageError } from "./command.ts";
 import { demoLines, demoPlants, prepareDemo } from "./demo.ts";
 import { exitCode } from "./exit-code.ts";
 import { firstStopSignal } from "./stop-signals.ts";
+import { superviseWorkers } from "./supervise.ts";
+import { connectToSupervisor, workerPortVariable } from "./worker.ts";
 
 const allSettings: readonly Setting<unknown>[] = Object.values(settings);
 
@@ -24,28 +36,74 @@ export const serve: Command = {
     ...allSettings.flatMap(describe),
   ],
   run: async (flags, _positionals, terminal) => {
-    const stop = firstStopSignal();
-    const demo = flags["demo"] === true ? await prepareDemo(terminal.environment) : undefined;
-    if (demo !== undefined) refuseOtherFlags(flags);
-    const environment = demo?.environment ?? terminal.environment;
-    const reading = readConfiguration({ environment, flags: textFlags(flags) });
-    if (reading.kind === "problems") throw new ConfigurationError(reading.problems);
-    const { host, port } = reading.configuration;
-    let reload: (() => Promise<void>) | undefined;
-    // From before the start, since an unheard SIGHUP ends a process. Closing the terminal of a demo sends one too, and should end it.
-    if (demo === undefined) process.on("SIGHUP", () => void reload?.());
-    try {
-      const server = await startServer(reading.configuration, demo && demoPlants);
-      reload = () => server.reload();
-      if (demo !== undefined) demoLines(demo, { host, port: server.port }).forEach((line) => terminal.out(line));
-      await stop;
-      await server.drain();
-      return exitCode.ok;
-    } catch (reason) {
-      throw explain(reason, host, port);
-    }
+    if (flags["demo"] === true) return await serveDemo(flags, terminal);
+    const configuration = readOrThrow(flags, terminal.environment);
+    const sharedPort = terminal.environment[workerPortVariable];
+    if (sharedPort !== undefined) return await serveAsWorker({ ...configuration, port: Number(sharedPort) });
+    const { workers: count, port, logLevel } = configuration;
+    if (count > 1) return await superviseWorkers({ count, port, log: openLog(logLevel) });
+    return await serveUntilStopped(configuration, ownSignals());
   },
 };
+
+async function serveDemo(flags: Flags, terminal: Terminal): Promise<number> {
+  const others = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
+  if (others.length > 0) throw new UsageError(`--demo brings its own settings; leave out --${others.join(", --")}`);
+  const demo = await prepareDemo(terminal.environment);
+  const configuration = readOrThrow(flags, demo.environment);
+  return await serveUntilStopped(configuration, {
+    stop: firstStopSignal(),
+    plantsWhenCreated: demoPlants,
+    onListening: (server) =>
+      demoLines(demo, { host: configuration.host, port: server.port }).forEach((line) => terminal.out(line)),
+  });
+}
+
+async function serveAsWorker(configuration: Configuration): Promise<number> {
+  const supervisor = connectToSupervisor();
+  try {
+    return await serveUntilStopped(configuration, {
+      stop: supervisor.stop,
+      reusePort: true,
+      onListening: (server) => {
+        supervisor.onReload(() => void server.reload());
+        supervisor.report({ port: server.port });
+      },
+    });
+  } finally {
+    supervisor.leave();
+  }
+}
+
+/** What `serve` does beside serving. */
+interface Life extends StartOptions {
+  /** Resolves when the server is to end. */
+  readonly stop: Promise<unknown>;
+  readonly onListening?: (server: StartedServer) => void;
+}
+
+function ownSignals(): Life {
+  let reload: (() => Promise<void>) | undefined;
+  // From before the start, since an unheard SIGHUP ends a process; a demo's ends with its terminal, and should.
+  process.on("SIGHUP", () => void reload?.());
+  return { stop: firstStopSignal(), onListening: (server) => (reload = () => server.reload()) };
+}
+
+async function serveUntilStopped(configuration: Configuration, life: Life): Promise<number> {
+  const server = await startServer(configuration, life).catch((reason: unknown) => {
+    throw explain(reason, configuration);
+  });
+  life.onListening?.(server);
+  await life.stop;
+  await server.drain();
+  return exitCode.ok;
+}
+
+function readOrThrow(flags: Flags, environment: Terminal["environment"]): Configuration {
+  const reading = readConfiguration({ environment, flags: textFlags(flags) });
+  if (reading.kind === "configuration") return reading.configuration;
+  throw new ConfigurationError(reading.problems);
+}
 
 function settingOptions(): ParseArgsOptionsConfig {
   return Object.fromEntries(
@@ -58,17 +116,12 @@ function describe({ flag, variable, about, fallback }: Setting<unknown>): string
   return [`  ${names}`, `      ${about}${fallback === undefined ? "" : ` (${fallback})`}`];
 }
 
-function refuseOtherFlags(flags: Flags): void {
-  const others = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
-  if (others.length > 0) throw new UsageError(`--demo brings its own settings; leave out --${others.join(", --")}`);
-}
-
 function textFlags(flags: Flags): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, textOf(flag)]));
 }
 
 // The system's own words ("listen EADDRINUSE: …") help only who knows them.
-function explain(reason: unknown, host: string, port: number): unknown {
+function explain(reason: unknown, { host, port }: Configuration): unknown {
   const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
   const at = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   if (code === "EADDRINUSE")

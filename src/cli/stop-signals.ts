@@ -3,13 +3,19 @@ import { exitCode } from "./exit-code.ts";
 /**
  * Waits for SIGTERM or SIGINT and resolves at the first one. A second one ends the process at once
  * with exit code 1: whoever sends it has lost patience with the drain.
+ *
+ * @param atSecond - what is left to do then, in no time
  */
-export function firstStopSignal(): Promise<NodeJS.Signals> {
+export function firstStopSignal(atSecond: () => void = () => undefined): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
+    const end = (): never => {
+      atSecond();
+      return process.exit(exitCode.failure);
+    };
     const stop = (signal: NodeJS.Signals): void => {
       for (const name of ["SIGTERM", "SIGINT"] as const) {
         process.off(name, stop);
-        process.on(name, () => process.exit(exitCode.failure));
+        process.on(name, end);
       }
       resolve(signal);
     };

@@ -58,11 +58,14 @@ function givenText(
 // Settings that had a problem of their own are undefined here, so each rule asks what was given.
 function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
   const isGiven = (setting: Setting<unknown>): boolean => givenText(setting, sources) !== undefined;
-  const { host, database } = configuration;
+  const { host, database, workers } = configuration;
   const isExposed = host !== undefined && !isLoopback(host);
   const problems = credentialContradictions(configuration, isGiven);
   if (isGiven(settings.tlsCertFile) !== isGiven(settings.tlsKeyFile)) {
     problems.push("TLS_CERT_FILE and TLS_KEY_FILE must be given together");
+  }
+  if (workers !== undefined && workers > 1 && database !== undefined && database.kind !== "postgres") {
+    problems.push("PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: a file has one writer");
   }
   if (isExposed && database?.kind === "memory") {
     problems.push("DATABASE_URL must not be memory: when HOST is not a loopback address, since nothing is kept");

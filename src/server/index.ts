@@ -7,11 +7,12 @@
  */
 export { issueToken } from "../auth/index.ts";
 export { describePlantStore } from "./open-api.ts";
+export { openLog } from "../operations/log.ts";
 export { backUp, importPlants, type ImportProgress, migratePlants, openPlantDatabase } from "../plants/index.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { readConfiguration, type ConfigurationReading } from "./configuration.ts";
 export { createPlantServer, type PlantServer, type PlantServerOptions } from "./create-plant-server.ts";
 export { plantLocationOf } from "./database-url.ts";
 export type { Setting } from "./setting.ts";
-export { settings } from "./settings.ts";
-export { startServer, type StartedServer } from "./start-server.ts";
+export { type Configuration, settings } from "./settings.ts";
+export { startServer, type StartedServer, type StartOptions } from "./start-server.ts";

@@ -8,6 +8,7 @@ import { bad, oneOf, readableFile, type Reading, type Setting, value, wholeNumbe
 export interface Configuration extends CredentialConfiguration {
   readonly host: string;
   readonly port: number;
+  readonly workers: number;
   readonly database: Database;
   readonly deletionsKeptHours: number;
   readonly publicUrl: URL | undefined;
@@ -20,6 +21,9 @@ export interface Configuration extends CredentialConfiguration {
 
 /** An hour: longer than any orchestrator waits, short enough to be no typing error. */
 const drainMsMax = 3_600_000;
+
+/** Far above the cores of a machine; a typing error must not fork it to death. */
+const workersMax = 256;
 
 /** A century: who wants to keep records for ever writes this. */
 const deletionsKeptHoursMax = 876_000;
@@ -39,6 +43,13 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: "TCP port for every protocol; 0 takes a free one",
     fallback: "8080",
     read: wholeNumber(0, 65_535),
+  },
+  workers: {
+    variable: "PLANTSTORE_WORKERS",
+    flag: "workers",
+    about: "processes that share the port; more than one with postgres:// only",
+    fallback: "1",
+    read: wholeNumber(1, workersMax),
   },
   database: {
     variable: "DATABASE_URL",

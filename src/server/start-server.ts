@@ -21,15 +21,21 @@ export interface StartedServer extends ListeningAddress {
   reload(): Promise<void>;
 }
 
+/** How a start differs from the usual one. */
+export interface StartOptions {
+  /** The plants of a store that this start creates; one that was there is never filled, also when it has become empty. */
+  readonly plantsWhenCreated?: IdRange;
+  /** Whether other processes share the port. */
+  readonly reusePort?: boolean;
+}
+
 /**
  * Opens all that is configured and serves it.
  *
- * @param plantsWhenCreated - the plants of a store that this start creates; a store that was there is
- * never filled, also when it has become empty
  * @throws ConfigurationError when a configured file holds what it should not
  * @throws StoreOpenError, and the system's error when the address cannot be listened on
  */
-export async function startServer(configuration: Configuration, plantsWhenCreated?: IdRange): Promise<StartedServer> {
+export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
   const { host, port } = configuration;
   const log = openLog(configuration.logLevel);
   const tlsFiles = tlsFilesOf(configuration);
@@ -38,7 +44,7 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
   const auth = await openVerifier(configuration, log);
   if (auth === undefined) log.warn("no credentials are configured: every call will be refused");
   else opened.defer(async () => auth.close?.());
-  const store = await openStore(configuration, plantsWhenCreated);
+  const store = await openStore(configuration, options.plantsWhenCreated);
   opened.defer(() => store.close());
   const server = createPlantServer({
     store,
@@ -49,8 +55,8 @@ export async function startServer(configuration: Configuration, plantsWhenCreate
     drainDelayMs: configuration.drainDelayMs,
     drainTimeoutMs: configuration.drainTimeoutMs,
   });
-  const address = await server.listen({ host, port, ...(tls && { tls }) });
-  log.info(address, "listening");
+  const address = await server.listen({ host, port, reusePort: options.reusePort ?? false, ...(tls && { tls }) });
+  log.info({ pid: process.pid, ...address }, "listening");
   const certificate =
     tlsFiles && tls && followTlsFiles(tlsFiles, tls, (material) => server.setSecureContext(material), log);
   opened.defer(async () => certificate?.close());

@@ -27,6 +27,7 @@ test("what is not given has its default", () => {
   expect(configurationOf(minimal)).toEqual({
     host: "127.0.0.1",
     port: 8080,
+    workers: 1,
     database: { kind: "memory" },
     deletionsKeptHours: 2160,
     tokens: undefined,
@@ -183,6 +184,19 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])("%s needs a store th
     expect.stringContaining("DATABASE_URL must not be memory:"),
     expect.stringContaining("HOST must be a loopback address unless credentials can be verified"),
   ]);
+});
+
+test.each(["sqlite:plants.db", "memory:"])(
+  "several workers on %s are refused, since they would get in each other's way",
+  (url) => {
+    expect(problemsOf({ DATABASE_URL: url, PLANTSTORE_WORKERS: "2" })).toEqual([
+      expect.stringContaining("PLANTSTORE_WORKERS must be 1"),
+    ]);
+  },
+);
+
+test("several workers on PostgreSQL are taken", () => {
+  expect(configurationOf({ DATABASE_URL: "postgres://h/d", PLANTSTORE_WORKERS: "2" }).workers).toBe(2);
 });
 
 test("an exposed address is taken with a store that keeps and a verifier", () => {
