@@ -16,9 +16,24 @@ export {
   type OpenApiServer,
   readComments,
 } from "./openapi/index.ts";
+export {
+  type CorsOptions,
+  type ErrorRecord,
+  type ErrorRecordPolicy,
+  type OnIgnored,
+  type OutsideHttpRule,
+  parseHttpRules,
+  type RestFailure,
+} from "./rest/index.ts";
 export type { Admit, AdmitRequest, HeaderReader, Peer, Protocol } from "./wire/admit.ts";
 export type { Endpoint, EndpointAnswer } from "./wire/endpoint.ts";
-export { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "./wire/gateway.ts";
+export {
+  createGateway,
+  type Gateway,
+  type GatewayOptions,
+  type NodeHandler,
+  type RestOptions,
+} from "./wire/gateway.ts";
 export type { Limits } from "./wire/limits.ts";
 export type { ListenOptions } from "./wire/listener.ts";
 export type { Answer } from "./wire/serve.ts";
