@@ -99,8 +99,8 @@ export function refuseConnect(exchange: Exchange, httpStatus: number, error: Con
   exchange.answer(httpStatus, [...jsonHeader, ...fields, ...metadataFields(error)], errorToJsonBytes(error, undefined));
 }
 
-const protoHeader: HeaderFields = ["content-type", "application/proto"];
-const jsonHeader: HeaderFields = ["content-type", "application/json"];
+const protoHeader: HeaderFields = Object.freeze(["content-type", "application/proto"]);
+const jsonHeader: HeaderFields = Object.freeze(["content-type", "application/json"]);
 
 /** Connect sends the trailer of a unary call as header fields with a prefix. */
 function withTrailer(header: HeaderFields, trailer: Headers): HeaderFields {

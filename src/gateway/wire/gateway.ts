@@ -13,6 +13,7 @@ import {
 import type { Admit } from "./admit.ts";
 import { brotli, gzip, zstd } from "./compression.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { createEngineServer } from "./engine-server.ts";
 import { createErrorWriter } from "./error-writer.ts";
 import type { Exchange } from "./exchange.ts";
 import { createHttp1Server } from "./http1-server.ts";
@@ -120,7 +121,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     draining: () => listener.draining,
   });
   const http2 = createHttp2Server({ limits, serve: serveExchange, refuse: refuseProblem });
-  const listener = createListener({ limits, http1, http2 });
+  const engine = createEngineServer({ limits, serve: serveExchange, refuse: refuseProblem });
+  const listener = createListener({ limits, http1, http2, engine });
   return {
     handler: createNodeHandler({ table, limits, serve, refuse: refuseProblem, options }),
     listen: (listenOptions = {}) => listener.listen(listenOptions),

@@ -84,9 +84,9 @@ export function fieldsOf(headers: Headers, own: HeaderFields): HeaderFields {
   return fields;
 }
 
-const statusOk: HeaderFields = ["grpc-status", "0"];
-const protoHeader: HeaderFields = ["content-type", "application/grpc+proto"];
-const jsonHeader: HeaderFields = ["content-type", "application/grpc+json"];
+const statusOk: HeaderFields = Object.freeze(["grpc-status", "0"]);
+const protoHeader: HeaderFields = Object.freeze(["content-type", "application/grpc+proto"]);
+const jsonHeader: HeaderFields = Object.freeze(["content-type", "application/grpc+json"]);
 
 function withStatusOk(trailer: Headers): HeaderFields {
   return fieldsOf(trailer, statusOk);

@@ -91,7 +91,7 @@ export function grpcWebContentType(format: "binary" | "json", text: boolean): st
 }
 
 const textContentType = "application/grpc-web-text";
-const statusOk: HeaderFields = ["grpc-status", "0"];
+const statusOk: HeaderFields = Object.freeze(["grpc-status", "0"]);
 // What nearly every answer ends with: an envelope around "grpc-status: 0".
 const statusOkEnvelope = writeEnvelope(trailerFlag, Buffer.from("grpc-status: 0\r\n"));
 

@@ -3,6 +3,7 @@ import type { Http2Server, ServerHttp2Session } from "node:http2";
 import type { Server as Http1Server } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type SecureContextOptions, type TlsOptions, type TLSSocket } from "node:tls";
+import type { EngineServer } from "./engine-server.ts";
 import { exchangeOn } from "./http1-exchange.ts";
 import { exchangesOf } from "./http2-exchange.ts";
 import type { Limits } from "./limits.ts";
@@ -22,6 +23,8 @@ export interface ListenOptions {
    */
   readonly tls?: TlsOptions;
   readonly allowCleartext?: boolean;
+  /** What serves HTTP/2: the gateway's own engine, or node:http2. Default "node". */
+  readonly http2?: "own" | "node";
 }
 
 /** One port on which HTTP/1.1 and HTTP/2 are told apart by their first bytes, or by ALPN under TLS. */
@@ -39,10 +42,11 @@ export interface ListenerOptions {
   readonly limits: Limits;
   readonly http1: Http1Server;
   readonly http2: Http2Server;
+  readonly engine: EngineServer;
 }
 
 /** Makes a listener that hands each connection to the server of its protocol. */
-export function createListener({ limits, http1, http2 }: ListenerOptions): Listener {
+export function createListener({ limits, http1, http2, engine }: ListenerOptions): Listener {
   const sockets = new Set<Socket>();
   const http1Sockets = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
@@ -56,9 +60,10 @@ export function createListener({ limits, http1, http2 }: ListenerOptions): Liste
     session.on("close", () => sessions.delete(session));
   });
 
-  const hand = (socket: Socket, spoken: "http1" | "http2"): void => {
+  const hand = (socket: Socket, spoken: "http1" | "http2", options: ListenOptions): void => {
     if (spoken === "http2") {
-      http2.emit("connection", socket);
+      if (options.http2 === "own") engine.take(socket);
+      else http2.emit("connection", socket);
       return;
     }
     http1Sockets.add(socket);
@@ -67,6 +72,7 @@ export function createListener({ limits, http1, http2 }: ListenerOptions): Liste
   };
 
   const isBusy = (): boolean =>
+    engine.busy ||
     [...sessions].some((session) => exchangesOf(session).size > 0) ||
     [...http1Sockets].some((socket) => exchangeOn(socket) !== undefined);
 
@@ -75,6 +81,7 @@ export function createListener({ limits, http1, http2 }: ListenerOptions): Liste
     net?.close();
     // GOAWAY: streams that are open run to their end, new ones are not taken.
     for (const session of sessions) session.close();
+    engine.drain();
     // Idle HTTP/1.1 connections stay: closing one could meet a request on its way. The next answer ends it.
     let quietSinceMs = Date.now();
     while (sockets.size > 0 && Date.now() < deadlineMs) {
@@ -88,7 +95,7 @@ export function createListener({ limits, http1, http2 }: ListenerOptions): Liste
     await closed;
   };
 
-  const accept = (socket: Socket, { allowCleartext = false }: ListenOptions): void => {
+  const accept = (socket: Socket, options: ListenOptions): void => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     // Until a server has it, and after it let go: an error of a connection is the end of that connection.
@@ -97,8 +104,8 @@ export function createListener({ limits, http1, http2 }: ListenerOptions): Liste
       if (spoken === "tls") {
         if (tls === undefined) socket.destroy();
         else tls.emit("connection", socket);
-      } else if (tls !== undefined && !allowCleartext) socket.destroy();
-      else hand(socket, spoken);
+      } else if (tls !== undefined && options.allowCleartext !== true) socket.destroy();
+      else hand(socket, spoken, options);
     });
   };
 
@@ -112,7 +119,7 @@ export function createListener({ limits, http1, http2 }: ListenerOptions): Liste
         tls = createTlsServer({ ...options.tls, ALPNProtocols: ["h2", "http/1.1"] });
         tls.on("secureConnection", (socket: TLSSocket) => {
           socket.on("error", () => socket.destroy());
-          hand(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+          hand(socket, socket.alpnProtocol === "h2" ? "http2" : "http1", options);
           // A listener for data takes the socket back from node's parser, which then gets its bytes from the
           // stream. Otherwise a request that comes in several TLS records while an answer is still being written
           // fails: the parser is paused after the first record, and the second one is put to it all the same.

@@ -97,7 +97,7 @@ export class RestUnary implements UnaryWire {
   }
 }
 
-const none: HeaderFields = [];
+const none: HeaderFields = Object.freeze([]);
 
 type RestMatched = Extract<Match, { kind: "rest" }>;
 

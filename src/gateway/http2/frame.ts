@@ -1,0 +1,67 @@
+/** Frame types of RFC 9113 §6. Frames of any other type are ignored (§4.1). */
+export const FrameType = {
+  data: 0x0,
+  headers: 0x1,
+  priority: 0x2,
+  rstStream: 0x3,
+  settings: 0x4,
+  pushPromise: 0x5,
+  ping: 0x6,
+  goAway: 0x7,
+  windowUpdate: 0x8,
+  continuation: 0x9,
+} as const;
+
+/** Flags of RFC 9113 §6. */
+export const Flag = {
+  ack: 0x1,
+  endStream: 0x1,
+  endHeaders: 0x4,
+  padded: 0x8,
+  priority: 0x20,
+} as const;
+
+/** Settings of RFC 9113 §6.5.2. Unknown ones are ignored. */
+export const Setting = {
+  headerTableSize: 0x1,
+  enablePush: 0x2,
+  maxConcurrentStreams: 0x3,
+  initialWindowSize: 0x4,
+  maxFrameSize: 0x5,
+  maxHeaderListSize: 0x6,
+} as const;
+
+/** Length, type, flags and stream identifier (RFC 9113 §4.1). */
+export const frameHeaderBytes = 9;
+
+/** The largest payload that we take, HTTP/2's initial value (§6.5.2), and the largest that we send. */
+export const frameBytesMax = 16_384;
+
+/** The largest flow-control window (§6.9.1). */
+export const windowBytesMax: number = 2 ** 31 - 1;
+
+/** The window of a connection, and of a stream until a setting says otherwise (§6.9.2). */
+export const windowBytesInitial = 65_535;
+
+/** What a client sends first (§3.4). */
+export const connectionPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+/** Writes a frame header. */
+export function writeFrameHeader(
+  into: Buffer,
+  at: number,
+  length: number,
+  type: number,
+  flags: number,
+  streamId: number,
+): void {
+  into[at] = length >>> 16;
+  into[at + 1] = length >>> 8;
+  into[at + 2] = length;
+  into[at + 3] = type;
+  into[at + 4] = flags;
+  into[at + 5] = streamId >>> 24;
+  into[at + 6] = streamId >>> 16;
+  into[at + 7] = streamId >>> 8;
+  into[at + 8] = streamId;
+}

@@ -1,0 +1,96 @@
+import { Flag, FrameType } from "./frame.ts";
+import { type DecodedBlock, HpackDecoder } from "./hpack/decoder.ts";
+import { ConnectionError, ErrorCode } from "./http2-error.ts";
+import type { Http2Limits } from "./http2-limits.ts";
+
+/** A header block that is complete. */
+export interface HeaderBlock {
+  readonly streamId: number;
+  /** The flags of its HEADERS frame. */
+  readonly flags: number;
+  readonly decoded: DecodedBlock;
+  /** The stream it names in the priority fields, which are otherwise ignored (RFC 9113 §5.3.2). */
+  readonly dependsOn: number | undefined;
+}
+
+/** Puts the header blocks of a connection together from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
+export class HeaderBlocks {
+  readonly #limits: Http2Limits;
+  readonly #decoder: HpackDecoder;
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #streamId = 0;
+  #flags = 0;
+  #dependsOn: number | undefined;
+
+  constructor(limits: Http2Limits) {
+    this.#limits = limits;
+    this.#decoder = new HpackDecoder(limits.headerListBytes);
+  }
+
+  /** Whether a block has begun and is not complete: nothing but its next frame may come. */
+  get open(): boolean {
+    return this.#streamId !== 0;
+  }
+
+  /**
+   * Takes a HEADERS or CONTINUATION frame.
+   *
+   * @returns the block if it is complete with it. It is decoded whatever becomes of its stream: the tables
+   * of both ends must stay in step
+   * @throws ConnectionError
+   */
+  take(
+    type: number,
+    flags: number,
+    streamId: number,
+    bytes: Buffer,
+    from: number,
+    length: number,
+  ): HeaderBlock | undefined {
+    let start = from;
+    let end = from + length;
+    if (type === FrameType.headers) {
+      if (streamId === 0) throw protocolError("HEADERS is on no stream");
+      this.#flags = flags;
+      this.#dependsOn = undefined;
+      if ((flags & Flag.padded) !== 0) {
+        end -= bytes[start] ?? 0;
+        start++;
+      }
+      if ((flags & Flag.priority) !== 0) {
+        if (start + 5 > from + length) throw new ConnectionError(ErrorCode.frameSizeError, "HEADERS is cut short");
+        this.#dependsOn = bytes.readUInt32BE(start) & 0x7fff_ffff;
+        start += 5;
+      }
+      if (start > end) throw protocolError("the padding is longer than its frame");
+      // Nearly all blocks are one frame, and are decoded where they lie.
+      if ((flags & Flag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
+      this.#streamId = streamId;
+    } else if (streamId === 0 || streamId !== this.#streamId) throw protocolError("CONTINUATION continues nothing");
+    this.#collect(bytes, start, end);
+    if ((flags & Flag.endHeaders) === 0) return undefined;
+    const block = Buffer.concat(this.#parts, this.#bytes);
+    this.#parts = [];
+    this.#bytes = 0;
+    this.#streamId = 0;
+    return this.#decoded(streamId, block, 0, block.byteLength);
+  }
+
+  #decoded(streamId: number, bytes: Buffer, from: number, to: number): HeaderBlock {
+    const decoded = this.#decoder.decode(bytes, from, to);
+    return { streamId, flags: this.#flags, decoded, dependsOn: this.#dependsOn };
+  }
+
+  #collect(bytes: Buffer, start: number, end: number): void {
+    this.#parts.push(Buffer.from(bytes.subarray(start, end)));
+    this.#bytes += end - start;
+    if (this.#bytes > this.#limits.headerBlockBytes || this.#parts.length > this.#limits.continuations + 1) {
+      throw new ConnectionError(ErrorCode.enhanceYourCalm, "a header block is too large");
+    }
+  }
+}
+
+function protocolError(message: string): ConnectionError {
+  return new ConnectionError(ErrorCode.protocolError, message);
+}

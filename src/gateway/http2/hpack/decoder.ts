@@ -1,0 +1,161 @@
+import { ConnectionError, ErrorCode } from "../http2-error.ts";
+import type { RequestHead } from "../request-head.ts";
+import { DynamicTable } from "./dynamic-table.ts";
+import { decodeHuffman } from "./huffman.ts";
+
+/** The size of the dynamic table that we allow: HTTP/2's initial value (RFC 9113 §6.5.2). */
+export const headerTableBytes = 4096;
+
+/** A decoded header block. */
+export interface DecodedBlock {
+  /** Name, value, name, value, …; cut off where the list exceeds the limit. */
+  readonly fields: readonly string[];
+  /** The size of the whole list by RFC 9113 §6.5.2: 32 bytes for each field beside its text. */
+  readonly listBytes: number;
+  /** What the fields are as the header of a request; kept here by whoever finds out first. */
+  head?: RequestHead | undefined;
+}
+
+// Blocks that can be remembered: the headers that a client repeats are short, once its table is warm.
+const rememberedBlockBytesMax = 256;
+const rememberedBlocksMax = 64;
+
+/**
+ * The decoder of a connection's header blocks (RFC 7541 §3).
+ *
+ * A block that has been seen before, and that has not been preceded by a change of the dynamic table since,
+ * means the same fields: it is looked up by its bytes. Clients that call one RPC over and over send the same
+ * block for every call but the first.
+ */
+export class HpackDecoder {
+  readonly #table = new DynamicTable(headerTableBytes);
+  readonly #listBytesMax: number;
+  readonly #remembered = new Map<string, DecodedBlock>();
+  // The block in hand.
+  #bytes: Uint8Array = none;
+  #at = 0;
+  #end = 0;
+  #changed = false;
+
+  /** @param listBytesMax - fields beyond this size of the list are counted, but not kept */
+  constructor(listBytesMax: number) {
+    this.#listBytesMax = listBytesMax;
+  }
+
+  /**
+   * Decodes one block.
+   *
+   * @throws ConnectionError COMPRESSION_ERROR: the tables of both ends can no longer be in step
+   */
+  decode(bytes: Buffer, from: number, to: number): DecodedBlock {
+    if (to - from > rememberedBlockBytesMax) return this.#decode(bytes, from, to);
+    const key = bytes.toString("latin1", from, to);
+    const known = this.#remembered.get(key);
+    if (known !== undefined) return known;
+    this.#changed = false;
+    const block = this.#decode(bytes, from, to);
+    if (this.#changed || this.#remembered.size >= rememberedBlocksMax) this.#remembered.clear();
+    // A block that changes the table would have to change it again.
+    if (!this.#changed) this.#remembered.set(key, block);
+    return block;
+  }
+
+  #decode(bytes: Uint8Array, from: number, to: number): DecodedBlock {
+    this.#bytes = bytes;
+    this.#at = from;
+    this.#end = to;
+    this.#readSizeUpdates();
+    const fields: string[] = [];
+    let listBytes = 0;
+    while (this.#at < this.#end) {
+      const first = bytes[this.#at] as number;
+      let name: string;
+      let value: string;
+      if (first >= 0x80) {
+        // §6.1 Indexed Header Field Representation.
+        const index = this.#readInteger(7);
+        name = this.#nameAt(index);
+        value = this.#table.valueAt(index) ?? "";
+      } else if (first >= 0x40) {
+        // §6.2.1 Literal Header Field with Incremental Indexing.
+        name = this.#readName(6);
+        value = this.#readString();
+        this.#table.add(name, value);
+        this.#changed = true;
+      } else if (first >= 0x20) {
+        throw compressionError("the table size is changed in the middle of a block");
+      } else {
+        // §6.2.2 and §6.2.3 Literal Header Field without Indexing, and Never Indexed.
+        name = this.#readName(4);
+        value = this.#readString();
+      }
+      listBytes += name.length + value.length + 32;
+      if (listBytes <= this.#listBytesMax) fields.push(name, value);
+    }
+    this.#bytes = none;
+    return { fields, listBytes };
+  }
+
+  /** §6.3 Dynamic Table Size Update: only at the beginning of a block (§4.2). */
+  #readSizeUpdates(): void {
+    while (this.#at < this.#end && ((this.#bytes[this.#at] as number) & 0xe0) === 0x20) {
+      const limitBytes = this.#readInteger(5);
+      if (limitBytes > headerTableBytes) throw compressionError("the table size exceeds the setting");
+      this.#table.resize(limitBytes);
+      this.#changed = true;
+    }
+  }
+
+  #nameAt(index: number): string {
+    const name = this.#table.nameAt(index);
+    if (name === undefined) throw compressionError(`there is no field with index ${index}`);
+    return name;
+  }
+
+  #readName(prefixBits: number): string {
+    const index = this.#readInteger(prefixBits);
+    return index === 0 ? this.#readString() : this.#nameAt(index);
+  }
+
+  /** §5.1 Integer Representation. */
+  #readInteger(prefixBits: number): number {
+    const mask = (1 << prefixBits) - 1;
+    let value = this.#nextByte() & mask;
+    if (value < mask) return value;
+    // Four more octets hold 28 bits; nothing in a header block can be larger than that.
+    for (let shift = 0; shift < 28; shift += 7) {
+      const byte = this.#nextByte();
+      value += (byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    throw compressionError("an integer is too large");
+  }
+
+  /** §5.2 String Literal Representation. */
+  #readString(): string {
+    const huffman = ((this.#bytes[this.#at] ?? 0) & 0x80) !== 0;
+    const length = this.#readInteger(7);
+    const start = this.#at;
+    const end = start + length;
+    if (end > this.#end) throw compressionError("a string is longer than its block");
+    this.#at = end;
+    const text = huffman ? decodeHuffman(this.#bytes, start, end) : latin1(this.#bytes, start, end);
+    if (text === undefined) throw compressionError("a string is not valid Huffman code");
+    return text;
+  }
+
+  #nextByte(): number {
+    if (this.#at >= this.#end) throw compressionError("the block is cut short");
+    return this.#bytes[this.#at++] as number;
+  }
+}
+
+const none = new Uint8Array(0);
+
+function latin1(bytes: Uint8Array, from: number, to: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("latin1");
+}
+
+function compressionError(message: string): ConnectionError {
+  return new ConnectionError(ErrorCode.compressionError, message);
+}

@@ -1,0 +1,52 @@
+import { staticIndexOfName, staticTable } from "./static-table.ts";
+
+/**
+ * A header block of ours, in representations that leave the table of the peer alone: static entries and
+ * literals without indexing (RFC 7541 §6.1, §6.2.2). So a block is the same on every connection, and can be
+ * prepared once.
+ */
+export function encodeBlock(fields: readonly string[]): Buffer {
+  const parts: Uint8Array[] = [];
+  for (let i = 0; i < fields.length; i += 2) parts.push(encodeField(fields[i] ?? "", fields[i + 1] ?? ""));
+  return Buffer.concat(parts);
+}
+
+/**
+ * Sets the size of the table that we use to nothing (RFC 7541 §6.3), which holds whatever the peer allows.
+ * It stands at the beginning of the first block of a connection.
+ */
+export const emptyTable: Buffer = Buffer.from([0x20]);
+
+function encodeField(name: string, value: string): Buffer {
+  const index = staticIndexOfName.get(name) ?? 0;
+  const exact = exactIndex(index, name, value);
+  if (exact !== 0) return Buffer.from(encodeInteger(exact, 7, 0x80));
+  const parts: Buffer[] = [Buffer.from(encodeInteger(index, 4, 0x00))];
+  if (index === 0) parts.push(encodeString(name));
+  parts.push(encodeString(value));
+  return Buffer.concat(parts);
+}
+
+function exactIndex(index: number, name: string, value: string): number {
+  for (let at = index; at > 0 && staticTable[at - 1]?.[0] === name; at++) {
+    if (staticTable[at - 1]?.[1] === value) return at;
+  }
+  return 0;
+}
+
+/** §5.1 Integer Representation, behind the bits of the representation. */
+function encodeInteger(value: number, prefixBits: number, pattern: number): number[] {
+  const mask = (1 << prefixBits) - 1;
+  if (value < mask) return [pattern | value];
+  const bytes = [pattern | mask];
+  let rest = value - mask;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest & 0x7f) | 0x80);
+  bytes.push(rest);
+  return bytes;
+}
+
+/** §5.2 String Literal Representation, without Huffman coding: decoding it costs peers more than its bytes. */
+function encodeString(text: string): Buffer {
+  const bytes = Buffer.from(text, "latin1");
+  return Buffer.concat([Buffer.from(encodeInteger(bytes.byteLength, 7, 0x00)), bytes]);
+}

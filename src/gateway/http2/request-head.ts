@@ -1,0 +1,96 @@
+/** The header of a request, taken apart. The same object may stand for many requests: it is not to be changed. */
+export interface RequestHead {
+  /** All fields, pseudo-header fields among them: name, value, name, value, … */
+  readonly fields: readonly string[];
+  readonly method: string;
+  readonly path: string;
+  readonly scheme: string;
+  /** `undefined` when it was not sent. */
+  readonly authority: string | undefined;
+  /** `undefined` when it was not sent. */
+  readonly contentLength: number | undefined;
+}
+
+/**
+ * Takes the header of a request apart, if it is one (RFC 9113 §8.2, §8.3.1).
+ *
+ * @returns `undefined` for a malformed header, which is refused, never repaired
+ */
+export function readRequestHead(fields: readonly string[]): RequestHead | undefined {
+  const pseudo: Record<string, string> = {};
+  let contentLength: number | undefined;
+  let regular = false;
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string;
+    const value = fields[i + 1] as string;
+    if (name.charCodeAt(0) === colon) {
+      // §8.3: known ones only, each once, all before the regular fields.
+      if (regular || !requestPseudoFields.has(name) || pseudo[name] !== undefined || !isFieldValue(value))
+        return undefined;
+      pseudo[name] = value;
+      continue;
+    }
+    regular = true;
+    if (!isRegularField(name, value)) return undefined;
+    if (name !== "content-length") continue;
+    // RFC 9110 §8.6: digits only; two different ones would leave it open where the body ends.
+    if (!/^[0-9]{1,15}$/.test(value) || (contentLength !== undefined && contentLength !== Number(value)))
+      return undefined;
+    contentLength = Number(value);
+  }
+  const { ":method": method, ":path": path, ":scheme": scheme, ":authority": authority } = pseudo;
+  if (method === undefined || !isToken(method)) return undefined;
+  if (method === "CONNECT") {
+    // §8.5: no scheme and no path. Nothing here is a proxy: it will be answered that there is no such path.
+    if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
+    return { fields, method, path: "", scheme: "", authority, contentLength };
+  }
+  if (path === undefined || path === "" || scheme === undefined) return undefined;
+  return { fields, method, path, scheme, authority, contentLength };
+}
+
+/** Whether a trailer section is well formed: no pseudo-header fields (RFC 9113 §8.1). */
+export function isTrailer(fields: readonly string[]): boolean {
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string;
+    if (name.charCodeAt(0) === colon || !isRegularField(name, fields[i + 1] as string)) return false;
+  }
+  return true;
+}
+
+const colon = 0x3a;
+const requestPseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":authority", ":path"]);
+
+// §8.2.2: these speak of the connection in HTTP/1.1, and mean nothing here.
+const connectionFields: ReadonlySet<string> = new Set([
+  "connection",
+  "proxy-connection",
+  "keep-alive",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+function isRegularField(name: string, value: string): boolean {
+  if (!isLowerCaseToken(name) || connectionFields.has(name) || !isFieldValue(value)) return false;
+  return name !== "te" || value.toLowerCase() === "trailers";
+}
+
+// RFC 9110 §5.6.2 token, without the upper-case letters that RFC 9113 §8.2.1 forbids.
+function isLowerCaseToken(text: string): boolean {
+  return /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(text);
+}
+
+function isToken(text: string): boolean {
+  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(text);
+}
+
+/** §8.2.1: no NUL, CR or LF anywhere, no white space at either end; the other controls are refused as RFC 9110 §5.5 lets us. */
+function isFieldValue(value: string): boolean {
+  for (let at = 0; at < value.length; at++) {
+    const octet = value.charCodeAt(at);
+    if (octet < 0x20 ? octet !== 0x09 : octet === 0x7f) return false;
+  }
+  const first = value.charCodeAt(0);
+  const last = value.charCodeAt(value.length - 1);
+  return first !== 0x20 && first !== 0x09 && last !== 0x20 && last !== 0x09;
+}
