@@ -35,6 +35,13 @@ function readAll(text: string): unknown {
   return value;
 }
 
+// Whether all strings and keys of a value are Unicode text.
+function isUnicode(value: unknown): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  return Object.entries(value).every(([key, inner]) => key.isWellFormed() && isUnicode(inner));
+}
+
 function skipAll(text: string): void {
   const scanner = new JsonScanner(text);
   scanner.skipValue();
@@ -168,7 +175,7 @@ describe("JsonScanner", () => {
           return;
         }
         // JSON.parse is laxer in one point: it takes a lone surrogate.
-        if (JSON.stringify(want).includes("\\ud")) expect(() => readAll(json)).toThrow(/surrogate/);
+        if (!isUnicode(want)) expect(() => readAll(json)).toThrow(/surrogate/);
         else expect(readAll(json)).toEqual(want);
       }),
       { numRuns: 2000 },
