@@ -23,23 +23,32 @@ export function spokenBy(bytes: Uint8Array): Spoken | undefined {
 /**
  * Waits for the first bytes of a connection and hands it on with them put back.
  *
+ * A connection that ends before it has said enough is closed.
+ *
  * @param timeoutMs - a connection that has not said enough by then is closed
  */
 export function sniff(socket: Socket, timeoutMs: number, hand: (spoken: Spoken) => void): void {
+  const giveUp = (): void => {
+    stop();
+    socket.destroy();
+  };
   // Its own clock: a `socket.setTimeout` left behind would cut the connection in its later life.
-  const clock = setTimeout(() => socket.destroy(), timeoutMs);
+  const clock = setTimeout(giveUp, timeoutMs);
   const stop = (): void => {
     clearTimeout(clock);
-    socket.off("readable", look).off("end", stop).off("close", stop).off("error", stop);
+    socket.off("readable", look).off("end", giveUp).off("close", stop);
   };
+  // Kept aside until it is enough: bytes that are put back make the socket readable again at once.
+  let seen: Buffer = Buffer.alloc(0);
   const look = (): void => {
     const bytes: Buffer | null = socket.read();
     if (bytes === null) return;
-    socket.unshift(bytes);
-    const spoken = spokenBy(bytes);
+    seen = seen.byteLength === 0 ? bytes : Buffer.concat([seen, bytes]);
+    const spoken = spokenBy(seen);
     if (spoken === undefined) return;
     stop();
+    socket.unshift(seen);
     hand(spoken);
   };
-  socket.on("readable", look).on("end", stop).on("close", stop).on("error", stop);
+  socket.on("readable", look).on("end", giveUp).on("close", stop);
 }
