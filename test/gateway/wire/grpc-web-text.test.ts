@@ -60,7 +60,7 @@ describe("a stream of gRPC-Web text", () => {
   });
 
   test("is encoded piece by piece", async () => {
-    const encoded = await Array.fromAsync(encodeTextPieces(from([Buffer.from("plant"), Buffer.from("s")])));
+    const encoded = await collect(encodeTextPieces(from([Buffer.from("plant"), Buffer.from("s")])));
     expect(encoded.map((piece) => Buffer.from(piece).toString())).toEqual(["cGxhbnQ=", "cw=="]);
   });
 
@@ -80,6 +80,12 @@ async function* from(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* parts;
 }
 
+async function collect(parts: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const collected: Uint8Array[] = [];
+  for await (const part of parts) collected.push(part);
+  return collected;
+}
+
 async function join(parts: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  return Buffer.concat(await Array.fromAsync(parts));
+  return Buffer.concat(await collect(parts));
 }
