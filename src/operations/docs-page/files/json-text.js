@@ -1,0 +1,42 @@
+import { element } from "./element.js";
+
+const tokens = /"(?:\\.|[^"\\])*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+const opening = new Set(["{", "["]);
+const closing = new Set(["}", "]"]);
+
+/**
+ * Shows JSON indented and in colours, token by token, so that a number keeps every digit it was sent with.
+ *
+ * @param {string} text
+ * @returns {(Node | string)[]}
+ */
+export function jsonText(text) {
+  const pieces = text.match(tokens) ?? [];
+  /** @type {(Node | string)[]} */
+  const shown = [];
+  let depth = 0;
+  const lineBreak = () => `\n${"  ".repeat(depth)}`;
+  for (const [at, token] of pieces.entries()) {
+    const next = pieces[at + 1] ?? "";
+    if (opening.has(token)) {
+      depth++;
+      shown.push(token, closing.has(next) ? "" : lineBreak());
+    } else if (closing.has(token)) {
+      depth--;
+      shown.push(opening.has(pieces[at - 1] ?? "") ? "" : lineBreak(), token);
+    } else if (token === ",") shown.push(token, lineBreak());
+    else if (token === ":") shown.push(": ");
+    else shown.push(element("span", { class: classOf(token, next) }, [token]));
+  }
+  return shown;
+}
+
+/**
+ * @param {string} token
+ * @param {string} next
+ */
+function classOf(token, next) {
+  if (!token.startsWith('"')) return "json-number";
+  return next === ":" ? "json-key" : "json-string";
+}

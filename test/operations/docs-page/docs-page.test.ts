@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { docsPage, type DescriptionEndpoint } from "../../../src/operations/docs-page/docs-page.ts";
+
+const document = '{"openapi":"3.1.0"}';
+const open = docsPage({ document, open: true });
+const html = answerOf("/docs").body;
+
+function answerOf(path: string, endpoints: readonly DescriptionEndpoint[] = open): ReturnType<DescriptionEndpoint["answer"]> {
+  const found = endpoints.find((endpoint) => endpoint.path === path);
+  if (found === undefined) throw new Error(`nothing is at ${path}`);
+  return found.answer();
+}
+
+test("the document is served as it is", () => {
+  expect(answerOf("/openapi.json")).toMatchObject({
+    httpStatus: 200,
+    header: { "content-type": "application/json" },
+    body: document,
+  });
+});
+
+test("the root leads to the page by a relative path", () => {
+  expect(answerOf("/")).toMatchObject({ httpStatus: 302, header: { location: "docs" } });
+});
+
+test("without being open, everything needs a credential and the root is left alone", () => {
+  const closed = docsPage({ document, open: false });
+  expect(closed.map(({ path }) => path)).not.toContain("/");
+  expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
+});
+
+test.each(open.map(({ path }) => path))("%s may run and load nothing from elsewhere, and nothing inline", (path) => {
+  expect(answerOf(path).header["content-security-policy"]).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+});
+
+const references = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, target = ""]) => target);
+
+test.each(references)("the page's reference to %s is relative and served", (target) => {
+  expect(answerOf(`/${target}`).httpStatus).toBe(200);
+});
+
+const imports = open.flatMap(({ path, answer }) =>
+  [...answer().body.matchAll(/^import .* from "\.\/([^"]+)"/gm)].map(([, name = ""]) => ({ path, name })),
+);
+
+test.each(imports)("$path imports $name, which is served", ({ name }) => {
+  expect(answerOf(`/docs/${name}`).header["content-type"]).toBe("text/javascript; charset=utf-8");
+});
+
+test("the page has neither inline scripts and styles nor handlers", () => {
+  expect(html).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+=|javascript:/);
+});
+
+test("the build copies the files of the page", () => {
+  const { scripts }: { scripts: Record<string, string> } = JSON.parse(
+    readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
+  );
+  expect(scripts["build"]).toContain("src/operations/docs-page/files");
+});
