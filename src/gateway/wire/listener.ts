@@ -62,6 +62,8 @@ export function createListener({ limits, http1, http2, engine }: ListenerOptions
 
   const hand = (socket: Socket, spoken: "http1" | "http2", options: ListenOptions): void => {
     if (spoken === "http2") {
+      // Nothing is owed to a client of HTTP/2 that has ended its side; half open, nobody would ever close it.
+      socket.allowHalfOpen = false;
       if (options.http2 === "own") engine.take(socket);
       else http2.emit("connection", socket);
       return;

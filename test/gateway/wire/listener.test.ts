@@ -9,6 +9,7 @@ import { createByteReader } from "../../support/byte-reader.ts";
 import { createCertificate } from "../../support/certificate.ts";
 import { within } from "../../support/deadline.ts";
 import { overHttp1 } from "../../support/http1-connection.ts";
+import { openFrames } from "../../support/http2-frames.ts";
 import { deletePlantProcedure } from "../../support/wire-format.ts";
 
 /** More than the kernel takes for a client that does not read. */
@@ -41,6 +42,21 @@ describe("a connection over TLS", () => {
     socket.destroy();
     await gateway.close();
   });
+});
+
+describe("a connection of HTTP/2", () => {
+  test.each(["node", "own"] as const)(
+    "is closed when its client has ended its side, by the engine of %s",
+    async (http2) => {
+      const gateway = createGateway({ routes: () => {} });
+      const address = await gateway.listen({ host: "127.0.0.1", port: 0, http2 });
+      using connection = await openFrames(address);
+      await connection.readFrame();
+      connection.socket.end();
+      expect(await connection.readUntil(() => false)).toBeUndefined();
+      await gateway.close();
+    },
+  );
 });
 
 /** A socket under TLS that can hold records back and then send them in one segment. */
