@@ -33,6 +33,7 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
       LOG_LEVEL: environment["LOG_LEVEL"] ?? "warn",
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
       PLANTSTORE_TOKENS: token,
+      PLANTSTORE_DOCS: "open",
       // Nobody balances load onto a demo, and Ctrl-C should end it now.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
     },
@@ -69,6 +70,8 @@ export function demoLines(demo: Demo, address: { readonly host: string; readonly
     `The plant store listens on http://${authority}; its plants are in ${join(folder, "plants.db")}, 1 to 1000 when it is new.`,
     "",
     credential,
+    "",
+    `In a browser: http://${authority}/docs`,
     "",
     `curl -i -X DELETE -H '${credential}' http://${authority}/plants/1`,
     `grpcurl -plaintext -H '${credential}' -d '{"id":"2"}' ${authority} ${procedure}`,

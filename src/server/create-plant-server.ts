@@ -2,11 +2,12 @@ import type { Interceptor } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
 import { bearerAuth, type MetadataEndpoint, subjectOf, type TokenVerifier } from "../auth/index.ts";
-import { createGateway, type ListenOptions } from "../gateway/index.ts";
+import { type CorsOptions, createGateway, type ListenOptions } from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { callLog } from "../operations/call-log.ts";
+import { type DescriptionEndpoint, docsPage } from "../operations/docs-page/docs-page.ts";
 import { errorInterceptor } from "../operations/error-interceptor.ts";
 import { createHealthService } from "../operations/health.ts";
 import { type Log, openLog } from "../operations/log.ts";
@@ -17,6 +18,7 @@ import { requestIdOf } from "../operations/request-id.ts";
 import { createPlantService, type PlantStore } from "../plants/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { isLoopback } from "./loopback.ts";
+import { describePlantStore } from "./open-api.ts";
 import { errorRecord } from "./rest-policy.ts";
 
 /** The parts of a plant server, and how it behaves. */
@@ -31,12 +33,24 @@ export interface PlantServerOptions {
   readonly requestPathPrefix?: string | undefined;
   /** The description of this service as a protected resource (RFC 9728), to which challenges then point. */
   readonly resourceMetadata?: MetadataEndpoint | undefined;
+  /** The description at `/openapi.json` and its page at `/docs`. By default only who has a credential may read them. */
+  readonly description?: PlantDescriptionOptions | undefined;
+  /** Which pages of other origins may call from browsers. None by default. */
+  readonly cors?: CorsOptions | undefined;
   /** Milliseconds to serve on after readiness went off, for load balancers to notice. Default 0. */
   readonly drainDelayMs?: number | undefined;
   /** Milliseconds that calls which were taken may still run once that is over. Default 20,000. */
   readonly drainTimeoutMs?: number | undefined;
   /** Interceptors of the embedder, between the credential check and the service. */
   readonly interceptors?: readonly Interceptor[] | undefined;
+}
+
+/** How the description is served. */
+export interface PlantDescriptionOptions {
+  /** Whether everybody may read it; `/` then leads to its page. Default false. */
+  readonly open?: boolean;
+  /** The base URL that it names. Default: the one under which it was fetched, as a path. */
+  readonly baseUrl?: string | undefined;
 }
 
 /** Where a server listens. */
@@ -74,7 +88,7 @@ export const deleteScope = "plants:delete";
  * operations meet.
  */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
-  const { store, auth: verifier, resourceMetadata } = options;
+  const { store, auth: verifier, resourceMetadata, requestPathPrefix = "" } = options;
   const log = options.log ?? openLog("silent");
   const auth = bearerAuth(verifier ?? nobody, {
     realm: "plantstore",
@@ -102,8 +116,13 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     ],
     admit: (request) => auth.admit(request),
     rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
-    endpoints: [...probes(readiness), ...(resourceMetadata === undefined ? [] : [resourceMetadata])],
-    requestPathPrefix: options.requestPathPrefix ?? "",
+    endpoints: [
+      ...probes(readiness),
+      ...describe(options.description ?? {}, requestPathPrefix),
+      ...(resourceMetadata === undefined ? [] : [resourceMetadata]),
+    ],
+    requestPathPrefix,
+    ...(options.cors && { cors: options.cors }),
     ...(onAnswer && { onAnswer }),
   });
   return {
@@ -123,6 +142,12 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     },
     close: () => gateway.drain(0),
   };
+}
+
+function describe({ open = false, baseUrl }: PlantDescriptionOptions, prefix: string): DescriptionEndpoint[] {
+  // A relative URL in `servers` is relative to where the document is, whatever host and port that has for the client.
+  const document = describePlantStore(baseUrl ?? (prefix === "" ? "/" : prefix));
+  return docsPage({ document: JSON.stringify(document), open });
 }
 
 function requiredScope(procedure: string): string | undefined {

@@ -12,6 +12,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly database: Database;
   readonly deletionsKeptHours: number;
   readonly publicUrl: URL | undefined;
+  readonly docs: "open" | "closed";
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
   readonly logLevel: LogLevel;
@@ -72,6 +73,13 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     flag: "public-url",
     about: "base URL of the clients; its path prefixes every path",
     read: readPublicUrl,
+  },
+  docs: {
+    variable: "PLANTSTORE_DOCS",
+    flag: "docs",
+    about: "who may read /docs and /openapi.json: open to everybody, or closed to who has no credential",
+    fallback: "closed",
+    read: oneOf(["open", "closed"]),
   },
   tlsCertFile: {
     variable: "TLS_CERT_FILE",

@@ -51,6 +51,7 @@ export async function startServer(configuration: Configuration, options: StartOp
     auth,
     log,
     requestPathPrefix: requestPathPrefixOf(configuration.publicUrl),
+    description: { open: configuration.docs === "open", baseUrl: configuration.publicUrl?.href.replace(/\/+$/, "") },
     resourceMetadata: resourceMetadataOf(configuration),
     drainDelayMs: configuration.drainDelayMs,
     drainTimeoutMs: configuration.drainTimeoutMs,

@@ -44,6 +44,7 @@ test("what is not given has its default", () => {
     introspectionClientSecretFile: undefined,
     introspectionAudiences: undefined,
     publicUrl: undefined,
+    docs: "closed",
     tlsCertFile: undefined,
     tlsKeyFile: undefined,
     logLevel: "info",
