@@ -1,0 +1,107 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, test } from "vitest";
+import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
+import { encodeEnvelope } from "../support/envelope.ts";
+import type { Address, Field } from "../support/exchange.ts";
+import {
+  dataFrame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+  type Frame,
+} from "../support/http2-frames.ts";
+import { authorized, startPlantServer } from "../support/plant-server.ts";
+import { deletePlantProcedure } from "../support/wire-format.ts";
+
+/** The calls that must leave nothing behind, and those before them, which warm up what is kept for good. */
+const calls = 100_000;
+const warmUpCalls = 10_000;
+
+/** Node ends a connection that resets more than a thousand streams at once. */
+const callsPerConnection = 900;
+
+/** Frames are sent in portions, so that what is aborted has come to different points. */
+const callsPerWrite = 30;
+
+/** A byte per call would be a leak; less is the noise of a heap. */
+const growthLimitBytes = 100_000;
+
+/** HTTP/2's CANCEL. */
+const cancel = 8;
+
+test(`${String(calls)} calls that are cancelled leave nothing behind`, { timeout: 120_000 }, async () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const waiting = new Set<bigint>();
+  await using server = await startPlantServer({ store: openWaitingStore(waiting) });
+  const settle = async (): Promise<{ heapBytes: number; resources: string[] }> => {
+    // A turn of the event loop lets what was closed be closed.
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    collect();
+    return { heapBytes: process.memoryUsage().heapUsed, resources: process.getActiveResourcesInfo().toSorted() };
+  };
+
+  await abortCalls(server.address, warmUpCalls);
+  const before = await settle();
+  await abortCalls(server.address, calls);
+  const after = await settle();
+
+  expect(waiting).toStrictEqual(new Set());
+  expect(after.resources).toStrictEqual(before.resources);
+  expect(after.heapBytes - before.heapBytes).toBeLessThan(growthLimitBytes);
+});
+
+/** A store in which every deletion waits until it is given up; `waiting` has those that do. */
+function openWaitingStore(waiting: Set<bigint>): PlantStore {
+  let last = 0n;
+  return {
+    ...openMemoryStore(),
+    delete: async (_id, { signal }) => {
+      const call = (last += 1n);
+      waiting.add(call);
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      waiting.delete(call);
+      throw signal.reason;
+    },
+  };
+}
+
+async function abortCalls(address: Address, count: number): Promise<void> {
+  for (let done = 0; done < count; done += callsPerConnection) {
+    using connection = await openFrames(address);
+    for (let sent = 0; sent < callsPerConnection; sent += callsPerWrite) {
+      const streamIds = Array.from({ length: callsPerWrite }, (_, index) => 2 * (sent + index) + 1);
+      connection.send(...streamIds.flatMap(beginning));
+      connection.send(...streamIds.map((streamId) => resetFrame(streamId, cancel)), ping);
+      await connection.readUntil(({ type }) => type === frameType.ping);
+    }
+  }
+}
+
+const header: readonly Field[] = [
+  [":method", "POST"],
+  [":path", deletePlantProcedure],
+  [":scheme", "http"],
+  [":authority", "x"],
+  ["content-type", "application/grpc"],
+  ["te", "trailers"],
+  // A deadline has a timer, which must go as well.
+  ["grpc-timeout", "1H"],
+  authorized,
+];
+
+const envelope = encodeEnvelope(0, Buffer.of(8, 7));
+
+// A header alone, half a message, a whole one whose stream is open, a call that runs: in turn.
+function beginning(streamId: number): Frame[] {
+  const turn = ((streamId - 1) / 2) % 4;
+  const head = headersFrame(streamId, header);
+  if (turn === 0) return [head];
+  if (turn === 1) return [head, dataFrame(streamId, envelope.subarray(0, 6))];
+  return [head, dataFrame(streamId, envelope, turn === 2 ? 0 : frameFlag.endStream)];
+}
+
+const ping: Frame = { type: frameType.ping, flags: 0, streamId: 0, payload: Buffer.alloc(8) };
