@@ -2,6 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
+import { within } from "../support/deadline.ts";
 import { encodeEnvelope } from "../support/envelope.ts";
 import type { Address, Field } from "../support/exchange.ts";
 import {
@@ -38,8 +39,7 @@ test(`${String(calls)} calls that are cancelled leave nothing behind`, { timeout
   const waiting = new Set<bigint>();
   await using server = await startPlantServer({ store: openWaitingStore(waiting) });
   const settle = async (): Promise<{ heapBytes: number; resources: string[] }> => {
-    // A turn of the event loop lets what was closed be closed.
-    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    await within(socketsClosed(), "every connection to be closed");
     collect();
     return { heapBytes: process.memoryUsage().heapUsed, resources: process.getActiveResourcesInfo().toSorted() };
   };
@@ -53,6 +53,10 @@ test(`${String(calls)} calls that are cancelled leave nothing behind`, { timeout
   expect(after.resources).toStrictEqual(before.resources);
   expect(after.heapBytes - before.heapBytes).toBeLessThan(growthLimitBytes);
 });
+
+async function socketsClosed(): Promise<void> {
+  while (process.getActiveResourcesInfo().includes("TCPSocketWrap")) await new Promise(setImmediate);
+}
 
 /** A store in which every deletion waits until it is given up; `waiting` has those that do. */
 function openWaitingStore(waiting: Set<bigint>): PlantStore {
