@@ -16,6 +16,8 @@ const config: ViteUserConfig = {
     // Sockets, worker threads and child processes: one process per file keeps them apart.
     pool: "forks",
     testTimeout: 20_000,
+    // A busy machine makes things late, not wrong.
+    expect: { poll: { timeout: 15_000 } },
     hookTimeout: 20_000,
     projects: [
       suite(

@@ -50,8 +50,6 @@ async function takeStep(session: Session, version: number): Promise<void> {
 async function checkWritable(session: Session): Promise<void> {
   const [row] = await session.query("SELECT current_setting('transaction_read_only')");
   if (row?.[0] === "off") return;
-  // The next connection may lead to the server that has taken over.
-  session.discard();
   throw new StoreOpenError("the server is read-only");
 }
 

@@ -27,6 +27,9 @@ const batchMax = 1_024;
 // About a tenth of a second of work. Who would wait longer is better told to come back.
 const waitingMax = 16_384;
 
+// How often the server is asked how it is: readiness goes off before the first caller learns it.
+const watchIntervalMs = 5_000;
+
 // A lock is held for the length of another batch, and a statement runs for milliseconds. What takes this
 // long is stuck, and is better tried again than waited for.
 const limits: SessionLimits = { lockTimeoutMs: 2_000, statementTimeoutMs: 5_000, answerTimeoutMs: 7_000 };
@@ -47,26 +50,27 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   try {
     await checkDatabase(session);
   } catch (fault) {
-    await session.close();
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
+  } finally {
+    await session.close();
   }
-  return new PostgresStore(server, session, options.deletionsKeptMs ?? deletionsKeptMsDefault);
+  return new PostgresStore(server, options.deletionsKeptMs ?? deletionsKeptMsDefault);
 }
 
 class PostgresStore implements PlantStore {
   readonly #name: string;
-  /** Those that run no batch at the moment; there are never fewer than batches may be in flight. */
+  /** One for each batch in flight, and one to find out beside them how the server is. */
+  readonly #sessions: readonly Session[];
+  /** Those that are not in use. The last used is taken first, so that the last one connects only when it must. */
   readonly #idle: Session[];
-  /** Finds out whether the server is well again, which must not wait behind a batch. */
-  readonly #aside: Session;
   readonly #queue = new DeleteQueue({ commit: (batch) => this.#commit(batch), batchMax, waitingMax, inFlightMax });
-  readonly #health = new Health(() => this.#findProblem());
+  readonly #health = new Health(() => this.#findProblem(), watchIntervalMs);
   readonly #retention: Retention;
 
-  constructor(server: Server, aside: Session, deletionsKeptMs: number) {
+  constructor(server: Server, deletionsKeptMs: number) {
     this.#name = server.name;
-    this.#aside = aside;
-    this.#idle = Array.from({ length: inFlightMax }, () => new Session(server, limits));
+    this.#sessions = Array.from({ length: inFlightMax + 1 }, () => new Session(server, limits));
+    this.#idle = [...this.#sessions];
     this.#retention = new Retention(new Session(server, limits), deletionsKeptMs);
   }
 
@@ -84,32 +88,41 @@ class PostgresStore implements PlantStore {
     await this.#queue.close();
     this.#health.report({ text: "the store is closed", passing: false });
     await this.#retention.stop();
-    await Promise.all([...this.#idle, this.#aside].map((session) => session.close()));
+    await Promise.all(this.#sessions.map((session) => session.close()));
   }
 
   async #commit(batch: readonly TakenDelete[]): Promise<Outcomes> {
     // What was queued when the server went away.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
-    const session = this.#idle.pop();
-    if (session === undefined) throw storeAway("more batches are in flight than there are sessions");
     try {
-      return await runBatch(session, batch);
+      return await this.#withSession((session) => runBatch(session, batch));
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
       this.#health.report(problemOf(fault.fault));
       throw fault.reason;
-    } finally {
-      this.#idle.push(session);
     }
   }
 
   async #findProblem(): Promise<StoreProblem | undefined> {
+    return await this.#withSession(async (session) => {
+      try {
+        await checkDatabase(session);
+        return undefined;
+      } catch (fault) {
+        // The next look comes on a new connection, which may lead to a server that has taken over.
+        session.discard();
+        return problemOf(fault);
+      }
+    });
+  }
+
+  async #withSession<Result>(use: (session: Session) => Promise<Result>): Promise<Result> {
+    const session = this.#idle.pop();
+    if (session === undefined) throw new Error("there are fewer sessions than uses of them");
     try {
-      await checkDatabase(this.#aside);
-      return undefined;
-    } catch (fault) {
-      this.#aside.discard();
-      return problemOf(fault);
+      return await use(session);
+    } finally {
+      this.#idle.push(session);
     }
   }
 }

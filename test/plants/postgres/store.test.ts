@@ -12,6 +12,12 @@ import { refusalOf } from "../../support/refusal.ts";
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
+  // A standby that is never there, and that only those wait for who say so.
+  const beside = await server.createSchema();
+  await runSql(beside, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  await runSql(beside, "ALTER SYSTEM SET synchronous_commit = 'local'");
+  await server.stop("fast");
+  await server.start();
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -101,6 +107,14 @@ describe("a PostgreSQL store", () => {
     await expect(told).resolves.toEqual([false, false, true, true, true]);
   });
 
+  test("learns that its server is gone without a caller, and that it is back", async () => {
+    await using opened = await openWith([1n]);
+    await server.stop("fast");
+    await expect.poll(() => opened.store.problem).toMatch(/:5432\/postgres: connect /);
+    await server.start();
+    await expect.poll(() => opened.store.problem).toBeUndefined();
+  });
+
   test("waits a restart of the server out", async () => {
     await using opened = await openWith([1n, 2n, 3n]);
     await opened.store.delete(1n, deleteCall());
@@ -124,7 +138,7 @@ describe("a PostgreSQL store", () => {
     expect(refused).toMatchObject({ code: Code.Unavailable });
     expect(refused.metadata.get("retry-after")).toBe("1");
     await server.start();
-    await expect.poll(() => opened.store.problem, { timeout: 10_000 }).toBeUndefined();
+    await expect.poll(() => opened.store.problem).toBeUndefined();
     await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(true);
   });
 
@@ -159,27 +173,19 @@ describe("a PostgreSQL store", () => {
   });
 
   test("acknowledges nothing that its synchronous standbys do not have", async () => {
-    await using opened = await openWith([1n, 2n]);
-    await opened.store.delete(1n, deleteCall());
-    await runSql(opened.url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-    await runSql(opened.url, "SELECT pg_reload_conf()");
-    const told = opened.store.delete(2n, deleteCall());
-    await expect
-      .poll(() => runSql(opened.url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
-      .not.toEqual([]);
+    await using opened = await openWith([1n]);
+    const store = await openPostgresStore({ url: `${opened.url}%20-csynchronous_commit%3Don` });
+    const waiting = (query: string): Promise<unknown> =>
+      runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
+    const told = store.delete(1n, deleteCall());
+    await expect.poll(() => waiting("WITH gone")).not.toEqual([]);
     // What an operator does, or statement_timeout: the server then commits without its standbys.
     await runSql(opened.url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-    await expect
-      .poll(() =>
-        runSql(
-          opened.url,
-          "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%UPDATE deletions%'",
-        ),
-      )
-      .not.toEqual([]);
+    await expect.poll(() => waiting("UPDATE deletions")).not.toEqual([]);
     await runSql(opened.url, "ALTER SYSTEM RESET synchronous_standby_names");
     await runSql(opened.url, "SELECT pg_reload_conf()");
     await expect(told).resolves.toBe(true);
     expect(await opened.plants()).toEqual([]);
+    await store.close();
   });
 });

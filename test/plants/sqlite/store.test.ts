@@ -167,7 +167,7 @@ describe("an SQLite store", () => {
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     other.exec("ROLLBACK");
     other.close();
-    await expect.poll(() => store.problem, { timeout: 10_000 }).toBeUndefined();
+    await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
   });
