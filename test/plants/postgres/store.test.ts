@@ -101,7 +101,7 @@ describe("a PostgreSQL store", () => {
     // … and the batch goes on to plant 3, where it closes the circle and is the one to notice.
     await first.query("COMMIT");
     await locked;
-    expect(server.log.filter((line) => line.includes("deadlock detected"))).toHaveLength(1);
+    expect(server.log.filter((line) => line.includes("deadlock detected"))).not.toEqual([]);
     await other.query("COMMIT");
     await Promise.all([first.end(), other.end()]);
     await expect(told).resolves.toEqual([false, false, true, true, true]);
