@@ -97,5 +97,7 @@ const statusOkEnvelope = writeEnvelope(trailerFlag, Buffer.from("grpc-status: 0\
 
 function trailerEnvelope(trailer: Headers): Uint8Array {
   if (trailer instanceof LazyHeaders && trailer.pristine && trailer.fields === statusOk) return statusOkEnvelope;
-  return writeEnvelope(trailerFlag, trailerSerialize(trailer));
+  // What an interceptor puts in its place does not have the status.
+  const section = trailer instanceof LazyHeaders ? trailer : new LazyHeaders(fieldsOf(trailer, statusOk));
+  return writeEnvelope(trailerFlag, trailerSerialize(section));
 }
