@@ -1,4 +1,5 @@
 import { type LogLevel, logLevels } from "../operations/log.ts";
+import { readCorsOrigins } from "./cors-origins.ts";
 import { type Database, readDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
 import { readPublicUrl } from "./public-url.ts";
@@ -13,6 +14,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly deletionsKeptHours: number;
   readonly publicUrl: URL | undefined;
   readonly docs: "open" | "closed";
+  readonly corsOrigins: readonly string[] | "*" | undefined;
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
   readonly logLevel: LogLevel;
@@ -80,6 +82,12 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: "who may read /docs and /openapi.json: open to everybody, or closed to who has no credential",
     fallback: "closed",
     read: oneOf(["open", "closed"]),
+  },
+  corsOrigins: {
+    variable: "PLANTSTORE_CORS_ORIGINS",
+    flag: "cors-origins",
+    about: "origins whose pages may call from browsers, separated by commas, or *",
+    read: readCorsOrigins,
   },
   tlsCertFile: {
     variable: "TLS_CERT_FILE",

@@ -52,6 +52,7 @@ export async function startServer(configuration: Configuration, options: StartOp
     log,
     requestPathPrefix: requestPathPrefixOf(configuration.publicUrl),
     description: { open: configuration.docs === "open", baseUrl: configuration.publicUrl?.href.replace(/\/+$/, "") },
+    cors: configuration.corsOrigins && { origins: configuration.corsOrigins },
     resourceMetadata: resourceMetadataOf(configuration),
     drainDelayMs: configuration.drainDelayMs,
     drainTimeoutMs: configuration.drainTimeoutMs,

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { describePlantStore } from "../../src/server/index.ts";
+import { exchangeHttp1 } from "../support/http1-connection.ts";
+import { authorized, startPlantServer } from "../support/plant-server.ts";
 
 const document = describePlantStore("https://plants.example/api");
 
@@ -57,3 +59,35 @@ test("the description says what the specification says, and nothing else", () =>
     },
   });
 });
+
+const whoReads = [
+  { name: "open, to everybody", open: true, header: [], httpStatus: 200 },
+  { name: "closed, not to who has no credential", open: false, header: [], httpStatus: 400 },
+  { name: "closed, to who has a credential", open: false, header: [authorized], httpStatus: 200 },
+] as const;
+
+test.each(whoReads)("the description is shown where it is $name", async ({ open, header, httpStatus }) => {
+  await using server = await startPlantServer({ description: { open } });
+  for (const path of ["/openapi.json", "/docs", "/docs/page.js"]) {
+    const answer = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [...header] });
+    expect([path, answer.httpStatus]).toEqual([path, httpStatus]);
+  }
+});
+
+test.each([
+  { prefix: "", baseUrl: undefined, want: "/" },
+  { prefix: "/api", baseUrl: undefined, want: "/api" },
+  { prefix: "/api", baseUrl: "https://plants.example/api", want: "https://plants.example/api" },
+])(
+  "below $prefix/ with the base URL $baseUrl, the served description names $want",
+  async ({ prefix, baseUrl, want }) => {
+    const description = { open: true, ...(baseUrl !== undefined && { baseUrl }) };
+    await using server = await startPlantServer({ requestPathPrefix: prefix, description });
+    const answer = await exchangeHttp1(server.address, {
+      httpMethod: "GET",
+      path: `${prefix}/openapi.json`,
+      header: [],
+    });
+    expect(JSON.parse(answer.body.toString("utf8"))).toEqual(describePlantStore(want));
+  },
+);

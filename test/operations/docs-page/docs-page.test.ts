@@ -6,7 +6,10 @@ const document = '{"openapi":"3.1.0"}';
 const open = docsPage({ document, open: true });
 const html = answerOf("/docs").body;
 
-function answerOf(path: string, endpoints: readonly DescriptionEndpoint[] = open): ReturnType<DescriptionEndpoint["answer"]> {
+function answerOf(
+  path: string,
+  endpoints: readonly DescriptionEndpoint[] = open,
+): ReturnType<DescriptionEndpoint["answer"]> {
   const found = endpoints.find((endpoint) => endpoint.path === path);
   if (found === undefined) throw new Error(`nothing is at ${path}`);
   return found.answer();

@@ -40,9 +40,7 @@ export function showTrying(description, operation, token) {
     const { url, body: text } = request();
     curl.textContent = curlOf(method, url, { needsToken, body: text });
   };
-  form.addEventListener("input", showCurl);
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
+  const sendForm = async () => {
     const { url, body: text } = request();
     button.disabled = true;
     try {
@@ -59,6 +57,11 @@ export function showTrying(description, operation, token) {
     } finally {
       button.disabled = false;
     }
+  };
+  form.addEventListener("input", showCurl);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void sendForm();
   });
   showCurl();
   return element("div", { class: "trying" }, [
@@ -152,9 +155,10 @@ function copyButton(source) {
   // Browsers have no clipboard for pages of plain http, except on this machine.
   if (!("clipboard" in navigator)) return [];
   const button = element("button", { type: "button", class: "quiet copy" }, ["Copy"]);
-  button.addEventListener("click", async () => {
+  const copy = async () => {
     await navigator.clipboard.writeText(source.textContent ?? "");
     button.textContent = "Copied";
-  });
+  };
+  button.addEventListener("click", () => void copy());
   return [button];
 }
