@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Deletion } from "../plant-database.ts";
 import { inRuns } from "../runs.ts";
+import { toBigInt } from "./integer.ts";
 
 /** The deletion records since a moment, oldest first. */
 export async function* listDeletions(db: DatabaseSync, since: Date): AsyncGenerator<readonly Deletion[]> {
@@ -10,7 +11,7 @@ export async function* listDeletions(db: DatabaseSync, since: Date): AsyncGenera
 
 function toDeletion(row: Record<string, SQLOutputValue>): Deletion {
   return {
-    plantId: BigInt(String(row["plant_id"])),
+    plantId: toBigInt(row["plant_id"]),
     deletedAt: new Date(Number(row["deleted_at"])),
     subject: String(row["subject"]),
     requestId: String(row["request_id"]),
