@@ -1,0 +1,63 @@
+import { createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { within } from "../../support/deadline.ts";
+import type { HttpVersion } from "../../support/exchange.ts";
+import { startSideBySide, type SideBySide } from "./side-by-side.ts";
+import { streamCallTable, transcribe, type StreamCallRow } from "./stream-calls.ts";
+
+interface Way {
+  readonly name: string;
+  readonly httpVersion: HttpVersion;
+  readonly open: (baseUrl: string) => Transport;
+}
+
+const ways: readonly Way[] = [
+  { name: "gRPC", httpVersion: "2", open: (baseUrl) => createGrpcTransport({ baseUrl }) },
+  ...(["1.1", "2"] as const).flatMap((httpVersion): Way[] => [
+    {
+      name: `gRPC-Web over HTTP/${httpVersion}`,
+      httpVersion,
+      open: (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion }),
+    },
+    {
+      name: `Connect over HTTP/${httpVersion}`,
+      httpVersion,
+      open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion }),
+    },
+    {
+      name: `binary Connect over HTTP/${httpVersion}`,
+      httpVersion,
+      open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion, useBinaryFormat: true }),
+    },
+  ]),
+];
+
+type Pair = { readonly row: StreamCallRow; readonly way: Way; readonly name: string };
+
+const rows: readonly Pair[] = streamCallTable.flatMap((row) =>
+  ways
+    .filter(({ httpVersion }) => row.bidi !== true || httpVersion === "2")
+    .map((way) => ({ row, way, name: `${row.name}, ${way.name}` })),
+);
+
+describe("a client of Connect", () => {
+  let servers: SideBySide;
+  beforeAll(async () => {
+    servers = await startSideBySide();
+  });
+  afterAll(() => servers[Symbol.asyncDispose]());
+
+  test.each(rows)("sees of $name the same with the gateway as with connect-node", async ({ row, way }) => {
+    const [want, got] = await within(
+      Promise.all(
+        [servers.connectNode[way.httpVersion], servers.gateway].map(({ address, port }) =>
+          transcribe(row, createClient(GreenhouseService, way.open(`http://${address}:${String(port)}`))),
+        ),
+      ),
+      "both servers",
+    );
+    expect(got).toStrictEqual(want);
+  });
+});

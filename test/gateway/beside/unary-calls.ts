@@ -1,0 +1,231 @@
+import { create, toBinary, toJsonString, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { GetReadingRequestSchema, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { encodeEnvelope } from "../../support/envelope.ts";
+import type { Field, HttpRequest } from "../../support/exchange.ts";
+import { rpcRequest, type Carriage, type WireFormat } from "../../support/wire-format.ts";
+
+/** One call of the table, in any wire format of unary calls. */
+export interface UnaryCallRow {
+  readonly name: string;
+  readonly request: (format: WireFormat) => HttpRequest;
+  /** The carriages that the row makes sense on; all of them by default. */
+  readonly only?: (carriage: Carriage) => boolean;
+}
+
+const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
+const getReading = "/greenhouse.v1.GreenhouseService/GetReading";
+
+/** A message in the codec of a format. */
+export function encode<Desc extends DescMessage>(
+  format: WireFormat,
+  schema: Desc,
+  init: MessageInitShape<Desc>,
+): Buffer {
+  const message = create(schema, init);
+  return Buffer.from(format.codec === "json" ? toJsonString(schema, message) : toBinary(schema, message));
+}
+
+const water =
+  (note: string, header: readonly Field[] = [], liters = 3) =>
+  (format: WireFormat): HttpRequest =>
+    rpcRequest(format, encode(format, WaterBedRequestSchema, { bed: 7n, liters, note }), header, waterBed);
+
+/** A body as it stands, in place of a message. */
+const raw =
+  (body: (format: WireFormat) => Uint8Array, header: readonly Field[] = []) =>
+  (format: WireFormat): HttpRequest => ({
+    ...rpcRequest(format, Buffer.alloc(0), header, waterBed),
+    body: body(format),
+  });
+
+const isEnveloped = ({ format }: Carriage): boolean => format.protocol !== "connect";
+const isConnect = ({ format }: Carriage): boolean => format.protocol === "connect";
+const isJson = ({ format }: Carriage): boolean => format.codec === "json";
+const isBinary = ({ format }: Carriage): boolean => format.codec === "proto";
+
+const outcomeRows: readonly UnaryCallRow[] = [
+  { name: "an answer", request: water("thanks") },
+  { name: "an answer with fields of its own", request: water("tell more") },
+  { name: "a long answer", request: water("answer at length") },
+  {
+    name: "an empty message",
+    request: (format) => rpcRequest(format, encode(format, WaterBedRequestSchema, {}), [], waterBed),
+  },
+  { name: "text beyond ASCII", request: water("Wärme für 🌵") },
+  ...Array.from({ length: 16 }, (_, index) => ({
+    name: `an error with code ${String(index + 1)}`,
+    request: water(`fail: ${String(index + 1)}: no water`),
+  })),
+  { name: "an error without a message", request: water("fail: 5: ") },
+  { name: "an error with a message beyond ASCII", request: water("fail: 9: 100 % Wärme für 🌵\n") },
+  { name: "an error that is none of Connect's", request: water("break") },
+  { name: "a thing thrown that is no error", request: water("break with words") },
+  {
+    name: "an RPC that is not there",
+    request: (format) => rpcRequest(format, Buffer.alloc(0), [], "/greenhouse.v1.GreenhouseService/Unknown"),
+  },
+];
+
+const headerRows: readonly UnaryCallRow[] = [
+  { name: "a header of the client's own", request: water("", [["x-custom", "one"]]) },
+  {
+    name: "a header of the client's own, twice",
+    request: water("", [
+      ["x-custom", "one"],
+      ["x-custom", "two"],
+    ]),
+  },
+  { name: "a binary header", request: water("", [["x-custom-bin", "AAECAw"]]) },
+  { name: "an empty header", request: water("", [["x-custom", ""]]) },
+  { name: "a cookie", request: water("", [["cookie", "a=1; b=2"]]) },
+];
+
+const timeoutRows: readonly UnaryCallRow[] = [
+  { name: "a deadline that is far", request: (format) => water("", timeout(format, 60_000))(format) },
+  { name: "a deadline that passes", request: (format) => water("wait", timeout(format, 30))(format) },
+  { name: "a deadline that has passed", request: (format) => water("wait", timeout(format, 0))(format) },
+  { name: "a deadline that is no number", request: (format) => water("", [[timeoutName(format), "soon"]])(format) },
+  { name: "a negative deadline", request: (format) => water("", [[timeoutName(format), "-1"]])(format) },
+];
+
+const compressionRows: readonly UnaryCallRow[] = [
+  {
+    name: "an answer that may be compressed with gzip",
+    request: (format) => water("answer at length", [[acceptName(format), "gzip"]])(format),
+  },
+  {
+    name: "an answer that may be compressed with Brotli",
+    request: (format) => water("answer at length", [[acceptName(format), "br"]])(format),
+  },
+  {
+    name: "a short answer that may be compressed",
+    request: (format) => water("", [[acceptName(format), "gzip, br"]])(format),
+  },
+  {
+    name: "an error that may be compressed",
+    request: (format) => water(`fail: 5: ${"no water ".repeat(300)}`, [[acceptName(format), "gzip"]])(format),
+  },
+  {
+    name: "a message in gzip",
+    request: (format) => compressedWater(format, "gzip", gzipSync),
+  },
+  {
+    name: "a message in Brotli",
+    request: (format) => compressedWater(format, "br", brotliCompressSync),
+  },
+];
+
+const limitRows: readonly UnaryCallRow[] = [
+  { name: "a message just under the limit", request: water("w".repeat(9_900)) },
+  {
+    name: "a message that grows over the limit",
+    request: (format) => compressedWater(format, "gzip", gzipSync, "w".repeat(20_000)),
+  },
+];
+
+const messageRows: readonly UnaryCallRow[] = [
+  { name: "JSON that is none", request: raw(inFormat("{")), only: isJson },
+  { name: "JSON with an unknown field", request: raw(inFormat('{"bed":"7","pots":3}')), only: isJson },
+  { name: "JSON with a number for an int64", request: raw(inFormat('{"bed":7}')), only: isJson },
+  {
+    name: "a message that is none",
+    request: raw(inFormat(Buffer.of(0xff))),
+    only: isBinary,
+  },
+  { name: "no envelope", request: raw(() => Buffer.alloc(0)), only: isEnveloped },
+  {
+    name: "half an envelope",
+    request: raw(() => Buffer.of(0, 0, 0)),
+    only: isEnveloped,
+  },
+  {
+    name: "two messages",
+    request: raw((format) => Buffer.concat([inFormat("{}")(format), inFormat("{}")(format)])),
+    only: (carriage) => isEnveloped(carriage) && isJson(carriage),
+  },
+];
+
+const getRows: readonly UnaryCallRow[] = [
+  ...["thanks", "tell more", "fail: 5: no water", "break"].map((sensor) => ({
+    name: `a GET that comes to "${sensor}"`,
+    request: (format: WireFormat) => get(format, sensor),
+    only: isConnect,
+  })),
+  {
+    name: "a GET whose message is no base64",
+    request: (format) => ({
+      httpMethod: "GET",
+      path: `${getReading}?connect=v1&encoding=${format.codec}&base64=1&message=***`,
+      header: [],
+    }),
+    only: isConnect,
+  },
+  {
+    name: "a GET without a version",
+    request: (format) => ({ httpMethod: "GET", path: `${getReading}?encoding=${format.codec}&message=`, header: [] }),
+    only: isConnect,
+  },
+];
+
+const wrongRows: readonly UnaryCallRow[] = [
+  {
+    name: "a path that is no RPC",
+    request: (format) => rpcRequest(format, Buffer.alloc(0), [], "/greenhouse.v1.Garden/Water"),
+  },
+  { name: "a GET of an RPC with side effects", request: () => ({ httpMethod: "GET", path: waterBed, header: [] }) },
+  {
+    name: "a content type that is none of RPC's",
+    request: (format) => ({ ...water("")(format), header: [["content-type", "text/plain"]] }),
+  },
+];
+
+/** Every unary call that is sent to both servers. */
+export const unaryCallTable: readonly UnaryCallRow[] = [
+  ...outcomeRows,
+  ...headerRows,
+  ...timeoutRows,
+  ...compressionRows,
+  ...limitRows,
+  ...messageRows,
+  ...getRows,
+  ...wrongRows,
+];
+
+function inFormat(message: string | Uint8Array): (format: WireFormat) => Uint8Array {
+  const bytes = Buffer.from(message);
+  return (format) => (format.protocol === "connect" ? bytes : encodeEnvelope(0, bytes));
+}
+
+function timeout(format: WireFormat, timeoutMs: number): readonly Field[] {
+  const field = format.timeout?.(timeoutMs);
+  return field === undefined ? [] : [field];
+}
+
+function timeoutName(format: WireFormat): string {
+  return format.protocol === "connect" ? "connect-timeout-ms" : "grpc-timeout";
+}
+
+function acceptName(format: WireFormat): string {
+  return format.protocol === "connect" ? "accept-encoding" : "grpc-accept-encoding";
+}
+
+function compressedWater(
+  format: WireFormat,
+  encoding: string,
+  compress: (bytes: Uint8Array) => Buffer,
+  note = "compressed",
+): HttpRequest {
+  const bytes = compress(encode(format, WaterBedRequestSchema, { bed: 7n, note }));
+  const name = format.protocol === "connect" ? "content-encoding" : "grpc-encoding";
+  const request = rpcRequest(format, Buffer.alloc(0), [[name, encoding]], waterBed);
+  return { ...request, body: format.protocol === "connect" ? bytes : encodeEnvelope(1, bytes) };
+}
+
+function get(format: WireFormat, sensor: string): HttpRequest {
+  const message = encode(format, GetReadingRequestSchema, { sensor });
+  const query = new URLSearchParams({ connect: "v1", encoding: format.codec });
+  if (format.codec === "proto") query.set("base64", "1");
+  query.set("message", message.toString(format.codec === "proto" ? "base64url" : "utf8"));
+  return { httpMethod: "GET", path: `${getReading}?${query.toString()}`, header: [] };
+}
