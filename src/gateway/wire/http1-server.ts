@@ -27,6 +27,9 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headerTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: Math.ceil(
+      Math.min(limits.headerTimeoutMs, limits.requestTimeoutMs) / checksPerTimeout,
+    ),
     keepAliveTimeout: limits.idleTimeoutMs,
     // node would answer with an empty 400.
     requireHostHeader: false,
@@ -60,6 +63,9 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
   return server;
 }
 
+// node looks for requests that are late only now and then, and by default no oftener than every 30 seconds.
+const checksPerTimeout = 4;
+
 function judge(request: IncomingMessage, limits: Limits): string | HttpProblem {
   const { rawHeaders } = request;
   // HTTP/0.9 has no header and no status; its request line passes node's parser.
@@ -86,7 +92,10 @@ function answerClientError(
   const exchange = exchangeOn(socket);
   if (exchange !== undefined) {
     // The body of a request that we have in hand turned out wrong. Two answers would desynchronise the connection.
-    if (exchange.httpStatus === 0) refuse(exchange, problem);
+    if (exchange.httpStatus === 0) {
+      refuse(exchange, problem);
+      exchange.aborted?.(problem.error);
+    }
     socket.destroySoon();
     return;
   }
