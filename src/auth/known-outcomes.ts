@@ -25,18 +25,17 @@ export class KnownOutcomes<K extends KnownOutcome> {
   readonly #bad = new BoundedCache<K>(badTokensMax);
   readonly #asking = new Map<string, Promise<TokenOutcome>>();
 
-  /** Returns what is known of a token now. */
-  get(digest: string): K | undefined {
+  /** Returns what is known of a token at a time, in milliseconds since the epoch. */
+  get(digest: string, nowMs: number): K | undefined {
     const known = this.#good.get(digest) ?? this.#bad.get(digest);
-    if (known === undefined || Date.now() < known.untilMs) return known;
+    if (known === undefined || nowMs < known.untilMs) return known;
     this.#good.delete(digest);
     this.#bad.delete(digest);
     return undefined;
   }
 
-  /** Remembers what was found out, unless that is over already. */
+  /** Remembers what was found out. */
   set(digest: string, known: K): void {
-    if (known.untilMs <= Date.now()) return;
     const isGood = known.outcome.kind === "principal";
     (isGood ? this.#good : this.#bad).set(digest, known);
     (isGood ? this.#bad : this.#good).delete(digest);

@@ -38,7 +38,7 @@ export function introspectionVerifier(endpoint: IntrospectionEndpoint, log: Auth
   let failure: string | undefined;
 
   function verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
-    return known.get(token.digest)?.outcome ?? known.askOnce(token.digest, () => askInTurn(token));
+    return known.get(token.digest, Date.now())?.outcome ?? known.askOnce(token.digest, () => askInTurn(token));
   }
 
   async function askInTurn(token: PresentedToken): Promise<TokenOutcome> {

@@ -34,7 +34,7 @@ export function jwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerifier {
   const known = new KnownOutcomes<ProvenOutcome>();
 
   function verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
-    const proven = known.get(token.digest);
+    const proven = known.get(token.digest, Date.now());
     if (proven !== undefined && proven.keys.current() === proven.set) return proven.outcome;
     const jwt = readUnverifiedJwt(token.text);
     const trusted = jwt === undefined ? undefined : trustedBy.get(jwt.issuer);

@@ -36,7 +36,6 @@ export async function verifyJwt(
       issuer: demands.issuer,
       audience: [...demands.audiences],
       clockTolerance: clockSkewS,
-      requiredClaims: ["exp", "sub"],
     });
     return judgeClaims(payload, demands);
   } catch (error) {

@@ -124,6 +124,16 @@ describe("a token that names an unknown key", () => {
     const outcome = await outcomeOf(verifier, await provider.sign({}, { kid: "stranger" }));
     expect(outcome).toMatchObject({ kind: "unavailable", retryAfterS: expect.any(Number) });
   });
+
+  test("is called bad again once the provider is back", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    await verifier.reload?.();
+    provider.answer = undefined;
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, await provider.sign({}, { kid: "stranger" }))).toMatchObject({ kind: "invalid" });
+  });
 });
 
 describe("a provider that goes away", () => {
@@ -183,6 +193,18 @@ describe("a provider that goes away", () => {
     );
     expect(outcomes.map(({ kind }) => kind)).toEqual(["unavailable", "unavailable", "unavailable"]);
     expect(provider.requests).toEqual(["/keys"]);
+  });
+});
+
+describe("keys that did not change", () => {
+  test("leave every token known that they verified", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    const text = await provider.sign();
+    await outcomeOf(verifier, text);
+    await verifier.reload?.();
+    expect(provider.requests).toEqual(["/keys", "/keys"]);
+    expect(verifier.verify({ text, digest: digestOf(text) })).toMatchObject({ kind: "principal" });
   });
 });
 
@@ -255,8 +277,8 @@ describe("a provider that misbehaves", () => {
     },
     {
       name: "answers with bytes that are not UTF-8",
-      answer: (_request, response) => void response.end(Buffer.from([0x7b, 0xff])),
-      want: /./,
+      answer: (_request, response) => void response.end(Buffer.from('{"keys":[],"x":"\u00ff"}', "latin1")),
+      want: /not valid for encoding utf-8$/,
     },
     { name: "answers with nothing", answer: (_request, response) => void response.end(), want: /is not JSON$/ },
     {
