@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { Agent, get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { pinned, serverCore } from "../cores.ts";
 import { type Percentiles, percentilesOf } from "../load/load.ts";
 import { deleteRandomPlants, type RestResult } from "./load.ts";
 import type { Said } from "./server.ts";
@@ -27,8 +26,8 @@ export async function measureStore(
   seconds: number,
 ): Promise<Measurement[]> {
   const program = fileURLToPath(new URL("server.ts", import.meta.url));
-  const [file, ...args] = pinned(serverCore, [process.execPath, program, name, JSON.stringify(place)]);
-  const child = spawn(file, args, {
+  // On no core of its own: a storage thread, like a database, is there to use another one.
+  const child = spawn(process.execPath, [program, name, JSON.stringify(place)], {
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
