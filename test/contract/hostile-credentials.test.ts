@@ -269,7 +269,7 @@ describe("a provider that hangs", () => {
     async ({ format, httpVersion }) => {
       using hanging = await startIdentityProvider(key);
       // A back-off below a second makes every Retry-After the same.
-      const timing = { coolDownMs: 0, fetchMs: 300, backOffMs: 900, backOffMaxMs: 900 };
+      const timing = { coolDownMs: 0, fetchMs: 600, backOffMs: 900, backOffMaxMs: 900 };
       const opened = await openTokenVerifier(
         { jwt: [{ issuer: hanging.issuer, audiences: [testAudience], timing }] },
         quietLog,
