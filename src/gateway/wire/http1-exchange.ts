@@ -17,6 +17,7 @@ export class Http1Exchange implements Exchange {
   readonly httpMethod: string;
   readonly target: string;
   readonly fields: HeaderFields;
+  readonly bodyEmpty: boolean;
   httpStatus = 0;
   gone = false;
   addedFields: HeaderFields = none;
@@ -34,6 +35,7 @@ export class Http1Exchange implements Exchange {
     this.httpMethod = request.method ?? "";
     this.target = target;
     this.fields = request.rawHeaders;
+    this.bodyEmpty = !announcesBody(this.fields);
     this.#request = request;
     this.#response = response;
     this.#closing = closing;
@@ -51,13 +53,6 @@ export class Http1Exchange implements Exchange {
 
   get connection(): object {
     return this.#request.socket;
-  }
-
-  get bodyEmpty(): boolean {
-    // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
-    if (readField(this.fields, "transfer-encoding") !== null) return false;
-    const length = readField(this.fields, "content-length");
-    return length === null || length === "0";
   }
 
   readBody(limitBytes: number, receive: (body: Uint8Array | undefined) => void): void {
@@ -171,6 +166,8 @@ export class Http1Exchange implements Exchange {
       response.end();
       return;
     }
+    // node keeps the header of an empty answer back until its end.
+    response.flushHeaders();
     let bytes = 0;
     const finish = (): void => {
       clearTimeout(timer);
@@ -226,6 +223,13 @@ export function peerOf(socket: Socket | undefined): Peer {
 /** Joins the pieces of a body; a body in one piece is not copied. */
 export function joinBytes(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
   return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, bytes);
+}
+
+/** RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body. */
+function announcesBody(fields: HeaderFields): boolean {
+  if (readField(fields, "transfer-encoding") !== null) return true;
+  const length = readField(fields, "content-length");
+  return length !== null && length !== "0";
 }
 
 function ignore(): void {}

@@ -17,9 +17,10 @@ import {
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
 import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
+import { callOf } from "./call-view.ts";
 import { type MethodCodecs, createMethodCodecs } from "./codec.ts";
 import { streamGuard } from "./stream-call.ts";
-import { type UnaryCall, callOf } from "./unary-call.ts";
+import type { UnaryCall } from "./unary-call.ts";
 
 /** One RPC as the user's routes define it, with all that can be settled before the first call. */
 export interface Procedure {

@@ -4,25 +4,17 @@ import {
   ConnectError,
   type ContextValues,
   type HandlerContext,
-  type StreamRequest,
   type UnaryRequest,
   type UnaryResponse,
 } from "@connectrpc/connect";
+import { CallView } from "./call-view.ts";
 import { messageTooLarge } from "./compression.ts";
 import type { Exchange } from "./exchange.ts";
 import { goneAway } from "./gone-away.ts";
-import { LazyHeaders } from "./header-fields.ts";
 import type { Procedure, UnaryProcedure } from "./procedure.ts";
 import { wellFormed } from "./refuse.ts";
 import { startDeadline } from "./timeout.ts";
 import type { UnaryWire } from "./unary-wire.ts";
-
-// Under this key requests and contexts know their call, spread copies included.
-const callKey: unique symbol = Symbol("call");
-
-interface WithCall {
-  readonly [callKey]: UnaryCall;
-}
 
 /** What a {@link UnaryCall} is made of. */
 export interface UnaryCallInit {
@@ -51,11 +43,10 @@ export class UnaryCall {
   readonly #wire: UnaryWire;
   readonly #timeoutMs: number | undefined;
   readonly #settled: (error: ConnectError | undefined) => void;
-  readonly #context: CallContext;
+  readonly #view: CallView;
   #controller: AbortController | undefined;
   #stopDeadline: (() => void) | undefined;
   #done = false;
-  #request: UnaryRequest | undefined;
   /** Why the signal is, or would be, aborted. */
   #ended: unknown;
 
@@ -67,7 +58,7 @@ export class UnaryCall {
     this.#settled = settled;
     const timeoutMs = wire.timeoutMs ?? (defaultTimeoutMs > 0 ? defaultTimeoutMs : undefined);
     this.#timeoutMs = timeoutMs;
-    this.#context = createContext(this, unary, wire, exchange, values, timeoutMs);
+    this.#view = new CallView(this, { exchange, unary, wire, values, timeoutMs });
   }
 
   /** Aborts when the call ends, however it ends. Built when first asked for: few handlers do. */
@@ -97,14 +88,14 @@ export class UnaryCall {
     if (gate === undefined) this.#readBody();
     else
       this.#attempt(
-        () => gate(this.#context),
+        () => gate(this.#view),
         () => this.#readBody(),
       );
   }
 
   /** Presents the call to the interceptors. */
   createRequest(message: Message): UnaryRequest {
-    return (this.#request = new CallRequest(this, this.#unary, this.#context, message));
+    return this.#view.withMessage(message);
   }
 
   /**
@@ -114,11 +105,11 @@ export class UnaryCall {
    */
   contextFor(request: UnaryRequest): HandlerContext {
     if (this.#ended !== undefined) throw this.#ended;
-    const context = this.#context;
-    if (request === this.#request) return context;
+    const view = this.#view;
+    if (request === view) return view;
     const { header, signal, contextValues } = request;
     if (signal.aborted) throw signal.reason;
-    return { ...context, requestHeader: header, signal, values: contextValues };
+    return Object.assign({}, view, { requestHeader: header, signal, values: contextValues });
   }
 
   #readBody(): void {
@@ -167,7 +158,7 @@ export class UnaryCall {
 
   #fail(error: ConnectError): void {
     if (this.#done) return;
-    const { responseHeader, responseTrailer } = this.#context;
+    const { responseHeader, responseTrailer } = this.#view;
     this.#end(error);
     let written: void | Promise<void> = undefined;
     try {
@@ -212,83 +203,6 @@ export class UnaryCall {
     this.#ended ??= reason;
     this.#controller?.abort(reason);
   }
-}
-
-type CallContext = HandlerContext & { readonly responseHeader: LazyHeaders; readonly responseTrailer: LazyHeaders };
-
-function createContext(
-  call: UnaryCall,
-  { method }: UnaryProcedure,
-  wire: UnaryWire,
-  exchange: Exchange,
-  values: ContextValues,
-  timeoutMs: number | undefined,
-): CallContext {
-  const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
-  const context: Omit<CallContext, "signal"> & WithCall = {
-    service: method.parent,
-    method,
-    protocolName: wire.protocol,
-    requestMethod: exchange.httpMethod,
-    url: exchange.origin + exchange.target,
-    timeoutMs: () => (deadline === undefined ? undefined : deadline - Date.now()),
-    requestHeader: new LazyHeaders(exchange.fields),
-    responseHeader: new LazyHeaders(wire.headerFields),
-    responseTrailer: new LazyHeaders(wire.trailerFields),
-    values,
-    [callKey]: call,
-  };
-  return withSignal(context);
-}
-
-/** A request as the interceptors of its call see it. Everything is its own property, so it can be spread. */
-class CallRequest implements WithCall {
-  readonly stream = false;
-  readonly service: UnaryRequest["service"];
-  readonly method: UnaryRequest["method"];
-  readonly requestMethod: string;
-  readonly url: string;
-  readonly header: Headers;
-  readonly contextValues: ContextValues;
-  readonly message: Message;
-  declare readonly signal: AbortSignal;
-  readonly [callKey]: UnaryCall;
-
-  constructor(call: UnaryCall, { method }: UnaryProcedure, context: CallContext, message: Message) {
-    this.service = context.service;
-    this.method = method;
-    this.requestMethod = context.requestMethod;
-    this.url = context.url;
-    this.header = context.requestHeader;
-    this.contextValues = context.values;
-    this.message = message;
-    this[callKey] = call;
-    withSignal(this);
-  }
-}
-
-// One descriptor for all: V8 then gives all the objects one shape, and this costs a tenth of an AbortController.
-const signalDescriptor: PropertyDescriptor & ThisType<WithCall> = {
-  enumerable: true,
-  configurable: true,
-  get() {
-    return this[callKey].signal;
-  },
-};
-
-function withSignal<T extends WithCall>(target: T): T & { readonly signal: AbortSignal } {
-  return Object.defineProperty(target, "signal", signalDescriptor) as T & { readonly signal: AbortSignal };
-}
-
-/**
- * The call that a request, as an interceptor passes it on, belongs to.
- *
- * @throws ConnectError `Internal` for a request that an interceptor made up instead of spreading its own
- */
-export function callOf(request: UnaryRequest | StreamRequest): UnaryCall {
-  const call = (request as Partial<WithCall>)[callKey];
-  if (call !== undefined) return call;
-  throw new ConnectError("an interceptor passed on a request that is not the one it was given", Code.Internal);
 }
 
 /** Any thrown value as the error to answer with: what was not thrown as a ConnectError is not for clients. */
