@@ -1,7 +1,7 @@
 import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/config";
 
 /** Suites too slow for every `npm test`; each has a script `test:<name>` and a folder of that name. */
-const longSuites = ["browser", "clients", "conformance", "crash", "package"] as const;
+const longSuites = ["browser", "clients", "conformance", "crash", "openapi", "package"] as const;
 
 function suite(name: string, include: string, exclude: readonly string[]): TestProjectConfiguration {
   return { extends: true, test: { name, include: [include], exclude: [...exclude] } };

@@ -71,6 +71,7 @@ describe("with every dependency", () => {
     { subpath: "plantstore", name: "createPlantServer" },
     { subpath: "plantstore/gateway", name: "createGateway" },
     { subpath: "plantstore/client", name: "createPlantClient" },
+    { subpath: "plantstore/connect", name: "PlantService" },
   ])("$subpath exports $name", ({ subpath, name }) => {
     install(companions.everything);
     expect(exportsOf(subpath)).toContain(name);

@@ -1,0 +1,19 @@
+// Deletes a plant over Connect: node examples/clients/delete-plant-connect.ts http://127.0.0.1:8080 TOKEN 42
+// In a browser the transport is that of @connectrpc/connect-web, and everything else stays as it is.
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearer, PlantService } from "plantstore/connect";
+
+const [baseUrl = "http://127.0.0.1:8080", token = "", id = "1"] = process.argv.slice(2);
+
+const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [bearer(token)] });
+const client = createClient(PlantService, transport);
+
+try {
+  await client.deletePlant({ id: BigInt(id) }, { timeoutMs: 5_000 });
+  console.log(`plant ${id} is deleted`);
+} catch (reason) {
+  const error = ConnectError.from(reason);
+  if (error.code === Code.NotFound) console.log(`there is no plant ${id}`);
+  else console.log(`${Code[error.code]}: ${error.rawMessage}`);
+}

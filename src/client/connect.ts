@@ -1,0 +1,15 @@
+/**
+ * The plant store for Connect clients, in browsers and in Node: over Connect, gRPC-Web or gRPC, by the
+ * transport that is chosen.
+ *
+ * It needs `@connectrpc/connect` and `@bufbuild/protobuf` only; the transport comes from
+ * `@connectrpc/connect-web` or `@connectrpc/connect-node`.
+ *
+ * @example
+ * ```ts
+ * const transport = createConnectTransport({ baseUrl, interceptors: [bearer(token)] });
+ * await createClient(PlantService, transport).deletePlant({ id: 42n });
+ * ```
+ */
+export { bearer } from "./bearer.ts";
+export { DeletePlantRequestSchema, PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
