@@ -68,6 +68,7 @@ const http2Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 const nodeHttp = server("node:http", "servers/node-http");
 const nodeHttp2 = server("node:http2", "servers/node-http2");
 const own = server(ownName, "servers/plantstore");
+const ownEngine = server(`${ownName}, own HTTP/2`, "servers/plantstore", { HTTP2_ENGINE: "own" });
 
 /** Everything that is compared; the peers only where they are installed (`npm ci --prefix bench/peers`). */
 export const scenarios: readonly Scenario[] = [
@@ -93,6 +94,7 @@ export const scenarios: readonly Scenario[] = [
     subjects: [
       nodeHttp2,
       own,
+      ownEngine,
       server("grpc-js", "servers/grpc-js"),
       server("connect-node", "servers/connect-node", { HTTP_VERSION: "2" }),
     ],

@@ -26,7 +26,8 @@ const server = createPlantServer({
     close: () => Promise.resolve(),
   },
 });
-await serve(() => server.listen({ host: "127.0.0.1", port: 0 }));
+const http2 = process.env["HTTP2_ENGINE"] === "own" ? "own" : "node";
+await serve(() => server.listen({ host: "127.0.0.1", port: 0, http2 }));
 
 async function load<Module>(path: string): Promise<Module> {
   return await import(pathToFileURL(join(tree, path)).href);
