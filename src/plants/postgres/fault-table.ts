@@ -1,13 +1,14 @@
 /**
  * What a fault says about the statement it came out of.
  *
- * - `repeat`: it did nothing, and the same connection can run it again.
+ * - `repeat`: it did nothing because of others at the same rows, and is run again.
+ * - `wait`: it did nothing because the server lacks something, and is run again.
  * - `reconnect`: it did nothing, and this connection leads nowhere.
  * - `look`: it may have been committed. It is run again on a new connection, and then the deletion
  *   record says which plants it deleted, the first time or now.
  * - `give-up`: it did nothing, and would do nothing again.
  */
-export type Verdict = "repeat" | "reconnect" | "look" | "give-up";
+export type Verdict = "repeat" | "wait" | "reconnect" | "look" | "give-up";
 
 /** One row: a SQLSTATE, or the two characters of its class (postgresql.org/docs/current/errcodes-appendix.html). */
 export interface FaultRow {
@@ -23,7 +24,7 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "40003", verdict: "look", why: "the server does not know whether it was completed" },
   { sqlState: "55P03", verdict: "repeat", why: "lock_timeout passed" },
   { sqlState: "57014", verdict: "repeat", why: "cancelled, as by statement_timeout" },
-  { sqlState: "53", verdict: "repeat", why: "the server has no memory, disk or other resource left" },
+  { sqlState: "53", verdict: "wait", why: "the server has no memory, disk or other resource left" },
   { sqlState: "53300", verdict: "reconnect", why: "too many connections" },
   { sqlState: "57P03", verdict: "reconnect", why: "the server is starting, stopping or recovering" },
   {

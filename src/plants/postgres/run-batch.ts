@@ -12,15 +12,20 @@ const retryForMs = 10_000;
 const backoffMsFirst = 5;
 const backoffMsMax = 1_000;
 
-/** A batch was given up. `reason` is what its callers are told, `fault` is what came last. */
+/** A batch was given up. */
 export class BatchGivenUp extends Error {
+  /** What its callers are told. */
   readonly reason: Error;
+  /** What came last. */
   readonly fault: unknown;
+  /** Whether the next batch can fare better: others were at these rows, and the server is well. */
+  readonly isServerWell: boolean;
 
-  constructor(reason: Error, fault: unknown) {
+  constructor(reason: Error, fault: unknown, verdict: Verdict) {
     super("a batch of deletions was given up", { cause: fault });
     this.reason = reason;
     this.fault = fault;
+    this.isServerWell = verdict === "repeat";
   }
 }
 
@@ -41,10 +46,10 @@ export async function runBatch(session: Session, taken: readonly TakenDelete[]):
     if (attempt.kind === "done") return attempt.outcomes;
     const { verdict, fault } = attempt;
     mayBeDone ||= verdict === "look";
-    if (verdict !== "repeat") session.discard();
+    if (verdict === "reconnect" || verdict === "look") session.discard();
     const isAnyoneWaiting = tellGivenUp(taken);
     if (verdict === "give-up" || !isAnyoneWaiting || performance.now() > until) {
-      throw new BatchGivenUp(mayBeDone ? outcomeUnknown(fault) : storeAway(fault), fault);
+      throw new BatchGivenUp(mayBeDone ? outcomeUnknown(fault) : storeAway(fault), fault, verdict);
     }
     await sleep(backoffMs(tries));
   }

@@ -98,7 +98,7 @@ class PostgresStore implements PlantStore {
       return await this.#withSession((session) => runBatch(session, batch));
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
-      this.#health.report(problemOf(fault.fault));
+      if (!fault.isServerWell) this.#health.report(problemOf(fault.fault));
       throw fault.reason;
     }
   }

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { StoreOpenError } from "../errors.ts";
 import { openExistingDatabase } from "./database.ts";
@@ -11,26 +11,20 @@ import { fileProblemOf } from "./problem.ts";
  * @throws StoreOpenError when the store cannot be read, or the copy exists already or cannot be written
  */
 export function backUp(file: string, copy: string): void {
-  const unfinished = `${copy}.unfinished`;
+  if (existsSync(copy)) throw new StoreOpenError(`cannot write ${copy}: it exists already`);
+  const unfinished = `${copy}.${process.pid}.unfinished`;
   const db = openExistingDatabase(file);
   try {
-    // An exclusive create claims the name: of two backups to one place, one is refused.
-    closeSync(openSync(copy, "wx"));
-  } catch (fault) {
-    db.close();
-    throw new StoreOpenError(`cannot write ${copy}: ${fileProblemOf(fault).text}`, { cause: fault });
-  }
-  try {
-    rmSync(unfinished, { force: true });
     db.prepare("VACUUM INTO ?").run(resolve(unfinished));
     makeDurable(unfinished);
-    renameSync(unfinished, copy);
-    // A rename is durable once its folder is; Windows has no such thing as a folder to open.
+    // Unlike a rename, a link does not replace a file that has come meanwhile.
+    linkSync(unfinished, copy);
+    // A name is durable once its folder is; Windows has no such thing as a folder to open.
     if (process.platform !== "win32") makeDurable(dirname(resolve(copy)));
   } catch (fault) {
-    for (const path of [unfinished, copy]) rmSync(path, { force: true });
     throw new StoreOpenError(`cannot write ${copy}: ${fileProblemOf(fault).text}`, { cause: fault });
   } finally {
+    rmSync(unfinished, { force: true });
     db.close();
   }
 }
