@@ -132,7 +132,8 @@ export class Http1Exchange implements Exchange {
     this.httpStatus = httpStatus;
     let head = fields;
     if (this.addedFields.length > 0) head = [...head, ...this.addedFields];
-    if (!this.#bodyIsSmall() || this.#closing()) head = [...head, "connection", "close"];
+    const ends = !this.#bodyIsSmall() || this.#closing();
+    if (ends && readField(head, "connection") === null) head = [...head, "connection", "close"];
     this.#response.writeHead(httpStatus, head as string[]);
   }
 

@@ -229,6 +229,33 @@ describe("a client that sends ahead", () => {
   });
 });
 
+describe("a body that nobody wants", () => {
+  test.each([
+    { name: "whose answer has a body", target: "/nothing", header: [], httpStatus: 404 },
+    { name: "whose answer has none", target: waterBedProcedure, header: ["content-type: text/plain"], httpStatus: 415 },
+  ])("$name, does not hold the answer up, nor does what is wrong with it", async ({ target, header, httpStatus }) => {
+    await using greenhouse = await startGreenhouse({});
+    using connection = await openHttp1(greenhouse.address);
+    const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
+    connection.write(`${head}no length\r\n`);
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(httpStatus);
+    expect(fieldValue(answer.header, "connection")).toBe("close");
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("is taken in when it is small, and the connection is kept", async () => {
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request({ httpMethod: "POST", path: "/nothing", header: [], body: Buffer.alloc(100_000) });
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(404);
+    expect(fieldValue(answer.header, "connection")).not.toBe("close");
+    connection.request(water([], "{}"));
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+  });
+});
+
 describe("HEAD", () => {
   test.each([
     { name: "an endpoint", target: "/page", want: "6" },
