@@ -1,0 +1,24 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { buildStep } from "./build-step.ts";
+import { toolsFolder } from "./tools-folder.ts";
+
+/**
+ * Makes a virtual environment with exactly the packages of a requirements file, or finds the one of an
+ * earlier run, and returns the folder of its programs.
+ */
+export async function openPython(requirementsFile: string): Promise<string> {
+  const requirements = readFileSync(requirementsFile);
+  const key = createHash("sha256").update(requirements).digest("hex").slice(0, 16);
+  const folder = toolsFolder(`python-${key}`);
+  const programs = join(folder, "bin");
+  // Written last: an environment that was not finished is made again.
+  const ready = join(folder, "ready");
+  if (!existsSync(ready)) {
+    await buildStep("python3", ["-m", "venv", "--clear", folder]);
+    await buildStep(join(programs, "pip"), ["install", "--quiet", "--requirement", requirementsFile]);
+    writeFileSync(ready, "");
+  }
+  return programs;
+}
