@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { buildServers } from "./build.ts";
 import { startServer } from "./server-process.ts";
 import type { Scenario, Subject } from "./scenarios.ts";
 import { summarise } from "./summary.ts";
@@ -10,13 +11,14 @@ const starts = 11;
 /** Between two starts, in ms: the processes of the last one are gone by then. */
 const pauseMs = 50;
 
-/** The time from the start of the process to the first answer, as a table in Markdown. */
+/** The time from the start of the process to the first answer, as a table in Markdown; every program as JavaScript. */
 export async function measureColdStarts({ subjects, probe }: Scenario): Promise<string> {
+  const built = buildServers();
   const timesMs = new Map<Subject, number[]>(subjects.map((subject) => [subject, []]));
   for (let start = 0; start < starts; start += 1) {
     for (const subject of subjects) {
       const startedMs = performance.now();
-      const server = await startServer(subject.program, subject.environment);
+      const server = await startServer(built(subject.program), subject.environment);
       await probe(server.port);
       if (start > 0) timesMs.get(subject)?.push(performance.now() - startedMs);
       await server.stop();

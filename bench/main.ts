@@ -34,7 +34,7 @@ async function run(): Promise<void> {
   for (const scenario of scenarios.filter(({ name }) => only?.includes(name) ?? true)) {
     const compared = revision === undefined ? scenario : against(scenario, revision);
     console.log(`\n${scenario.title}\n`);
-    if (values.start) console.log(await measureColdStarts(compared));
+    if (values.start) console.log(await measureColdStarts(scenario));
     else if (values.memory) console.log(await measureMemory(compared));
     else console.log(formatTable(await runRounds(compared, Number(values.rounds), length)));
   }

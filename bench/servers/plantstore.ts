@@ -1,5 +1,6 @@
 import { pathToFileURL } from "node:url";
-import { join } from "node:path";
+import { enableCompileCache } from "node:module";
+import { extname, join } from "node:path";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 
@@ -9,8 +10,11 @@ import { serve } from "./serve.ts";
 /** The checkout whose server is run: this one, or the one that it is compared with. */
 const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../..");
 
-const { createPlantServer }: typeof import("../../src/server/index.ts") = await load("src/server/index.ts");
-const { openTokenVerifier, toStaticToken }: typeof import("../../src/auth/index.ts") = await load("src/auth/index.ts");
+// What the command line does first: compiled code is kept from start to start.
+enableCompileCache();
+
+const { createPlantServer }: typeof import("../../src/server/index.ts") = await load("src/server/index");
+const { openTokenVerifier, toStaticToken }: typeof import("../../src/auth/index.ts") = await load("src/auth/index");
 
 const plants = createBenchPlants();
 const verifier = await openTokenVerifier(
@@ -30,5 +34,6 @@ const http2 = process.env["HTTP2_ENGINE"] === "own" ? "own" : "node";
 await serve(() => server.listen({ host: "127.0.0.1", port: 0, http2 }));
 
 async function load<Module>(path: string): Promise<Module> {
-  return await import(pathToFileURL(join(tree, path)).href);
+  // Built as this program is, or not.
+  return await import(pathToFileURL(join(tree, `${path}${extname(import.meta.filename)}`)).href);
 }
