@@ -1,9 +1,12 @@
+import { Code } from "@connectrpc/connect";
+import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
 import { type Cut, startCuttingProxy } from "../support/cutting-proxy.ts";
+import { deleteCall } from "../support/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../support/delete-load.ts";
 import { startPlantServer } from "../support/plant-server.ts";
-import { type PostgresServer, runSql, startPostgres } from "../support/postgres-server.ts";
+import { configOf, type PostgresServer, runSql, startPostgres } from "../support/postgres-server.ts";
 
 const faults = 30;
 const plants = 500_000;
@@ -57,6 +60,22 @@ describe("a server on PostgreSQL", () => {
     await load.acknowledged(1);
     await load.stop();
     await expectTruth(tally);
+  });
+
+  // Ten seconds, in which the plant is asked for again and again.
+  test("gives up a plant that another transaction keeps locked, and goes on with the others", { timeout }, async () => {
+    await createPlants();
+    const store = await openPlantStore({ kind: "postgres", url });
+    const other = new Client(configOf(url));
+    await other.connect();
+    await other.query("BEGIN");
+    await other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toBeUndefined();
+    await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
+    await other.end();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
   });
 
   async function expectTruth(tally: DeleteTally): Promise<void> {
