@@ -2,17 +2,32 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
+/** What was built. */
+export interface Built {
+  /** Whether a server program was built; those of the peers are not. */
+  readonly has: (program: string) => boolean;
+  /** Where a server program is as JavaScript. */
+  readonly programOf: (program: string) => string;
+  /** What tells the plant server's program to run the package as it is built. */
+  readonly environment: NodeJS.ProcessEnv;
+}
+
 const project = join(import.meta.dirname, "..");
 const outFolder = join(project, "node_modules/.bench");
 
 /**
- * Builds the server programs and all of src/, as the package is built, and returns where a program then is.
+ * Builds the package and the server programs.
  *
  * A server that is started from TypeScript has its types stripped first, which takes longer than
  * everything else that it does until its first answer.
  */
-export function buildServers(): (program: string) => string {
+export function buildServers(): Built {
+  execFileSync("npm", ["run", "--silent", "build"], { cwd: project, stdio: "inherit" });
   execFileSync("tsc", ["-p", join(import.meta.dirname, "tsconfig.servers.json")], { stdio: "inherit" });
   writeFileSync(join(outFolder, "package.json"), '{ "type": "module" }\n');
-  return (program) => join(outFolder, relative(project, program)).replace(/\.ts$/, ".js");
+  return {
+    has: (program) => program.startsWith(join(import.meta.dirname, "servers")),
+    programOf: (program) => join(outFolder, relative(project, program)).replace(/\.ts$/, ".js"),
+    environment: { PLANTSTORE_DIST: join(project, "dist") },
+  };
 }

@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { enableCompileCache } from "node:module";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 
@@ -10,11 +10,14 @@ import { serve } from "./serve.ts";
 /** The checkout whose server is run: this one, or the one that it is compared with. */
 const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../..");
 
+/** The package as it is built, where that is what is measured. */
+const built = process.env["PLANTSTORE_DIST"];
+
 // What the command line does first: compiled code is kept from start to start.
 enableCompileCache();
 
-const { createPlantServer }: typeof import("../../src/server/index.ts") = await load("src/server/index");
-const { openTokenVerifier, toStaticToken }: typeof import("../../src/auth/index.ts") = await load("src/auth/index");
+const { createPlantServer }: typeof import("../../src/server/index.ts") = await load("server/index");
+const { openTokenVerifier, toStaticToken }: typeof import("../../src/auth/index.ts") = await load("auth/index");
 
 const plants = createBenchPlants();
 const verifier = await openTokenVerifier(
@@ -34,6 +37,6 @@ const http2 = process.env["HTTP2_ENGINE"] === "own" ? "own" : "node";
 await serve(() => server.listen({ host: "127.0.0.1", port: 0, http2 }));
 
 async function load<Module>(path: string): Promise<Module> {
-  // Built as this program is, or not.
-  return await import(pathToFileURL(join(tree, `${path}${extname(import.meta.filename)}`)).href);
+  const file = built === undefined ? join(tree, "src", `${path}.ts`) : join(built, `${path}.js`);
+  return await import(pathToFileURL(file).href);
 }
