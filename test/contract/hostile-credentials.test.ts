@@ -1,9 +1,11 @@
 import { createHmac } from "node:crypto";
+import { connect } from "node:http2";
 
 import { EncryptJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, type TokenVerifier } from "../../src/auth/index.ts";
 import { openMemoryStore } from "../../src/plants/index.ts";
+import { within } from "../support/deadline.ts";
 import { fieldValue, type Field } from "../support/exchange.ts";
 import { exchangeHttp1, openHttp1 } from "../support/http1-connection.ts";
 import {
@@ -217,6 +219,32 @@ describe("a hostile credential", () => {
         httpStatus: 431,
         body: { error: 8 },
       });
+    },
+  );
+
+  test.each(["REST", "gRPC"])(
+    "of a megabyte is not served, and hurts nobody else: %s over HTTP/2",
+    async (protocol) => {
+      const { address, port } = server.address;
+      const session = connect(`http://${address}:${port}`, { maxSendHeaderBlockLength: 2 ** 22 });
+      // It may end the stream or, beyond what node takes, the connection.
+      session.on("error", () => {});
+      const [first] = carriagesOf(protocol === "REST" ? "rest" : "grpc");
+      if (first === undefined) throw new Error("there is no such format");
+      const { httpMethod, path, header } = deletePlantRequest(first.format, plant, [
+        ["authorization", `Bearer ${"a".repeat(2 ** 20)}`],
+      ]);
+      const stream = session.request(
+        { ...Object.fromEntries(header), ":method": httpMethod, ":path": path },
+        { endStream: true },
+      );
+      let httpStatus: number | undefined;
+      stream.on("response", ({ ":status": status }) => (httpStatus = status)).on("error", () => {});
+      stream.resume();
+      await within(new Promise<void>((resolve) => stream.once("close", resolve)), "the end of the stream");
+      expect([undefined, 431]).toContain(httpStatus);
+      session.destroy();
+      expect(await answerTo(first, [])).toStrictEqual(expectedAnswer(first.format, missing));
     },
   );
 
