@@ -199,7 +199,8 @@ export class Http2Exchange implements Exchange {
 
   static readonly #onEnd = function (this: CarryingStream): void {
     const exchange = this[exchangeKey];
-    if (exchange !== undefined) exchange.#deliver();
+    // node also ends the body of a stream that was reset or whose connection ended: that is not all of it.
+    if (exchange !== undefined && !this.closed) exchange.#deliver();
   };
 
   static readonly #onWantTrailers = function (this: CarryingStream): void {
