@@ -1,6 +1,7 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { ErrorWriter } from "./error-writer.ts";
 import type { Protocol } from "./admit.ts";
+import { refuseConnectStream } from "./connect-stream.ts";
 import { refuseConnect } from "./connect-unary.ts";
 import type { Exchange } from "./exchange.ts";
 import { refuseGrpc } from "./grpc-unary.ts";
@@ -17,6 +18,8 @@ export interface Refusal {
   /** The RPC that was asked for, if it is known. */
   readonly procedure: string | undefined;
   readonly fields: HeaderFields;
+  /** Present for a stream of the Connect protocol, with its codec. */
+  readonly connectStream?: "binary" | "json" | undefined;
 }
 
 /** Answers with a refusal in the form that the caller's protocol has for it. */
@@ -31,6 +34,7 @@ export function refuse(exchange: Exchange, refusal: Refusal, writeErrorRecord: E
     return exchange.answer(httpStatus, [...fields, ...metadataFields(error)], new Uint8Array(0));
   }
   const contentType = readField(exchange.fields, "content-type") ?? "";
+  if (refusal.connectStream !== undefined) return refuseConnectStream(exchange, refusal.connectStream, error);
   if (protocol === "connect") return refuseConnect(exchange, httpStatus, error, fields);
   // The method is HTTP's to judge, also for gRPC: its answers have no 405.
   if (protocol === "grpc" && !wrongMethod) return refuseGrpc(exchange, grpcContentType(contentType), error);

@@ -62,7 +62,8 @@ export function createServe(options: ServeOptions): Serve {
     const settled = observe(exchange, protocol, procedure, values);
     if (cors !== undefined && answerPreflight(exchange, cors)) return settled();
     const refuseWith = (error: ConnectError, httpStatus: number, fields: HeaderFields = []): void => {
-      refuse(exchange, { protocol, httpStatus, error, procedure, fields }, writeErrorRecord);
+      const connectStream = match.kind === "rpc" && match.type.stream ? match.type.format : undefined;
+      refuse(exchange, { protocol, httpStatus, error, procedure, fields, connectStream }, writeErrorRecord);
       settled(error);
     };
     const proceed = (): void => {
