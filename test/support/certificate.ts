@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
 /** A certificate and its key, both as PEM. */
 export interface Certificate {
@@ -35,34 +35,83 @@ const tag = {
  * It is its own authority, so it also vouches for a client that shows it.
  */
 export function createCertificate(name: string): Certificate {
-  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const keys = generateKeys();
+  const cert = issue({
+    subject: name,
+    publicKey: keys.publicKey,
+    isAuthority: true,
+    issuer: name,
+    issuerKey: keys.privateKey,
+  });
+  return { cert, key: toPem(keys.privateKey) };
+}
+
+/**
+ * Makes a certificate for localhost and 127.0.0.1 and the authority that has issued it: some clients take no
+ * certificate of a server that is an authority itself.
+ */
+export function createIssuedCertificate(name: string): Certificate & { readonly authority: string } {
+  const [authority, server] = [generateKeys(), generateKeys()];
+  const issuer = `authority of ${name}`;
+  const issuerKey = authority.privateKey;
+  return {
+    authority: issue({ subject: issuer, publicKey: authority.publicKey, isAuthority: true, issuer, issuerKey }),
+    cert: issue({ subject: name, publicKey: server.publicKey, isAuthority: false, issuer, issuerKey }),
+    key: toPem(server.privateKey),
+  };
+}
+
+interface ToIssue {
+  readonly subject: string;
+  readonly publicKey: KeyObject;
+  readonly isAuthority: boolean;
+  readonly issuer: string;
+  readonly issuerKey: KeyObject;
+}
+
+function issue({ subject, publicKey, isAuthority, issuer, issuerKey }: ToIssue): string {
   const algorithm = sequence(der(tag.oid, ecdsaWithSha256));
-  const subject = sequence(der(tag.set, sequence(der(tag.oid, commonName), der(tag.utf8String, Buffer.from(name)))));
   const names = sequence(der(tag.dnsName, Buffer.from("localhost")), der(tag.ipAddress, Buffer.of(127, 0, 0, 1)));
-  const authority = sequence(der(tag.boolean, Buffer.of(0xff)));
+  // DER leaves out what is the default, which is to be no authority.
+  const authority = isAuthority ? sequence(der(tag.boolean, Buffer.of(0xff))) : sequence();
   const toBeSigned = sequence(
     // Version 3.
     der(tag.context0, der(tag.integer, Buffer.of(2))),
     // A leading byte of 1 keeps the number positive.
     der(tag.integer, Buffer.of(1), randomBytes(8)),
     algorithm,
-    subject,
+    distinguishedName(issuer),
     sequence(time("20200101000000Z"), time("20991231235959Z")),
-    subject,
+    distinguishedName(subject),
     publicKey.export({ type: "spki", format: "der" }),
     der(tag.context3, sequence(extension(subjectAltName, names), extension(basicConstraints, authority))),
   );
-  const signature = sign("sha256", toBeSigned, privateKey);
+  const signature = sign("sha256", toBeSigned, issuerKey);
   // A bit string starts with the number of bits that are not used.
-  const certificate = sequence(toBeSigned, algorithm, der(tag.bitString, Buffer.of(0), signature));
-  return { cert: pem(certificate), key: privateKey.export({ type: "pkcs8", format: "pem" }) };
+  return pem(sequence(toBeSigned, algorithm, der(tag.bitString, Buffer.of(0), signature)));
+}
+
+function generateKeys(): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
+  return generateKeyPairSync("ec", { namedCurve: "P-256" });
+}
+
+function toPem(privateKey: KeyObject): string {
+  return String(privateKey.export({ type: "pkcs8", format: "pem" }));
+}
+
+function distinguishedName(name: string): Buffer {
+  return sequence(der(tag.set, sequence(der(tag.oid, commonName), der(tag.utf8String, Buffer.from(name)))));
 }
 
 function der(tagByte: number, ...contents: readonly Buffer[]): Buffer {
   const content = Buffer.concat(contents);
-  const length = content.byteLength;
-  if (length < 0x80) return Buffer.concat([Buffer.of(tagByte, length), content]);
-  return Buffer.concat([Buffer.of(tagByte, 0x82, length >> 8, length & 0xff), content]);
+  return Buffer.concat([Buffer.of(tagByte, ...lengthOf(content)), content]);
+}
+
+// As short as it can be, as DER demands.
+function lengthOf({ byteLength }: Buffer): readonly number[] {
+  if (byteLength < 0x80) return [byteLength];
+  return byteLength < 0x100 ? [0x81, byteLength] : [0x82, byteLength >> 8, byteLength & 0xff];
 }
 
 function sequence(...contents: readonly Buffer[]): Buffer {

@@ -1,6 +1,7 @@
 import type { TokenVerifier } from "../../src/auth/index.ts";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
 import { createPlantServer, type PlantServerOptions } from "../../src/server/index.ts";
+import type { Certificate } from "./certificate.ts";
 import type { Address, Field } from "./exchange.ts";
 
 /** The tokens that the servers under test know, each good or bad in its own way. */
@@ -43,11 +44,16 @@ export interface TestPlantServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** The options of a plant server, and the certificate with which it speaks TLS and nothing else. */
+export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
+  readonly tls?: Certificate;
+}
+
 /** Starts a plant server that knows the {@link tokens}; its store is empty unless one is given. */
-export async function startPlantServer(options: Partial<PlantServerOptions> = {}): Promise<TestPlantServer> {
+export async function startPlantServer({ tls, ...options }: TestPlantServerOptions = {}): Promise<TestPlantServer> {
   const store: PlantStore = options.store ?? openMemoryStore();
   const server = createPlantServer({ auth: testVerifier, ...options, store });
-  const address = await server.listen({ host: "127.0.0.1", port: 0 });
+  const address = await server.listen({ host: "127.0.0.1", port: 0, ...(tls && { tls }) });
   return {
     address,
     [Symbol.asyncDispose]: async () => {

@@ -1,0 +1,133 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { createInterface } from "node:readline";
+import { writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildLimitMs } from "./build-step.ts";
+import { createIssuedCertificate } from "./certificate.ts";
+import { projectFolder } from "./child-program.ts";
+import { within } from "./deadline.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "./plant-server.ts";
+import { openSituationStore, situations } from "./situation-store.ts";
+import { createTempFolder, type TempFolder } from "./temp-folder.ts";
+
+/**
+ * A program made with a generated client, in whatever language.
+ *
+ * It takes as arguments where the server is (`127.0.0.1:8080`) and, for TLS, the file of the authority to
+ * trust. For each line of its input, `<id> <token> <deadline in ms>` with `-` for none, it deletes the plant
+ * and writes one line: the number of the gRPC status code, and behind a space the message of an error.
+ */
+export interface ClientProgram {
+  /** The program and its first arguments. */
+  readonly command: readonly [string, ...string[]];
+  readonly folder?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** The client under test, and how it is made. */
+export interface ClientUnderTest {
+  readonly name: string;
+  /** Generates and compiles it; what was made in an earlier run may be taken. */
+  readonly build: () => Promise<ClientProgram>;
+}
+
+/** Beyond what a double holds, so that a client that goes through one shows. */
+const longId = 2n ** 53n + 1n;
+
+/** The first line of a program that has to start a virtual machine on a busy computer, in ms. */
+const answerLimitMs = 30_000;
+
+/** Describes what every client must come to, whatever its language and protocol. */
+export function describeClient({ name, build }: ClientUnderTest): void {
+  describe(name, () => {
+    let plants: Set<bigint>;
+    let folder: TempFolder;
+    let cleartext: TestPlantServer;
+    let secure: TestPlantServer;
+    let client: RunningClient;
+    let program: ClientProgram;
+    let certificateFile: string;
+
+    beforeAll(async () => {
+      program = await build();
+      folder = createTempFolder();
+      certificateFile = folder.file("certificate.pem");
+      const certificate = createIssuedCertificate("localhost");
+      writeFileSync(certificateFile, certificate.authority);
+      plants = new Set([1n, 2n]);
+      cleartext = await startPlantServer({ store: openSituationStore(plants) });
+      secure = await startPlantServer({ store: openSituationStore(plants), tls: certificate });
+      client = startClient(program, [authorityOf(cleartext)]);
+    }, buildLimitMs);
+
+    afterAll(async () => {
+      client[Symbol.dispose]();
+      await cleartext[Symbol.asyncDispose]();
+      await secure[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    });
+
+    test("deletes a plant once", async () => {
+      expect(await client.deletePlant(1n, tokens.good)).toBe("0");
+      expect(plants.has(1n)).toBe(false);
+      expect(await client.deletePlant(1n, tokens.good)).toBe("5 plant 1 not found");
+    });
+
+    test.each([
+      { what: "no token", id: 2n, token: undefined, want: "16 a bearer token is required" },
+      { what: "a wrong token", id: 2n, token: tokens.unknown, want: "16 the token is not valid" },
+      { what: "an id beyond a double", id: longId, token: tokens.good, want: `5 plant ${longId} not found` },
+      { what: "the least id", id: -(2n ** 63n), token: tokens.good, want: `5 plant ${-(2n ** 63n)} not found` },
+    ])("is told of $what", async ({ id, token, want }) => {
+      expect(await client.deletePlant(id, token)).toBe(want);
+    });
+
+    test("gives up when its deadline passes", async () => {
+      expect(await client.deletePlant(situations.slow, tokens.good, 400)).toMatch(/^4\b/);
+    });
+
+    test("deletes a plant over TLS", async () => {
+      using overTls = startClient(program, [authorityOf(secure), certificateFile]);
+      expect(await overTls.deletePlant(2n, tokens.good)).toBe("0");
+      expect(plants.has(2n)).toBe(false);
+    });
+  });
+}
+
+interface RunningClient {
+  deletePlant(id: bigint, token: string | undefined, deadlineMs?: number): Promise<string>;
+  [Symbol.dispose](): void;
+}
+
+function startClient({ command, folder, environment }: ClientProgram, args: readonly string[]): RunningClient {
+  const [file, ...first] = command;
+  const child = spawn(file, [...first, ...args], {
+    cwd: folder ?? projectFolder,
+    env: { ...process.env, ...environment },
+  });
+  const lines = readLines(child);
+  return {
+    deletePlant: async (id, token, deadlineMs) => {
+      child.stdin.write(`${id} ${token ?? "-"} ${deadlineMs ?? "-"}\n`);
+      return await within(lines(), `an answer of ${file}`, answerLimitMs);
+    },
+    [Symbol.dispose]: () => void child.kill("SIGKILL"),
+  };
+}
+
+// One line of the program after the other; rejects with what it complained of when it ends before.
+function readLines(child: ChildProcessWithoutNullStreams): () => Promise<string> {
+  let complaints = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (complaints += text));
+  child.stdin.on("error", (error) => (complaints += error.message));
+  const iterator = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return async () => {
+    const { done, value } = await iterator.next();
+    if (done !== true) return value;
+    throw new Error(`the client ended: ${complaints}`);
+  };
+}
+
+function authorityOf({ address }: TestPlantServer): string {
+  return `127.0.0.1:${address.port}`;
+}
