@@ -1,14 +1,14 @@
 /**
- * What durable deletions cost: REST deletes of random plants end to end, on each store, against the same
- * server with one transaction a request. `node bench/storage/main.ts [--plants 1000000] [--seconds 5]
+ * What durable deletions cost: deletes of random plants end to end, on each store, against the same
+ * server with one transaction a request, and against the store without a server. `node bench/storage/main.ts [--plants 1000000] [--seconds 5]
  * [--only sqlite,postgres]`
  */
 import { parseArgs } from "node:util";
 import { migratePlants, openSqliteStore } from "../../src/plants/index.ts";
 import { createTempFolder } from "../../test/support/temp-folder.ts";
 import { runSql, startPostgres } from "../../test/support/postgres-server.ts";
-import { isStoreName, type StoreName, stores } from "./stores.ts";
-import { type Measurement, measureStore } from "./subject.ts";
+import { isStoreName, type Place, type StoreName, stores } from "./stores.ts";
+import { measureAlone, measureGrpc, type Measurement, measureRest } from "./subject.ts";
 
 // One caller alone, and enough of them that a queue fills.
 const connections = [1, 32, 256];
@@ -22,6 +22,8 @@ const { values } = parseArgs({
 });
 
 const plants = Number(values.plants);
+const seconds = Number(values.seconds);
+let places = 0;
 const only = values.only?.split(",");
 const names = Object.keys(stores)
   .filter(isStoreName)
@@ -34,23 +36,36 @@ await using postgres = await startPostgres(["-c", "fsync=on", "-c", "shared_buff
 console.log(`DELETE /plants/<random> over HTTP/1.1, ${plants} plants; µs a request\n`);
 console.log("store             conns  requests/s  missed       p50       p99  ping p99  main CPU  all CPU");
 for (const name of names) {
-  for (const measured of await measure(name)) console.log(rowOf(name, measured));
+  const rows = await measureRest(name, await prepare(name), connections, seconds);
+  for (const measured of rows) console.log(rowOf(name, measured));
 }
 
-async function measure(name: StoreName): Promise<Measurement[]> {
-  const file = folder.file(`${name}.db`);
-  let url = "";
+console.log(`\ngRPC, 256 calls at a time, each plant once; the store alone is asked the same without a server\n`);
+console.log("store           requests/s       p50       p99  store alone  share");
+for (const name of names.filter((grouped) => !grouped.endsWith("single"))) {
+  const grpc = await measureGrpc(name, await prepare(name), seconds);
+  const alone = await measureAlone(name, await prepare(name), seconds);
+  const perS = grpc.requests / grpc.durationS;
+  const numbers = [perS, grpc.latencyUs.p50, grpc.latencyUs.p99, alone].map((number) => String(Math.round(number)));
+  const share = `${((perS / alone) * 100).toFixed(0)} %`;
+  console.log(
+    name.padEnd(16) + [...numbers, share].map((text, i) => text.padStart([10, 10, 10, 13, 7][i] ?? 0)).join(""),
+  );
+}
+
+/** A new store of this kind that holds all plants. */
+async function prepare(name: StoreName): Promise<Place> {
+  const file = folder.file(`${++places}.db`);
   if (name.startsWith("sqlite")) {
     await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } })).close();
   }
-  if (name.startsWith("postgres")) {
-    url = await postgres.createSchema();
-    await migratePlants({ kind: "postgres", url });
-    await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
-    await runSql(url, "VACUUM ANALYZE plants");
-    await runSql(url, "CHECKPOINT");
-  }
-  return await measureStore(name, { file, url, plants }, connections, Number(values.seconds));
+  if (!name.startsWith("postgres")) return { file, url: "", plants };
+  const url = await postgres.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
+  await runSql(url, "VACUUM ANALYZE plants");
+  await runSql(url, "CHECKPOINT");
+  return { file, url, plants };
 }
 
 function rowOf(name: string, row: Measurement): string {

@@ -4,6 +4,8 @@ import { Agent, get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type Percentiles, percentilesOf } from "../load/load.ts";
+import { runTool } from "../load/tool.ts";
+import type { GrpcOrder, GrpcSeen } from "./grpc-client.ts";
 import { deleteRandomPlants, type RestResult } from "./load.ts";
 import type { Said } from "./server.ts";
 import type { Place, StoreName } from "./stores.ts";
@@ -18,31 +20,57 @@ export interface Measurement extends RestResult {
   readonly pingUs: Percentiles;
 }
 
-/** Runs a server with this store and measures it at each number of connections, one after the other. */
-export async function measureStore(
+/** Runs a server with this store and measures REST at each number of connections, one after the other. */
+export function measureRest(
   name: StoreName,
   place: Place,
   connections: readonly number[],
   seconds: number,
 ): Promise<Measurement[]> {
-  const program = fileURLToPath(new URL("server.ts", import.meta.url));
+  return withServer(name, place, async (child, port) => {
+    await deleteRandomPlants(port, 32, 1, place.plants);
+    const measured = [];
+    for (const count of connections) measured.push(await measureLoad(child, port, count, seconds, place.plants));
+    return measured;
+  });
+}
+
+/** Runs a server with this store and deletes each plant once over gRPC, with 256 calls at a time. */
+export function measureGrpc(name: StoreName, place: Place, seconds: number): Promise<GrpcSeen> {
+  return withServer(name, place, async (_, port) => {
+    const order: GrpcOrder = { port, connections: 8, streams: 32, durationS: seconds, plants: place.plants };
+    return JSON.parse(await runTool([process.execPath, pathOf("grpc-client.ts"), JSON.stringify(order)], seconds));
+  });
+}
+
+/** Deletes with 256 callers from a store without a server, and returns the deletions a second. */
+export async function measureAlone(name: StoreName, place: Place, seconds: number): Promise<number> {
+  const args = [pathOf("store-alone.ts"), name, JSON.stringify(place), "256", String(seconds)];
+  return Number(await runTool([process.execPath, ...args], seconds));
+}
+
+async function withServer<Result>(
+  name: StoreName,
+  place: Place,
+  use: (child: ChildProcess, port: number) => Promise<Result>,
+): Promise<Result> {
   // On no core of its own: a storage thread, like a database, is there to use another one.
-  const child = spawn(process.execPath, [program, name, JSON.stringify(place)], {
+  const child = spawn(process.execPath, [pathOf("server.ts"), name, JSON.stringify(place)], {
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   try {
     const listening = await nextSaid(child);
     if (listening.kind !== "listening") throw new Error("the server spoke before it listened");
-    await deleteRandomPlants(listening.port, 32, 1, place.plants);
-    const measured = [];
-    for (const count of connections)
-      measured.push(await measureLoad(child, listening.port, count, seconds, place.plants));
-    return measured;
+    return await use(child, listening.port);
   } finally {
     child.kill("SIGKILL");
     await once(child, "exit");
   }
+}
+
+function pathOf(program: string): string {
+  return fileURLToPath(new URL(program, import.meta.url));
 }
 
 async function measureLoad(

@@ -1,0 +1,27 @@
+import { scattered } from "./scattered.ts";
+import { isStoreName, type Place, stores } from "./stores.ts";
+
+// A store without a server: as many callers as the load has, each deleting one plant after the other. Prints
+// deletions a second.
+
+const [name = "", place = "{}", callers = "256", seconds = "5"] = process.argv.slice(2);
+if (!isStoreName(name)) throw new Error(`there is no store ${name}`);
+const where: Place = JSON.parse(place);
+const store = await stores[name](where);
+const ids = scattered(where.plants);
+const { signal } = new AbortController();
+
+const startedMs = performance.now();
+const endMs = startedMs + Number(seconds) * 1_000;
+let deleted = 0;
+await Promise.all(Array.from({ length: Number(callers) }, callOneAfterAnother));
+process.stdout.write(String((deleted / (performance.now() - startedMs)) * 1_000));
+await store.close();
+
+async function callOneAfterAnother(): Promise<void> {
+  for (let requestId = 0; performance.now() < endMs; requestId++) {
+    const { value: id, done } = ids.next();
+    if (done === true) return;
+    if (await store.delete(id, { subject: "bench", requestId: String(requestId), signal })) deleted++;
+  }
+}
