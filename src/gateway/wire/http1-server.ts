@@ -25,7 +25,8 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
   const { limits, serve, refuse, writeErrorRecord, draining } = options;
   const server = createServer({
     maxHeaderSize: limits.headerBytes,
-    headersTimeout: limits.headerTimeoutMs,
+    // The header is a part of the request; node insists.
+    headersTimeout: Math.min(limits.headerTimeoutMs, limits.requestTimeoutMs),
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: Math.ceil(
       Math.min(limits.headerTimeoutMs, limits.requestTimeoutMs) / checksPerTimeout,

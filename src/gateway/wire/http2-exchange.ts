@@ -3,7 +3,7 @@ import { constants } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Peer } from "./admit.ts";
 import { type Exchange, unreadBodyBytesMax } from "./exchange.ts";
-import { resetError } from "./gone-away.ts";
+import { goneAway, resetError } from "./gone-away.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
 import { joinBytes, peerOf } from "./http1-exchange.ts";
 
@@ -187,7 +187,9 @@ export class Http2Exchange implements Exchange {
     this.gone = true;
     this.#receive = undefined;
     if (this.#session !== undefined) exchangesOf(this.#session).delete(this);
-    if (!this.#complete) this.aborted?.(resetError(this.#stream.rstCode));
+    if (this.#complete) return;
+    // node closes the streams of a broken connection with an error code of its own making.
+    this.aborted?.(this.#session?.destroyed === true ? goneAway() : resetError(this.#stream.rstCode));
   }
 
   // The listeners of every stream.

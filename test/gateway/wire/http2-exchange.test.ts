@@ -1,0 +1,283 @@
+import { once } from "node:events";
+import { constants } from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { within } from "../../support/deadline.ts";
+import { encodeEnvelope } from "../../support/envelope.ts";
+import { type Field, fieldValue } from "../../support/exchange.ts";
+import {
+  getReadingProcedure,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../support/greenhouse.ts";
+import { openHttp2, readHttp2Answer } from "../../support/http2-connection.ts";
+import {
+  dataFrame,
+  type FrameConnection,
+  frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+} from "../../support/http2-frames.ts";
+
+const json: Field = ["content-type", "application/json"];
+const emptyMessage = encodeEnvelope(0, Buffer.alloc(0));
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+const never: Promise<never> = new Promise(() => {});
+
+function grpcHeader(procedure: string): Field[] {
+  return [
+    [":method", "POST"],
+    [":path", procedure],
+    [":scheme", "http"],
+    [":authority", "x"],
+    ["content-type", "application/grpc"],
+    ["te", "trailers"],
+  ];
+}
+
+/** Sends a whole unary call on a stream. */
+function call(connection: FrameConnection, streamId: number, procedure: string): void {
+  connection.send(
+    headersFrame(streamId, grpcHeader(procedure)),
+    dataFrame(streamId, emptyMessage, frameFlag.endStream),
+  );
+}
+
+/** Waits until the server has dealt with all that was sent. */
+async function settle(connection: FrameConnection): Promise<void> {
+  connection.send(ping);
+  await connection.readUntil(({ type }) => type === frameType.ping);
+}
+
+describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (http2) => {
+  describe("that its client resets", () => {
+    test.each([
+      { name: "CANCEL", errorCode: constants.NGHTTP2_CANCEL, code: Code.Canceled },
+      { name: "NO_ERROR", errorCode: constants.NGHTTP2_NO_ERROR, code: Code.Canceled },
+      { name: "REFUSED_STREAM", errorCode: constants.NGHTTP2_REFUSED_STREAM, code: Code.Unavailable },
+      { name: "ENHANCE_YOUR_CALM", errorCode: constants.NGHTTP2_ENHANCE_YOUR_CALM, code: Code.ResourceExhausted },
+      { name: "PROTOCOL_ERROR", errorCode: constants.NGHTTP2_PROTOCOL_ERROR, code: Code.Internal },
+    ])("with $name, cancels its call", async ({ errorCode, code }) => {
+      const started = Promise.withResolvers<void>();
+      const ended = Promise.withResolvers<unknown>();
+      await using greenhouse = await startGreenhouse(
+        {
+          waterBed: (_, { signal }) => {
+            signal.addEventListener("abort", () => ended.resolve(signal.reason));
+            started.resolve();
+            return never;
+          },
+        },
+        {},
+        { http2 },
+      );
+      using connection = await openFrames(greenhouse.address);
+      call(connection, 1, waterBedProcedure);
+      await within(started.promise, "the handler");
+      connection.send(resetFrame(1, errorCode));
+      expect(await within(ended.promise, "the end of the call")).toMatchObject({ code });
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code } });
+    });
+
+    test("while it is being admitted never reaches an interceptor", async () => {
+      const admitting = Promise.withResolvers<void>();
+      const gate = Promise.withResolvers<void>();
+      const seen: string[] = [];
+      await using greenhouse = await startGreenhouse(
+        {
+          waterBed: () => {
+            seen.push("handler");
+            return {};
+          },
+        },
+        {
+          admit: () => {
+            admitting.resolve();
+            return gate.promise;
+          },
+          interceptors: [
+            (next) => (request) => {
+              seen.push("interceptor");
+              return next(request);
+            },
+          ],
+        },
+        { http2 },
+      );
+      using connection = await openFrames(greenhouse.address);
+      call(connection, 1, waterBedProcedure);
+      await within(admitting.promise, "the admission");
+      connection.send(resetFrame(1, constants.NGHTTP2_CANCEL));
+      await settle(connection);
+      gate.resolve();
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+      expect(seen).toEqual([]);
+    });
+  });
+
+  describe("whose body is not whole", () => {
+    test.each<{ name: string; end: (connection: FrameConnection) => void }>([
+      { name: "the client ends the connection", end: ({ socket }) => void socket.end() },
+      { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
+      { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
+      { name: "the client resets the stream without an error", end: (connection) => connection.send(resetFrame(1, 0)) },
+    ])("is no end of a stream of messages when $name", async ({ end }) => {
+      const received = Promise.withResolvers<void>();
+      const outcome = Promise.withResolvers<string>();
+      await using greenhouse = await startGreenhouse(
+        {
+          recordReadings: async (readings) => {
+            const read = async (): Promise<string> => {
+              for await (const _ of readings) received.resolve();
+              return "as if it were all";
+            };
+            outcome.resolve(await read().catch(() => "not all"));
+            return {};
+          },
+        },
+        {},
+        { http2 },
+      );
+      using connection = await openFrames(greenhouse.address);
+      const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
+      connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
+      await within(received.promise, "the first message");
+      end(connection);
+      expect(await within(outcome.promise, "the end of the messages")).toBe("not all");
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    });
+  });
+
+  describe("over a limit", () => {
+    let greenhouse: TestGreenhouse;
+    beforeAll(async () => {
+      greenhouse = await startGreenhouse(
+        { waterBed: ({ note }) => ({ liters: note.length }), getReading: () => never },
+        { readMaxBytes: 100_000, limits: { urlBytes: 100, headerBytes: 2000, concurrentStreams: 2 } },
+        { http2 },
+      );
+    });
+    afterAll(() => greenhouse[Symbol.asyncDispose]());
+
+    test.each([
+      { name: "a URL", path: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
+      { name: "the header fields", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 },
+    ])("$name, is answered $httpStatus with a record", async ({ path, header, httpStatus }) => {
+      using connection = await openHttp2(greenhouse.address);
+      const answer = await connection.exchange({ httpMethod: "GET", path, header });
+      expect(answer.httpStatus).toBe(httpStatus);
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+    });
+
+    test("of open streams, is not answered", async () => {
+      using connection = await openFrames(greenhouse.address);
+      for (const streamId of [1, 3, 5]) call(connection, streamId, getReadingProcedure);
+      // node:http2 ends the connection, where a reset of the stream would do (RFC 9113 §5.1.2).
+      expect((await connection.readEnd(5)).kind).toBe(http2 === "node" ? "go-away" : "reset");
+    });
+
+    test("its body, is answered at once, and the connection goes on", async () => {
+      using connection = await openHttp2(greenhouse.address);
+      // Far more than the windows of HTTP/2 have room for, if nobody took it in.
+      for (let turn = 0; turn < 10; turn += 1) {
+        const stream = connection.open({
+          httpMethod: "POST",
+          path: "/beds/7:water",
+          header: [json],
+          body: Buffer.of(),
+        });
+        const answer = readHttp2Answer(stream);
+        stream.end(Buffer.alloc(200_000, " "));
+        expect((await answer).httpStatus).toBe(413);
+      }
+      const body = Buffer.from('{"note":"four"}');
+      const answer = await connection.exchange({ httpMethod: "POST", path: "/beds/7:water", header: [json], body });
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ liters: 4 });
+    });
+  });
+
+  describe("whose client takes too long", () => {
+    test("to say anything: its connection is closed", async () => {
+      await using greenhouse = await startGreenhouse({}, { limits: { idleTimeoutMs: 30 } }, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      expect(await connection.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
+      expect(await connection.readUntil(() => false)).toBeUndefined();
+    });
+
+    test("to send the rest of its body: it is reset", async () => {
+      const limits = { idleTimeoutMs: 30, requestTimeoutMs: 60 };
+      await using greenhouse = await startGreenhouse({}, { limits }, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
+      expect((await connection.readEnd(1)).kind).not.toBe("answered");
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
+    });
+
+    test("is not one whose handler takes its time", async () => {
+      const slow = Promise.withResolvers<{ bed: bigint }>();
+      const limits = { idleTimeoutMs: 20, requestTimeoutMs: 20 };
+      await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise }, { limits }, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      call(connection, 1, waterBedProcedure);
+      // Another connection is closed meanwhile, so the clocks do run.
+      using silent = await openFrames(greenhouse.address);
+      expect(await silent.readUntil(() => false)).toBeUndefined();
+      slow.resolve({ bed: 7n });
+      expect(await connection.readEnd(1)).toMatchObject({ kind: "answered", httpStatus: 200 });
+    });
+  });
+
+  test("of a HEAD has the header of GET and no body", async () => {
+    await using greenhouse = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) }, {}, { http2 });
+    using connection = await openHttp2(greenhouse.address);
+    const path = "/sensors/s/reading";
+    const got = await connection.exchange({ httpMethod: "GET", path, header: [] });
+    const headed = await connection.exchange({ httpMethod: "HEAD", path, header: [] });
+    expect(headed).toMatchObject({ httpStatus: 200, body: Buffer.alloc(0) });
+    expect(fieldValue(headed.header, "content-length")).toBe(String(got.body.byteLength));
+  });
+
+  test("names its connection by the same object as the others of it, and by no other's", async () => {
+    const seen: object[] = [];
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({}) },
+      { admit: ({ connection }) => void seen.push(connection) },
+      { http2 },
+    );
+    using first = await openFrames(greenhouse.address);
+    using second = await openFrames(greenhouse.address);
+    for (const [connection, streamId] of [
+      [first, 1],
+      [second, 1],
+      [first, 3],
+    ] as const) {
+      call(connection, streamId, waterBedProcedure);
+      expect(await connection.readEnd(streamId)).toMatchObject({ kind: "answered" });
+    }
+    expect(seen[2]).toBe(seen[0]);
+    expect(seen[1]).not.toBe(seen[0]);
+  });
+
+  test("is refused by admit before its body comes", async () => {
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        admit: () => {
+          throw new ConnectError("not you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
+        },
+      },
+      { http2 },
+    );
+    using connection = await openHttp2(greenhouse.address);
+    const stream = connection.open({ httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.of() });
+    const [header]: { ":status"?: number; "www-authenticate"?: string }[] = await within(
+      once(stream, "response"),
+      "an answer",
+    );
+    expect(header).toMatchObject({ ":status": 401, "www-authenticate": "Bearer" });
+  });
+});
