@@ -14,6 +14,8 @@ export interface MetadataEndpoint {
   readonly url: string;
   /** The path at the root of the host: RFC 9728 §3.1 puts the well-known part before the path of the resource. */
   readonly path: string;
+  /** Whatever path the service itself has. */
+  readonly atRoot: true;
   /** A client without a token asks for it to learn where to get one. */
   readonly open: true;
   readonly answer: () => {
@@ -39,5 +41,11 @@ export function protectedResourceMetadata({ publicUrl, issuers, scopes }: Protec
   });
   // An hour: it changes with the configuration only.
   const header = { "content-type": "application/json", "cache-control": "public, max-age=3600" };
-  return { url: `${publicUrl.origin}${path}`, path, open: true, answer: () => ({ httpStatus: 200, header, body }) };
+  return {
+    url: `${publicUrl.origin}${path}`,
+    path,
+    atRoot: true,
+    open: true,
+    answer: () => ({ httpStatus: 200, header, body }),
+  };
 }

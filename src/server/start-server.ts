@@ -92,9 +92,8 @@ async function openVerifier(configuration: Configuration, log: Log): Promise<Tok
   throw new ConfigurationError(verifier.problems);
 }
 
-// RFC 9728 puts the document at the root of the host, which is not ours where the base URL has a path.
 function resourceMetadataOf({ publicUrl, jwtIssuers, providerScopes }: Configuration): MetadataEndpoint | undefined {
-  if (publicUrl === undefined || requestPathPrefixOf(publicUrl) !== "") return undefined;
+  if (publicUrl === undefined) return undefined;
   const scopes = providerScopes === "demanded" ? [deleteScope] : [];
   return protectedResourceMetadata({ publicUrl, issuers: jwtIssuers ?? [], scopes });
 }

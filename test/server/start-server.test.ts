@@ -206,16 +206,24 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
     });
   });
 
-  test.each([
-    { name: "without a public URL", environment: {}, prefix: "" },
-    {
-      name: "below a path, where the root of the host is not ours",
-      environment: { PLANTSTORE_PUBLIC_URL: "https://plants.example/api" },
-      prefix: "/api",
-    },
-  ])("is not offered $name", async ({ environment, prefix }) => {
-    await using server = await start({ PLANTSTORE_TOKENS: "sixteen-characters", ...environment });
-    const path = `${prefix}/.well-known/oauth-protected-resource`;
+  test("stands at the root of the host, also where the service has a path", async () => {
+    await using server = await start({
+      PLANTSTORE_TOKENS: "sixteen-characters",
+      PLANTSTORE_PUBLIC_URL: "https://plants.example/api",
+    });
+    const path = "/.well-known/oauth-protected-resource/api";
+    const { challenge } = await request(server, "DELETE", "/api/plants/1");
+    expect(challenge).toBe(`Bearer realm="plantstore", resource_metadata="https://plants.example${path}"`);
+    expect(await request(server, "GET", path)).toMatchObject({
+      httpStatus: 200,
+      body: { resource: "https://plants.example/api" },
+    });
+    expect(await request(server, "GET", `/api${path}`, "sixteen-characters")).toMatchObject({ httpStatus: 404 });
+  });
+
+  test("is not offered without a public URL", async () => {
+    await using server = await start({ PLANTSTORE_TOKENS: "sixteen-characters" });
+    const path = "/.well-known/oauth-protected-resource";
     expect(await request(server, "GET", path)).toMatchObject({
       httpStatus: 400,
       challenge: 'Bearer realm="plantstore"',

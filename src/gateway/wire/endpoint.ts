@@ -2,6 +2,8 @@
 export interface Endpoint {
   /** The exact path, without the gateway's prefix. */
   readonly path: string;
+  /** The path is one of the host, outside of the prefix, as `/.well-known/` paths are (RFC 8615). */
+  readonly atRoot?: boolean;
   /** Answered without asking `admit`. */
   readonly open: boolean;
   answer(): EndpointAnswer;

@@ -88,14 +88,16 @@ export function createGateway(options: GatewayOptions): Gateway {
   );
   const table: MatchTable = {
     procedures: new Map(procedures.map((procedure) => [procedure.name, procedure])),
-    endpoints: new Map(endpoints.map((endpoint) => [endpoint.path, endpoint])),
+    endpoints: new Map(
+      endpoints.map((endpoint) => [`${endpoint.atRoot === true ? "" : requestPathPrefix}${endpoint.path}`, endpoint]),
+    ),
     rest: createRestRouter(
       procedures.map((procedure) => procedure.handler.method),
       {
         ...rest,
         readJson: { ...jsonRulesOf(options.jsonOptions), ...rest.json },
         writeJson: options.jsonOptions ?? {},
-        reservedPaths: endpoints.map((endpoint) => endpoint.path),
+        reservedPaths: endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path),
       },
     ),
     prefix: requestPathPrefix,

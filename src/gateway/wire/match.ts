@@ -43,6 +43,7 @@ export interface Refused {
 /** Everything that can be asked for, looked up by path. */
 export interface MatchTable {
   readonly procedures: ReadonlyMap<string, Procedure>;
+  /** By their full path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly rest: RestRouter;
   readonly prefix: string;
@@ -50,20 +51,23 @@ export interface MatchTable {
 
 /** Finds what a request asks for. Pure: looks at nothing but method, target and header. */
 export function matchRequest(table: MatchTable, exchange: Exchange): Match {
-  const { target, httpMethod } = exchange;
+  const { target } = exchange;
   const questionMark = target.indexOf("?");
   const fullPath = questionMark < 0 ? target : target.slice(0, questionMark);
+  const endpoint = table.endpoints.get(fullPath);
+  if (endpoint !== undefined) return matchEndpoint(endpoint, exchange);
   if (!fullPath.startsWith(table.prefix)) return notFound(exchange);
   const path = table.prefix === "" ? fullPath : fullPath.slice(table.prefix.length);
   const query = questionMark < 0 ? "" : target.slice(questionMark + 1);
   const procedure = table.procedures.get(path);
   if (procedure !== undefined) return matchRpc(procedure, exchange, query);
-  const endpoint = table.endpoints.get(path);
-  if (endpoint !== undefined) {
-    if (httpMethod === "GET" || httpMethod === "HEAD") return { kind: "endpoint", endpoint };
-    return methodNotAllowed(exchange, undefined, "GET, HEAD");
-  }
   return matchRest(table, exchange, path, query);
+}
+
+function matchEndpoint(endpoint: Endpoint, exchange: Exchange): Match {
+  const { httpMethod } = exchange;
+  if (httpMethod === "GET" || httpMethod === "HEAD") return { kind: "endpoint", endpoint };
+  return methodNotAllowed(exchange, undefined, "GET, HEAD");
 }
 
 function matchRest(table: MatchTable, exchange: Exchange, path: string, query: string): Match {
