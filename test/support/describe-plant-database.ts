@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PlantDatabase } from "../../src/plants/plant-database.ts";
 import type { PlantStore } from "../../src/plants/plant-store.ts";
+import { collect } from "./collect.ts";
 import { deleteCall } from "./delete-call.ts";
 
 /** An empty store, and the operator's view of it. */
@@ -123,10 +124,4 @@ async function importInto(database: PlantDatabase, batches: readonly (readonly b
 
 async function exported(database: PlantDatabase): Promise<bigint[]> {
   return (await collect(database.exportPlants())).flat();
-}
-
-async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const collected: Item[] = [];
-  for await (const item of items) collected.push(item);
-  return collected;
 }

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { importPlants } from "../../src/plants/import-plants.ts";
+import {
+  migratePlants,
+  openPlantDatabase,
+  openPlantStore,
+  type PlantLocation,
+} from "../../src/plants/plant-location.ts";
+import { collect } from "../support/collect.ts";
+import { deleteCall } from "../support/delete-call.ts";
+import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
+import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+
+let server: PostgresServer;
+let folder: TempFolder;
+beforeAll(async () => {
+  folder = createTempFolder();
+  server = await startPostgres();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+async function* text(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from("1\n2\n3\n");
+}
+
+const places: readonly { name: string; locate: () => Promise<PlantLocation> }[] = [
+  { name: "an SQLite file", locate: () => Promise.resolve({ kind: "sqlite", path: folder.file("plants.db") }) },
+  { name: "a PostgreSQL database", locate: async () => ({ kind: "postgres", url: await server.createSchema() }) },
+];
+
+describe.each(places)("plants in $name", ({ locate }) => {
+  test("are migrated, imported, deleted, listed and exported by where they are", async () => {
+    const location = await locate();
+    await expect(openPlantDatabase(location)).rejects.toThrow(/there is no/);
+    await migratePlants(location);
+    await migratePlants(location);
+    await using database = await openPlantDatabase(location);
+    await expect(importPlants(database, text())).resolves.toMatchObject({ added: 3, present: 0, deleted: 0 });
+    const store = await openPlantStore(location);
+    await expect(store.delete(2n, deleteCall({ subject: "ann" }))).resolves.toBe(true);
+    await store.close();
+    await expect(importPlants(database, text())).resolves.toMatchObject({ added: 0, present: 2, deleted: 1 });
+    const [exported] = await collect(database.exportPlants());
+    expect(exported).toEqual([1n, 3n]);
+    const [listed] = await collect(database.listDeletions());
+    expect(listed).toMatchObject([{ plantId: 2n, subject: "ann" }]);
+  });
+
+  test("have records of deletions for an hour at least", async () => {
+    const location = await locate();
+    await migratePlants(location);
+    await expect(openPlantStore(location, { deletionsKeptMs: 3_599_999 })).rejects.toThrow(/for an hour at least/);
+  });
+});
