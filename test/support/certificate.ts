@@ -96,7 +96,7 @@ function generateKeys(): { readonly privateKey: KeyObject; readonly publicKey: K
 }
 
 function toPem(privateKey: KeyObject): string {
-  return String(privateKey.export({ type: "pkcs8", format: "pem" }));
+  return privateKey.export({ type: "pkcs8", format: "pem" });
 }
 
 function distinguishedName(name: string): Buffer {
