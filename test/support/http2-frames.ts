@@ -171,5 +171,7 @@ const indexedStatuses: ReadonlyMap<number, number> = new Map([
 ]);
 
 function indexedStatus(block: Buffer): number {
-  return indexedStatuses.get(block[0] ?? 0) ?? 0;
+  // RFC 7541 §6.3: the first block of a connection may begin with a size update of the dynamic table.
+  const first = block.find((octet) => octet >> 5 !== 1);
+  return indexedStatuses.get(first ?? 0) ?? 0;
 }

@@ -7,7 +7,14 @@ export type Counted = "resets" | "settings" | "pings" | "emptyData" | "ignoredFr
 /** Counts what a peer does too much of, per interval. */
 export class FloodGuard {
   readonly #limits: Http2Limits;
-  #counts: Record<Counted, number> = noCounts();
+  readonly #counts: Record<Counted, number> = {
+    resets: 0,
+    settings: 0,
+    pings: 0,
+    emptyData: 0,
+    ignoredFrames: 0,
+    windowUpdates: 0,
+  };
 
   constructor(limits: Http2Limits) {
     this.#limits = limits;
@@ -20,17 +27,15 @@ export class FloodGuard {
     }
   }
 
-  /** A DATA frame went out: the peer may answer it with a WINDOW_UPDATE or two. */
-  allowWindowUpdates(): void {
-    this.#counts.windowUpdates -= 2;
+  /** We did something that the peer may well answer with so many of them. */
+  allow(what: Counted, times: number): void {
+    this.#counts[what] -= times;
   }
 
-  /** A new interval begins. */
+  /** A new interval begins. What was allowed for and is not used up stays allowed: answers take their time. */
   restart(): void {
-    this.#counts = noCounts();
+    for (const what of Object.keys(this.#counts) as Counted[]) {
+      this.#counts[what] = Math.min(0, this.#counts[what]);
+    }
   }
-}
-
-function noCounts(): Record<Counted, number> {
-  return { resets: 0, settings: 0, pings: 0, emptyData: 0, ignoredFrames: 0, windowUpdates: 0 };
 }

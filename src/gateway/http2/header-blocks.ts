@@ -1,6 +1,6 @@
 import { Flag, FrameType } from "./frame.ts";
 import { type DecodedBlock, HpackDecoder } from "./hpack/decoder.ts";
-import { ConnectionError, ErrorCode } from "./http2-error.ts";
+import { ConnectionError, ErrorCode, frameSizeError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
 /** A header block that is complete. */
@@ -55,11 +55,12 @@ export class HeaderBlocks {
       this.#flags = flags;
       this.#dependsOn = undefined;
       if ((flags & Flag.padded) !== 0) {
-        end -= bytes[start] ?? 0;
+        if (length === 0) throw frameSizeError("HEADERS");
+        end -= bytes[start] as number;
         start++;
       }
       if ((flags & Flag.priority) !== 0) {
-        if (start + 5 > from + length) throw new ConnectionError(ErrorCode.frameSizeError, "HEADERS is cut short");
+        if (start + 5 > from + length) throw frameSizeError("HEADERS");
         this.#dependsOn = bytes.readUInt32BE(start) & 0x7fff_ffff;
         start += 5;
       }
@@ -89,8 +90,4 @@ export class HeaderBlocks {
       throw new ConnectionError(ErrorCode.enhanceYourCalm, "a header block is too large");
     }
   }
-}
-
-function protocolError(message: string): ConnectionError {
-  return new ConnectionError(ErrorCode.protocolError, message);
 }

@@ -29,3 +29,13 @@ export class ConnectionError extends Error {
     this.code = code;
   }
 }
+
+/** The commonest of them (RFC 9113 §7): what was sent has no place here. */
+export function protocolError(message: string): ConnectionError {
+  return new ConnectionError(ErrorCode.protocolError, message);
+}
+
+/** A frame whose length its type does not allow (RFC 9113 §4.2). */
+export function frameSizeError(frame: string): ConnectionError {
+  return new ConnectionError(ErrorCode.frameSizeError, `${frame} has a wrong size`);
+}

@@ -16,23 +16,30 @@ export interface Http2Limits {
   readonly intervalMs: number;
   /** Streams that fail or are reset before their answer is complete, per interval. Default 400 (CVE-2023-44487). */
   readonly resets: number;
-  /** SETTINGS per interval. Default 100. */
+  /** SETTINGS, and acknowledgements of ours, per interval. Default 100. */
   readonly settings: number;
   /** PING per interval. Default 2,000: some clients measure the bandwidth by them, one each round trip. */
   readonly pings: number;
   /** DATA without data that do not end their stream, per interval. Default 200. */
   readonly emptyData: number;
-  /** PRIORITY, and frames of unknown types, per interval. Default 2,000. */
+  /** Frames that take no part in anything, per interval beyond two for each stream. Default 2,000. */
   readonly ignoredFrames: number;
-  /** WINDOW_UPDATE per interval beyond one for each DATA frame that we sent. Default 5,000. */
+  /** WINDOW_UPDATE per interval beyond two for each DATA frame that we sent. Default 5,000. */
   readonly windowUpdates: number;
-  /** Bytes of answers that wait for the peer to take them, per connection. Default 16 MiB. */
+  /**
+   * Bytes of answers that wait for the peer to take them, per connection; above, further streams are refused,
+   * and a peer that does not even take what must be said is left. Default 16 MiB.
+   */
   readonly queuedBytes: number;
+  /** The same for all connections together; above, an answer that would have to wait is given up. Default 256 MiB. */
+  readonly queuedBytesTotal: number;
   /** Milliseconds without a byte from the peer until it is asked for a sign of life, or let go if nothing is open. Default 75 s. */
   readonly idleTimeoutMs: number;
-  /** Milliseconds for that sign of life, and for the peer to take more of an answer. Default 20 s. */
+  /** Milliseconds for what a peer does by itself: SETTINGS and their acknowledgement, a header block, a PING. Default 20 s. */
   readonly stallTimeoutMs: number;
-  /** Milliseconds until the body of a request must be complete. Default 5 min. */
+  /** Milliseconds that an answer may wait for a peer that takes nothing of it. Default 5 min: readers may pause. */
+  readonly blockedTimeoutMs: number;
+  /** Milliseconds until a body that is waited for must be complete. Default 5 min. */
   readonly requestTimeoutMs: number;
 }
 
@@ -52,7 +59,9 @@ export const defaultHttp2Limits: Http2Limits = {
   ignoredFrames: 2000,
   windowUpdates: 5000,
   queuedBytes: 16 * 1024 * 1024,
+  queuedBytesTotal: 256 * 1024 * 1024,
   idleTimeoutMs: 75_000,
   stallTimeoutMs: 20_000,
+  blockedTimeoutMs: 300_000,
   requestTimeoutMs: 300_000,
 };

@@ -5,6 +5,9 @@ import { Flag, frameBytesMax, frameHeaderBytes, FrameType, writeFrameHeader } fr
 const scratchBytes = 4096;
 // From this size on a piece of a body is passed on as it is rather than copied.
 const copyBytesMax = 4096;
+// What may be collected in a turn. A handler that never waits would otherwise keep the turn from ending while
+// this grows; at such a size a write is not dear any more.
+const collectedBytesMax = 64 * 1024;
 
 /**
  * What goes out on a connection: all frames of a turn of the event loop in one write.
@@ -20,6 +23,7 @@ export class Output {
   #sealed: Uint8Array[] = [];
   #scheduled = false;
   #congested = false;
+  #closed = false;
   /** Bytes that were queued here since the last flush. */
   #queuedBytes = 0;
 
@@ -51,6 +55,7 @@ export class Output {
     writeFrameHeader(this.#scratch, at, length, type, flags, streamId);
     if (isLarge) this.#hold(payload);
     else this.#scratch.set(payload, at + frameHeaderBytes);
+    if (this.#queuedBytes > collectedBytesMax) this.#write();
   }
 
   /** Adds a header block made of parts, in as many frames as it takes (RFC 9113 §4.3). */
@@ -75,14 +80,27 @@ export class Output {
     for (const [i, value] of values.entries()) this.#scratch.writeUInt32BE(value, at + frameHeaderBytes + i * 4);
   }
 
-  /** Sends what has been collected. */
+  /** Sends what has been collected and takes nothing more. */
+  close(): void {
+    if (this.#closed) return;
+    this.#write();
+    this.#closed = true;
+  }
+
+  /** The turn is over: sends what has been collected in it. */
   flush(): void {
     this.#scheduled = false;
-    if (this.#queuedBytes === 0 || this.#socket.destroyed) return;
+    this.#write();
+  }
+
+  #write(): void {
+    if (this.#queuedBytes === 0) return;
     this.#seal();
     const pieces = this.#sealed;
     this.#sealed = [];
     this.#queuedBytes = 0;
+    // Behind our own end, or when the peer has gone, there is nobody to tell.
+    if (this.#closed || !this.#socket.writable) return;
     if (pieces.length > 1) this.#socket.cork();
     let more = true;
     for (const piece of pieces) more = this.#socket.write(piece);

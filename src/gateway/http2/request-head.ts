@@ -5,7 +5,7 @@ export interface RequestHead {
   readonly method: string;
   readonly path: string;
   readonly scheme: string;
-  /** `undefined` when it was not sent. */
+  /** `undefined` when it was not sent; `host` is then there. */
   readonly authority: string | undefined;
   /** `undefined` when it was not sent. */
   readonly contentLength: number | undefined;
@@ -17,36 +17,22 @@ export interface RequestHead {
  * @returns `undefined` for a malformed header, which is refused, never repaired
  */
 export function readRequestHead(fields: readonly string[]): RequestHead | undefined {
+  const found: Found = { host: undefined, contentLength: undefined };
   const pseudo: Record<string, string> = {};
-  let contentLength: number | undefined;
   let regular = false;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string;
     const value = fields[i + 1] as string;
     if (name.charCodeAt(0) === colon) {
       // §8.3: known ones only, each once, all before the regular fields.
-      if (regular || !requestPseudoFields.has(name) || pseudo[name] !== undefined || !isFieldValue(value))
-        return undefined;
+      if (regular || !requestPseudoFields.has(name) || pseudo[name] !== undefined) return undefined;
       pseudo[name] = value;
-      continue;
+    } else {
+      regular = true;
+      if (!isRegularField(name, value) || !isConsistent(name, value, found)) return undefined;
     }
-    regular = true;
-    if (!isRegularField(name, value)) return undefined;
-    if (name !== "content-length") continue;
-    // RFC 9110 §8.6: digits only; two different ones would leave it open where the body ends.
-    if (!/^[0-9]{1,15}$/.test(value) || (contentLength !== undefined && contentLength !== Number(value)))
-      return undefined;
-    contentLength = Number(value);
   }
-  const { ":method": method, ":path": path, ":scheme": scheme, ":authority": authority } = pseudo;
-  if (method === undefined || !isToken(method)) return undefined;
-  if (method === "CONNECT") {
-    // §8.5: no scheme and no path. Nothing here is a proxy: it will be answered that there is no such path.
-    if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
-    return { fields, method, path: "", scheme: "", authority, contentLength };
-  }
-  if (path === undefined || path === "" || scheme === undefined) return undefined;
-  return { fields, method, path, scheme, authority, contentLength };
+  return toHead(fields, pseudo, found);
 }
 
 /** Whether a trailer section is well formed: no pseudo-header fields (RFC 9113 §8.1). */
@@ -58,8 +44,56 @@ export function isTrailer(fields: readonly string[]): boolean {
   return true;
 }
 
+/** What must not be said in two ways. */
+interface Found {
+  host: string | undefined;
+  contentLength: number | undefined;
+}
+
+function isConsistent(name: string, value: string, found: Found): boolean {
+  if (name === "content-length") {
+    // RFC 9110 §8.6: digits only; two different ones would leave it open where the body ends.
+    const before = found.contentLength;
+    found.contentLength = Number(value);
+    return /^[0-9]{1,15}$/.test(value) && (before === undefined || before === found.contentLength);
+  }
+  if (name === "host") {
+    const before = found.host;
+    found.host = value;
+    // RFC 9110 §7.2: a second one is an error.
+    return before === undefined && authoritySyntax.test(value);
+  }
+  return true;
+}
+
+function toHead(fields: readonly string[], pseudo: Record<string, string>, found: Found): RequestHead | undefined {
+  const { ":method": method, ":path": path, ":scheme": scheme, ":authority": authority } = pseudo;
+  const { host, contentLength } = found;
+  if (method === undefined || !isToken(method)) return undefined;
+  if (authority !== undefined && !authoritySyntax.test(authority)) return undefined;
+  if (method === "CONNECT") {
+    // §8.5: no scheme and no path. Nothing here is a proxy: it will be answered that there is no such path.
+    if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
+    return { fields, method, path: "", scheme: "", authority, contentLength };
+  }
+  if (path === undefined || !pathSyntax.test(path)) return undefined;
+  if (scheme === undefined || !schemeSyntax.test(scheme)) return undefined;
+  // §8.3.1: one of the two is there, and they name the same.
+  if (authority === undefined && host === undefined) return undefined;
+  const differs = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
+  return differs ? undefined : { fields, method, path, scheme, authority, contentLength };
+}
+
 const colon = 0x3a;
 const requestPseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":authority", ":path"]);
+
+// §8.3.1: a path begins with a slash, but for "OPTIONS *". Octets above ASCII are left to who knows the paths.
+const pathSyntax = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
+// RFC 3986 §3.1.
+const schemeSyntax = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
+// The characters of RFC 3986 §3.2 without those of userinfo, which §8.3.1 forbids. What stands where is left to who
+// knows the hosts.
+const authoritySyntax = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]+$/;
 
 // §8.2.2: these speak of the connection in HTTP/1.1, and mean nothing here.
 const connectionFields: ReadonlySet<string> = new Set([

@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
 import type { ConnectError } from "@connectrpc/connect";
-import { encodeBlock, ErrorCode, type Http2Stream, type StreamReceiver } from "../http2/index.ts";
+import { BodyPieces, encodeBlock, ErrorCode, type Http2Stream, type StreamReceiver } from "../http2/index.ts";
 import type { Peer } from "./admit.ts";
 import { type Exchange, unreadBodyBytesMax } from "./exchange.ts";
 import { goneAway, resetError } from "./gone-away.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
-import { joinBytes, peerOf } from "./http1-exchange.ts";
+import { peerOf } from "./http1-exchange.ts";
 
 interface PendingRead {
   readonly resolve: (result: IteratorResult<Uint8Array>) => void;
@@ -28,10 +28,10 @@ export class EngineExchange implements Exchange, StreamReceiver {
   #complete = false;
   #receive: ((body: Uint8Array | undefined) => void) | undefined;
   #limitBytes = 0;
-  #bytes = 0;
-  // What has come in and is not read yet, in one piece as a rule.
-  #first: Uint8Array | undefined;
-  #further: Uint8Array[] | undefined;
+  /** What has come in and is not read yet. */
+  #pieces: BodyPieces | undefined;
+  /** Bytes that came in after the answer was complete. */
+  #unreadBytes = 0;
   #pull: PendingRead | undefined;
   #drained: (() => void) | undefined;
 
@@ -61,23 +61,26 @@ export class EngineExchange implements Exchange, StreamReceiver {
 
   readBody(limitBytes: number, receive: (body: Uint8Array | undefined) => void): void {
     if (this.bodyEmpty) return receive(empty);
-    if ((this.#stream.head.contentLength ?? 0) > limitBytes || this.#bytes > limitBytes) return receive(undefined);
+    const held = this.#pieces?.bytes ?? 0;
+    if ((this.#stream.head.contentLength ?? 0) > limitBytes || held > limitBytes) return receive(undefined);
     this.#limitBytes = limitBytes;
     this.#receive = receive;
+    this.#stream.bodyAwaited = true;
     // What came in while the request was being admitted was held back; from here on it is used.
-    if (this.#bytes > 0) this.#stream.consumed(this.#bytes);
+    if (held > 0) this.#stream.consumed(held);
     if (this.#stream.remoteEnded) this.onEnd();
   }
 
   streamBody(): AsyncIterable<Uint8Array> {
     const next = (): Promise<IteratorResult<Uint8Array>> => {
-      const piece = this.#takePiece();
+      const piece = this.#pieces?.shift();
       if (piece !== undefined) {
         this.#stream.consumed(piece.byteLength);
         return Promise.resolve({ done: false, value: piece });
       }
-      if (this.#stream.remoteEnded) return Promise.resolve({ done: true, value: undefined });
-      if (this.gone) return Promise.reject(goneAway());
+      const dropped = this.#unreadBytes > 0;
+      if (this.#stream.remoteEnded && !dropped) return Promise.resolve({ done: true, value: undefined });
+      if (this.gone || dropped) return Promise.reject(goneAway());
       return new Promise((resolve, reject) => {
         this.#pull = { resolve, reject };
       });
@@ -131,14 +134,17 @@ export class EngineExchange implements Exchange, StreamReceiver {
       this.#stream.consumed(bytes);
       return resolve({ done: false, value: piece });
     }
-    this.#bytes += bytes;
     const receive = this.#receive;
-    if (receive !== undefined) this.#stream.consumed(bytes);
-    if (receive !== undefined && this.#bytes > this.#limitBytes) {
+    if (receive === undefined) return this.#hold(piece);
+    this.#stream.consumed(bytes);
+    if (bytes + (this.#pieces?.bytes ?? 0) > this.#limitBytes) {
       this.#receive = undefined;
       receive(undefined);
-    } else if (this.#first === undefined) this.#first = piece;
-    else (this.#further ??= [this.#first]).push(piece);
+    } else if (this.#pieces === undefined && this.#stream.remoteEnded) {
+      // All of the body at once, which is what most bodies are.
+      this.#receive = undefined;
+      receive(piece);
+    } else this.#hold(piece);
   }
 
   onEnd(): void {
@@ -146,8 +152,7 @@ export class EngineExchange implements Exchange, StreamReceiver {
     this.#pull = undefined;
     const receive = this.#receive;
     this.#receive = undefined;
-    const further = this.#further;
-    receive?.(further === undefined ? (this.#first ?? empty) : joinBytes(further, this.#bytes));
+    receive?.(this.#pieces?.takeAll() ?? empty);
   }
 
   onReset(code: number): void {
@@ -167,39 +172,30 @@ export class EngineExchange implements Exchange, StreamReceiver {
   }
 
   #sendHeader(httpStatus: number, fields: HeaderFields, length: HeaderFields, endStream: boolean): void {
-    this.httpStatus = httpStatus;
     const parts = [statusBlock(httpStatus), blockOf(fields), dateBlock()];
     if (length.length > 0) parts.push(encodeBlock(length));
     if (this.addedFields.length > 0) parts.push(encodeBlock(this.addedFields));
+    // Only once the fields are known to be such that they can be sent.
+    this.httpStatus = httpStatus;
     this.#stream.sendHeaders(parts, endStream);
+  }
+
+  #hold(piece: Uint8Array): void {
+    (this.#pieces ??= new BodyPieces()).add(piece);
   }
 
   /** Lets go of the call; what still comes in of the body is dropped. */
   #finish(): void {
     this.#complete = true;
     this.#receive = undefined;
-    const held = this.#bytes;
-    this.#bytes = 0;
-    if (held > 0 && !this.#stream.remoteEnded) this.#discard(0);
+    if (!this.#stream.remoteEnded) this.#stream.discard();
   }
 
   #discard(bytes: number): void {
     this.#stream.consumed(bytes);
-    this.#bytes += bytes;
+    this.#unreadBytes += bytes;
     // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
-    if (this.#bytes > unreadBodyBytesMax && this.#stream.localEnded) this.#stream.reset(ErrorCode.noError);
-  }
-
-  #takePiece(): Uint8Array | undefined {
-    const further = this.#further;
-    if (further !== undefined && further.length > 0) {
-      const piece = further.shift();
-      if (further.length === 0) this.#further = this.#first = undefined;
-      return piece;
-    }
-    const piece = this.#first;
-    this.#first = undefined;
-    return piece;
+    if (this.#unreadBytes > unreadBodyBytesMax && this.#stream.localEnded) this.#stream.reset(ErrorCode.noError);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "../http2/index.ts";
+import { defaultHttp2Limits, Http2Connection, type Http2Limits, QueueBudget } from "../http2/index.ts";
 import { EngineExchange } from "./engine-exchange.ts";
 import { readField } from "./header-fields.ts";
 import type { Http2ServerOptions } from "./http2-server.ts";
@@ -12,7 +12,7 @@ export interface EngineServer {
   take(socket: Socket): void;
   /** Ends every connection as soon as its streams have ended; none that crosses is lost. */
   drain(): void;
-  /** Whether any stream is open. */
+  /** Whether any stream is open, or its answer not sent yet. */
   readonly busy: boolean;
 }
 
@@ -20,10 +20,12 @@ export interface EngineServer {
 export function createEngineServer({ limits, serve, refuse }: Http2ServerOptions): EngineServer {
   const connections = new Set<Http2Connection>();
   const http2Limits = toHttp2Limits(limits);
+  const budget = new QueueBudget(http2Limits.queuedBytesTotal);
   return {
     take(socket) {
       const connection = new Http2Connection(socket, {
         limits: http2Limits,
+        budget,
         onStream: (stream) => {
           const exchange = new EngineExchange(stream, socket);
           if (stream.headTooLarge) {
@@ -43,7 +45,7 @@ export function createEngineServer({ limits, serve, refuse }: Http2ServerOptions
       for (const connection of connections) connection.drain();
     },
     get busy() {
-      return [...connections].some(({ streamsOpen }) => streamsOpen > 0);
+      return [...connections].some((connection) => connection.busy);
     },
   };
 }

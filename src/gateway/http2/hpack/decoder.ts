@@ -8,7 +8,10 @@ export const headerTableBytes = 4096;
 
 /** A decoded header block. */
 export interface DecodedBlock {
-  /** Name, value, name, value, …; cut off where the list exceeds the limit. */
+  /**
+   * Name, value, name, value, …; where the list exceeds the limit only pseudo-header fields are kept, so that
+   * there is still something to answer.
+   */
   readonly fields: readonly string[];
   /** The size of the whole list by RFC 9113 §6.5.2: 32 bytes for each field beside its text. */
   readonly listBytes: number;
@@ -90,7 +93,7 @@ export class HpackDecoder {
         value = this.#readString();
       }
       listBytes += name.length + value.length + 32;
-      if (listBytes <= this.#listBytesMax) fields.push(name, value);
+      if (listBytes <= this.#listBytesMax || name.charCodeAt(0) === colon) fields.push(name, value);
     }
     this.#bytes = none;
     return { fields, listBytes };
@@ -151,6 +154,7 @@ export class HpackDecoder {
 }
 
 const none = new Uint8Array(0);
+const colon = 0x3a;
 
 function latin1(bytes: Uint8Array, from: number, to: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("latin1");

@@ -4,6 +4,9 @@ import { staticIndexOfName, staticTable } from "./static-table.ts";
  * A header block of ours, in representations that leave the table of the peer alone: static entries and
  * literals without indexing (RFC 7541 §6.1, §6.2.2). So a block is the same on every connection, and can be
  * prepared once.
+ *
+ * @param fields - name, value, name, value, …; each octet of a value one character
+ * @throws TypeError for a field that HTTP/2 does not allow to be sent (RFC 9113 §8.2)
  */
 export function encodeBlock(fields: readonly string[]): Buffer {
   const parts: Uint8Array[] = [];
@@ -17,7 +20,11 @@ export function encodeBlock(fields: readonly string[]): Buffer {
  */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
-function encodeField(name: string, value: string): Buffer {
+function encodeField(field: string, value: string): Buffer {
+  // §8.2.1: names are sent in lower case.
+  const name = field.toLowerCase();
+  if (!fieldName.test(name) || connectionFields.has(name)) throw new TypeError(`"${name}" is no field of HTTP/2`);
+  if (!fieldValue.test(value)) throw new TypeError(`the value of "${name}" has a character that no field can have`);
   const index = staticIndexOfName.get(name) ?? 0;
   const exact = exactIndex(index, name, value);
   if (exact !== 0) return Buffer.from(encodeInteger(exact, 7, 0x80));
@@ -26,6 +33,18 @@ function encodeField(name: string, value: string): Buffer {
   parts.push(encodeString(value));
   return Buffer.concat(parts);
 }
+
+// RFC 9110 §5.6.2, §5.5. Above U+00FF a character is no octet: what it would be cut down to may be a line break.
+const fieldName = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+// RFC 9113 §8.2.2.
+const connectionFields: ReadonlySet<string> = new Set([
+  "connection",
+  "proxy-connection",
+  "keep-alive",
+  "transfer-encoding",
+  "upgrade",
+]);
 
 function exactIndex(index: number, name: string, value: string): number {
   for (let at = index; at > 0 && staticTable[at - 1]?.[0] === name; at++) {

@@ -91,12 +91,12 @@ function buildTree(): readonly Tree[] {
 function buildSteps(): Int32Array {
   const table = new Int32Array(tree.length * 16);
   for (const node of tree) {
-    for (let bits = 0; bits < 16; bits++) table[node.state * 16 + bits] = step(node, bits);
+    for (let bits = 0; bits < 16; bits++) table[node.state * 16 + bits] = follow(node, bits);
   }
   return table;
 }
 
-function step(start: Tree, bits: number): number {
+function follow(start: Tree, bits: number): number {
   let node = start;
   let symbol = symbolNone;
   for (let shift = 3; shift >= 0; shift--) {

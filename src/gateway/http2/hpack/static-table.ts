@@ -65,5 +65,5 @@ export const staticTable: readonly (readonly [name: string, value: string])[] = 
 
 /** The index of the first entry of a name, for names that need not be spelled out. */
 export const staticIndexOfName: ReadonlyMap<string, number> = new Map(
-  staticTable.map(([name], position): [string, number] => [name, position + 1]).reverse(),
+  staticTable.map(([name], position): [string, number] => [name, position + 1]).toReversed(),
 );
