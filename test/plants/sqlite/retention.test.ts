@@ -12,7 +12,9 @@ function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<ty
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (1, ?, '', '', 1)",
   );
+  db.exec("BEGIN");
   for (const time of deletedAt) record.run(time);
+  db.exec("COMMIT");
   return db;
 }
 
