@@ -46,14 +46,20 @@ export interface TestPlantServer {
 
 /** The options of a plant server, and the certificate with which it speaks TLS and nothing else. */
 export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
+  /** What serves HTTP/2. Default "node". */
+  readonly http2?: "own" | "node";
   readonly tls?: Certificate;
 }
 
 /** Starts a plant server that knows the {@link tokens}; its store is empty unless one is given. */
-export async function startPlantServer({ tls, ...options }: TestPlantServerOptions = {}): Promise<TestPlantServer> {
+export async function startPlantServer({
+  tls,
+  http2 = "node",
+  ...options
+}: TestPlantServerOptions = {}): Promise<TestPlantServer> {
   const store: PlantStore = options.store ?? openMemoryStore();
   const server = createPlantServer({ auth: testVerifier, ...options, store });
-  const address = await server.listen({ host: "127.0.0.1", port: 0, ...(tls && { tls }) });
+  const address = await server.listen({ host: "127.0.0.1", port: 0, http2, ...(tls && { tls }) });
   return {
     address,
     [Symbol.asyncDispose]: async () => {

@@ -1,0 +1,144 @@
+import * as fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openMemoryStore } from "../../src/plants/index.ts";
+import { encodeEnvelope } from "../support/envelope.ts";
+import type { Field } from "../support/exchange.ts";
+import { openHttp1 } from "../support/http1-connection.ts";
+import { frame, headerBlock, headersFrame, openFrames, type Frame } from "../support/http2-frames.ts";
+import { startPlantServer, tokens, type TestPlantServer } from "../support/plant-server.ts";
+import { deletePlantProcedure } from "../support/wire-format.ts";
+
+/** Connections of one property; each is opened, spoken to and ended. */
+const connectionsPerProperty = 400;
+
+/** So many are open at once: a connection whose body nobody reads takes a second to end. */
+const connectionsAtOnce = 40;
+
+const credential = `authorization: Bearer ${tokens.good}`;
+
+const goodRequests = [
+  `DELETE /plants/7 HTTP/1.1\r\nhost: x\r\n${credential}\r\n\r\n`,
+  `DELETE /plants/7 HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n${credential}\r\n\r\n0\r\n\r\n`,
+  `DELETE http://x/plants/-9223372036854775808?x=1 HTTP/1.1\r\nhost: x\r\nconnection: keep-alive\r\n\r\n`,
+  `GET /healthz HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n\r\n`,
+  `PUT /plants/7 HTTP/1.0\r\ncontent-length: 4\r\n${credential}\r\n\r\nbody`,
+];
+
+// What parsers stumble over, beside what may stand there.
+const stumblingBlocks = [
+  "\r\n",
+  "\n",
+  "\0",
+  ":",
+  " ",
+  "\t",
+  "%",
+  "%zz",
+  "/",
+  "//",
+  "..",
+  "?",
+  "#",
+  "0\r\n\r\n",
+  "\xff",
+  "HTTP/1.1",
+];
+
+interface Mutation {
+  readonly at: number;
+  readonly removed: number;
+  readonly inserted: string;
+}
+
+const mutation: fc.Arbitrary<Mutation> = fc.record({
+  at: fc.double({ min: 0, max: 1, noNaN: true }),
+  removed: fc.nat({ max: 8 }),
+  inserted: fc.oneof(
+    fc.constantFrom("", ...stumblingBlocks),
+    fc.uint8Array({ maxLength: 6 }).map((bytes) => Buffer.from(bytes).toString("latin1")),
+  ),
+});
+
+const http1Bytes: fc.Arbitrary<string> = fc
+  .tuple(
+    fc.array(fc.constantFrom(...goodRequests), { minLength: 1, maxLength: 3 }),
+    fc.array(mutation, { maxLength: 4 }),
+  )
+  .map(([requests, mutations]) => mutations.reduce(mutate, requests.join("")));
+
+function mutate(text: string, { at, removed, inserted }: Mutation): string {
+  const start = Math.floor(at * text.length);
+  return text.slice(0, start) + inserted + text.slice(start + removed);
+}
+
+const header: readonly Field[] = [
+  [":method", "POST"],
+  [":path", deletePlantProcedure],
+  [":scheme", "http"],
+  [":authority", "x"],
+  ["content-type", "application/grpc"],
+  ["te", "trailers"],
+  ["authorization", `Bearer ${tokens.good}`],
+];
+
+const anyFrame: fc.Arbitrary<Frame> = fc.oneof(
+  fc.nat({ max: 4 }).map((call) => headersFrame(2 * call + 1, header, 0)),
+  fc.nat({ max: 4 }).map((call) => frame(0, 1, 2 * call + 1, encodeEnvelope(0, Buffer.of(8, 7)))),
+  fc
+    .record({
+      type: fc.nat({ max: 12 }),
+      flags: fc.nat({ max: 255 }),
+      streamId: fc.oneof(fc.nat({ max: 12 }), fc.constant(0x7fffffff)),
+      payload: fc.oneof(fc.uint8Array({ maxLength: 40 }), fc.constant(headerBlock(header))),
+    })
+    .map(({ type, flags, streamId, payload }) => frame(type, flags, streamId, payload)),
+);
+
+describe("whatever a client sends, the server answers or closes, and goes on", () => {
+  const engines = ["node", "own"] as const;
+  let servers: Readonly<Record<(typeof engines)[number], TestPlantServer>>;
+  beforeAll(async () => {
+    const store = openMemoryStore(new Set([7n]));
+    servers = {
+      node: await startPlantServer({ store, http2: "node" }),
+      own: await startPlantServer({ store, http2: "own" }),
+    };
+  });
+  afterAll(() => Promise.all(engines.map((engine) => servers[engine][Symbol.asyncDispose]())));
+
+  test("over HTTP/1.1", async () => {
+    await overMany(http1Bytes, async (bytes) => {
+      using connection = await openHttp1(servers.own.address);
+      connection.socket.end(Buffer.from(bytes, "latin1"));
+      const answered = (await connection.readToEnd()).toString("latin1");
+      // Nothing that a client sends over REST is the server's fault.
+      for (const [, status] of answered.matchAll(/^HTTP\/1\.1 (\d{3})/gm)) expect(Number(status)).toBeLessThan(500);
+      if (answered !== "") expect(answered).toMatch(/^HTTP\/1\.1 \d{3} /);
+    });
+  });
+
+  test.each(engines)("over HTTP/2, on the engine of %s", async (engine) => {
+    await overMany(fc.array(anyFrame, { maxLength: 12 }), async (frames) => {
+      using connection = await openFrames(servers[engine].address);
+      connection.send(...frames);
+      connection.socket.end();
+      while ((await connection.readFrame()) !== undefined) {
+        // Every frame that comes is a whole one; the reader of frames sees to that.
+      }
+    });
+  });
+
+  test("over bytes that are no protocol", async () => {
+    await overMany(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
+      using connection = await openHttp1(servers.own.address);
+      connection.socket.end(bytes);
+      await connection.readToEnd();
+    });
+  });
+});
+
+async function overMany<Value>(arbitrary: fc.Arbitrary<Value>, speak: (value: Value) => Promise<void>): Promise<void> {
+  const batch = fc.array(arbitrary, { minLength: connectionsAtOnce, maxLength: connectionsAtOnce });
+  const property = fc.asyncProperty(batch, async (values) => void (await Promise.all(values.map(speak))));
+  await fc.assert(property, { numRuns: connectionsPerProperty / connectionsAtOnce });
+}
