@@ -88,7 +88,7 @@ export const deleteScope = "plants:delete";
  * operations meet.
  */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
-  const { store, auth: verifier, resourceMetadata, requestPathPrefix = "" } = options;
+  const { store, auth: verifier, resourceMetadata, requestPathPrefix = "", drainDelayMs = 0 } = options;
   const log = options.log ?? openLog("silent");
   const auth = bearerAuth(verifier ?? nobody, {
     realm: "plantstore",
@@ -137,7 +137,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     setSecureContext: (context) => gateway.setSecureContext(context),
     drain: async () => {
       readiness.startDraining();
-      await delay(options.drainDelayMs ?? 0);
+      if (drainDelayMs > 0) await delay(drainDelayMs);
       await gateway.drain(options.drainTimeoutMs ?? drainTimeoutMsDefault);
     },
     close: () => gateway.drain(0),
