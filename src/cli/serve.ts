@@ -127,7 +127,7 @@ function explain(reason: unknown, { host, port }: Configuration): unknown {
   if (code === "EADDRINUSE")
     return new Error(`port ${port} is in use: ${at} is taken by another process`, { cause: reason });
   if (code === "EACCES") return new Error(`${at} may not be listened on by this user`, { cause: reason });
-  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
     return new Error(`${host} is no address of this machine`, { cause: reason });
   }
   return reason;

@@ -79,6 +79,20 @@ test("a store that cannot be opened is a failure that names the file", async () 
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 1, err: expect.stringContaining("/no/such/folder") });
 });
 
+test.each(["192.0.2.1", "plants.invalid"])(
+  "%s, which is no address of this machine, is a failure that names it",
+  async (host) => {
+    using folder = createTempFolder();
+    const environment = {
+      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+      PLANTSTORE_TOKENS: "sixteen-characters",
+      LOG_LEVEL: "silent",
+    };
+    const { exitCode, err } = await run(["serve", "--port", "0", "--host", host], environment);
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: ${host} is no address of this machine`] });
+  },
+);
+
 test("token create prints the token alone, and the line to keep beside it", async () => {
   const { exitCode, out, err } = await run([
     "token",

@@ -1,0 +1,101 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { connect, type TLSSocket } from "node:tls";
+import { expect, test } from "vitest";
+import { readConfiguration } from "../../src/server/configuration.ts";
+import { startServer, type StartedServer } from "../../src/server/index.ts";
+import { type Certificate, createCertificate } from "../support/certificate.ts";
+import { within } from "../support/deadline.ts";
+import { exchangeHttp1 } from "../support/http1-connection.ts";
+import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+
+type Served = Omit<StartedServer, "drain"> & AsyncDisposable;
+
+function write(folder: TempFolder, { cert, key }: Certificate): void {
+  writeFileSync(folder.file("cert.pem"), cert);
+  writeFileSync(folder.file("key.pem"), key);
+}
+
+/** Starts a server on the certificate of a folder. */
+async function serve(folder: TempFolder): Promise<Served> {
+  const environment = {
+    PORT: "0",
+    DATABASE_URL: "memory:",
+    LOG_LEVEL: "silent",
+    PLANTSTORE_DRAIN_DELAY_MS: "0",
+    PLANTSTORE_DRAIN_TIMEOUT_MS: "0",
+    TLS_CERT_FILE: folder.file("cert.pem"),
+    TLS_KEY_FILE: folder.file("key.pem"),
+  };
+  const reading = readConfiguration({ environment, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const server = await startServer(reading.configuration);
+  return { ...server, [Symbol.asyncDispose]: () => server.drain() };
+}
+
+/** Shakes hands and returns the connection: `ca` alone is trusted. */
+async function shakeHands({ port }: Served, ca: string, protocols: string[] = ["http/1.1"]): Promise<TLSSocket> {
+  const socket = connect({ host: "127.0.0.1", port, ca, servername: "localhost", ALPNProtocols: protocols });
+  await within(once(socket, "secureConnect"), "the handshake");
+  return socket;
+}
+
+test.each(["h2", "http/1.1"])("%s is agreed on by ALPN", async (protocol) => {
+  using folder = createTempFolder();
+  const certificate = createCertificate("plants");
+  write(folder, certificate);
+  await using server = await serve(folder);
+  using socket = disposable(await shakeHands(server, certificate.cert, [protocol]));
+  expect(socket.alpnProtocol).toBe(protocol);
+});
+
+test("with a certificate, what is sent in clear is not answered", async () => {
+  using folder = createTempFolder();
+  write(folder, createCertificate("plants"));
+  await using server = await serve(folder);
+  const request = { httpMethod: "GET", path: "/livez", header: [] };
+  await expect(exchangeHttp1({ address: "127.0.0.1", port: server.port }, request)).rejects.toThrow();
+});
+
+test("a renewed certificate is shown to new connections, and those that are open live on", async () => {
+  using folder = createTempFolder();
+  const [first, renewed] = [createCertificate("first"), createCertificate("renewed")];
+  write(folder, first);
+  await using server = await serve(folder);
+  using open = disposable(await shakeHands(server, first.cert));
+  write(folder, renewed);
+  await server.reload();
+  using later = disposable(await shakeHands(server, renewed.cert));
+  expect(later.authorized).toBe(true);
+  open.write("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const [answer] = await within(once(open, "data"), "an answer");
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+});
+
+test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
+  {
+    name: "a key that is not the certificate's",
+    spoil: (folder) => writeFileSync(folder.file("key.pem"), createCertificate("other").key),
+  },
+  { name: "a certificate that is cut", spoil: (folder) => writeFileSync(folder.file("cert.pem"), "-----BEGIN CERT") },
+  { name: "an empty key", spoil: (folder) => writeFileSync(folder.file("key.pem"), "") },
+])("$name leaves the old certificate in place", async ({ spoil }) => {
+  using folder = createTempFolder();
+  const certificate = createCertificate("plants");
+  write(folder, certificate);
+  await using server = await serve(folder);
+  spoil(folder);
+  await server.reload();
+  using socket = disposable(await shakeHands(server, certificate.cert));
+  expect(socket.authorized).toBe(true);
+});
+
+test("a key that is not the certificate's is a wrong configuration at the start", async () => {
+  using folder = createTempFolder();
+  write(folder, { cert: createCertificate("one").cert, key: createCertificate("other").key });
+  await expect(serve(folder)).rejects.toThrow("TLS_CERT_FILE and TLS_KEY_FILE do not make a TLS server");
+});
+
+function disposable(socket: TLSSocket): TLSSocket & Disposable {
+  return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });
+}
