@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
+import { http2Engines, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
 import { openSituationStore, secretText } from "../support/situation-store.ts";
 import { carriages, exchange, type Carriage } from "../support/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
@@ -20,20 +20,23 @@ const rows: readonly Row[] = situationTable
   )
   .map((row, index) => ({ ...row, plant: BigInt(index + 1) }));
 
-describe("the server", () => {
+describe.each(http2Engines)("the server, with %s for HTTP/2,", (http2) => {
   const plants = new Set(rows.map(({ plant }) => plant));
   let server: TestPlantServer;
   beforeAll(async () => {
-    server = await startPlantServer({ store: openSituationStore(plants) });
+    server = await startPlantServer({ store: openSituationStore(plants), http2 });
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test.each(rows)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
-    const { format, httpVersion } = carriage;
-    const answer = await exchange(server.address, httpVersion, situation.request(format, plant));
-    expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, situation.want));
-    expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
-    // A refusal deletes nothing.
-    expect(plants.has(plant)).toBe(situation.want.code !== "ok");
-  });
+  test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
+    "$situation.name, $carriage.name",
+    async ({ carriage, situation, plant }) => {
+      const { format, httpVersion } = carriage;
+      const answer = await exchange(server.address, httpVersion, situation.request(format, plant));
+      expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, situation.want));
+      expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
+      // A refusal deletes nothing.
+      expect(plants.has(plant)).toBe(situation.want.code !== "ok");
+    },
+  );
 });

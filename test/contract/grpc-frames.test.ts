@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { openMemoryStore } from "../../src/plants/index.ts";
 import { encodeEnvelope } from "../support/envelope.ts";
 import type { Field } from "../support/exchange.ts";
-import { authorized, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
+import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
 import { carriagesOf, exchange, rpcRequest } from "../support/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
@@ -163,28 +163,31 @@ const rows = [...envelopeRows, ...compressionRows, ...messageRows, ...timeoutRow
   carriagesOf("grpc", "grpc-web").map((carriage) => ({ ...row, carriage })),
 );
 
-describe("a gRPC call", () => {
+describe.each(http2Engines)("with %s for HTTP/2, a gRPC call", (http2) => {
   const plants = new Set<bigint>();
   let server: TestPlantServer;
   beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants) });
+    server = await startPlantServer({ store: openMemoryStore(plants), http2 });
   });
   beforeEach(() => plants.add(7n));
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test.each(rows)("with $name comes to $want.code, $carriage.name", async ({ body, header = [], want, carriage }) => {
-    const { format, httpVersion } = carriage;
-    const request = rpcRequest(format, message, [authorized, ...header]);
-    const answer = await exchange(server.address, httpVersion, { ...request, body });
-    const seen = seenAnswer(format, answer);
-    const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = seen.header;
-    expect({ ...seen, header: others }).toStrictEqual(expectedAnswer(format, want));
-    // Without a preference of the client, the answer is encoded as the request was.
-    const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
-    const unknown = want.message?.startsWith("unknown compression") === true;
-    expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
-    // gRPC's compression document: whoever sent an encoding that is not known is told the ones that are.
-    expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
-    expect(plants.has(7n)).toBe(want.code !== "ok");
-  });
+  test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
+    "with $name comes to $want.code, $carriage.name",
+    async ({ body, header = [], want, carriage }) => {
+      const { format, httpVersion } = carriage;
+      const request = rpcRequest(format, message, [authorized, ...header]);
+      const answer = await exchange(server.address, httpVersion, { ...request, body });
+      const seen = seenAnswer(format, answer);
+      const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = seen.header;
+      expect({ ...seen, header: others }).toStrictEqual(expectedAnswer(format, want));
+      // Without a preference of the client, the answer is encoded as the request was.
+      const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
+      const unknown = want.message?.startsWith("unknown compression") === true;
+      expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
+      // gRPC's compression document: whoever sent an encoding that is not known is told the ones that are.
+      expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
+      expect(plants.has(7n)).toBe(want.code !== "ok");
+    },
+  );
 });

@@ -5,7 +5,7 @@ import { encodeEnvelope } from "../support/envelope.ts";
 import type { Field } from "../support/exchange.ts";
 import { openHttp1 } from "../support/http1-connection.ts";
 import { frame, headerBlock, headersFrame, openFrames, type Frame } from "../support/http2-frames.ts";
-import { startPlantServer, tokens, type TestPlantServer } from "../support/plant-server.ts";
+import { http2Engines, startPlantServer, tokens, type TestPlantServer } from "../support/plant-server.ts";
 import { deletePlantProcedure } from "../support/wire-format.ts";
 
 /** Connections of one property; each is opened, spoken to and ended. */
@@ -95,8 +95,7 @@ const anyFrame: fc.Arbitrary<Frame> = fc.oneof(
 );
 
 describe("whatever a client sends, the server answers or closes, and goes on", () => {
-  const engines = ["node", "own"] as const;
-  let servers: Readonly<Record<(typeof engines)[number], TestPlantServer>>;
+  let servers: Readonly<Record<(typeof http2Engines)[number], TestPlantServer>>;
   beforeAll(async () => {
     const store = openMemoryStore(new Set([7n]));
     servers = {
@@ -104,7 +103,7 @@ describe("whatever a client sends, the server answers or closes, and goes on", (
       own: await startPlantServer({ store, http2: "own" }),
     };
   });
-  afterAll(() => Promise.all(engines.map((engine) => servers[engine][Symbol.asyncDispose]())));
+  afterAll(() => Promise.all(http2Engines.map((engine) => servers[engine][Symbol.asyncDispose]())));
 
   test("over HTTP/1.1", async () => {
     await overMany(http1Bytes, async (bytes) => {
@@ -117,7 +116,7 @@ describe("whatever a client sends, the server answers or closes, and goes on", (
     });
   });
 
-  test.each(engines)("over HTTP/2, on the engine of %s", async (engine) => {
+  test.each(http2Engines)("over HTTP/2, on the engine of %s", async (engine) => {
     await overMany(fc.array(anyFrame, { maxLength: 12 }), async (frames) => {
       using connection = await openFrames(servers[engine].address);
       connection.send(...frames);

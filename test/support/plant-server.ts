@@ -44,6 +44,9 @@ export interface TestPlantServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** What may serve HTTP/2: every row of a table that goes over it holds for each. */
+export const http2Engines = ["node", "own"] as const;
+
 /** The options of a plant server, and the certificate with which it speaks TLS and nothing else. */
 export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
   /** What serves HTTP/2. Default "node". */
