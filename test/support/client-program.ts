@@ -13,7 +13,7 @@ import { createTempFolder, type TempFolder } from "./temp-folder.ts";
 /**
  * A program made with a generated client, in whatever language.
  *
- * It takes as arguments where the server is (`127.0.0.1:8080`) and, for TLS, the file of the authority to
+ * It takes as arguments where the server is (`localhost:8080`) and, for TLS, the file of the authority to
  * trust. For each line of its input, `<id> <token> <deadline in ms>` with `-` for none, it deletes the plant
  * and writes one line: the number of the gRPC status code, and behind a space the message of an error.
  */
@@ -57,7 +57,7 @@ export function describeClient({ name, build }: ClientUnderTest): void {
       plants = new Set([1n, 2n]);
       cleartext = await startPlantServer({ store: openSituationStore(plants) });
       secure = await startPlantServer({ store: openSituationStore(plants), tls: certificate });
-      client = startClient(program, [authorityOf(cleartext)]);
+      client = startClient(program, [authorityOf("127.0.0.1", cleartext)]);
     }, buildLimitMs);
 
     afterAll(async () => {
@@ -87,7 +87,7 @@ export function describeClient({ name, build }: ClientUnderTest): void {
     });
 
     test("deletes a plant over TLS", async () => {
-      using overTls = startClient(program, [authorityOf(secure), certificateFile]);
+      using overTls = startClient(program, [authorityOf("localhost", secure), certificateFile]);
       expect(await overTls.deletePlant(2n, tokens.good)).toBe("0");
       expect(plants.has(2n)).toBe(false);
     });
@@ -128,6 +128,7 @@ function readLines(child: ChildProcessWithoutNullStreams): () => Promise<string>
   };
 }
 
-function authorityOf({ address }: TestPlantServer): string {
-  return `127.0.0.1:${address.port}`;
+// Over TLS by name, since Node 26 takes no IP address for the name of a server, which grpc-js asks for.
+function authorityOf(host: string, { address }: TestPlantServer): string {
+  return `${host}:${address.port}`;
 }
