@@ -6,7 +6,7 @@ import { type Cut, startCuttingProxy } from "../support/cutting-proxy.ts";
 import { deleteCall } from "../support/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../support/delete-load.ts";
 import { startPlantServer } from "../support/plant-server.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../support/postgres-server.ts";
+import { configOf, type PostgresServer, runSql, startPostgres, startStandby } from "../support/postgres-server.ts";
 
 const faults = 30;
 const plants = 500_000;
@@ -76,6 +76,32 @@ describe("a server on PostgreSQL", () => {
     await other.end();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
+  });
+
+  test("loses nothing it acknowledged when a synchronous standby takes over", { timeout }, async () => {
+    await createPlants();
+    await using standby = await startStandby(postgres, "standby");
+    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'standby'");
+    await runSql(url, "SELECT pg_reload_conf()");
+    const standbyState = "SELECT sync_state FROM pg_stat_replication";
+    await expect.poll(() => runSql(url, standbyState)).toEqual([{ sync_state: "sync" }]);
+    await using proxy = await startCuttingProxy(postgres.socketFolder);
+    const throughProxy = url.replace(postgres.socketFolder, proxy.socketFolder);
+    await using server = await startPlantServer({
+      store: await openPlantStore({ kind: "postgres", url: throughProxy }),
+    });
+    const tally = new DeleteTally();
+    const load = startDeleteLoad(server.address, tally);
+    await load.acknowledged(500);
+    await postgres.stop("immediate");
+    await standby.promote();
+    proxy.leadTo(standby.socketFolder);
+    await load.acknowledged(500);
+    await load.stop();
+    url = url.replace(postgres.socketFolder, standby.socketFolder);
+    await expectTruth(tally);
+    // The failover was over before anybody's patience.
+    expect([...tally.failures]).toEqual([]);
   });
 
   async function expectTruth(tally: DeleteTally): Promise<void> {

@@ -1,5 +1,5 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,46 +56,76 @@ export interface PostgresTls {
 
 /** Makes a database cluster and starts its server, on a Unix socket and, with TLS, on a port of 127.0.0.1. */
 export async function startPostgres(settings: readonly string[] = [], tls?: PostgresTls): Promise<PostgresServer> {
-  const folder = mkdtempSync(join(tmpdir(), "plantstore-pg-"));
-  const owner = serverOwner();
-  if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
-  const bin = postgresBinaries();
-  const data = join(folder, "data");
-  const asOwner = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
-  execFileSync(join(bin, "initdb"), ["-D", data, "-A", "trust", "-U", "tester", "-N", "-E", "UTF8"], {
-    ...asOwner,
-    stdio: "pipe",
-  });
+  const folder = createServerFolder();
+  runAsOwner(folder, "initdb", ["-D", dataOf(folder), "-A", "trust", "-U", "tester", "-N", "-E", "UTF8"]);
+  return await runServer(folder, tls === undefined ? settings : [...settings, ...tlsSettings(folder, tls)], tls?.port);
+}
 
+/** A standby of a server, which has all that the server had when it was made, and follows it. */
+export interface PostgresStandby extends PostgresServer {
+  /** Makes it a primary. */
+  promote(): Promise<void>;
+}
+
+/** Makes a standby under this application name. The primary is stopped for a moment. */
+export async function startStandby(primary: PostgresServer, name: string): Promise<PostgresStandby> {
+  const folder = createServerFolder();
+  const conninfo = `host=${primary.socketFolder} user=tester application_name=${name}`;
+  await primary.stop("fast");
+  cpSync(dataOf(primary.socketFolder), dataOf(folder), { recursive: true, preserveTimestamps: true });
+  writeFileSync(join(dataOf(folder), "standby.signal"), "");
+  appendFileSync(join(dataOf(folder), "postgresql.auto.conf"), `primary_conninfo = '${conninfo}'\n`);
+  giveToOwner(dataOf(folder));
+  await primary.start();
+  const standby = await runServer(folder);
+  const promote = async (): Promise<void> => void (await runSql(urlOf(folder), "SELECT pg_promote()"));
+  return { ...standby, promote };
+}
+
+function createServerFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "plantstore-pg-"));
+  giveToOwner(folder);
+  return folder;
+}
+
+function dataOf(folder: string): string {
+  return join(folder, "data");
+}
+
+function urlOf(folder: string, port = 5432): string {
+  return `postgres:///postgres?host=${folder}&port=${port}&user=tester`;
+}
+
+function tlsSettings(folder: string, { certificate, port }: PostgresTls): string[] {
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  writeFileSync(cert, certificate.cert);
+  writeFileSync(key, certificate.key, { mode: 0o600 });
+  giveToOwner(folder);
+  const files = ["-c", `ssl_cert_file=${cert}`, "-c", `ssl_key_file=${key}`];
+  return ["-c", "listen_addresses=127.0.0.1", "-p", String(port), "-c", "ssl=on", ...files];
+}
+
+// The machine does not crash in a test, so nothing is gained by waiting for its disk.
+const quick = ["-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=32MB"];
+
+/** Starts the server of the cluster in this folder. The socket's name has the port in it. */
+async function runServer(folder: string, settings: readonly string[] = [], port?: number): Promise<PostgresServer> {
+  const url = urlOf(folder, port);
+  const log: string[] = [];
   let server: ChildProcess | undefined;
   let schemas = 0;
-  const listen = ["-k", folder, "-c", `listen_addresses=${tls === undefined ? "" : "127.0.0.1"}`];
-  if (tls !== undefined) {
-    writeFileSync(join(folder, "cert.pem"), tls.certificate.cert);
-    writeFileSync(join(folder, "key.pem"), tls.certificate.key, { mode: 0o600 });
-    if (owner !== undefined) chownSync(join(folder, "key.pem"), owner.uid, owner.gid);
-    // The socket's name has the port in it.
-    listen.push("-p", String(tls.port), "-c", "ssl=on");
-    listen.push("-c", `ssl_cert_file=${join(folder, "cert.pem")}`, "-c", `ssl_key_file=${join(folder, "key.pem")}`);
-  }
-  // The machine does not crash in a test, so nothing is gained by waiting for its disk.
-  const quick = ["-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=32MB"];
-
-  const log: string[] = [];
-  const url = `postgres:///postgres?host=${folder}&port=${tls?.port ?? 5432}&user=tester`;
 
   const start = async (): Promise<void> => {
-    const child = spawn(join(bin, "postgres"), ["-D", data, ...listen, ...quick, ...settings], {
-      ...asOwner,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
+    const socket = ["-k", folder, "-c", "listen_addresses="];
+    const args = ["-D", dataOf(folder), ...socket, ...quick, ...settings];
+    const child = spawn(binary("postgres"), args, { ...asOwner(folder), stdio: ["ignore", "ignore", "pipe"] });
     server = child;
     const lines = createInterface(child.stderr);
     await new Promise<void>((resolve, reject) => {
       // Goes on for as long as the server lives: nobody else empties the pipe of its log.
       lines.on("line", (line) => {
         log.push(line);
-        if (line.includes("database system is ready to accept connections")) resolve();
+        if (line.includes("database system is ready to accept")) resolve();
       });
       lines.on("close", () => reject(new Error(`PostgreSQL did not start:\n${log.join("\n")}`)));
     });
@@ -124,6 +154,23 @@ export async function startPostgres(settings: readonly string[] = [], tls?: Post
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function runAsOwner(folder: string, program: string, args: readonly string[]): void {
+  execFileSync(binary(program), args, { ...asOwner(folder), stdio: "pipe" });
+}
+
+function binary(program: string): string {
+  return join(postgresBinaries(), program);
+}
+
+function asOwner(folder: string): { readonly cwd: string; readonly env: NodeJS.ProcessEnv } {
+  return { ...serverOwner(), cwd: folder, env: { ...process.env, LC_ALL: "C" } };
+}
+
+function giveToOwner(path: string): void {
+  const owner = serverOwner();
+  if (owner !== undefined) execFileSync("chown", ["-R", `${owner.uid}:${owner.gid}`, path]);
 }
 
 // PostgreSQL does not run as root.
