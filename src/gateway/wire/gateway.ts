@@ -62,7 +62,7 @@ export interface RestOptions extends Omit<RestRouterOptions, "readJson" | "write
 export interface Gateway {
   /** Serves one request of a node, Express or Fastify server; takes the place of `connectNodeAdapter`. */
   readonly handler: NodeHandler;
-  /** Listens on one port for HTTP/1.1 and HTTP/2. Rejects as `net.Server` errs, such as with EADDRINUSE. */
+  /** Listens on one port for HTTP/1.1 and HTTP/2, once. Rejects as `net.Server` errs, such as with EADDRINUSE. */
   listen(options?: ListenOptions): Promise<{ readonly address: string; readonly port: number }>;
   /** Takes a renewed certificate for new connections. */
   setSecureContext(context: SecureContextOptions): void;

@@ -95,6 +95,8 @@ export function createListener({ limits, http1, http2, engine }: ListenerOptions
     http1.close();
     http2.close();
     await closed;
+    // The calls that were cut learn of it, and are told of, before whoever drains goes on to end the process.
+    while (isBusy()) await new Promise(setImmediate);
   };
 
   const accept = (socket: Socket, options: ListenOptions): void => {
@@ -117,8 +119,11 @@ export function createListener({ limits, http1, http2, engine }: ListenerOptions
     },
 
     async listen(options) {
+      if (net !== undefined) throw new Error("the gateway is listening already");
       if (options.tls !== undefined) {
-        tls = createTlsServer({ ...options.tls, ALPNProtocols: ["h2", "http/1.1"] });
+        // A handshake comes before the header, so it has no more time than that.
+        const handshakeTimeout = limits.headerTimeoutMs;
+        tls = createTlsServer({ handshakeTimeout, ...options.tls, ALPNProtocols: ["h2", "http/1.1"] });
         tls.on("secureConnection", (socket: TLSSocket) => {
           socket.on("error", () => socket.destroy());
           hand(socket, socket.alpnProtocol === "h2" ? "http2" : "http1", options);
