@@ -24,6 +24,8 @@ export interface Http2ConnectionOptions {
   readonly onStream: (stream: Http2Stream) => void;
   /** The connection is over. */
   readonly onClose: () => void;
+  /** Who serves a stream has thrown: a defect there. The stream is reset and the others go on. */
+  readonly onFault: (error: unknown) => void;
 }
 
 /**
@@ -114,6 +116,10 @@ export class Http2Connection implements StreamCarrier {
 
   ended(stream: Http2Stream): void {
     if (stream.remoteEnded) this.#forget(stream);
+  }
+
+  faulted(error: unknown): void {
+    this.#options.onFault(error);
   }
 
   #createRules(): FrameRules {

@@ -27,6 +27,8 @@ export interface StreamCarrier {
   sendReset(stream: Http2Stream, code: ErrorCode): void;
   /** Our side of the stream has ended. */
   ended(stream: Http2Stream): void;
+  /** Who serves the stream has thrown. */
+  faulted(error: unknown): void;
 }
 
 /**
@@ -194,8 +196,8 @@ export class Http2Stream {
 
   /** A fault in what serves this stream: it ends this stream, not the others, and not the process. */
   #fault(error: unknown): void {
-    process.emitWarning(error instanceof Error ? error : String(error));
     this.reset(ErrorCode.internalError);
+    this.#carrier.faulted(error);
   }
 
   #enqueue(piece: Uint8Array): void {

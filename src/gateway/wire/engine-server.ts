@@ -38,6 +38,8 @@ export function createEngineServer({ limits, serve, refuse }: Http2ServerOptions
           else refuse(exchange, target);
         },
         onClose: () => connections.delete(connection),
+        // A defect of ours, and nobody's call to answer for.
+        onFault: (error) => process.emitWarning(error instanceof Error ? error : String(error)),
       });
       connections.add(connection);
     },

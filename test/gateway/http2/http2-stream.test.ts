@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { ErrorCode } from "../../../src/gateway/http2/http2-error.ts";
+import { answer, echo, receiving, startEngine } from "../../support/http2-engine.ts";
+import {
+  dataFrame,
+  frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+} from "../../support/http2-frames.ts";
+import {
+  answered,
+  begun,
+  getHeader,
+  echoUnlessHeld,
+  postHeader,
+  resetWith,
+  whole,
+  windowUpdateFrame,
+} from "../../support/http2-requests.ts";
+
+const { endStream, endHeaders } = frameFlag;
+const { protocolError, refusedStream } = ErrorCode;
+const text = (of: string): Buffer => Buffer.from(of, "latin1");
+
+const limits = { concurrentStreams: 5 };
+
+describe("the engine", () => {
+  test("refuses a stream above the limit, which may be tried again (§5.1.2, §8.7)", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld, limits });
+    using connection = await openFrames(engine.address);
+    connection.send(...[1, 3, 5, 7, 9].map((id) => begun(id)), whole(11));
+    expect(await connection.readEnd(11)).toStrictEqual(resetWith(refusedStream));
+    connection.send(dataFrame(1, text("x"), endStream));
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
+    connection.send(whole(13));
+    expect(await connection.readEnd(13)).toStrictEqual(answered);
+  });
+
+  test("lets what a client sent before it knew of a reset pass (§5.1)", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld });
+    using connection = await openFrames(engine.address);
+    const late = [
+      dataFrame(1, text("abc")),
+      headersFrame(1, [["a", "b"]], endStream),
+      windowUpdateFrame(1, 5),
+      resetFrame(1, 8),
+    ];
+    connection.send(headersFrame(1, postHeader(["connection", "close"])), ...late, whole(3));
+    expect(await connection.readEnd(1)).toStrictEqual(resetWith(protocolError));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+  });
+
+  test("says which streams it took when it ends a connection (§6.8)", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), begun(7), frame(frameType.ping, 0, 1, Buffer.alloc(8)));
+    const last = await connection.readUntil(({ type }) => type === frameType.goAway);
+    expect(last?.payload.readUInt32BE(0)).toBe(7);
+  });
+
+  test("answers HEAD without a body", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, text("body")) });
+    using connection = await openFrames(engine.address);
+    connection.send(headersFrame(1, [[":method", "HEAD"], ...getHeader.slice(1)], endStream));
+    const only = await connection.readUntil(({ streamId }) => streamId === 1);
+    expect(only).toMatchObject({ type: frameType.headers, flags: endHeaders | endStream });
+  });
+
+  test("stops a request that it has answered (§8.1)", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        answer(stream);
+        stream.reset(ErrorCode.noError);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    const frames = [await connection.readUntil(({ streamId }) => streamId === 1), await connection.readFrame()];
+    expect(frames.map((one) => one?.type)).toStrictEqual([frameType.headers, frameType.resetStream]);
+    connection.send(dataFrame(1, text("late")), whole(3));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+  });
+
+  test.each([
+    { name: "when it is handed a request", throwing: {}, serveThrows: true },
+    { name: "at a piece of a body", throwing: { onData: thrower }, serveThrows: false },
+    { name: "at the end of a body", throwing: { onEnd: thrower }, serveThrows: false },
+    { name: "at a reset", throwing: { onReset: thrower, onEnd: thrower }, serveThrows: false },
+  ])("resets the stream of a server that throws $name, and serves the others", async ({ throwing, serveThrows }) => {
+    const faults: unknown[] = [];
+    await using engine = await startEngine({
+      onFault: (error) => faults.push(error),
+      serve: (stream) => {
+        if (stream.id === 1 && serveThrows) thrower();
+        if (stream.id === 1) stream.receiver = receiving(stream, throwing);
+        else echo(stream);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), begun(3), dataFrame(1, text("x"), endStream), dataFrame(3, text("x"), endStream));
+    expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.internalError));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+    expect(faults).toContainEqual(new Error("a fault of the test's"));
+  });
+});
+
+function thrower(): never {
+  throw new Error("a fault of the test's");
+}
