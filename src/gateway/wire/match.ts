@@ -49,59 +49,62 @@ export interface MatchTable {
   readonly prefix: string;
 }
 
+/** All that is looked at. */
+export type RequestHead = Pick<Exchange, "httpMethod" | "target" | "fields">;
+
 /** Finds what a request asks for. Pure: looks at nothing but method, target and header. */
-export function matchRequest(table: MatchTable, exchange: Exchange): Match {
-  const { target } = exchange;
+export function matchRequest(table: MatchTable, head: RequestHead): Match {
+  const { target } = head;
   const questionMark = target.indexOf("?");
   const fullPath = questionMark < 0 ? target : target.slice(0, questionMark);
   const endpoint = table.endpoints.get(fullPath);
-  if (endpoint !== undefined) return matchEndpoint(endpoint, exchange);
-  if (!fullPath.startsWith(table.prefix)) return notFound(exchange);
+  if (endpoint !== undefined) return matchEndpoint(endpoint, head);
+  if (!fullPath.startsWith(table.prefix)) return notFound(head);
   const path = table.prefix === "" ? fullPath : fullPath.slice(table.prefix.length);
   const query = questionMark < 0 ? "" : target.slice(questionMark + 1);
   const procedure = table.procedures.get(path);
-  if (procedure !== undefined) return matchRpc(procedure, exchange, query);
-  return matchRest(table, exchange, path, query);
+  if (procedure !== undefined) return matchRpc(procedure, head, query);
+  return matchRest(table, head, path, query);
 }
 
-function matchEndpoint(endpoint: Endpoint, exchange: Exchange): Match {
-  const { httpMethod } = exchange;
+function matchEndpoint(endpoint: Endpoint, head: RequestHead): Match {
+  const { httpMethod } = head;
   if (httpMethod === "GET" || httpMethod === "HEAD") return { kind: "endpoint", endpoint };
-  return methodNotAllowed(exchange, undefined, "GET, HEAD");
+  return methodNotAllowed(head, undefined, "GET, HEAD");
 }
 
-function matchRest(table: MatchTable, exchange: Exchange, path: string, query: string): Match {
-  const found = table.rest.match(exchange.httpMethod, path);
+function matchRest(table: MatchTable, head: RequestHead, path: string, query: string): Match {
+  const found = table.rest.match(head.httpMethod, path);
   switch (found.kind) {
     case "binding": {
       const { binding, captures } = found;
       const bound = table.procedures.get(binding.procedure);
-      if (bound?.unary === undefined) return notFound(exchange);
+      if (bound?.unary === undefined) return notFound(head);
       return { kind: "rest", procedure: bound, binding, captures, query };
     }
     case "method-not-allowed":
-      return methodNotAllowed(exchange, undefined, found.allow);
+      return methodNotAllowed(head, undefined, found.allow);
     case "not-found":
-      return notFound(exchange);
+      return notFound(head);
     case "malformed":
-      return refused(exchange, 400, new ConnectError(found.message, Code.InvalidArgument));
+      return { ...refused(head, 400, new ConnectError(found.message, Code.InvalidArgument)), unknown: true };
   }
 }
 
-function matchRpc(procedure: Procedure, exchange: Exchange, query: string): Match {
+function matchRpc(procedure: Procedure, head: RequestHead, query: string): Match {
   const { allowedMethods } = procedure.handler;
-  if (!allowedMethods.includes(exchange.httpMethod)) {
-    return methodNotAllowed(exchange, procedure, allowedMethods.toSorted().join(", "));
+  if (!allowedMethods.includes(head.httpMethod)) {
+    return methodNotAllowed(head, procedure, allowedMethods.toSorted().join(", "));
   }
-  if (exchange.httpMethod === "GET" && procedure.unary !== undefined) {
+  if (head.httpMethod === "GET" && procedure.unary !== undefined) {
     const parameters = new URLSearchParams(query);
     const encoding = parameters.get("encoding");
-    if (encoding !== "proto" && encoding !== "json") return unsupportedMediaType(exchange, procedure);
+    if (encoding !== "proto" && encoding !== "json") return unsupportedMediaType(head, procedure);
     const format = encoding === "proto" ? "binary" : "json";
     return { kind: "connect-get", procedure, format, query: parameters };
   }
-  const type = readRpcContentType(readField(exchange.fields, "content-type") ?? "");
-  if (type === undefined || !speaks(procedure, type)) return unsupportedMediaType(exchange, procedure);
+  const type = readRpcContentType(readField(head.fields, "content-type") ?? "");
+  if (type === undefined || !speaks(procedure, type)) return unsupportedMediaType(head, procedure);
   return { kind: "rpc", procedure, type };
 }
 
@@ -110,31 +113,31 @@ function speaks(procedure: Procedure, { protocol, stream }: RpcContentType): boo
   return procedure.handler.protocolNames.includes(protocol);
 }
 
-function notFound(exchange: Exchange): Refused {
-  const protocol = protocolOf(exchange);
+function notFound(head: RequestHead): Refused {
+  const protocol = protocolOf(head);
   // gRPC and Connect know an RPC that is not there as unimplemented.
   const code = protocol === "rest" ? Code.NotFound : Code.Unimplemented;
-  return { ...refused(exchange, 404, new ConnectError("there is nothing at this path", code)), unknown: true };
+  return { ...refused(head, 404, new ConnectError("there is nothing at this path", code)), unknown: true };
 }
 
-function methodNotAllowed(exchange: Exchange, procedure: Procedure | undefined, allow: string): Refused {
-  const error = new ConnectError(`${exchange.httpMethod} is not allowed here`, Code.Unimplemented);
+function methodNotAllowed(head: RequestHead, procedure: Procedure | undefined, allow: string): Refused {
+  const error = new ConnectError(`${head.httpMethod} is not allowed here`, Code.Unimplemented);
   // RFC 9110 §15.5.6: a 405 must carry Allow.
-  return { ...refused(exchange, 405, error), procedure, fields: ["allow", allow] };
+  return { ...refused(head, 405, error), procedure, fields: ["allow", allow] };
 }
 
-function unsupportedMediaType(exchange: Exchange, procedure: Procedure): Refused {
-  const sent = readField(exchange.fields, "content-type");
+function unsupportedMediaType(head: RequestHead, procedure: Procedure): Refused {
+  const sent = readField(head.fields, "content-type");
   const message = sent === null ? "the content type is missing" : "the content type is not supported";
-  return { ...refused(exchange, 415, new ConnectError(message, Code.InvalidArgument)), procedure };
+  return { ...refused(head, 415, new ConnectError(message, Code.InvalidArgument)), procedure };
 }
 
-function refused(exchange: Exchange, httpStatus: number, error: ConnectError): Refused {
-  const protocol = protocolOf(exchange);
+function refused(head: RequestHead, httpStatus: number, error: ConnectError): Refused {
+  const protocol = protocolOf(head);
   return { kind: "refused", protocol, httpStatus, error, procedure: undefined, unknown: false, fields: [] };
 }
 
-function protocolOf(exchange: Exchange): Protocol {
-  const contentType = readField(exchange.fields, "content-type") ?? "";
-  return callerProtocol(contentType, readField(exchange.fields, "connect-protocol-version") !== null);
+function protocolOf(head: RequestHead): Protocol {
+  const contentType = readField(head.fields, "content-type") ?? "";
+  return callerProtocol(contentType, readField(head.fields, "connect-protocol-version") !== null);
 }

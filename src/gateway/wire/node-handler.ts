@@ -1,4 +1,4 @@
-import type { ContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Exchange } from "./exchange.ts";
@@ -15,7 +15,7 @@ import type { Serve } from "./serve.ts";
  * can call too.
  *
  * @param next - called instead of answering when nothing matches, or with an Error when the server has
- * already read the body
+ * already read the body; without it that is answered as `Internal`
  */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
@@ -38,32 +38,34 @@ export interface NodeHandlerOptions {
 /** Makes the handler that serves a gateway's RPCs within somebody else's server. */
 export function createNodeHandler({ table, limits, serve, refuse, options }: NodeHandlerOptions): NodeHandler {
   return (request, response, next) => {
-    const exchange = toExchange(request, response);
-    const required = exchange.httpVersion === "1.1";
-    const target = readRequestTarget(exchange.target, authorityOf(request), required, limits);
-    if (typeof target !== "string") return refuse(exchange, target);
-    const match = matchRequest(table, exchange);
+    const sent = request.url ?? "";
+    const judged = readRequestTarget(sent, authorityOf(request), request.httpVersion !== "1.0", limits);
+    const target = typeof judged === "string" ? judged : sent;
+    const match = matchRequest(table, { httpMethod: request.method ?? "", target, fields: request.rawHeaders });
+    // What is not ours is not ours to judge, and is passed on untouched.
     if (match.kind === "refused" && match.unknown) {
       if (next !== undefined) return next();
       if (options.fallback !== undefined) return options.fallback(request, response);
     }
+    const exchange = toExchange(request, response, target);
+    if (typeof judged !== "string") return refuse(exchange, judged);
     // A body parser has left nothing to read, and waiting for it would never end.
-    if (!exchange.bodyEmpty && request.readableEnded) {
-      const error = new Error("the request body was read before the gateway got it: mount it before any body parser");
-      if (next !== undefined) return next(error);
-      throw error;
+    if (!exchange.bodyEmpty && request.readableDidRead) {
+      if (next !== undefined) return next(new Error(bodyWasRead));
+      return refuse(exchange, { httpStatus: 500, error: new ConnectError(bodyWasRead, Code.Internal) });
     }
     serve(exchange, match, options.contextValues?.(request));
   };
 }
 
+const bodyWasRead = "the request body was read before the gateway got it: mount the gateway before any body parser";
+
 function toExchange(
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
+  target: string,
 ): Exchange {
-  if (!("stream" in request)) {
-    return new Http1Exchange(request, response as ServerResponse, request.url ?? "", neverClosing);
-  }
+  if (!("stream" in request)) return new Http1Exchange(request, response as ServerResponse, target, neverClosing);
   const { stream } = request;
   // The compatibility layer would send an empty trailer section before ours.
   stream.removeAllListeners("wantTrailers");
