@@ -16,6 +16,8 @@ export function wrkLoad(shape: LoadShape): Load {
         "wrk",
         `-c${String(shape.connections)}`,
         "-t1",
+        "--timeout",
+        "30s",
         `-d${String(durationS)}s`,
         "--latency",
         "-s",
