@@ -53,18 +53,20 @@ export type StreamEnd =
   | { readonly kind: "go-away"; readonly httpStatus: number; readonly errorCode: number }
   | { readonly kind: "closed"; readonly httpStatus: number };
 
-/** Opens a connection, sends the preface and empty SETTINGS, and acknowledges the server's. Dispose of it with `using`. */
-export async function openFrames(address: Address): Promise<FrameConnection> {
+/**
+ * Opens a connection, sends the preface and empty SETTINGS, and acknowledges the server's. Dispose of it with `using`.
+ *
+ * With `settled` false it sends nothing by itself.
+ */
+export async function openFrames(
+  address: Address,
+  { settled }: { readonly settled: boolean } = { settled: true },
+): Promise<FrameConnection> {
   const socket = connect({ host: address.address, port: address.port, noDelay: true });
   const reader = createByteReader(socket);
   await within(once(socket, "connect"), "a connection");
-  socket.write(
-    Buffer.concat([
-      clientPreface,
-      frameBytes(frame(frameType.settings, 0, 0)),
-      frameBytes(frame(frameType.settings, frameFlag.ack, 0)),
-    ]),
-  );
+  const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0)];
+  if (settled) socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));
   const readFrame = async (): Promise<Frame | undefined> => ((await reader.atEnd()) ? undefined : nextFrame(reader));
   const readUntil: FrameConnection["readUntil"] = async (wanted) => {
     for (;;) {
