@@ -18,8 +18,6 @@ export interface CuttingProxy extends AsyncDisposable {
   readonly cuts: number;
   /** Cuts at the next statement that deletes, and resolves when it has. */
   cutNext(cut: Cut): Promise<void>;
-  /** Cuts all connections, and leads new ones to another server. */
-  leadTo(serverFolder: string): void;
 }
 
 // What only a batch of deletions has in it.
@@ -31,10 +29,9 @@ export async function startCuttingProxy(serverFolder: string): Promise<CuttingPr
   const sockets = new Set<Socket>();
   let armed: { readonly cut: Cut; readonly done: () => void } | undefined;
   let cuts = 0;
-  let target = serverFolder;
 
   const proxy = createServer((client) => {
-    const server = connect(join(target, ".s.PGSQL.5432"));
+    const server = connect(join(serverFolder, ".s.PGSQL.5432"));
     for (const socket of [client, server]) {
       sockets.add(socket);
       socket.on("error", () => undefined);
@@ -74,10 +71,6 @@ export async function startCuttingProxy(serverFolder: string): Promise<CuttingPr
       return cuts;
     },
     cutNext: (cut) => new Promise((resolve) => (armed = { cut, done: resolve })),
-    leadTo: (otherFolder) => {
-      target = otherFolder;
-      for (const socket of sockets) socket.destroy();
-    },
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();
       proxy.close();

@@ -21,6 +21,7 @@ export interface PostgresServer extends AsyncDisposable {
   createSchema(): Promise<string>;
   /** Stops it: `fast` disconnects its clients, `immediate` is a crash. */
   stop(mode: "fast" | "immediate"): Promise<void>;
+  /** Starts it again, unless it runs. */
   start(): Promise<void>;
 }
 
@@ -115,7 +116,10 @@ async function runServer(folder: string, settings: readonly string[] = [], port?
   let server: ChildProcess | undefined;
   let schemas = 0;
 
+  const isRunning = (): boolean => server !== undefined && server.exitCode === null && server.signalCode === null;
+
   const start = async (): Promise<void> => {
+    if (isRunning()) return;
     const socket = ["-k", folder, "-c", "listen_addresses="];
     const args = ["-D", dataOf(folder), ...socket, ...quick, ...settings];
     const child = spawn(binary("postgres"), args, { ...asOwner(folder), stdio: ["ignore", "ignore", "pipe"] });
@@ -133,7 +137,7 @@ async function runServer(folder: string, settings: readonly string[] = [], port?
 
   const stop = async (mode: "fast" | "immediate"): Promise<void> => {
     const child = server;
-    if (child === undefined || child.exitCode !== null) return;
+    if (child === undefined || !isRunning()) return;
     child.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
     await once(child, "exit");
   };

@@ -3,10 +3,15 @@ import { checkServerIdentity } from "node:tls";
 import type { ClientConfig } from "pg";
 import { StoreOpenError } from "../errors.ts";
 
-/** A PostgreSQL server, as a URL names it. */
+/** A PostgreSQL server, as a URL names it: one host, or several of which one is the primary. */
 export interface Server {
-  /** For operators: host, port and database, without user and password. */
+  /** For operators: hosts, port and database, without user and password. */
   readonly name: string;
+  readonly hosts: readonly Host[];
+}
+
+/** One host of a server. */
+export interface Host {
   /** The ways to connect, in the order in which they are tried (libpq's `sslmode`). */
   readonly ways: readonly ClientConfig[];
 }
@@ -27,6 +32,7 @@ const parameters: ReadonlySet<string> = new Set([
   "password",
   "application_name",
   "options",
+  "target_session_attrs",
 ]);
 
 /**
@@ -35,6 +41,9 @@ const parameters: ReadonlySet<string> = new Set([
  * `sslcert`, `sslkey`, `host` (a folder holds a Unix socket), `port`, `user`, `password`, `application_name`
  * and `options`.
  *
+ * Several hosts are separated by commas; the one that can be written is used. `target_session_attrs` may say so,
+ * as `read-write` or `primary`.
+ *
  * @throws StoreOpenError naming the part that cannot be understood, and never the password
  */
 export function readServerUrl(text: string): Server {
@@ -42,30 +51,49 @@ export function readServerUrl(text: string): Server {
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) {
     throw new StoreOpenError("the database URL must be postgres://user:password@host:port/database");
   }
-  const unknown = [...url.searchParams.keys()].filter((name) => !parameters.has(name));
+  checkParameters(url.searchParams);
+  const hostNames = (url.searchParams.get("host") ?? (decode(url.hostname) || "localhost")).split(",");
+  // In a list of libpq's the port in this place would be that of the last host alone.
+  if (hostNames.length > 1 && url.port !== "") {
+    throw new StoreOpenError("in the database URL, the port of several hosts is the parameter port");
+  }
+  const port = url.searchParams.get("port") ?? (url.port || portDefault);
+  const shared = { ...credentialsOf(url), port: Number(port), keepAlive: true };
+  return {
+    name: `${hostNames.join(",")}:${port}${url.pathname}`,
+    hosts: hostNames.map((name) => readHost(name, url.searchParams, shared)),
+  };
+}
+
+function checkParameters(search: URLSearchParams): void {
+  const unknown = [...search.keys()].filter((name) => !parameters.has(name));
   if (unknown.length > 0) throw new StoreOpenError(`unknown in the database URL: ${unknown.join(", ")}`);
-  const part = (name: string, inPlace: string): string => url.searchParams.get(name) ?? decode(inPlace);
-  // "[::1]" is "::1" to a socket.
-  const host = part("host", url.hostname).replace(/^\[(.*)\]$/, "$1") || "localhost";
-  const port = part("port", url.port) || portDefault;
-  const user = part("user", url.username);
-  const password = part("password", url.password);
+  const target = search.get("target_session_attrs") ?? "read-write";
+  if (target === "read-write" || target === "primary") return;
+  throw new StoreOpenError("target_session_attrs in the database URL must be read-write: plants are deleted there");
+}
+
+// What is left out is taken from the environment, as libpq does: PGUSER, PGPASSWORD, PGDATABASE.
+function credentialsOf(url: URL): ClientConfig {
+  const user = url.searchParams.get("user") ?? decode(url.username);
+  const password = url.searchParams.get("password") ?? decode(url.password);
   const database = decode(url.pathname.slice(1));
   const options = url.searchParams.get("options");
-  const config: ClientConfig = {
-    host,
-    port: Number(port),
-    // What is left out is taken from the environment, as libpq does: PGUSER, PGPASSWORD, PGDATABASE.
+  return {
     ...(database && { database }),
     ...(user && { user }),
     ...(password && { password }),
     ...(options && { options }),
     application_name: url.searchParams.get("application_name") ?? "plantstore",
-    keepAlive: true,
   };
+}
+
+function readHost(name: string, search: URLSearchParams, shared: ClientConfig): Host {
+  // "[::1]" is "::1" to a socket.
+  const host = name.replace(/^\[(.*)\]$/, "$1");
   // A Unix socket needs no TLS, and the server offers none there.
-  const tls = host.startsWith("/") ? [false] : tlsOf(url.searchParams, host);
-  return { name: `${host}:${port}/${database}`, ways: tls.map((ssl) => ({ ...config, ssl })) };
+  const tls = host.startsWith("/") ? [false] : tlsOf(search, host);
+  return { ways: tls.map((ssl) => ({ ...shared, host, ssl })) };
 }
 
 // postgresql.org/docs/current/libpq-ssl.html, table 34.1.

@@ -1,22 +1,9 @@
-import { Client, type ClientConfig } from "pg";
-import { sqlStateOf } from "./fault-table.ts";
+import type { Client } from "pg";
+import { type ConnectOptions, connectTo, type Notice, type SessionLimits } from "./connect.ts";
 import type { Server } from "./server-url.ts";
-
-/** How long things may take, in milliseconds. */
-export interface SessionLimits {
-  /** Waiting for a row or table lock. The server ends the statement. */
-  readonly lockTimeoutMs: number;
-  /** Running one statement. The server ends it. */
-  readonly statementTimeoutMs: number;
-  /** Waiting for the server's answer, when even its own time-outs do not come. The connection is given up. */
-  readonly answerTimeoutMs: number;
-}
 
 /** A row, its columns in the order of the statement and as text. */
 export type Row = readonly (string | null)[];
-
-// Milliseconds. A server that is there answers within one; a network that swallows packets never does.
-const connectTimeoutMs = 5_000;
 
 /**
  * One connection to the server at a time, made when it is needed. It runs one statement at a time.
@@ -27,6 +14,9 @@ const connectTimeoutMs = 5_000;
 export class Session {
   readonly #server: Server;
   readonly #limits: SessionLimits | undefined;
+  readonly #connectOptions: ConnectOptions;
+  /** The index of the host that is tried first. */
+  #host = 0;
   #client: Client | undefined;
   #isReplicated = true;
   #isInTransaction = false;
@@ -35,28 +25,28 @@ export class Session {
   constructor(server: Server, limits?: SessionLimits) {
     this.#server = server;
     this.#limits = limits;
+    this.#connectOptions = {
+      limits,
+      mustBeWritable: server.hosts.length > 1,
+      onLost: (client) => this.#forget(client),
+      onNotice: (notice) => this.#read(notice),
+    };
   }
 
-  /** Connects, unless there is a connection. Rejects with what was wrong with the last way that was tried. */
+  /** Connects, unless there is a connection. Rejects with what was wrong with the last host that was tried. */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
     if (this.#isInTransaction) throw new Error("the connection was lost in a transaction");
-    const limited = this.#server.ways.map((way) => ({ ...way, ...serverLimits(this.#limits) }));
-    // PgBouncer refuses start-up parameters that it does not know; behind it the server's own settings count.
-    const ways = this.#limits === undefined ? limited : [...limited, ...this.#server.ways];
+    const { hosts } = this.#server;
     let fault: unknown;
-    for (const way of ways) {
-      const client = new Client({ ...way, connectionTimeoutMillis: connectTimeoutMs });
-      // Without a listener the loss of an idle connection ends the process.
-      client.on("error", () => this.#forget(client));
-      client.on("end", () => this.#forget(client));
-      client.on("notice", (notice) => this.#read(notice));
+    for (let tried = 0; tried < hosts.length; tried++) {
+      const host = hosts[this.#host];
       try {
-        await client.connect();
-        return this.#take(client);
+        if (host !== undefined) return this.#take(await connectTo(host, this.#connectOptions));
       } catch (reason) {
         fault = reason;
-        if (!mayAnotherWayDo(reason)) break;
+        // The next connection begins with the next host, too: this one may take its time to fail.
+        this.#host = (this.#host + 1) % hosts.length;
       }
     }
     throw fault;
@@ -122,7 +112,7 @@ export class Session {
 
   // A statement that is cancelled while it waits for its standbys succeeds, with a warning that has no
   // SQLSTATE of its own. The name of the routine is the one part of it that is not translated.
-  #read(notice: { readonly routine?: string | undefined }): void {
+  #read(notice: Notice): void {
     if (notice.routine === "SyncRepWaitForLSN") this.#isReplicated = false;
   }
 
@@ -135,21 +125,4 @@ export class Session {
   #forget(client: Client): void {
     if (this.#client === client) this.#client = undefined;
   }
-}
-
-function serverLimits(limits: SessionLimits | undefined): ClientConfig {
-  return limits === undefined
-    ? {}
-    : { lock_timeout: limits.lockTimeoutMs, statement_timeout: limits.statementTimeoutMs };
-}
-
-// Ways differ in TLS and in start-up parameters. A server that is not there, or does not like the
-// password, is the same on all of them.
-function mayAnotherWayDo(fault: unknown): boolean {
-  const sqlState = sqlStateOf(fault);
-  // 28000: pg_hba.conf has no line for a connection of this kind. 08P01: PgBouncer on unknown parameters.
-  if (sqlState !== undefined) return sqlState === "28000" || sqlState === "08P01";
-  if (!(fault instanceof Error)) return false;
-  const isTlsFault = "code" in fault && /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(String(fault.code));
-  return isTlsFault || fault.message === "The server does not support SSL connections";
 }

@@ -3,12 +3,13 @@ import { outcomeUnknown, storeAway, StoreOpenError } from "../errors.ts";
 import { Health, type StoreProblem } from "../health.ts";
 import type { DeleteCall, PlantStore } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
+import type { SessionLimits } from "./connect.ts";
 import { checkDatabase } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { Retention } from "./retention.ts";
 import { BatchGivenUp, runBatch } from "./run-batch.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
-import { Session, type SessionLimits } from "./session.ts";
+import { Session } from "./session.ts";
 
 /** Which database to use, and how. */
 export interface PostgresStoreOptions {

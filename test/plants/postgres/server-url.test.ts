@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import type { ClientConfig } from "pg";
 import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../src/plants/errors.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
@@ -12,7 +13,7 @@ describe("reading the URL of a server", () => {
       way: { host: "db.example", port: 6543, user: "ann", password: "s@cret", database: "plants" },
     },
     { url: "postgresql://db/plants", name: "db:5432/plants", way: { host: "db", port: 5432, database: "plants" } },
-    { url: "postgres://[::1]:1/p", name: "::1:1/p", way: { host: "::1", port: 1 } },
+    { url: "postgres://[::1]:1/p", name: "[::1]:1/p", way: { host: "::1", port: 1 } },
     {
       url: "postgres:///p?host=/run/pg&port=7&user=u&password=w",
       name: "/run/pg:7/p",
@@ -26,7 +27,7 @@ describe("reading the URL of a server", () => {
   ])("takes $url", ({ url, name, way }) => {
     const server = readServerUrl(url);
     expect(server.name).toBe(name);
-    expect(server.ways[0]).toMatchObject(way);
+    expect(server.hosts[0]?.ways[0]).toMatchObject(way);
   });
 
   test.each([
@@ -38,6 +39,14 @@ describe("reading the URL of a server", () => {
     },
     { url: "postgres://ann:secret%zz@db/p", says: "the database URL has a bad percent escape" },
     { url: "postgres://ann:secret@db/p?sslmod=require&x=1", says: "unknown in the database URL: sslmod, x" },
+    {
+      url: "postgres://ann:secret@a,b:7/p",
+      says: "in the database URL, the port of several hosts is the parameter port",
+    },
+    {
+      url: "postgres://ann:secret@db/p?target_session_attrs=any",
+      says: "target_session_attrs in the database URL must be read-write: plants are deleted there",
+    },
     { url: "postgres://ann:secret@db/p?sslmode=yes", says: 'sslmode in the database URL must not be "yes"' },
     {
       url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem",
@@ -46,6 +55,20 @@ describe("reading the URL of a server", () => {
   ])("refuses $url, and says nothing of the password", ({ url, says }) => {
     expect(() => readServerUrl(url)).toThrow(StoreOpenError);
     expect(() => readServerUrl(url)).toThrow(new StoreOpenError(says));
+  });
+
+  test.each([
+    { url: "postgres://a,b/p?port=7", hosts: ["a", "b"], port: 7, name: "a,b:7/p" },
+    {
+      url: "postgres:///p?host=/run/a,/run/b&target_session_attrs=read-write",
+      hosts: ["/run/a", "/run/b"],
+      port: 5432,
+      name: "/run/a,/run/b:5432/p",
+    },
+  ])("takes several hosts in $url", ({ url, hosts, port, name }) => {
+    const server = readServerUrl(url);
+    expect(server.name).toBe(name);
+    expect(server.hosts.map(({ ways }) => ways[0])).toMatchObject(hosts.map((host) => ({ host, port })));
   });
 
   // postgresql.org/docs/current/libpq-ssl.html, table 34.1.
@@ -59,23 +82,30 @@ describe("reading the URL of a server", () => {
     { mode: "verify-full", ways: ["the host's certificate"] },
   ])("connects as libpq does with sslmode=$mode", ({ mode, ways }) => {
     const url = mode === undefined ? "postgres://db/p" : `postgres://db/p?sslmode=${mode}`;
-    expect(readServerUrl(url).ways.map(({ ssl }) => tlsWords(ssl))).toEqual(ways);
+    expect(waysOf(url).map(({ ssl }) => tlsWords(ssl))).toEqual(ways);
   });
 
   test("asks for the authority's signature when require is given one", () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("ca.pem"), "pem");
     const url = `postgres://db/p?sslmode=require&sslrootcert=${folder.file("ca.pem")}`;
-    const [way] = readServerUrl(url).ways;
+    const [way] = waysOf(url);
     expect(tlsWords(way?.ssl)).toBe("a certificate of the authority");
     expect(way?.ssl).toMatchObject({ ca: "pem" });
   });
 
   test("speaks cleartext over a Unix socket, where a server offers nothing else", () => {
-    const { ways } = readServerUrl("postgres:///p?host=/run/pg&sslmode=require");
+    const ways = waysOf("postgres:///p?host=/run/pg&sslmode=require");
     expect(ways.map(({ ssl }) => tlsWords(ssl))).toEqual(["cleartext"]);
   });
 });
+
+/** The ways to the one host of a URL. */
+function waysOf(url: string): readonly ClientConfig[] {
+  const { hosts } = readServerUrl(url);
+  expect(hosts).toHaveLength(1);
+  return hosts.flatMap(({ ways }) => ways);
+}
 
 function tlsWords(ssl: unknown): string {
   if (ssl === false) return "cleartext";

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { startCuttingProxy } from "../../support/cutting-proxy.ts";
@@ -19,6 +19,8 @@ beforeAll(async () => {
   await server.stop("fast");
   await server.start();
 });
+// Some tests stop it.
+afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
 async function plantsOf(url: string): Promise<bigint[]> {
