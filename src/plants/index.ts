@@ -15,5 +15,4 @@ export type { DeleteCall, PlantStore } from "./plant-store.ts";
 export { BadLine } from "./read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
-export { openSqliteDatabase } from "./sqlite/plant-database.ts";
 export { openSqliteStore } from "./sqlite/store.ts";
