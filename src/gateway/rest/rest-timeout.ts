@@ -22,30 +22,43 @@ const noTimeout: RestTimeout = {};
  * `Connect-Timeout-Ms`, `Grpc-Timeout` and `X-Server-Timeout`. Of several the shortest counts: each is a
  * time after which nobody waits any more. Zero has passed already.
  *
- * @param get - reads a header field by its lower-case name; `null` when it was not sent
+ * @param header - a field that was not sent is `null`
  * @returns the timeout, or an `InvalidArgument` that names the field which is none
  */
-export function readRestTimeout(get: (name: string) => string | null): RestTimeout {
-  let shortest: number | undefined;
-  for (const [name, parse] of fields) {
-    const text = get(name);
-    if (text === null) continue;
-    const timeoutMs = parse(text);
-    if (timeoutMs === undefined) {
-      return {
-        error: new ConnectError(`${name}: ${JSON.stringify(text.slice(0, 32))} is no timeout`, Code.InvalidArgument),
-      };
-    }
-    shortest = Math.min(shortest ?? Number.POSITIVE_INFINITY, timeoutMs);
-  }
-  return shortest === undefined ? noTimeout : { timeoutMs: shortest };
+export function readRestTimeout(header: { get(name: string): string | null }): RestTimeout {
+  const connect = header.get("connect-timeout-ms");
+  const grpc = header.get("grpc-timeout");
+  const server = header.get("x-server-timeout");
+  // Most requests name none.
+  if (connect === null && grpc === null && server === null) return noTimeout;
+  return shortest(
+    parseField("connect-timeout-ms", connect, parseMilliseconds),
+    parseField("grpc-timeout", grpc, parseGrpcTimeout),
+    parseField("x-server-timeout", server, parseSeconds),
+  );
 }
 
-const fields: readonly (readonly [name: string, parse: (text: string) => number | undefined])[] = [
-  ["connect-timeout-ms", (text) => (milliseconds.test(text) ? Number(text) : undefined)],
-  ["grpc-timeout", parseGrpcTimeout],
-  ["x-server-timeout", (text) => (seconds.test(text) ? Math.ceil(Number(text) * 1000) : undefined)],
-];
+function shortest(...timeouts: readonly RestTimeout[]): RestTimeout {
+  const mistaken = timeouts.find(({ error }) => error !== undefined);
+  if (mistaken !== undefined) return mistaken;
+  return { timeoutMs: Math.min(...timeouts.map(({ timeoutMs }) => timeoutMs ?? Number.POSITIVE_INFINITY)) };
+}
+
+function parseField(name: string, text: string | null, parse: (text: string) => number | undefined): RestTimeout {
+  if (text === null) return noTimeout;
+  const timeoutMs = parse(text);
+  if (timeoutMs !== undefined) return { timeoutMs };
+  const message = `${name}: ${JSON.stringify(text.slice(0, 32))} is no timeout`;
+  return { error: new ConnectError(message, Code.InvalidArgument) };
+}
+
+function parseMilliseconds(text: string): number | undefined {
+  return milliseconds.test(text) ? Number(text) : undefined;
+}
+
+function parseSeconds(text: string): number | undefined {
+  return seconds.test(text) ? Math.ceil(Number(text) * 1000) : undefined;
+}
 
 function parseGrpcTimeout(text: string): number | undefined {
   const [, digits, unit = ""] = digitsAndUnit.exec(text) ?? [];

@@ -27,9 +27,17 @@ export function readField(fields: HeaderFields, name: string): string | null {
   return value;
 }
 
-/** Presents a field list as the {@link HeaderReader} that `admit` takes. */
-export function toHeaderReader(fields: HeaderFields): HeaderReader {
-  return { get: (name) => readField(fields, name.toLowerCase()) };
+/** A field list as the {@link HeaderReader} that `admit` takes. */
+export class FieldReader implements HeaderReader {
+  readonly #fields: HeaderFields;
+
+  constructor(fields: HeaderFields) {
+    this.#fields = fields;
+  }
+
+  get(name: string): string | null {
+    return readField(this.#fields, name.toLowerCase());
+  }
 }
 
 /**

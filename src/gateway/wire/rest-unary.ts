@@ -11,7 +11,7 @@ import {
 } from "../rest/index.ts";
 import type { ErrorWriter } from "./error-writer.ts";
 import type { Exchange } from "./exchange.ts";
-import { type HeaderFields, LazyHeaders, readField } from "./header-fields.ts";
+import { FieldReader, type HeaderFields, LazyHeaders, readField } from "./header-fields.ts";
 import type { Match } from "./match.ts";
 import { metadataFields } from "./metadata-fields.ts";
 import type { UnaryWire } from "./unary-wire.ts";
@@ -35,7 +35,7 @@ export class RestUnary implements UnaryWire {
     this.#match = match;
     this.#writeErrorRecord = writeErrorRecord;
     this.bodyLimitBytes = readMaxBytes;
-    const timeout = readRestTimeout((name) => readField(exchange.fields, name));
+    const timeout = readRestTimeout(new FieldReader(exchange.fields));
     this.timeoutMs = timeout.timeoutMs;
     this.problem = timeout.error;
     if (timeout.timeoutMs !== undefined && timeout.timeoutMs > maxTimeoutMs) {

@@ -8,13 +8,13 @@ import type { Endpoint } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
 import { GrpcUnary } from "./grpc-unary.ts";
 import { GrpcWebUnary } from "./grpc-web-unary.ts";
-import { type HeaderFields, readField, toHeaderReader } from "./header-fields.ts";
+import { type HeaderFields, FieldReader, readField } from "./header-fields.ts";
 import type { Match } from "./match.ts";
 import type { UnaryProcedure } from "./procedure.ts";
 import { refuse } from "./refuse.ts";
 import { RestUnary } from "./rest-unary.ts";
 import { serveStream } from "./stream-call.ts";
-import { toConnectError, UnaryCall } from "./unary-call.ts";
+import { type CallOwner, toConnectError, UnaryCall } from "./unary-call.ts";
 import type { UnaryWire } from "./unary-wire.ts";
 
 /** One answered request, for logs and metrics. */
@@ -54,81 +54,119 @@ export interface ServeOptions {
  * so, goes without.
  */
 export function createServe(options: ServeOptions): Serve {
-  const { admit, writeErrorRecord, cors, onAnswer, defaultTimeoutMs } = options;
+  return (exchange, match, values = new RequestContextValues()) =>
+    new Serving(options, exchange, match, values).start();
+}
 
-  return (exchange, match, values = new RequestContextValues()) => {
-    const protocol = protocolOf(match);
-    const procedure = "procedure" in match ? match.procedure?.name : undefined;
-    const settled = observe(exchange, protocol, procedure, values);
-    if (cors !== undefined && answerPreflight(exchange, cors)) return settled();
-    const refuseWith = (error: ConnectError, httpStatus: number, fields: HeaderFields = []): void => {
-      const connectStream = match.kind === "rpc" && match.type.stream ? match.type.format : undefined;
-      refuse(exchange, { protocol, httpStatus, error, procedure, fields, connectStream }, writeErrorRecord);
-      settled(error);
-    };
-    const proceed = (): void => {
-      if (match.kind === "refused") refuseWith(match.error, match.httpStatus, match.fields);
-      else if (match.kind === "endpoint") answerEndpoint(exchange, match.endpoint, settled);
-      else serveCall(exchange, match, values, settled);
-    };
-    const reject = (thrown: unknown): void => {
-      const error = toConnectError(thrown);
-      refuseWith(error, httpStatusOf(error));
-    };
-    if (admit === undefined || (match.kind === "endpoint" && match.endpoint.open)) return proceed();
+/** One request between its match and its answer. */
+class Serving implements CallOwner {
+  readonly #options: ServeOptions;
+  readonly #exchange: Exchange;
+  readonly #match: Match;
+  readonly #values: ContextValues;
+  /** When it began; only looked at where somebody is told of the answer. */
+  readonly #startMs: number;
+
+  constructor(options: ServeOptions, exchange: Exchange, match: Match, values: ContextValues) {
+    this.#options = options;
+    this.#exchange = exchange;
+    this.#match = match;
+    this.#values = values;
+    this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
+  }
+
+  start(): void {
+    const { admit, cors } = this.#options;
+    if (cors !== undefined && answerPreflight(this.#exchange, cors)) return this.settled(undefined);
+    const isOpen = this.#match.kind === "endpoint" && this.#match.endpoint.open;
+    if (admit === undefined || isOpen) return this.#proceed();
+    let admitted: void | Promise<void>;
     try {
-      const admitted = admit(new ExchangeAdmission(exchange, procedure, protocol, values));
-      if (admitted instanceof Promise) admitted.then(proceed, reject);
-      else proceed();
+      admitted = admit(new ExchangeAdmission(this.#exchange, this.#procedure, protocolOf(this.#match), this.#values));
     } catch (error) {
-      reject(error);
+      return this.#reject(error);
     }
-  };
+    // No promise where the decision is at hand.
+    if (!(admitted instanceof Promise)) return this.#proceed();
+    admitted.then(
+      () => this.#proceed(),
+      (error: unknown) => this.#reject(error),
+    );
+  }
 
-  function serveCall(exchange: Exchange, match: CallMatch, values: ContextValues, settled: Settled): void {
+  /** The request has its answer. */
+  settled(error: ConnectError | undefined): void {
+    const { onAnswer } = this.#options;
+    if (onAnswer === undefined) return;
+    const { target, httpMethod, httpStatus, peer } = this.#exchange;
+    const questionMark = target.indexOf("?");
+    onAnswer({
+      procedure: this.#procedure,
+      protocol: protocolOf(this.#match),
+      httpMethod,
+      path: questionMark < 0 ? target : target.slice(0, questionMark),
+      httpStatus,
+      error,
+      durationMs: performance.now() - this.#startMs,
+      contextValues: this.#values,
+      peer,
+    });
+  }
+
+  get #procedure(): string | undefined {
+    return "procedure" in this.#match ? this.#match.procedure?.name : undefined;
+  }
+
+  #proceed(): void {
+    const match = this.#match;
+    if (match.kind === "refused") return this.#refuse(match.error, match.httpStatus, match.fields);
+    if (match.kind === "endpoint") {
+      answerEndpoint(this.#exchange, match.endpoint);
+      return this.settled(undefined);
+    }
     const { procedure } = match;
     const { unary } = procedure;
     if (unary === undefined) {
-      if (match.kind === "rpc") serveStream(exchange, procedure, match.type, values, settled);
+      if (match.kind === "rpc") {
+        serveStream(this.#exchange, procedure, match.type, this.#values, (error) => this.settled(error));
+      }
       return;
     }
-    const wire = openUnary(exchange, match, unary);
-    new UnaryCall({ exchange, procedure, unary, wire, values, settled, defaultTimeoutMs }).start();
+    new UnaryCall({
+      exchange: this.#exchange,
+      procedure,
+      unary,
+      wire: openUnary(this.#exchange, match, unary, this.#options),
+      values: this.#values,
+      owner: this,
+      defaultTimeoutMs: this.#options.defaultTimeoutMs,
+    }).start();
   }
 
-  function openUnary(exchange: Exchange, match: CallMatch, unary: UnaryProcedure): UnaryWire {
-    const { procedure } = match;
-    if (match.kind === "rest") return new RestUnary(exchange, match, writeErrorRecord);
-    if (match.kind === "connect-get") return new ConnectUnary(exchange, procedure, unary, match.format, match.query);
-    const { protocol, format, text } = match.type;
-    if (protocol === "grpc") return new GrpcUnary(exchange, procedure, unary, format);
-    if (protocol === "grpc-web") return new GrpcWebUnary(exchange, procedure, unary, format, text);
-    return new ConnectUnary(exchange, procedure, unary, format, undefined);
+  #reject(thrown: unknown): void {
+    const error = toConnectError(thrown);
+    this.#refuse(error, httpStatusOf(error), []);
   }
 
-  function observe(
-    exchange: Exchange,
-    protocol: Protocol,
-    procedure: string | undefined,
-    contextValues: ContextValues,
-  ): Settled {
-    if (onAnswer === undefined) return ignore;
-    const startMs = performance.now();
-    return (error) => {
-      const questionMark = exchange.target.indexOf("?");
-      onAnswer({
-        procedure,
-        protocol,
-        httpMethod: exchange.httpMethod,
-        path: questionMark < 0 ? exchange.target : exchange.target.slice(0, questionMark),
-        httpStatus: exchange.httpStatus,
-        error,
-        durationMs: performance.now() - startMs,
-        contextValues,
-        peer: exchange.peer,
-      });
-    };
+  #refuse(error: ConnectError, httpStatus: number, fields: HeaderFields): void {
+    const match = this.#match;
+    const connectStream = match.kind === "rpc" && match.type.stream ? match.type.format : undefined;
+    const protocol = protocolOf(match);
+    const refusal = { protocol, httpStatus, error, procedure: this.#procedure, fields, connectStream };
+    refuse(this.#exchange, refusal, this.#options.writeErrorRecord);
+    this.settled(error);
   }
+}
+
+/** The wire of a unary call's protocol. */
+function openUnary(exchange: Exchange, match: CallMatch, unary: UnaryProcedure, options: ServeOptions): UnaryWire {
+  const { procedure } = match;
+  if (match.kind === "rest") return new RestUnary(exchange, match, options.writeErrorRecord);
+  if (match.kind === "connect-get") return new ConnectUnary(exchange, procedure, unary, match.format, match.query);
+  const { protocol, format, text } = match.type;
+  if (protocol === "grpc") return new GrpcUnary(exchange, procedure, unary, format);
+  if (protocol === "grpc-web") return new GrpcWebUnary(exchange, procedure, unary, format, text);
+  return new ConnectUnary(exchange, procedure, unary, format, undefined);
 }
 
 function protocolOf(match: Match): Protocol {
@@ -170,7 +208,7 @@ class ExchangeAdmission implements AdmitRequest {
   }
 
   get header(): HeaderReader {
-    return toHeaderReader(this.#exchange.fields);
+    return new FieldReader(this.#exchange.fields);
   }
 
   get peer(): Peer {
@@ -182,13 +220,9 @@ class ExchangeAdmission implements AdmitRequest {
   }
 }
 
-function answerEndpoint(exchange: Exchange, endpoint: Endpoint, settled: Settled): void {
+function answerEndpoint(exchange: Exchange, endpoint: Endpoint): void {
   const { httpStatus, header = {}, body } = endpoint.answer();
   exchange.answer(httpStatus, Object.entries(header).flat(), typeof body === "string" ? Buffer.from(body) : body);
-  settled();
 }
 
-function ignore(): void {}
-
 type CallMatch = Exclude<Match, { kind: "endpoint" | "refused" }>;
-type Settled = (error?: ConnectError) => void;

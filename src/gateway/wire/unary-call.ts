@@ -16,6 +16,12 @@ import { wellFormed } from "./refuse.ts";
 import { startDeadline } from "./timeout.ts";
 import type { UnaryWire } from "./unary-wire.ts";
 
+/** Who is told how a call ended. */
+export interface CallOwner {
+  /** Called once: with nothing when the answer is a message, else with the error. */
+  settled(error: ConnectError | undefined): void;
+}
+
 /** What a {@link UnaryCall} is made of. */
 export interface UnaryCallInit {
   readonly exchange: Exchange;
@@ -23,8 +29,7 @@ export interface UnaryCallInit {
   readonly unary: UnaryProcedure;
   readonly wire: UnaryWire;
   readonly values: ContextValues;
-  /** Called once: with nothing when the answer is a message, else with the error. */
-  readonly settled: (error: ConnectError | undefined) => void;
+  readonly owner: CallOwner;
   /** Milliseconds for a call whose client names no deadline; 0 for no bound. */
   readonly defaultTimeoutMs: number;
 }
@@ -42,7 +47,7 @@ export class UnaryCall {
   readonly #unary: UnaryProcedure;
   readonly #wire: UnaryWire;
   readonly #timeoutMs: number | undefined;
-  readonly #settled: (error: ConnectError | undefined) => void;
+  readonly #owner: CallOwner;
   readonly #view: CallView;
   #controller: AbortController | undefined;
   #stopDeadline: (() => void) | undefined;
@@ -50,12 +55,12 @@ export class UnaryCall {
   /** Why the signal is, or would be, aborted. */
   #ended: unknown;
 
-  constructor({ exchange, procedure, unary, wire, values, settled, defaultTimeoutMs }: UnaryCallInit) {
+  constructor({ exchange, procedure, unary, wire, values, owner, defaultTimeoutMs }: UnaryCallInit) {
     this.#exchange = exchange;
     this.#procedure = procedure;
     this.#unary = unary;
     this.#wire = wire;
-    this.#settled = settled;
+    this.#owner = owner;
     const timeoutMs = wire.timeoutMs ?? (defaultTimeoutMs > 0 ? defaultTimeoutMs : undefined);
     this.#timeoutMs = timeoutMs;
     this.#view = new CallView(this, { exchange, unary, wire, values, timeoutMs });
@@ -86,11 +91,7 @@ export class UnaryCall {
     }
     const gate = this.#procedure.options.requestGate;
     if (gate === undefined) this.#readBody();
-    else
-      this.#attempt(
-        () => gate(this.#view),
-        () => this.#readBody(),
-      );
+    else this.#pass(gate);
   }
 
   /** Presents the call to the interceptors. */
@@ -112,49 +113,56 @@ export class UnaryCall {
     return Object.assign({}, view, { requestHeader: header, signal, values: contextValues });
   }
 
+  /** Asks the user's gate, which Connect runs before the body is read. */
+  #pass(gate: NonNullable<Procedure["options"]["requestGate"]>): void {
+    const asked = (async () => await gate(this.#view))();
+    asked.then(() => {
+      if (!this.#done) this.#readBody();
+    }, this.#failed);
+  }
+
   #readBody(): void {
-    const { bodyLimitBytes } = this.#wire;
-    this.#exchange.readBody(bodyLimitBytes, (body) => {
-      if (this.#done) return;
-      if (body === undefined) this.#fail(messageTooLarge(this.#procedure.options.readMaxBytes));
-      else
-        this.#attempt(
-          () => this.#wire.readMessage(body),
-          (message) => this.#invoke(message),
-        );
-    });
+    this.#exchange.readBody(this.#wire.bodyLimitBytes, (body) => this.#receive(body));
   }
 
-  #invoke(message: Message): void {
-    this.#attempt(
-      () => this.#unary.invoke(this, message),
-      (response) => this.#succeed(response),
-    );
-  }
-
-  #succeed(response: UnaryResponse): void {
-    this.#attempt(
-      () => this.#wire.writeMessage(response),
-      () => this.#settle(undefined),
-    );
-  }
-
-  /** Goes on with the value of `step`, at once if it is at hand, unless the call has settled meanwhile. */
-  #attempt<T>(step: () => T | Promise<T>, next: (value: T) => void): void {
-    let value: T | Promise<T>;
+  #receive(body: Uint8Array | undefined): void {
+    if (this.#done) return;
+    if (body === undefined) return this.#fail(messageTooLarge(this.#procedure.options.readMaxBytes));
+    let message: Message | Promise<Message>;
     try {
-      value = step();
+      message = this.#wire.readMessage(body);
     } catch (error) {
       return this.#fail(toConnectError(error));
     }
-    if (!isPromise(value)) return next(value);
-    value.then(
-      (settled) => {
-        if (!this.#done) next(settled);
-      },
-      (error: unknown) => this.#fail(toConnectError(error)),
-    );
+    // No promise where the value is at hand: only what is compressed has to be waited for.
+    if (isPromise(message)) message.then((plain) => this.#invoke(plain), this.#failed);
+    else this.#invoke(message);
   }
+
+  #invoke(message: Message): void {
+    if (this.#done) return;
+    let response: Promise<UnaryResponse>;
+    try {
+      response = this.#unary.invoke(this, message);
+    } catch (error) {
+      return this.#fail(toConnectError(error));
+    }
+    response.then((answer) => this.#succeed(answer), this.#failed);
+  }
+
+  #succeed(response: UnaryResponse): void {
+    if (this.#done) return;
+    let written: void | Promise<void>;
+    try {
+      written = this.#wire.writeMessage(response);
+    } catch (error) {
+      return this.#fail(toConnectError(error));
+    }
+    if (isPromise(written)) written.then(() => this.#settle(undefined), this.#failed);
+    else this.#settle(undefined);
+  }
+
+  readonly #failed = (error: unknown): void => this.#fail(toConnectError(error));
 
   #fail(error: ConnectError): void {
     if (this.#done) return;
@@ -168,8 +176,8 @@ export class UnaryCall {
       this.#exchange.reset();
     }
     // Settled once it is written: who is told of the answer is told its status.
-    if (isPromise(written)) void written.catch(() => this.#exchange.reset()).then(() => this.#settled(error));
-    else this.#settled(error);
+    if (isPromise(written)) void written.catch(() => this.#exchange.reset()).then(() => this.#owner.settled(error));
+    else this.#owner.settled(error);
   }
 
   #expire(): void {
@@ -187,7 +195,7 @@ export class UnaryCall {
 
   #settle(error: ConnectError | undefined): void {
     this.#end(error);
-    this.#settled(error);
+    this.#owner.settled(error);
   }
 
   #end(error: ConnectError | undefined): void {

@@ -21,7 +21,9 @@ describe("readRestTimeout()", () => {
     { header: { "x-server-timeout": "10" }, want: 10_000 },
     { header: { "x-server-timeout": "10", "grpc-timeout": "2S", "connect-timeout-ms": "3000" }, want: 2000 },
   ])("reads $header as $want ms", ({ header, want }) => {
-    expect(readRestTimeout((name) => header[name] ?? null)).toEqual(want === undefined ? {} : { timeoutMs: want });
+    expect(readRestTimeout({ get: (name) => header[name] ?? null })).toEqual(
+      want === undefined ? {} : { timeoutMs: want },
+    );
   });
 
   test.each([
@@ -46,7 +48,7 @@ describe("readRestTimeout()", () => {
     ["x-server-timeout", "NaN"],
     ["x-server-timeout", "Infinity"],
   ])("refuses %s: %j", (name, value) => {
-    const { error } = readRestTimeout((asked) => (asked === name ? value : null));
+    const { error } = readRestTimeout({ get: (asked) => (asked === name ? value : null) });
     expect(error?.code).toBe(Code.InvalidArgument);
     expect(error?.rawMessage).toContain(name);
   });

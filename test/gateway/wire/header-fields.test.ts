@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type HeaderFields, LazyHeaders, readField, toHeaderReader } from "../../../src/gateway/wire/header-fields.ts";
+import { FieldReader, type HeaderFields, LazyHeaders, readField } from "../../../src/gateway/wire/header-fields.ts";
 
 const fields: HeaderFields = [
   "Content-Type",
@@ -36,7 +36,7 @@ describe("readField", () => {
   });
 
   test("is what admit reads by, whatever case it asks in", () => {
-    expect(toHeaderReader(fields).get("CONTENT-type")).toBe("application/proto");
+    expect(new FieldReader(fields).get("CONTENT-type")).toBe("application/proto");
   });
 });
 
