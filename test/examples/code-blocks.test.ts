@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../support/child-program.ts";
 
@@ -80,4 +80,24 @@ test.each(blocks.map((block, index) => ({ ...block, index })))(
 
 test("what surrounds the blocks compiles", () => {
   expect(problems.split("\n").filter((line) => /(?:surroundings|routes)\./.test(line))).toEqual([]);
+});
+
+const readme = readFileSync(join(projectFolder, "README.md"), "utf8");
+
+test.each(pages.filter((page) => page.startsWith("docs/")))("the README leads to %s", (page) => {
+  expect(readme).toContain(`](${page})`);
+});
+
+// A link to a file of the project, without what follows "#".
+const links = pages.flatMap((page) =>
+  [...readFileSync(join(projectFolder, page), "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
+    ([, target = ""]) => ({
+      page,
+      target,
+    }),
+  ),
+);
+
+test.each(links)("$target, to which $page leads, is there", ({ page, target }) => {
+  expect(existsSync(join(projectFolder, dirname(page), target))).toBe(true);
 });
