@@ -1,4 +1,5 @@
 import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/config";
+import { ClientLines } from "./test/support/client-lines.ts";
 
 /** Suites too slow for every `npm test`; each has a script `test:<name>` and a folder of that name. */
 const longSuites = ["browser", "clients", "conformance", "crash", "openapi", "package"] as const;
@@ -12,7 +13,11 @@ const report = process.env["TEST_REPORT"];
 
 const config: ViteUserConfig = {
   test: {
-    reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
+    reporters: [
+      "default",
+      new ClientLines(),
+      ...(report === undefined ? [] : [["json", { outputFile: report }] satisfies [string, object]]),
+    ],
     // Processes rather than threads, since tests change signals and working folders. A process runs many files:
     // to load everything again for each of a hundred files takes a third of the time of them all.
     pool: "forks",

@@ -1,31 +1,100 @@
-import { describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
-import { runProgram } from "../support/child-program.ts";
-import { startPlantServer, tokens } from "../support/plant-server.ts";
+import { writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createIssuedCertificate } from "../support/certificate.ts";
+import { type ProgramResult, runProgram } from "../support/child-program.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../support/plant-server.ts";
+import { openSituationStore, situations } from "../support/situation-store.ts";
+import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
 
 // Status, content type, challenge and body, parted by bars; curl writes an absent field as nothing.
 const shown = "%{http_code}|%{http_version}|%header{content-type}|%header{www-authenticate}|";
+
+/** What curl ends with when its time is up. */
+const operationTimedOut = 28;
+
+const longId = 2n ** 53n + 1n;
 
 const versions = [
   { flag: "--http1.1", httpVersion: "1.1" },
   { flag: "--http2-prior-knowledge", httpVersion: "2" },
 ];
 
-describe("curl", () => {
-  test.each(versions)("deletes a plant once, with $flag", async ({ flag, httpVersion }) => {
-    await using server = await startPlantServer({ store: openMemoryStore(new Set([42n])) });
-    const url = `http://127.0.0.1:${String(server.address.port)}/plants/42`;
-    const curl = async (...args: string[]): Promise<string> =>
-      (await runProgram("curl", ["-sS", flag, "-X", "DELETE", "-w", `\n${shown}`, ...args, url])).stdout;
+describe.each(versions)("curl over HTTP/$httpVersion", ({ flag, httpVersion }) => {
+  let folder: TempFolder;
+  let cleartext: TestPlantServer;
+  let secure: TestPlantServer;
+  let authorityFile: string;
 
-    const credential = ["-H", `Authorization: Bearer ${tokens.good}`];
-    const challenge = 'Bearer realm="plantstore"';
-    expect(await curl()).toBe(
-      `{"error":16,"message":"a bearer token is required"}\n400|${httpVersion}|application/json|${challenge}|`,
-    );
-    expect(await curl(...credential)).toBe(`\n204|${httpVersion}|||`);
-    expect(await curl(...credential)).toBe(
-      `{"error":5,"message":"plant 42 not found"}\n400|${httpVersion}|application/json||`,
-    );
+  beforeAll(async () => {
+    folder = createTempFolder();
+    authorityFile = folder.file("authority.pem");
+    const tls = createIssuedCertificate("localhost");
+    writeFileSync(authorityFile, tls.authority);
+    const plants = new Set([42n, 43n]);
+    cleartext = await startPlantServer({ store: openSituationStore(plants) });
+    secure = await startPlantServer({ store: openSituationStore(plants), tls });
+  });
+
+  afterAll(async () => {
+    await cleartext[Symbol.asyncDispose]();
+    await secure[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  function curl(url: string, args: readonly string[]): Promise<ProgramResult> {
+    return runProgram("curl", ["-sS", flag, "-X", "DELETE", "-w", `\n${shown}`, ...args, url]);
+  }
+
+  async function deletePlant(id: bigint, args: readonly string[]): Promise<string> {
+    const { stdout } = await curl(`http://127.0.0.1:${cleartext.address.port}/plants/${id}`, args);
+    return stdout;
+  }
+
+  const refused = `400|${httpVersion}|application/json|`;
+
+  test("deletes a plant once", async () => {
+    expect(await deletePlant(42n, bearer(tokens.good))).toBe(`\n204|${httpVersion}|||`);
+    expect(await deletePlant(42n, bearer(tokens.good))).toBe(`{"error":5,"message":"plant 42 not found"}\n${refused}|`);
+  });
+
+  test.each([
+    {
+      what: "no token",
+      id: 43n,
+      args: [],
+      want: `{"error":16,"message":"a bearer token is required"}\n${refused}Bearer realm="plantstore"|`,
+    },
+    {
+      what: "a wrong token",
+      id: 43n,
+      args: bearer(tokens.unknown),
+      want: `{"error":16,"message":"the token is not valid"}\n${refused}Bearer realm="plantstore", error="invalid_token", error_description="the token is not valid"|`,
+    },
+    {
+      what: "an id beyond a double",
+      id: longId,
+      args: bearer(tokens.good),
+      want: `{"error":5,"message":"plant ${longId} not found"}\n${refused}|`,
+    },
+  ])("is told of $what", async ({ id, args, want }) => {
+    expect(await deletePlant(id, args)).toBe(want);
+  });
+
+  test("gives up when its time is up", async () => {
+    const url = `http://127.0.0.1:${cleartext.address.port}/plants/${situations.slow}`;
+    const { exitCode } = await curl(url, ["--max-time", "0.4", ...bearer(tokens.good)]);
+    expect(exitCode).toBe(operationTimedOut);
+  });
+
+  test("deletes a plant over TLS", async () => {
+    const url = `https://localhost:${secure.address.port}/plants/43`;
+    // Over TLS the version is agreed on by ALPN.
+    const version = httpVersion === "2" ? "--http2" : "--http1.1";
+    const { stdout } = await curl(url, [version, "--cacert", authorityFile, ...bearer(tokens.good)]);
+    expect(stdout).toBe(`\n204|${httpVersion}|||`);
   });
 });
+
+function bearer(token: string): string[] {
+  return ["-H", `Authorization: Bearer ${token}`];
+}

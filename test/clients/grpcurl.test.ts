@@ -12,10 +12,10 @@ const longId = 2n ** 53n + 1n;
 /** grpcurl ends with the number of the code above this. */
 const codeBase = 64;
 
-/** How grpcurl learns what the service takes. */
+/** How grpcurl knows what the service takes. */
 const definitions = [
-  { name: "from the server's reflection", flags: [] },
-  { name: "from the proto", flags: ["-import-path", "proto", "-proto", "plantstore/v1/plant_service.proto"] },
+  { name: "by reflection", flags: [] },
+  { name: "by the proto", flags: ["-import-path", "proto", "-proto", "plantstore/v1/plant_service.proto"] },
 ];
 
 // Reflection needs a credential of its own, so that the refusal is that of the call.
@@ -25,7 +25,7 @@ function bearer(token: string): string[] {
   return ["-H", `Authorization: Bearer ${token}`];
 }
 
-describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl, that learns the service $name", ({ flags }) => {
+describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl, $name", ({ flags }) => {
   let folder: TempFolder;
   let cleartext: TestPlantServer;
   let secure: TestPlantServer;
