@@ -128,7 +128,8 @@ function hpackInteger(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-function frameBytes({ type, flags, streamId, payload }: Frame): Buffer {
+/** A frame as it is on the wire (RFC 9113 §4.1). */
+export function frameBytes({ type, flags, streamId, payload }: Frame): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.byteLength, 0, 3);
   head.writeUInt8(type, 3);
