@@ -2,7 +2,7 @@ import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/confi
 import { ClientLines } from "./test/support/client-lines.ts";
 
 /** Suites too slow for every `npm test`; each has a script `test:<name>` and a folder of that name. */
-const longSuites = ["browser", "clients", "conformance", "crash", "openapi", "package"] as const;
+const longSuites = ["browser", "clients", "conformance", "crash", "frameworks", "openapi", "package"] as const;
 
 function suite(name: string, include: string, exclude: readonly string[]): TestProjectConfiguration {
   return { extends: true, test: { name, include: [include], exclude: [...exclude] } };
@@ -18,7 +18,7 @@ const config: ViteUserConfig = {
       new ClientLines(),
       ...(report === undefined ? [] : [["json", { outputFile: report }] satisfies [string, object]]),
     ],
-    // Processes rather than threads, since tests change signals and working folders. A process runs many files:
+    // Processes rather than threads, since a test may change the working folder. A process runs many files:
     // to load everything again for each of a hundred files takes a third of the time of them all.
     pool: "forks",
     isolate: false,

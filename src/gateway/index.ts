@@ -26,6 +26,7 @@ export {
   type RestFailure,
 } from "./rest/index.ts";
 export type { Admit, AdmitRequest, HeaderReader, Peer, Protocol } from "./wire/admit.ts";
+export { connectNodeAdapter } from "./wire/connect-node-adapter.ts";
 export type { Endpoint, EndpointAnswer } from "./wire/endpoint.ts";
 export {
   createGateway,

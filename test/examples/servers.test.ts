@@ -7,6 +7,7 @@ import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_p
 import { projectFolder } from "../support/child-program.ts";
 import { within } from "../support/deadline.ts";
 import { startExample } from "../support/example-server.ts";
+import type { HttpAnswer, HttpRequest } from "../support/exchange.ts";
 import { exchange, rpcRequest, wireFormats } from "../support/wire-format.ts";
 
 const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
@@ -90,42 +91,29 @@ test("a client sees no difference, whatever stream type it calls and protocol it
 });
 
 test.each([
-  { file: "servers/node-http.ts", version: "1.1", prefix: "/api" },
-  { file: "servers/node-http2.ts", version: "2", prefix: "" },
-  { file: "servers/listening.ts", version: "1.1", prefix: "" },
-  { file: "servers/listening.ts", version: "2", prefix: "" },
-] as const)("$file answers RPCs and REST over HTTP/$version", async ({ file, version, prefix }) => {
-  await using server = await startExample(file);
-  const rest = { httpMethod: "GET", path: `${prefix}/sensors/palm/reading`, header: [] };
-  const answer = await exchange(server.address, version, rest);
-  expect(JSON.parse(String(answer.body))).toEqual({ sensor: "palm", degreesCelsius: 21 });
-  const call = rpcRequest(
-    wireFormats["connect-json"],
-    Buffer.from('{"sensor":"door"}'),
-    [],
-    `${prefix}${getReadingProcedure}`,
-  );
-  expect(JSON.parse(String((await exchange(server.address, version, call)).body))).toMatchObject({
-    degreesCelsius: 12.5,
-  });
-  const absent = await exchange(server.address, version, { ...rest, path: `${prefix}/sensors/none/reading` });
-  expect(absent.httpStatus).toBe(404);
-  expect(JSON.parse(String(absent.body))).toMatchObject({ message: 'there is no sensor "none"' });
-});
-
-test.each([
-  { file: "servers/node-http.ts", version: "1.1" },
-  { file: "servers/node-http2.ts", version: "2" },
-] as const)("$file keeps its own pages", async ({ file, version }) => {
-  await using server = await startExample(file);
-  for (const request of [
-    { httpMethod: "GET", path: "/", header: [] },
-    { httpMethod: "POST", path: "/beds", header: [json], body: Buffer.from("{}") },
-  ]) {
-    const answer = await exchange(server.address, version, request);
-    expect(String(answer.body)).toBe("<h1>Greenhouse</h1>\n");
-  }
-});
+  { file: "servers/node-http.ts", versions: ["1.1"], prefix: "/api", page: "<h1>Greenhouse</h1>\n" },
+  { file: "servers/node-http2.ts", versions: ["2"], prefix: "", page: "<h1>Greenhouse</h1>\n" },
+  { file: "servers/listening.ts", versions: ["1.1", "2"], prefix: "", page: undefined },
+] as const)(
+  "$file answers RPCs and REST, and leaves the rest to the application",
+  async ({ file, versions, prefix, page }) => {
+    await using server = await startExample(file);
+    for (const version of versions) {
+      const ask = (request: HttpRequest): Promise<HttpAnswer> => exchange(server.address, version, request);
+      const rest = await ask({ httpMethod: "GET", path: `${prefix}/sensors/palm/reading`, header: [] });
+      expect(JSON.parse(String(rest.body))).toEqual({ sensor: "palm", degreesCelsius: 21 });
+      const procedure = `${prefix}${getReadingProcedure}`;
+      const call = await ask(rpcRequest(wireFormats["connect-json"], Buffer.from('{"sensor":"door"}'), [], procedure));
+      expect(JSON.parse(String(call.body))).toMatchObject({ degreesCelsius: 12.5 });
+      const absent = await ask({ httpMethod: "GET", path: `${prefix}/sensors/none/reading`, header: [] });
+      expect(absent.httpStatus).toBe(404);
+      expect(JSON.parse(String(absent.body))).toMatchObject({ message: 'there is no sensor "none"' });
+      const other = await ask({ httpMethod: "POST", path: "/beds", header: [json], body: Buffer.from("{}") });
+      if (page === undefined) expect(other.httpStatus).toBe(404);
+      else expect(String(other.body)).toBe(page);
+    }
+  },
+);
 
 test("servers/listening.ts ends by itself once it is told to", async () => {
   await using server = await startExample("servers/listening.ts");

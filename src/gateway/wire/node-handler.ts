@@ -20,7 +20,7 @@ import type { Serve } from "./serve.ts";
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
-  next?: (error?: unknown) => void,
+  next?: (error?: Error) => void,
 ) => void;
 
 /** What {@link createNodeHandler} stands on. */

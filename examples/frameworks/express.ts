@@ -1,0 +1,18 @@
+// The greenhouse in an Express application: node examples/frameworks/express.ts 8080
+//   curl http://127.0.0.1:8080/sensors/palm/reading
+import { createServer } from "node:http";
+import express from "express";
+import { createGateway } from "plantstore/gateway";
+import { announce } from "../servers/announce.ts";
+import { routes } from "../servers/greenhouse.ts";
+
+const gateway = createGateway({ routes });
+const app = express();
+
+// Before any body parser: the gateway reads bodies itself, and passes on untouched what is not its own.
+app.use(gateway.handler);
+app.use(express.json());
+app.get("/", (_request, response) => void response.send("<h1>Greenhouse</h1>\n"));
+app.post("/echo", (request, response) => void response.json(request.body));
+
+announce(createServer(app));

@@ -1,0 +1,9 @@
+import type { Server } from "node:net";
+
+/** Listens on the port that the command line names, 8080 without one, and prints where. */
+export function announce(server: Server): void {
+  server.listen(Number(process.argv[2] ?? 8080), "127.0.0.1", () => {
+    const address = server.address();
+    if (address !== null && typeof address === "object") console.log(`http://127.0.0.1:${String(address.port)}`);
+  });
+}

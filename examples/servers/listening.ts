@@ -1,0 +1,9 @@
+// The greenhouse on a port of the gateway's own: HTTP/1.1 and HTTP/2, told apart by their first bytes, with limits
+// that hold and a drain that loses nothing: node examples/servers/listening.ts 8080
+import { createGateway } from "plantstore/gateway";
+import { routes } from "./greenhouse.ts";
+
+const gateway = createGateway({ routes, cors: { origins: "*" }, limits: { defaultTimeoutMs: 10_000 } });
+const { address, port } = await gateway.listen({ port: Number(process.argv[2] ?? 8080) });
+process.once("SIGTERM", () => void gateway.drain(10_000));
+console.log(`http://${address}:${String(port)}`);
