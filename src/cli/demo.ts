@@ -47,6 +47,7 @@ function readToken(): string | undefined {
     const token = readFileSync(tokenFile, "utf8").trim();
     // Somebody may have copied the folder; the token in it is in clear.
     chmodSync(tokenFile, 0o600);
+    if (token === "") throw new Error(`${tokenFile} is empty; delete it, and a new token is made`);
     return token;
   } catch (reason) {
     if (reason instanceof Error && "code" in reason && reason.code === "ENOENT") return undefined;

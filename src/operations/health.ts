@@ -24,7 +24,7 @@ export function createHealthService({ readiness, services }: HealthOptions): Ser
   const statusNow = (): Status => (readiness.obstacles().length === 0 ? Status.SERVING : Status.NOT_SERVING);
   return {
     check({ service }) {
-      if (!known.has(service)) throw new ConnectError(`unknown service ${service}`, Code.NotFound);
+      if (!known.has(service)) throw new ConnectError("the service is not known here", Code.NotFound);
       return { status: statusNow() };
     },
     async *watch({ service }, context) {

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { once } from "node:events";
-import { readFileSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { type CommandLine, startCommandLine } from "../support/command-line.ts";
 import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
@@ -143,6 +143,15 @@ test("the demo keeps its token in a file for its owner alone", async () => {
     token: `${demo.token}\n`,
     mode: 0o600,
   });
+});
+
+test("a demo whose token was lost says so, rather than refusing every call", async () => {
+  using folder = createTempFolder();
+  mkdirSync(folder.file(".plantstore"));
+  writeFileSync(folder.file(".plantstore/token"), "");
+  await using server = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0" });
+  expect(await server.end()).toBe(1);
+  expect(server.stderr()).toContain(".plantstore/token is empty");
 });
 
 test("the demo leaves alone the database and the tokens that are set for something else", async () => {
