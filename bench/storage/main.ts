@@ -5,6 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { migratePlants, openSqliteStore } from "../../src/plants/index.ts";
+import { readSqlite } from "../../test/support/sqlite-file.ts";
 import { createTempFolder } from "../../test/support/temp-folder.ts";
 import { runSql, startPostgres } from "../../test/support/postgres-server.ts";
 import { isStoreName, type Place, type StoreName, stores } from "./stores.ts";
@@ -43,7 +44,10 @@ for (const name of names) {
 console.log(`\ngRPC, 256 calls at a time, each plant once; the store alone is asked the same without a server\n`);
 console.log("store           requests/s       p50       p99  store alone  share");
 for (const name of names.filter((grouped) => !grouped.endsWith("single"))) {
-  const grpc = await measureGrpc(name, await prepare(name), seconds);
+  const place = await prepare(name);
+  const grpc = await measureGrpc(name, place, seconds);
+  const gone = plants - (await countPlants(name, place));
+  if (name !== "memory" && gone !== grpc.requests) throw new Error(`${grpc.requests} answers, and ${gone} plants gone`);
   const alone = await measureAlone(name, await prepare(name), seconds);
   const perS = grpc.requests / grpc.durationS;
   const numbers = [perS, grpc.latencyUs.p50, grpc.latencyUs.p99, alone].map((number) => String(Math.round(number)));
@@ -66,6 +70,13 @@ async function prepare(name: StoreName): Promise<Place> {
   await runSql(url, "VACUUM ANALYZE plants");
   await runSql(url, "CHECKPOINT");
   return { file, url, plants };
+}
+
+/** How many plants are left; those of `memory` are gone with their process. */
+async function countPlants(name: StoreName, { file, url }: Place): Promise<number> {
+  const count = "SELECT count(*) AS plants FROM plants";
+  const [row] = name.startsWith("sqlite") ? readSqlite(file, count) : name === "memory" ? [] : await runSql(url, count);
+  return Number(row?.["plants"] ?? 0);
 }
 
 function rowOf(name: string, row: Measurement): string {
