@@ -13,6 +13,11 @@ export class QueueBudget {
     this.#limitBytes = limitBytes;
   }
 
+  /** How much is held. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** Whether nothing more may be held. */
   get full(): boolean {
     return this.#bytes >= this.#limitBytes;

@@ -1,0 +1,181 @@
+import { type Duplex, duplexPair } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import {
+  defaultHttp2Limits,
+  ErrorCode,
+  Http2Connection,
+  type Http2Stream,
+  QueueBudget,
+} from "../../src/gateway/http2/index.ts";
+import { answer, echo, pipe, receiving } from "../support/http2-engine.ts";
+import {
+  clientPreface,
+  dataFrame,
+  frame,
+  type Frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+  resetFrame,
+} from "../support/http2-frames.ts";
+import { begun, getBlock, settingFrame, uint32, whole, windowUpdateFrame } from "../support/http2-requests.ts";
+
+/** Numbers that a seed determines (mulberry32). */
+class Dice {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed;
+  }
+
+  /** From 0 on and below `sides`. */
+  roll(sides: number): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % sides;
+  }
+
+  bytes(most: number): Buffer {
+    return Buffer.from(Array.from({ length: this.roll(most + 1) }, () => this.roll(256)));
+  }
+
+  oneOf<T>(choices: readonly T[]): T {
+    const choice = choices[this.roll(choices.length)];
+    if (choice === undefined) throw new Error("there is nothing to choose from");
+    return choice;
+  }
+}
+
+const streamIds = [0, 1, 1, 1, 3, 3, 3, 5, 5, 7, 9, 2, 101, 2 ** 31 - 1];
+
+/** Frames that make sense, each by itself. */
+const sensible: readonly ((dice: Dice, streamId: number) => Frame)[] = [
+  (_, streamId) => whole(streamId),
+  (_, streamId) => begun(streamId),
+  (dice, streamId) => headersFrame(streamId, [["trailer", "x".repeat(dice.roll(50))]], frameFlag.endStream),
+  (dice, streamId) => dataFrame(streamId, Buffer.alloc(dice.roll(20_000)), dice.roll(2)),
+  (dice, streamId) => dataFrame(streamId, dice.bytes(20), dice.oneOf([0, frameFlag.endStream, frameFlag.padded])),
+  (dice, streamId) => resetFrame(streamId, dice.roll(15)),
+  (dice, streamId) => windowUpdateFrame(streamId, dice.oneOf([1, 100, 65_535, 2 ** 30, 0])),
+  (dice) => settingFrame(dice.oneOf([1, 3, 4, 4, 4, 5, 6, 99]), dice.oneOf([0, 1, 100, 16_384, 65_535, 2 ** 31 - 1])),
+  () => frame(frameType.settings, frameFlag.ack, 0),
+  (dice) => frame(frameType.ping, dice.roll(2), 0, Buffer.from(dice.oneOf(["12345678", "draining"]))),
+  (dice, streamId) => frame(frameType.priority, 0, streamId, Buffer.concat([uint32(dice.roll(9)), dice.bytes(1)])),
+  (_, streamId) => frame(frameType.headers, frameFlag.endStream, streamId, getBlock.subarray(0, 20)),
+  (dice, streamId) =>
+    frame(frameType.continuation, dice.oneOf([0, frameFlag.endHeaders]), streamId, getBlock.subarray(20)),
+  (dice, streamId) => frame(frameType.headers, frameFlag.endHeaders, streamId, dice.bytes(60)),
+  (dice) => frame(frameType.goAway, 0, 0, uint32(dice.roll(9), dice.roll(15))),
+];
+
+function randomFrame(dice: Dice): Buffer {
+  const streamId = dice.oneOf(streamIds);
+  const made = dice.oneOf(sensible)(dice, streamId);
+  const bytes = frameBytes(made);
+  if (dice.roll(12) > 0) return bytes;
+  // Spoilt somewhere, often in its head.
+  bytes[dice.roll(Math.min(bytes.byteLength, dice.oneOf([9, 9, 60])))] = dice.roll(256);
+  return dice.roll(4) === 0 ? bytes.subarray(0, dice.roll(bytes.byteLength)) : bytes;
+}
+
+/** Sends a random sequence of frames. @returns what went wrong, if anything did */
+export async function endsWell(seed: number): Promise<string | undefined> {
+  const dice = new Dice(seed);
+  const [client, server]: Duplex[] = duplexPair();
+  if (client === undefined || server === undefined) throw new Error("there is no pair");
+  const reply: Buffer[] = [];
+  let faults = 0;
+  let closed = false;
+  const open = new Set<Http2Stream>();
+  const budget = new QueueBudget(1_000_000);
+  const connection = new Http2Connection(server, {
+    limits: { ...defaultHttp2Limits, concurrentStreams: 4, streamWindowBytes: 70_000, connectionWindowBytes: 100_000 },
+    budget,
+    onStream: (stream) => {
+      dice.oneOf([echo, pipe, late, early])(stream);
+      watch(stream, open);
+    },
+    onClose: () => (closed = true),
+    onFault: () => (faults += 1),
+  });
+  client.on("data", (bytes: Buffer) => reply.push(bytes));
+  client.on("error", () => {});
+  client.write(Buffer.concat([clientPreface, frameBytes(frame(frameType.settings, 0, 0))]));
+  for (let writes = 1 + dice.roll(4); writes > 0; writes--) {
+    client.write(Buffer.concat(Array.from({ length: 1 + dice.roll(8) }, () => randomFrame(dice))));
+    if (dice.roll(8) === 0) connection.drain();
+    await nextTurn();
+  }
+  if (dice.roll(2) === 0) client.end();
+  await nextTurn();
+  server.destroy();
+  await nextTurn();
+  await nextTurn();
+  client.destroy();
+  if (faults > 0) return "a receiver of the test's has thrown";
+  if (!closed) return "the connection is not over";
+  if (![...open].every(isComplete)) return "a stream was not told of its end";
+  if (budget.bytes !== 0) return `${String(budget.bytes)} bytes are still held to be sent`;
+  return problemOf(Buffer.concat(reply));
+}
+
+/** Answers in a later turn. */
+function late(stream: Http2Stream): void {
+  stream.receiver = receiving(stream);
+  setImmediate(() => answer(stream, Buffer.alloc(40_000)));
+}
+
+/** Answers and has had enough. */
+function early(stream: Http2Stream): void {
+  stream.receiver = receiving(stream);
+  answer(stream);
+  stream.reset(ErrorCode.noError);
+}
+
+/** Keeps a stream among those that are open until it is told that it is reset. */
+function watch(stream: Http2Stream, open: Set<Http2Stream>): void {
+  const { receiver } = stream;
+  if (stream.closed || receiver === undefined) return;
+  open.add(stream);
+  stream.receiver = {
+    onData: (piece) => receiver.onData(piece),
+    onEnd: () => receiver.onEnd(),
+    onReset: (code) => {
+      receiver.onReset(code);
+      open.delete(stream);
+    },
+    onWritable: () => receiver.onWritable(),
+  };
+}
+
+function isComplete({ closed, localEnded, remoteEnded }: Http2Stream): boolean {
+  return closed && localEnded && remoteEnded;
+}
+
+/** What is wrong with what the engine said. */
+function problemOf(reply: Buffer): string | undefined {
+  let at = 0;
+  let ended = false;
+  while (at < reply.byteLength) {
+    if (ended) return "frames follow the GOAWAY for an error";
+    if (reply.byteLength - at < 9) return "a frame's head is cut short";
+    const length = reply.readUIntBE(at, 3);
+    const type = reply.readUInt8(at + 3);
+    const streamId = reply.readUInt32BE(at + 5);
+    const payload = reply.subarray(at + 9, at + 9 + length);
+    if (payload.byteLength < length) return "a frame is cut short";
+    if (length > 16_384) return "a frame is larger than the client takes";
+    if (type > frameType.continuation || type === frameType.pushPromise) return `a frame has type ${String(type)}`;
+    if (streamId !== 0 && streamId % 2 === 0) return "a frame is on a stream of the server's";
+    if (type === frameType.goAway) {
+      const code = payload.readUInt32BE(4);
+      if (code > ErrorCode.http11Required) return `GOAWAY has the code ${String(code)}`;
+      if (code === ErrorCode.internalError) return "the engine has a fault";
+      ended = code !== ErrorCode.noError;
+    }
+    at += 9 + length;
+  }
+  return undefined;
+}
