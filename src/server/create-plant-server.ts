@@ -2,10 +2,11 @@ import type { Interceptor } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
 import { bearerAuth, type MetadataEndpoint, subjectOf, type TokenVerifier } from "../auth/index.ts";
-import { type CorsOptions, createGateway, type ListenOptions } from "../gateway/index.ts";
+import { type Answer, type CorsOptions, createGateway, type ListenOptions } from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import { bothListeners } from "../operations/answer-listener.ts";
 import { callLog } from "../operations/call-log.ts";
 import { type DescriptionEndpoint, docsPage } from "../operations/docs-page/docs-page.ts";
 import { errorInterceptor } from "../operations/error-interceptor.ts";
@@ -41,8 +42,10 @@ export interface PlantServerOptions {
   readonly drainDelayMs?: number | undefined;
   /** Milliseconds that calls which were taken may still run once that is over. Default 20,000. */
   readonly drainTimeoutMs?: number | undefined;
-  /** Interceptors of the embedder, between the credential check and the service. */
+  /** Interceptors of the embedder, between the credential check and the service: traces, for example. */
   readonly interceptors?: readonly Interceptor[] | undefined;
+  /** Told of every answered request, refused ones and probes included: metrics, for example. */
+  readonly onAnswer?: ((answer: Answer) => void) | undefined;
 }
 
 /** How the description is served. */
@@ -100,7 +103,10 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     { name: "store", problem: () => store.problem },
     { name: "credentials", problem: () => verifier?.problem },
   ]);
-  const onAnswer = callLog({ log, auditOf });
+  const writeCall = callLog({ log, auditOf });
+  const onAnswer = bothListeners(writeCall, options.onAnswer, log);
+  // What only the log asks for is not worked out without it.
+  const forLog = writeCall === undefined ? [] : [rememberPlantId];
   const gateway = createGateway({
     routes: (router) => {
       router.service(PlantService, createPlantService({ store, subjectOf, requestIdOf }));
@@ -108,12 +114,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
     },
     // Outermost first: whatever the others throw is made safe to show.
-    interceptors: [
-      errorInterceptor({ log }),
-      auth.interceptor,
-      ...(onAnswer === undefined ? [] : [rememberPlantId]),
-      ...(options.interceptors ?? []),
-    ],
+    interceptors: [errorInterceptor({ log }), auth.interceptor, ...forLog, ...(options.interceptors ?? [])],
     admit: (request) => auth.admit(request),
     rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
     endpoints: [
@@ -127,11 +128,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
   });
   return {
     listen: async (at) => {
-      if (verifier === undefined && at.host !== undefined && !isLoopback(at.host)) {
-        throw new Error(
-          `${at.host} is no loopback address: without a verifier of credentials only those are listened on`,
-        );
-      }
+      if (verifier === undefined) demandLoopback(at.host);
       return await gateway.listen(at);
     },
     setSecureContext: (context) => gateway.setSecureContext(context),
@@ -142,6 +139,11 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     },
     close: () => gateway.drain(0),
   };
+}
+
+function demandLoopback(host: string | undefined): void {
+  if (host === undefined || isLoopback(host)) return;
+  throw new Error(`${host} is no loopback address: without a verifier of credentials only those are listened on`);
 }
 
 function describe({ open = false, baseUrl }: PlantDescriptionOptions, prefix: string): DescriptionEndpoint[] {

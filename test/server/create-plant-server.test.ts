@@ -112,6 +112,29 @@ test("an interceptor of the embedder that throws is a fault like any other", asy
   );
 });
 
+test("whoever listens to answers is told of every request, and cannot spoil one", async () => {
+  const { log, lines } = openLogLines("error");
+  const told: (string | undefined)[] = [];
+  await using server = await serve({
+    log,
+    onAnswer: ({ procedure, httpStatus, error }) => {
+      told.push(`${procedure} ${httpStatus} ${error?.rawMessage}`);
+      throw new Error("no metrics today");
+    },
+  });
+  const statuses = [
+    await statusOf(`${server.baseUrl}/plants/1`, "DELETE"),
+    await statusOf(`${server.baseUrl}/plants/1`, "DELETE", ""),
+    await statusOf(`${server.baseUrl}/livez`, "GET", ""),
+  ];
+  const procedure = "/plantstore.v1.PlantService/DeletePlant";
+  expect({ statuses, told, faults: lines().length }).toEqual({
+    statuses: [204, 400, 200],
+    told: [`${procedure} 204 undefined`, `${procedure} 400 a bearer token is required`, "undefined 200 undefined"],
+    faults: 3,
+  });
+});
+
 test("a drain lets a call that was taken finish, and takes no new connection", async () => {
   const { store, taken, release } = waitingStore();
   await using server = await serve({ store });
