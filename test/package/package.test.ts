@@ -64,6 +64,36 @@ describe("with the peers of the gateway alone", () => {
     install(companions.gateway);
     expect(exportsOf("plantstore/gateway")).toContain("createGateway");
   });
+
+  test("the gateway serves a service of its user, by RPC and by a rule of REST", () => {
+    const program = `
+      import { create, createFileRegistry } from "@bufbuild/protobuf";
+      import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+      import { createGateway, parseHttpRules } from "plantstore/gateway";
+      const file = create(FileDescriptorProtoSchema, {
+        name: "greet.proto", package: "greet", syntax: "proto3",
+        messageType: [{ name: "Greeting", field: [{ name: "name", number: 1, type: 9, label: 1, jsonName: "name" }] }],
+        service: [{ name: "Greeter", method: [{ name: "Greet", inputType: ".greet.Greeting", outputType: ".greet.Greeting" }] }],
+      });
+      const Greeter = createFileRegistry(file, () => undefined).getService("greet.Greeter");
+      const gateway = createGateway({
+        routes: (router) => router.service(Greeter, { greet: ({ name }) => ({ name: "Hello " + name }) }),
+        rest: { rules: parseHttpRules('{"rules":[{"selector":"greet.Greeter.Greet","get":"/greetings/{name}"}]}') },
+      });
+      const { port } = await gateway.listen();
+      const body = JSON.stringify({ name: "Connect" });
+      const headers = { "content-type": "application/json" };
+      const answers = [
+        await fetch("http://127.0.0.1:" + port + "/greetings/REST"),
+        await fetch("http://127.0.0.1:" + port + "/greet.Greeter/Greet", { method: "POST", headers, body }),
+      ];
+      for (const answer of answers) console.log(await answer.text());
+      await gateway.close();
+    `;
+    install(companions.gateway);
+    writeFileSync(join(user.path, "greet.mjs"), program);
+    expect(run(process.execPath, ["greet.mjs"], user.path)).toBe('{"name":"Hello REST"}\n{"name":"Hello Connect"}\n');
+  });
 });
 
 describe("with every dependency", () => {
