@@ -7,7 +7,7 @@ import { within } from "./deadline.ts";
 /** A command takes a second to start on a busy machine; one that takes this long has hung, in ms. */
 const limitMs = 15_000;
 
-/** `plantstore ARGS` in a process of its own. Dispose of it with `await using`. */
+/** A command in a process of its own. Dispose of it with `await using`. */
 export interface CommandLine {
   readonly process: ChildProcessWithoutNullStreams;
   readonly stdout: () => string;
@@ -25,7 +25,16 @@ export function startCommandLine(
   folder: string,
   environment: Readonly<Record<string, string>> = {},
 ): CommandLine {
-  const child = spawn(process.execPath, [join(projectFolder, "src/cli/main.ts"), ...args], {
+  return startNode([join(projectFolder, "src/cli/main.ts"), ...args], folder, environment);
+}
+
+/** Starts a program on this Node, in a folder and with exactly the given environment beside PATH. */
+export function startNode(
+  args: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>> = {},
+): CommandLine {
+  const child = spawn(process.execPath, args, {
     cwd: folder,
     env: { PATH: process.env["PATH"], ...environment },
   });

@@ -1,0 +1,30 @@
+// A plant server inside a program of one's own: node examples/embed.ts 8080
+// The file "tokens" beside it is made by: plantstore token create NAME --file tokens
+import { createPlantServer, openLog, openSqliteStore, openTokenVerifier } from "plantstore";
+
+const [port = "8080"] = process.argv.slice(2);
+
+const log = openLog("info");
+const auth = await openTokenVerifier({ tokenHashesFile: "tokens" }, log);
+if (auth.kind === "problems") throw new Error(auth.problems.join("; "));
+const verifier = auth.value;
+const store = await openSqliteStore({ file: "plants.db", plantsWhenCreated: { first: 1n, last: 10n } });
+
+const seconds: number[] = [];
+const server = createPlantServer({
+  store,
+  auth: verifier,
+  log,
+  onAnswer: ({ durationMs }) => seconds.push(durationMs / 1_000),
+});
+const at = await server.listen({ port: Number(port) });
+console.log(`plants at http://${at.address}:${at.port}`);
+
+process.once("SIGTERM", () => void stop());
+
+async function stop(): Promise<void> {
+  await server.drain();
+  await store.close();
+  verifier.close?.();
+  console.log(`${seconds.length} requests were answered`);
+}
