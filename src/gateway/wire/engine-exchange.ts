@@ -1,8 +1,7 @@
 import type { Socket } from "node:net";
-import type { ConnectError } from "@connectrpc/connect";
 import { BodyPieces, encodeBlock, ErrorCode, type Http2Stream, type StreamReceiver } from "../http2/index.ts";
 import type { Peer } from "./admit.ts";
-import { type Exchange, unreadBodyBytesMax } from "./exchange.ts";
+import { type AbortListener, type BodyReceiver, type Exchange, unreadBodyBytesMax } from "./exchange.ts";
 import { goneAway, resetError } from "./gone-away.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
 import { peerOf } from "./http1-exchange.ts";
@@ -22,11 +21,11 @@ export class EngineExchange implements Exchange, StreamReceiver {
   httpStatus = 0;
   gone = false;
   addedFields: HeaderFields = none;
-  aborted: ((reason: ConnectError) => void) | undefined;
+  listener: AbortListener | undefined;
   readonly #stream: Http2Stream;
   readonly #socket: Socket;
   #complete = false;
-  #receive: ((body: Uint8Array | undefined) => void) | undefined;
+  #receiver: BodyReceiver | undefined;
   #limitBytes = 0;
   /** What has come in and is not read yet. */
   #pieces: BodyPieces | undefined;
@@ -59,12 +58,12 @@ export class EngineExchange implements Exchange, StreamReceiver {
     return this.#socket;
   }
 
-  readBody(limitBytes: number, receive: (body: Uint8Array | undefined) => void): void {
-    if (this.bodyEmpty) return receive(empty);
+  readBody(limitBytes: number, receiver: BodyReceiver): void {
+    if (this.bodyEmpty) return receiver.received(empty);
     const held = this.#pieces?.bytes ?? 0;
-    if ((this.#stream.head.contentLength ?? 0) > limitBytes || held > limitBytes) return receive(undefined);
+    if ((this.#stream.head.contentLength ?? 0) > limitBytes || held > limitBytes) return receiver.received(undefined);
     this.#limitBytes = limitBytes;
-    this.#receive = receive;
+    this.#receiver = receiver;
     this.#stream.bodyAwaited = true;
     // What came in while the request was being admitted was held back; from here on it is used.
     if (held > 0) this.#stream.consumed(held);
@@ -134,35 +133,35 @@ export class EngineExchange implements Exchange, StreamReceiver {
       this.#stream.consumed(bytes);
       return resolve({ done: false, value: piece });
     }
-    const receive = this.#receive;
-    if (receive === undefined) return this.#hold(piece);
+    const receiver = this.#receiver;
+    if (receiver === undefined) return this.#hold(piece);
     this.#stream.consumed(bytes);
     if (bytes + (this.#pieces?.bytes ?? 0) > this.#limitBytes) {
-      this.#receive = undefined;
-      receive(undefined);
+      this.#receiver = undefined;
+      receiver.received(undefined);
     } else if (this.#pieces === undefined && this.#stream.remoteEnded) {
       // All of the body at once, which is what most bodies are.
-      this.#receive = undefined;
-      receive(piece);
+      this.#receiver = undefined;
+      receiver.received(piece);
     } else this.#hold(piece);
   }
 
   onEnd(): void {
     this.#pull?.resolve({ done: true, value: undefined });
     this.#pull = undefined;
-    const receive = this.#receive;
-    this.#receive = undefined;
-    receive?.(this.#pieces?.takeAll() ?? empty);
+    const receiver = this.#receiver;
+    this.#receiver = undefined;
+    receiver?.received(this.#pieces?.takeAll() ?? empty);
   }
 
   onReset(code: number): void {
     this.gone = true;
-    this.#receive = undefined;
+    this.#receiver = undefined;
     const reason = resetError(code);
     this.#pull?.reject(reason);
     this.#pull = undefined;
     this.#drained?.();
-    if (!this.#complete) this.aborted?.(reason);
+    if (!this.#complete) this.listener?.aborted(reason);
   }
 
   onWritable(): void {
@@ -187,7 +186,7 @@ export class EngineExchange implements Exchange, StreamReceiver {
   /** Lets go of the call; what still comes in of the body is dropped. */
   #finish(): void {
     this.#complete = true;
-    this.#receive = undefined;
+    this.#receiver = undefined;
     if (!this.#stream.remoteEnded) this.#stream.discard();
   }
 

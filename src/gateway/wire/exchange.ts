@@ -31,13 +31,13 @@ export interface Exchange {
   /** Whether the client has gone away. */
   readonly gone: boolean;
   /** Called once if the client goes away before the answer is complete. */
-  aborted: ((reason: ConnectError) => void) | undefined;
+  listener: AbortListener | undefined;
 
   /**
-   * Reads the whole body and hands it to `receive`, or `undefined` as soon as it exceeds `limitBytes`.
+   * Reads the whole body and hands it to the receiver, or `undefined` as soon as it exceeds `limitBytes`.
    * Not called if the client goes away first.
    */
-  readBody(limitBytes: number, receive: (body: Uint8Array | undefined) => void): void;
+  readBody(limitBytes: number, receiver: BodyReceiver): void;
 
   /** The body as it comes in, with back-pressure. Ends the iteration with an error if the client goes away. */
   streamBody(): AsyncIterable<Uint8Array>;
@@ -61,6 +61,17 @@ export interface Exchange {
 
   /** Gives up an answer that cannot be completed, in the way the client can tell from a complete one. */
   reset(): void;
+}
+
+/** Is told when the client goes away. An object and not a function: a closure for each call is kept alive by its carrier. */
+export interface AbortListener {
+  aborted(reason: ConnectError): void;
+}
+
+/** Takes a body once it is there. */
+export interface BodyReceiver {
+  /** @param body - `undefined` when it exceeds the limit */
+  received(body: Uint8Array | undefined): void;
 }
 
 /**

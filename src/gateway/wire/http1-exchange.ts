@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { ConnectError } from "@connectrpc/connect";
 import type { Peer } from "./admit.ts";
-import { type Exchange, lingerMs, unreadBodyBytesMax } from "./exchange.ts";
+import { type AbortListener, type BodyReceiver, type Exchange, lingerMs, unreadBodyBytesMax } from "./exchange.ts";
 import { goneAway } from "./gone-away.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
 
@@ -21,7 +20,7 @@ export class Http1Exchange implements Exchange {
   httpStatus = 0;
   gone = false;
   addedFields: HeaderFields = none;
-  aborted: ((reason: ConnectError) => void) | undefined;
+  listener: AbortListener | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #closing: () => boolean;
@@ -55,10 +54,10 @@ export class Http1Exchange implements Exchange {
     return this.#request.socket;
   }
 
-  readBody(limitBytes: number, receive: (body: Uint8Array | undefined) => void): void {
+  readBody(limitBytes: number, receiver: BodyReceiver): void {
     const request = this.#request;
-    if (this.bodyEmpty) return receive(empty);
-    if (Number(readField(this.fields, "content-length") ?? 0) > limitBytes) return receive(undefined);
+    if (this.bodyEmpty) return receiver.received(empty);
+    if (Number(readField(this.fields, "content-length") ?? 0) > limitBytes) return receiver.received(undefined);
     this.#continue();
     const pieces: Uint8Array[] = [];
     let bytes = 0;
@@ -67,11 +66,11 @@ export class Http1Exchange implements Exchange {
       pieces.push(piece);
       if (bytes <= limitBytes) return;
       stop();
-      receive(undefined);
+      receiver.received(undefined);
     };
     const onEnd = (): void => {
       stop();
-      receive(joinBytes(pieces, bytes));
+      receiver.received(joinBytes(pieces, bytes));
     };
     const stop = (): void => {
       request.off("data", onData).off("end", onEnd);
@@ -154,7 +153,7 @@ export class Http1Exchange implements Exchange {
   /** The connection has closed. */
   closed(): void {
     this.gone = true;
-    if (!this.#response.writableFinished) this.aborted?.(goneAway());
+    if (!this.#response.writableFinished) this.listener?.aborted(goneAway());
   }
 
   /** Ends the answer, but not the connection while the client still sends a body that nobody reads. */

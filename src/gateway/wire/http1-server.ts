@@ -95,7 +95,7 @@ function answerClientError(
     // The body of a request that we have in hand turned out wrong. Two answers would desynchronise the connection.
     if (exchange.httpStatus === 0) {
       refuse(exchange, problem);
-      exchange.aborted?.(problem.error);
+      exchange.listener?.aborted(problem.error);
     }
     socket.destroySoon();
     return;

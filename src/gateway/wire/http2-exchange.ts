@@ -1,8 +1,7 @@
 import type { Http2Session, IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
-import type { ConnectError } from "@connectrpc/connect";
 import type { Peer } from "./admit.ts";
-import { type Exchange, unreadBodyBytesMax } from "./exchange.ts";
+import { type AbortListener, type BodyReceiver, type Exchange, unreadBodyBytesMax } from "./exchange.ts";
 import { goneAway, resetError } from "./gone-away.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
 import { joinBytes, peerOf } from "./http1-exchange.ts";
@@ -23,12 +22,12 @@ export class Http2Exchange implements Exchange {
   httpStatus = 0;
   gone = false;
   addedFields: HeaderFields = none;
-  aborted: ((reason: ConnectError) => void) | undefined;
+  listener: AbortListener | undefined;
   readonly #stream: CarryingStream;
   readonly #session: CarryingSession | undefined;
   readonly #header: IncomingHttpHeaders;
   #complete = false;
-  #receive: ((body: Uint8Array | undefined) => void) | undefined;
+  #receiver: BodyReceiver | undefined;
   #limitBytes = 0;
   #bytes = 0;
   #first: Uint8Array | undefined;
@@ -70,12 +69,12 @@ export class Http2Exchange implements Exchange {
     return !this.bodyEmpty && !this.#stream.readableEnded;
   }
 
-  readBody(limitBytes: number, receive: (body: Uint8Array | undefined) => void): void {
-    if (this.bodyEmpty) return receive(empty);
+  readBody(limitBytes: number, receiver: BodyReceiver): void {
+    if (this.bodyEmpty) return receiver.received(empty);
     const length = this.#header["content-length"];
-    if (length !== undefined && Number(length) > limitBytes) return receive(undefined);
+    if (length !== undefined && Number(length) > limitBytes) return receiver.received(undefined);
     this.#limitBytes = limitBytes;
-    this.#receive = receive;
+    this.#receiver = receiver;
     this.#stream.on("data", Http2Exchange.#onData).on("end", Http2Exchange.#onEnd);
   }
 
@@ -150,7 +149,7 @@ export class Http2Exchange implements Exchange {
   #finish(): void {
     const stream = this.#stream;
     this.#complete = true;
-    this.#receive = undefined;
+    this.#receiver = undefined;
     if (this.bodyEmpty || stream.readableEnded) return;
     this.#bytes = 0;
     // Once is enough: the reader of the body may have been this very listener.
@@ -160,11 +159,11 @@ export class Http2Exchange implements Exchange {
 
   #take(piece: Uint8Array): void {
     this.#bytes += piece.byteLength;
-    const receive = this.#receive;
-    if (receive === undefined) return this.#drop();
+    const receiver = this.#receiver;
+    if (receiver === undefined) return this.#drop();
     if (this.#bytes > this.#limitBytes) {
-      this.#receive = undefined;
-      receive(undefined);
+      this.#receiver = undefined;
+      receiver.received(undefined);
     } else if (this.#first === undefined) this.#first = piece;
     else (this.#further ??= [this.#first]).push(piece);
   }
@@ -177,19 +176,19 @@ export class Http2Exchange implements Exchange {
 
   /** The body has ended. */
   #deliver(): void {
-    const receive = this.#receive;
-    this.#receive = undefined;
+    const receiver = this.#receiver;
+    this.#receiver = undefined;
     const further = this.#further;
-    receive?.(further === undefined ? (this.#first ?? empty) : joinBytes(further, this.#bytes));
+    receiver?.received(further === undefined ? (this.#first ?? empty) : joinBytes(further, this.#bytes));
   }
 
   #close(): void {
     this.gone = true;
-    this.#receive = undefined;
+    this.#receiver = undefined;
     if (this.#session !== undefined) exchangesOf(this.#session).delete(this);
     if (this.#complete) return;
     // node closes the streams of a broken connection with an error code of its own making.
-    this.aborted?.(this.#session?.destroyed === true ? goneAway() : resetError(this.#stream.rstCode));
+    this.listener?.aborted(this.#session?.destroyed === true ? goneAway() : resetError(this.#stream.rstCode));
   }
 
   // The listeners of every stream.

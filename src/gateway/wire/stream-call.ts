@@ -23,7 +23,7 @@ export function serveStream(
   settled: (error: ConnectError | undefined) => void,
 ): void {
   const controller = new AbortController();
-  exchange.aborted = (reason) => controller.abort(reason);
+  exchange.listener = { aborted: (reason) => controller.abort(reason) };
   let outcome: ConnectError | undefined;
   values.set(outcomeKey, (error) => {
     outcome ??= error;
@@ -84,14 +84,14 @@ async function writeResponse(exchange: Exchange, response: UniversalServerRespon
     piece = await (following ?? pieces.next());
     following = undefined;
   }
-  exchange.aborted = undefined;
+  exchange.listener = undefined;
   exchange.end(response.trailer === undefined ? undefined : fieldsOfHeaders(response.trailer));
 }
 
 function answerWhole(exchange: Exchange, response: UniversalServerResponse, body: Uint8Array | undefined): void {
   const { status, trailer } = response;
   const header = fieldsOfHeaders(response.header);
-  exchange.aborted = undefined;
+  exchange.listener = undefined;
   if (trailer === undefined) exchange.answer(status, header, body ?? new Uint8Array(0));
   // gRPC's "Trailers-Only": one header section, where the handler has set no header fields of its own.
   else if (body === undefined && isProtocolOnly(header))

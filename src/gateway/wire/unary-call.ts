@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect";
 import { CallView } from "./call-view.ts";
 import { messageTooLarge } from "./compression.ts";
-import type { Exchange } from "./exchange.ts";
+import type { AbortListener, BodyReceiver, Exchange } from "./exchange.ts";
 import { goneAway } from "./gone-away.ts";
 import type { Procedure, UnaryProcedure } from "./procedure.ts";
 import { wellFormed } from "./refuse.ts";
@@ -41,7 +41,7 @@ export interface UnaryCallInit {
  * answer, the deadline and the client's going away settling it. Handlers and interceptors see
  * Connect's own types; what they seldom look at is built when they do.
  */
-export class UnaryCall {
+export class UnaryCall implements AbortListener, BodyReceiver {
   readonly #exchange: Exchange;
   readonly #procedure: Procedure;
   readonly #unary: UnaryProcedure;
@@ -51,6 +51,7 @@ export class UnaryCall {
   readonly #view: CallView;
   #controller: AbortController | undefined;
   #stopDeadline: (() => void) | undefined;
+  #ignoreShutdown: (() => void) | undefined;
   #done = false;
   /** Why the signal is, or would be, aborted. */
   #ended: unknown;
@@ -79,11 +80,10 @@ export class UnaryCall {
   start(): void {
     const { problem } = this.#wire;
     const timeoutMs = this.#timeoutMs;
-    if (this.#exchange.gone) return this.#cancel(goneAway());
-    this.#exchange.aborted = (reason) => this.#cancel(reason);
+    if (this.#exchange.gone) return this.aborted(goneAway());
+    this.#exchange.listener = this;
     const { shutdownSignal } = this.#procedure.options;
-    if (shutdownSignal?.aborted === true) this.#shutDown();
-    else shutdownSignal?.addEventListener("abort", this.#shutDown);
+    if (shutdownSignal !== undefined) this.#heedShutdown(shutdownSignal);
     if (problem !== undefined) return this.#fail(problem);
     if (timeoutMs !== undefined) {
       if (timeoutMs <= 0) return this.#expire();
@@ -116,16 +116,19 @@ export class UnaryCall {
   /** Asks the user's gate, which Connect runs before the body is read. */
   #pass(gate: NonNullable<Procedure["options"]["requestGate"]>): void {
     const asked = (async () => await gate(this.#view))();
-    asked.then(() => {
-      if (!this.#done) this.#readBody();
-    }, this.#failed);
+    asked.then(
+      () => {
+        if (!this.#done) this.#readBody();
+      },
+      (error: unknown) => this.#fail(toConnectError(error)),
+    );
   }
 
   #readBody(): void {
-    this.#exchange.readBody(this.#wire.bodyLimitBytes, (body) => this.#receive(body));
+    this.#exchange.readBody(this.#wire.bodyLimitBytes, this);
   }
 
-  #receive(body: Uint8Array | undefined): void {
+  received(body: Uint8Array | undefined): void {
     if (this.#done) return;
     if (body === undefined) return this.#fail(messageTooLarge(this.#procedure.options.readMaxBytes));
     let message: Message | Promise<Message>;
@@ -135,7 +138,11 @@ export class UnaryCall {
       return this.#fail(toConnectError(error));
     }
     // No promise where the value is at hand: only what is compressed has to be waited for.
-    if (isPromise(message)) message.then((plain) => this.#invoke(plain), this.#failed);
+    if (isPromise(message))
+      message.then(
+        (plain) => this.#invoke(plain),
+        (error: unknown) => this.#fail(toConnectError(error)),
+      );
     else this.#invoke(message);
   }
 
@@ -147,7 +154,10 @@ export class UnaryCall {
     } catch (error) {
       return this.#fail(toConnectError(error));
     }
-    response.then((answer) => this.#succeed(answer), this.#failed);
+    response.then(
+      (answer) => this.#succeed(answer),
+      (error: unknown) => this.#fail(toConnectError(error)),
+    );
   }
 
   #succeed(response: UnaryResponse): void {
@@ -158,11 +168,13 @@ export class UnaryCall {
     } catch (error) {
       return this.#fail(toConnectError(error));
     }
-    if (isPromise(written)) written.then(() => this.#settle(undefined), this.#failed);
+    if (isPromise(written))
+      written.then(
+        () => this.#settle(undefined),
+        (error: unknown) => this.#fail(toConnectError(error)),
+      );
     else this.#settle(undefined);
   }
-
-  readonly #failed = (error: unknown): void => this.#fail(toConnectError(error));
 
   #fail(error: ConnectError): void {
     if (this.#done) return;
@@ -184,14 +196,17 @@ export class UnaryCall {
     this.#fail(new ConnectError("the operation timed out", Code.DeadlineExceeded));
   }
 
-  #cancel(reason: ConnectError): void {
+  aborted(reason: ConnectError): void {
     if (!this.#done) this.#settle(reason);
   }
 
-  // A handler that honours its signal winds up by itself; one that does not may still finish.
-  readonly #shutDown = (): void => {
-    this.#abort(this.#procedure.options.shutdownSignal?.reason);
-  };
+  /** Aborts the signal with the server's: a handler that honours it winds up, one that does not may still finish. */
+  #heedShutdown(shutdown: AbortSignal): void {
+    const abort = (): void => this.#abort(shutdown.reason);
+    if (shutdown.aborted) return abort();
+    shutdown.addEventListener("abort", abort);
+    this.#ignoreShutdown = () => shutdown.removeEventListener("abort", abort);
+  }
 
   #settle(error: ConnectError | undefined): void {
     this.#end(error);
@@ -200,9 +215,9 @@ export class UnaryCall {
 
   #end(error: ConnectError | undefined): void {
     this.#done = true;
-    this.#exchange.aborted = undefined;
+    this.#exchange.listener = undefined;
     this.#stopDeadline?.();
-    this.#procedure.options.shutdownSignal?.removeEventListener("abort", this.#shutDown);
+    this.#ignoreShutdown?.();
     // Connect aborts the signal of every call that has ended, so that what hangs on it is let go.
     this.#abort(error ?? completed);
   }
