@@ -117,6 +117,18 @@ describe("a PostgreSQL store", () => {
     await expect.poll(() => opened.store.problem).toBeUndefined();
   });
 
+  test("does not delete for a call that is given up while it waits", async () => {
+    await using opened = await openWith([1n, 2n, 3n]);
+    const controller = new AbortController();
+    // Two batches are in flight.
+    const sent = Promise.all([1n, 2n].map((id) => opened.store.delete(id, deleteCall())));
+    const givenUp = opened.store.delete(3n, deleteCall({ signal: controller.signal }));
+    controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
+    await expect(givenUp).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(sent).resolves.toEqual([true, true]);
+    expect(await opened.plants()).toEqual([3n]);
+  });
+
   test("waits a restart of the server out", async () => {
     await using opened = await openWith([1n, 2n, 3n]);
     await opened.store.delete(1n, deleteCall());

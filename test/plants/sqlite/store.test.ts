@@ -94,6 +94,20 @@ describe("an SQLite store", () => {
     expect(plantsIn(file)).toEqual(told.flatMap((outcome, i) => (outcome === true ? [] : [BigInt(i + 1)])));
   });
 
+  test("does not delete for a call that is given up while it waits", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
+    const controller = new AbortController();
+    const first = store.delete(1n, deleteCall());
+    const givenUp = store.delete(2n, deleteCall({ signal: controller.signal }));
+    controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
+    await expect(givenUp).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(first).resolves.toBe(true);
+    await store.close();
+    expect(plantsIn(file)).toEqual([2n, 3n]);
+  });
+
   test("never brings a plant back whose deletion was acknowledged right before the process was killed", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
