@@ -8,7 +8,7 @@ import { projectFolder } from "./child-program.ts";
 import { within } from "./deadline.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "./plant-server.ts";
 import { openSituationStore, situations } from "./situation-store.ts";
-import { createTempFolder, type TempFolder } from "./temp-folder.ts";
+import { createTempFolder } from "./temp-folder.ts";
 
 /**
  * A program made with a generated client, in whatever language.
@@ -37,13 +37,13 @@ export interface ClientUnderTest {
 const longId = 2n ** 53n + 1n;
 
 /** The first line of a program that has to start a virtual machine on a busy computer, in ms. */
-const answerLimitMs = 30_000;
+const answerLimitMs = 90_000;
 
 /** Describes what every client must come to, whatever its language and protocol. */
 export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnderTest): void {
-  describe(name, () => {
+  describe(name, { timeout: answerLimitMs }, () => {
     let plants: Set<bigint>;
-    let folder: TempFolder;
+    const opened = new AsyncDisposableStack();
     let cleartext: TestPlantServer;
     let secure: TestPlantServer;
     let client: RunningClient;
@@ -52,22 +52,17 @@ export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnder
 
     beforeAll(async () => {
       program = await build();
-      folder = createTempFolder();
+      const folder = opened.use(createTempFolder());
       certificateFile = folder.file("certificate.pem");
       const certificate = createIssuedCertificate("localhost");
       writeFileSync(certificateFile, certificate.authority);
       plants = new Set([1n, 2n]);
-      cleartext = await startPlantServer({ store: openSituationStore(plants) });
-      secure = await startPlantServer({ store: openSituationStore(plants), tls: certificate });
-      client = startClient(program, [authorityOf("127.0.0.1", cleartext)]);
+      cleartext = opened.use(await startPlantServer({ store: openSituationStore(plants) }));
+      secure = opened.use(await startPlantServer({ store: openSituationStore(plants), tls: certificate }));
+      client = opened.use(startClient(program, [authorityOf("127.0.0.1", cleartext)]));
     }, buildLimitMs);
 
-    afterAll(async () => {
-      client[Symbol.dispose]();
-      await cleartext[Symbol.asyncDispose]();
-      await secure[Symbol.asyncDispose]();
-      folder[Symbol.dispose]();
-    });
+    afterAll(() => opened.disposeAsync());
 
     test("deletes a plant once", async () => {
       expect(await client.deletePlant(1n, tokens.good)).toBe("0");

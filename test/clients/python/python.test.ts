@@ -4,6 +4,7 @@ import { describe } from "vitest";
 import { buildStep } from "../../support/build-step.ts";
 import { type ClientProgram, describeClient } from "../../support/client-program.ts";
 import { buf, layOutRecipe, openApiFile, protoFolder } from "../../support/client-recipe.ts";
+import { completeProgram, describeDocumented } from "../../support/documented-client.ts";
 import { openPython } from "../../support/python.ts";
 import { hasProgram } from "../../support/tools-folder.ts";
 
@@ -23,6 +24,8 @@ async function generateAll(): Promise<{ folder: string; python: string }> {
   const programs = await openPython(join(import.meta.dirname, "requirements.txt"));
   const python = join(programs, "python");
   const folder = layOutRecipe("python");
+  const address = { authority: 'os.environ["AUTHORITY"]', url: 'os.environ["URL"]' };
+  completeProgram(join(folder, "documented.py"), "python", address);
   const environment = { PATH: [programs, process.env["PATH"]].join(delimiter) };
   mkdirSync(join(folder, "grpcio"), { recursive: true });
   const outputs = ["--python_out=grpcio", "--grpc_python_out=grpcio"];
@@ -42,4 +45,5 @@ async function build(program: string): Promise<ClientProgram> {
 
 describe.runIf(hasProgram("python3"))("Python", () => {
   for (const { name, program } of clients) describeClient({ name, build: () => build(program) });
+  describeDocumented({ language: "python", build: () => build("documented.py") });
 });
