@@ -5,7 +5,7 @@ import { type DeleteBatch, deleteBatch, deleteBatchAgain, toDeleteBatch } from "
 import { type Verdict, verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
 
-// Milliseconds. Long enough for a restart or a failover of a few seconds; who waits longer is told.
+// Milliseconds from the first fault. Long enough for a restart or a failover of a few seconds; who waits longer is told.
 const retryForMs = 10_000;
 
 // Milliseconds. The first retry of a deadlock's victim is all but at once, and a server that comes up is not stormed.
@@ -37,7 +37,7 @@ export class BatchGivenUp extends Error {
  */
 export async function runBatch(session: Session, taken: readonly TakenDelete[]): Promise<Outcomes> {
   const batch = toDeleteBatch(taken);
-  const until = performance.now() + retryForMs;
+  let until = Number.POSITIVE_INFINITY;
   // Invariant: true from the first fault that may have come after a commit, to the end. A later fault
   // that did nothing says nothing about the earlier attempt.
   let mayBeDone = false;
@@ -45,6 +45,7 @@ export async function runBatch(session: Session, taken: readonly TakenDelete[]):
     const attempt = await attemptBatch(session, batch, mayBeDone);
     if (attempt.kind === "done") return attempt.outcomes;
     const { verdict, fault } = attempt;
+    if (tries === 0) until = performance.now() + retryForMs;
     mayBeDone ||= verdict === "look";
     if (verdict === "reconnect" || verdict === "look") session.discard();
     const isAnyoneWaiting = tellGivenUp(taken);

@@ -1,17 +1,16 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { deleteCall } from "../../support/delete-call.ts";
 import { describePlantStore } from "../../support/describe-plant-store.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/postgres-server.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../support/postgres-server.ts";
 import { refusalOf } from "../../support/refusal.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
-  server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
+  server = await startPostgres();
   // A standby that is never there, and that only those wait for who say so.
   const beside = await server.createSchema();
   await runSql(beside, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
@@ -79,35 +78,6 @@ describe("a PostgreSQL store", () => {
       await store.close();
     },
   );
-
-  test("repeats a batch that was the victim of a deadlock", async () => {
-    await using opened = await openWith([1n, 2n, 3n]);
-    const first = new Client(configOf(opened.url));
-    const other = new Client(configOf(opened.url));
-    await Promise.all([first.connect(), other.connect()]);
-    const isWaiting = (pid: string): Promise<unknown> =>
-      runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid ${pid}`);
-    const otherPid = String((await other.query("SELECT pg_backend_pid() AS pid")).rows[0].pid);
-    // The batch takes plant 1 and waits for plant 2 …
-    await first.query("BEGIN");
-    await first.query("SELECT FROM plants WHERE id = 2 FOR UPDATE");
-    await other.query("SET deadlock_timeout = '60s'");
-    await other.query("BEGIN");
-    await other.query("SELECT FROM plants WHERE id = 3 FOR UPDATE");
-    // The first two deletions are in flight alone, so that the others share a batch.
-    const told = Promise.all([-1n, -2n, 1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
-    await expect.poll(() => isWaiting(`<> ${otherPid}`)).not.toEqual([]);
-    // … the other transaction, which holds plant 3, waits for plant 1 …
-    const locked = other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
-    await expect.poll(() => isWaiting(`= ${otherPid}`)).not.toEqual([]);
-    // … and the batch goes on to plant 3, where it closes the circle and is the one to notice.
-    await first.query("COMMIT");
-    await locked;
-    expect(server.log.filter((line) => line.includes("deadlock detected"))).not.toEqual([]);
-    await other.query("COMMIT");
-    await Promise.all([first.end(), other.end()]);
-    await expect(told).resolves.toEqual([false, false, true, true, true]);
-  });
 
   test("learns that its server is gone without a caller, and that it is back", async () => {
     await using opened = await openWith([1n]);

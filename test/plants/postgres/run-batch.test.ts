@@ -1,0 +1,48 @@
+import { Client } from "pg";
+import { expect, test } from "vitest";
+import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
+import { runBatch } from "../../../src/plants/postgres/run-batch.ts";
+import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
+import { Session } from "../../../src/plants/postgres/session.ts";
+import { deleteCall } from "../../support/delete-call.ts";
+import { configOf, runSql, startPostgres } from "../../support/postgres-server.ts";
+
+const minuteMs = 60_000;
+
+test("repeats a batch that was the victim of a deadlock", async () => {
+  await using server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
+  const url = await server.createSchema();
+  await migratePostgres(url);
+  await runSql(url, "INSERT INTO plants VALUES (1), (2), (3)");
+  const first = new Client(configOf(url));
+  const other = new Client(configOf(url));
+  await Promise.all([first.connect(), other.connect()]);
+  const otherPid = String((await other.query("SELECT pg_backend_pid() AS pid")).rows[0].pid);
+  const isWaiting = (pid: string): Promise<unknown> =>
+    runSql(url, `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid ${pid}`);
+
+  // The batch takes plant 1 and waits for plant 2 …
+  await first.query("BEGIN");
+  await first.query("SELECT FROM plants WHERE id = 2 FOR UPDATE");
+  await other.query("SET deadlock_timeout = '60s'");
+  await other.query("BEGIN");
+  await other.query("SELECT FROM plants WHERE id = 3 FOR UPDATE");
+  const limits = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+  const session = new Session(readServerUrl(url), limits);
+  const taken = [1n, 2n, 3n].map((id) => ({ id, call: deleteCall(), resolve: () => {}, reject: () => {} }));
+  const outcomes = runBatch(session, taken);
+  await expect.poll(() => isWaiting(`<> ${otherPid}`)).not.toEqual([]);
+  // … the other transaction, which holds plant 3, waits for plant 1 …
+  const locked = other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
+  await expect.poll(() => isWaiting(`= ${otherPid}`)).not.toEqual([]);
+  // … and the batch goes on to plant 3, where it closes the circle and is the one to notice.
+  await first.query("COMMIT");
+  await locked;
+  expect(server.log.filter((line) => line.includes("deadlock detected"))).not.toEqual([]);
+  await other.query("COMMIT");
+  await Promise.all([first.end(), other.end()]);
+
+  await expect(outcomes).resolves.toEqual(Uint8Array.of(1, 1, 1));
+  await session.close();
+  expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "3" }]);
+});
