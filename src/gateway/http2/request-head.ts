@@ -52,10 +52,11 @@ interface Found {
 
 function isConsistent(name: string, value: string, found: Found): boolean {
   if (name === "content-length") {
-    // RFC 9110 §8.6: digits only; two different ones would leave it open where the body ends.
+    // RFC 9110 §8.6: digits, once. A second one, also of the same value, may be refused, and is where bodies are
+    // smuggled.
     const before = found.contentLength;
     found.contentLength = Number(value);
-    return /^[0-9]{1,15}$/.test(value) && (before === undefined || before === found.contentLength);
+    return before === undefined && /^[0-9]{1,15}$/.test(value);
   }
   if (name === "host") {
     const before = found.host;
@@ -76,7 +77,8 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
     if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
     return { fields, method, path: "", scheme: "", authority, contentLength };
   }
-  if (path === undefined || !pathSyntax.test(path)) return undefined;
+  // §8.3.1: "*" stands for no path at all, which only OPTIONS has.
+  if (path === undefined || !pathSyntax.test(path) || (path === "*" && method !== "OPTIONS")) return undefined;
   if (scheme === undefined || !schemeSyntax.test(scheme)) return undefined;
   // §8.3.1: one of the two is there, and they name the same.
   if (authority === undefined && host === undefined) return undefined;

@@ -1,41 +1,14 @@
-import { describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../src/gateway/http2/http2-error.ts";
-import { startEngine } from "../../support/http2-engine.ts";
-import {
-  dataFrame,
-  frame,
-  type Frame,
-  frameFlag,
-  frameType,
-  openFrames,
-  resetFrame,
-  type StreamEnd,
-} from "../../support/http2-frames.ts";
-import {
-  begun,
-  echoUnlessHeld,
-  getBlock,
-  goAwayWith,
-  hold,
-  settingFrame,
-  uint32,
-  whole,
-  windowUpdateFrame,
-} from "../../support/http2-requests.ts";
+import { ErrorCode } from "../../src/gateway/http2/index.ts";
+import { dataFrame, frame, frameFlag, frameType, resetFrame } from "./http2-frames.ts";
+import type { FrameRow } from "./http2-stream-rows.ts";
+import { begun, getBlock, goAwayWith, hold, settingFrame, uint32, whole, windowUpdateFrame } from "./http2-requests.ts";
 
 const { endStream, endHeaders, padded, priority, ack } = frameFlag;
 const { protocolError, flowControlError, streamClosed, frameSizeError, compressionError } = ErrorCode;
 const text = (of: string): Buffer => Buffer.from(of, "latin1");
 
-interface Row {
-  readonly name: string;
-  readonly sent: readonly Frame[];
-  /** How stream 1 ends, or the connection. */
-  readonly want: StreamEnd;
-}
-
 /** What is wrong with the connection: it ends. */
-const connectionRows: readonly Row[] = [
+export const connectionRows: readonly FrameRow[] = [
   {
     name: "§4.2: a frame that is too large",
     sent: [begun(1), dataFrame(1, Buffer.alloc(16_385))],
@@ -220,15 +193,3 @@ const connectionRows: readonly Row[] = [
     want: goAwayWith(protocolError),
   },
 ];
-
-const limits = { concurrentStreams: 5, streamWindowBytes: 65_535, connectionWindowBytes: 131_070 };
-
-describe("the engine ends the connection for", () => {
-  test.each(connectionRows)("$name", async ({ sent, want }) => {
-    await using engine = await startEngine({ serve: echoUnlessHeld, limits: limits });
-    using connection = await openFrames(engine.address);
-    connection.send(...sent);
-    expect(await connection.readEnd(1)).toStrictEqual(want);
-    expect(await connection.readUntil(() => false)).toBeUndefined();
-  });
-});
