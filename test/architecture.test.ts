@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
 
@@ -81,4 +81,10 @@ test("docs/architecture.md lists every room", () => {
 
 test.each(documented)("the lines of $room in docs/architecture.md are true within a fifth", ({ room, lines }) => {
   expect(Math.abs(linesOf(room) / lines - 1)).toBeLessThan(0.2);
+});
+
+const named = [...architecture.matchAll(/`((?:[a-z0-9-]+\/)+[a-z0-9-]+\.ts)`/g)].map(([, file = ""]) => file);
+
+test.each([...new Set(named)])("%s, which docs/architecture.md names, is there", (file) => {
+  expect(existsSync(join(file.startsWith("src/") || file.startsWith("test/") ? root : source, file))).toBe(true);
 });
