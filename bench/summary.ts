@@ -1,6 +1,8 @@
 /** The middle of some figures and how far they lie apart. */
 export interface Summary {
   readonly median: number;
+  /** The smallest: of CPU time, what the least disturbed round needed. */
+  readonly least: number;
   /** The distance of the largest from the smallest, as a share of the median. */
   readonly spread: number;
 }
@@ -9,7 +11,8 @@ export interface Summary {
 export function summarise<Item>(items: readonly Item[], figure: (item: Item) => number): Summary {
   const sorted = items.map(figure).toSorted((one, other) => one - other);
   const median = medianOf(sorted);
-  return { median, spread: ((sorted.at(-1) ?? 0) - (sorted[0] ?? 0)) / median };
+  const least = sorted[0] ?? Number.NaN;
+  return { median, least, spread: ((sorted.at(-1) ?? Number.NaN) - least) / median };
 }
 
 function medianOf(sorted: readonly number[]): number {

@@ -5,6 +5,7 @@ import { summarise } from "./summary.ts";
 const head = [
   "server",
   "CPU µs",
+  "least",
   "spread",
   "× floor",
   "requests/s",
@@ -20,11 +21,12 @@ export function formatTable(rounds: readonly Rounds[]): string {
   const floor = summarise(rounds[0]?.measurements ?? [], cpu).median;
   const rows = rounds.map(({ subject, measurements }) => {
     const median = (figure: (measurement: Measurement) => number): number => summarise(measurements, figure).median;
-    const { median: cpuUs, spread } = summarise(measurements, cpu);
+    const { median: cpuUs, least, spread } = summarise(measurements, cpu);
     const foreign = Math.max(...measurements.map(({ foreignLoad }) => foreignLoad));
     return [
       subject.name,
       cpuUs.toFixed(1),
+      least.toFixed(1),
       percent(spread),
       (cpuUs / floor).toFixed(2),
       String(Math.round(median(({ requestsPerS }) => requestsPerS))),
