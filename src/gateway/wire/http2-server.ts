@@ -2,6 +2,7 @@ import { createServer, type Http2Server, type ServerHttp2Session, type ServerHtt
 import type { Exchange } from "./exchange.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
 import { exchangesOf, Http2Exchange } from "./http2-exchange.ts";
+import { watchIdle } from "./idle-watch.ts";
 import type { Limits } from "./limits.ts";
 import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
 
@@ -40,7 +41,7 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
   server.on("session", (session: ServerHttp2Session) => {
     // A handler may take its time with a call whose client has nothing more to say; but a client that owes
     // the rest of a body cannot hold on to a stream by silence.
-    session.setTimeout(limits.idleTimeoutMs, () => {
+    watchIdle(session, limits.idleTimeoutMs, () => {
       const exchanges = exchangesOf(session);
       for (const exchange of exchanges) if (exchange.awaitsBody) exchange.reset();
       if (exchanges.size === 0) session.close();
