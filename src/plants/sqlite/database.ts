@@ -4,9 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../errors.ts";
 import { type IdRange, migrate } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
-
-/** How long a statement waits for another process's lock, unless told otherwise: a backup or an import holds it for less. */
-export const lockTimeoutMsDefault = 5_000;
+import { lockPollMs, lockTimeoutMsDefault } from "./transaction.ts";
 
 /** Which file to open, and how. A plain record: it is sent to the storage thread. */
 export interface DatabaseOptions {
@@ -34,8 +32,10 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
     if (placeProblem !== undefined) throw new StoreOpenError(placeProblem);
     // A rowid above 2^53 otherwise makes run() throw after it has deleted the row.
     db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
-    migrate(db, options.plantsWhenCreated);
+    migrate(db, options.plantsWhenCreated, options.lockTimeoutMs);
     makeDurable(db);
+    // From here on writers wait by themselves, see beginWrite.
+    db.exec(`PRAGMA busy_timeout = ${lockPollMs}`);
     return db;
   } catch (fault) {
     db?.close();

@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Outcomes } from "../delete-queue.ts";
 import type { StoreProblem } from "../health.ts";
 import { fileProblemOf } from "./problem.ts";
+import { beginWrite } from "./transaction.ts";
 
 /** Deletions that share a commit, column by column: a batch crosses a thread border, and columns are cheap to copy. */
 export interface DeleteBatch {
@@ -16,14 +17,12 @@ export type BatchResult =
   | { readonly kind: "nothing-done" | "unknown"; readonly problem: StoreProblem };
 
 /** Prepares the statements of a batch once, and returns the function that runs one. It does not throw. */
-export function prepareDeleteBatch(db: DatabaseSync): (batch: DeleteBatch) => BatchResult {
+export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
   const commit = db.prepare("COMMIT");
-  // IMMEDIATE: the write lock is taken before the first row is read, so no other process can come between.
-  const begin = db.prepare("BEGIN IMMEDIATE");
   let batchNumber = lastBatch(db);
 
   const deleteAll = (batch: DeleteBatch): Outcomes => {
@@ -41,7 +40,7 @@ export function prepareDeleteBatch(db: DatabaseSync): (batch: DeleteBatch) => Ba
   return (batch) => {
     let committing = false;
     try {
-      begin.run();
+      beginWrite(db, lockTimeoutMs);
       const outcomes = deleteAll(batch);
       committing = true;
       commit.run();

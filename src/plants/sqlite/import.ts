@@ -1,6 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ImportCounts, ImportOptions, PlantImport } from "../plant-database.ts";
-import { runInTransaction } from "./transaction.ts";
+import { lockGapMs, runInTransaction } from "./transaction.ts";
+
+// Milliseconds. Nobody waits for an import; a server that is busy lets it in now and then.
+const lockTimeoutMs = 60_000;
 
 /** Starts an import into a file that a server may be serving at the same time. It owns its connection. */
 export function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
@@ -19,7 +23,12 @@ export function startImport(db: DatabaseSync, options: ImportOptions): PlantImpo
   };
 
   return {
-    add: async (ids) => runInTransaction(db, () => add(ids)),
+    add: async (ids) => {
+      const counts = runInTransaction(db, () => add(ids), lockTimeoutMs);
+      // Lets a server in, which would starve otherwise.
+      await sleep(lockGapMs);
+      return counts;
+    },
     [Symbol.asyncDispose]: async () => db.close(),
   };
 }

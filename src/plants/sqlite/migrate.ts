@@ -18,15 +18,19 @@ const applicationId = 0x504c4e54n;
  *
  * @throws StoreOpenError when the file is another program's, or of a schema newer than this release
  */
-export function migrate(db: DatabaseSync, plantsWhenCreated?: IdRange): void {
+export function migrate(db: DatabaseSync, plantsWhenCreated?: IdRange, lockTimeoutMs?: number): void {
   if (versionOf(db) === migrations.length) return;
-  runInTransaction(db, () => {
-    // A second look, under the lock: two processes may open one new file at the same time.
-    const version = versionOf(db);
-    for (const sql of migrations.slice(version)) db.exec(sql);
-    if (version === 0 && plantsWhenCreated !== undefined) fill(db, plantsWhenCreated);
-    db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
-  });
+  runInTransaction(
+    db,
+    () => {
+      // A second look, under the lock: two processes may open one new file at the same time.
+      const version = versionOf(db);
+      for (const sql of migrations.slice(version)) db.exec(sql);
+      if (version === 0 && plantsWhenCreated !== undefined) fill(db, plantsWhenCreated);
+      db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
+    },
+    lockTimeoutMs,
+  );
 }
 
 function versionOf(db: DatabaseSync): number {

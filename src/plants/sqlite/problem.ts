@@ -1,10 +1,13 @@
 import type { StoreProblem } from "../health.ts";
 
+const busy = 5;
+const locked = 6;
+
 // Primary result codes (sqlite.org/rescode.html); the extended ones carry them in their low byte.
 const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [3, { text: "permission was denied", passing: true }],
-  [5, { text: "another process holds the lock on the file", passing: true }],
-  [6, { text: "another process holds the lock on the file", passing: true }],
+  [busy, { text: "another process holds the lock on the file", passing: true }],
+  [locked, { text: "another process holds the lock on the file", passing: true }],
   [7, { text: "there is no memory left", passing: true }],
   [8, { text: "the file cannot be written", passing: true }],
   [10, { text: "reading or writing the disk failed", passing: false }],
@@ -16,10 +19,17 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
 
 /** Reads what `node:sqlite` threw; anything it did not throw is a fault of ours, and does not pass. */
 export function fileProblemOf(fault: unknown): StoreProblem {
-  const known = isSqliteError(fault) ? problems.get(fault.errcode & 0xff) : undefined;
+  const known = problems.get(primaryCodeOf(fault) ?? 0);
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), passing: false };
 }
 
-function isSqliteError(fault: unknown): fault is Error & { readonly errcode: number } {
-  return fault instanceof Error && "errcode" in fault && typeof fault.errcode === "number";
+/** Whether another connection has the lock. */
+export function isLocked(fault: unknown): boolean {
+  const code = primaryCodeOf(fault);
+  return code === busy || code === locked;
+}
+
+function primaryCodeOf(fault: unknown): number | undefined {
+  if (!(fault instanceof Error) || !("errcode" in fault) || typeof fault.errcode !== "number") return undefined;
+  return fault.errcode & 0xff;
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { runInTransaction } from "./transaction.ts";
 
 // Rows. A few milliseconds, in which no deletion is committed.
 const sliceMax = 1_000n;
@@ -16,5 +17,5 @@ export function prepareDropOldDeletions(db: DatabaseSync): (before: Date) => boo
       SELECT seq FROM deletions
       WHERE deleted_at < ? AND seq < (SELECT max(seq) FROM deletions)
       ORDER BY deleted_at LIMIT ${sliceMax})`);
-  return (before) => drop.run(before.getTime()).changes === sliceMax;
+  return (before) => runInTransaction(db, () => drop.run(before.getTime()).changes === sliceMax);
 }

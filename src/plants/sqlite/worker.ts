@@ -10,6 +10,7 @@ import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { prepareDeleteBatch } from "./delete-batch.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareDropOldDeletions } from "./retention.ts";
+import { runInTransaction } from "./transaction.ts";
 import type { Question, Reply } from "./worker-messages.ts";
 
 const port = parentPort;
@@ -20,7 +21,7 @@ const reply = (message: Reply): void => port.postMessage(message);
 try {
   const options: DatabaseOptions = workerData;
   const db = openDatabase(options);
-  const deleteBatch = prepareDeleteBatch(db);
+  const deleteBatch = prepareDeleteBatch(db, options.lockTimeoutMs);
   port.on("message", (question: Question) => {
     switch (question.kind) {
       case "delete":
@@ -42,8 +43,10 @@ try {
 /** Commits something that changes nothing, to learn whether commits work again. */
 function tryToWrite(db: DatabaseSync): StoreProblem | undefined {
   try {
-    const version = db.prepare("PRAGMA user_version").get()?.["user_version"];
-    db.exec(`PRAGMA user_version = ${String(version)}`);
+    runInTransaction(db, () => {
+      const version = db.prepare("PRAGMA user_version").get()?.["user_version"];
+      db.exec(`PRAGMA user_version = ${String(version)}`);
+    });
     return undefined;
   } catch (fault) {
     return fileProblemOf(fault);
