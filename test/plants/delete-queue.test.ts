@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { array, assert, asyncProperty, constant, constantFrom, integer, nat, oneof, record } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DeleteQueue, type Outcomes } from "../../src/plants/delete-queue.ts";
 import { deleteCall } from "../support/delete-call.ts";
@@ -129,5 +130,78 @@ describe("a queue of deletions", () => {
     endBatch(1, [0]);
     await Promise.all([...told, closed]);
     expect(events).toEqual(["1 true", "2 false", "closed"]);
+  });
+});
+
+type Step = { readonly kind: "delete" } | { readonly kind: "give-up" | "end" | "fail"; readonly which: number };
+
+const step = oneof(
+  { arbitrary: constant<Step>({ kind: "delete" }), weight: 4 },
+  record({ kind: constantFrom("give-up" as const, "end" as const, "fail" as const), which: nat(50) }),
+);
+
+describe("whatever happens to a queue of deletions", () => {
+  test("each is sent once, in order and in time, or not at all, and is told once", async () => {
+    await assert(
+      asyncProperty(
+        array(step, { maxLength: 60 }),
+        integer({ min: 1, max: 4 }),
+        nat(2),
+        async (steps, batchMax, more) => {
+          const inFlightMax = 1 + more;
+          const batches: { readonly ids: readonly bigint[]; readonly end: PromiseWithResolvers<Outcomes> }[] = [];
+          const open = new Set<(typeof batches)[number]>();
+          const queue = new DeleteQueue({
+            batchMax,
+            waitingMax: 1_000,
+            inFlightMax,
+            commit: (taken) => {
+              const batch = { ids: taken.map(({ id }) => id), end: Promise.withResolvers<Outcomes>() };
+              batches.push(batch);
+              open.add(batch);
+              expect(open.size).toBeLessThanOrEqual(inFlightMax);
+              expect(batch.ids.length).toBeLessThanOrEqual(batchMax);
+              return batch.end.promise;
+            },
+          });
+          const endOne = async (which: number, fails: boolean): Promise<void> => {
+            const batch = [...open][which % Math.max(1, open.size)];
+            if (batch === undefined) return;
+            open.delete(batch);
+            if (fails) batch.end.reject(new Error("failed"));
+            else batch.end.resolve(new Uint8Array(batch.ids.length).fill(1));
+            await new Promise(setImmediate);
+          };
+          const calls: { readonly controller: AbortController; readonly told: Promise<string> }[] = [];
+          for (const { kind, ...rest } of steps) {
+            const which = "which" in rest ? rest.which : 0;
+            if (kind === "delete") {
+              const controller = new AbortController();
+              const told = queue.delete(BigInt(calls.length), deleteCall({ signal: controller.signal }));
+              calls.push({
+                controller,
+                told: told.then(
+                  () => "deleted",
+                  (reason: Error) => reason.message,
+                ),
+              });
+            } else if (kind === "give-up")
+              calls[which % Math.max(1, calls.length)]?.controller.abort(new Error("given up"));
+            else await endOne(which, kind === "fail");
+          }
+          const closed = queue.close();
+          while (open.size > 0) await endOne(0, false);
+          await closed;
+
+          const sent = batches.flatMap(({ ids }) => ids);
+          expect(sent).toEqual(sent.toSorted((a, b) => Number(a - b)));
+          expect(new Set(sent).size).toBe(sent.length);
+          const told = await Promise.all(calls.map((call) => call.told));
+          const unsent = told.filter((_, i) => !sent.includes(BigInt(i)));
+          expect(unsent.filter((outcome) => outcome !== "given up")).toEqual([]);
+          expect(told.filter((outcome, i) => sent.includes(BigInt(i)) && outcome === "given up")).toEqual([]);
+        },
+      ),
+    );
   });
 });
