@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 // `npm run test:conformance`: runs Connect's conformance suite against this server. Needs Go, for the suite.
-// Arguments go to the suite: `-- --run 'Basic/**' --trace`.
+// Once for each server of HTTP/2 that the gateway has. Arguments go to the suite: `-- --run 'Basic/**' --trace`.
 
 const suiteModule = "connectrpc.com/conformance";
 
@@ -12,6 +12,9 @@ const suiteVersion = "v1.0.6";
 
 /** 64 MiB: with `--trace` every failing case comes with its bytes. */
 const outputLimitBytes = 64 * 1024 * 1024;
+
+/** What may serve HTTP/2. */
+const http2Engines = ["node", "own"];
 
 const folder = import.meta.dirname;
 const suite = join(goPath(), "bin", "connectconformance");
@@ -22,21 +25,37 @@ if (!isInstalled()) {
 generateMessages();
 // The server imports what was just generated, so nothing could check its types before.
 execFileSync("tsc", ["-p", folder], { stdio: "inherit" });
-const result = spawnSync(suite, [...options(), "--", process.execPath, join(folder, "server.ts")], {
-  stdio: ["ignore", "pipe", "inherit"],
-  encoding: "utf8",
-  maxBuffer: outputLimitBytes,
-});
-process.stdout.write(result.stdout);
-report(result.stdout);
-process.exitCode = result.status ?? 1;
+const runs = http2Engines.map(runSuite);
+report(runs);
+process.exitCode = runs.every(({ exitCode }) => exitCode === 0) ? 0 : 1;
+
+/** What the suite came to. */
+interface Run {
+  readonly exitCode: number;
+  readonly passed: number;
+  readonly failed: number;
+}
+
+function runSuite(http2Engine: string): Run {
+  console.log(`\nwith ${http2Engine} for HTTP/2`);
+  const { stdout, status } = spawnSync(suite, [...options(), "--", process.execPath, join(folder, "server.ts")], {
+    stdio: ["ignore", "pipe", "inherit"],
+    encoding: "utf8",
+    maxBuffer: outputLimitBytes,
+    env: { ...process.env, HTTP2_ENGINE: http2Engine },
+  });
+  process.stdout.write(stdout);
+  const [, passed, failed] = /(\d+) passed, (\d+) failed/.exec(stdout) ?? [];
+  return { exitCode: status ?? 1, passed: Number(passed ?? 0), failed: Number(failed ?? 0) };
+}
 
 // Counts in the form of vitest's report, for whoever adds up the suites.
-function report(output: string): void {
+function report(all: readonly Run[]): void {
   const file = process.env["TEST_REPORT"];
   if (file === undefined) return;
-  const [, passed, failed] = /(\d+) passed, (\d+) failed/.exec(output) ?? [];
-  writeFileSync(file, JSON.stringify({ numPassedTests: Number(passed ?? 0), numFailedTests: Number(failed ?? 0) }));
+  const sum = (figure: (run: Run) => number): number => all.reduce((total, run) => total + figure(run), 0);
+  const counts = { numPassedTests: sum(({ passed }) => passed), numFailedTests: sum(({ failed }) => failed) };
+  writeFileSync(file, JSON.stringify(counts));
 }
 
 function isInstalled(): boolean {

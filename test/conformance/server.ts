@@ -23,7 +23,12 @@ const gateway = createGateway({
   jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },
   ...(request.messageReceiveLimit === 0 ? {} : { readMaxBytes: request.messageReceiveLimit }),
 });
-const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, http2: engineOf(process.env["HTTP2_ENGINE"]), ...tlsOf(request) });
+const { port } = await gateway.listen({
+  host: "127.0.0.1",
+  port: 0,
+  http2: engineOf(process.env["HTTP2_ENGINE"]),
+  ...tlsOf(request),
+});
 const pemCert = request.serverCreds?.cert ?? new Uint8Array();
 writeDelimited(
   toBinary(ServerCompatResponseSchema, create(ServerCompatResponseSchema, { host: "127.0.0.1", port, pemCert })),
