@@ -1,0 +1,138 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { within } from "../support/deadline.ts";
+import { encodeEnvelope } from "../support/envelope.ts";
+import type { Address, Field } from "../support/exchange.ts";
+import { getReadingProcedure, startGreenhouse, waterBedProcedure } from "../support/greenhouse.ts";
+import {
+  clientPreface,
+  dataFrame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+} from "../support/http2-frames.ts";
+
+/** The connections that must leave nothing behind, and those before them, which warm up what is kept for good. */
+const connections = 4000;
+const warmUpConnections = 1000;
+
+/** Connections that are open at once. */
+const atOnce = 20;
+
+/** What would be kept of a connection is a socket or a session at the least, kilobytes; 200 bytes each are the noise of a heap. */
+const growthLimitBytes = connections * 200;
+
+const envelope = encodeEnvelope(0, Buffer.of());
+
+function http2Call(streamId: number, procedure: string): Buffer[] {
+  const header: Field[] = [
+    [":method", "POST"],
+    [":path", procedure],
+    [":scheme", "http"],
+    [":authority", "x"],
+    ["content-type", "application/grpc"],
+    ["te", "trailers"],
+    ["grpc-timeout", "1H"],
+  ];
+  return [frameBytes(headersFrame(streamId, header)), frameBytes(dataFrame(streamId, envelope, frameFlag.endStream))];
+}
+
+function http1Call(procedure: string): Buffer {
+  const head = [
+    `POST ${procedure} HTTP/1.1`,
+    "host: x",
+    "content-type: application/json",
+    "connect-timeout-ms: 3600000",
+  ];
+  return Buffer.from([...head, "content-length: 2", "", "{}"].join("\r\n"));
+}
+
+// A call that is answered, one that runs until it is given up, and one behind it.
+const procedures = [getReadingProcedure, waterBedProcedure, getReadingProcedure];
+
+const conversations = [
+  { name: "HTTP/1.1", http2: "node", bytes: Buffer.concat(procedures.map(http1Call)) },
+  ...(["node", "own"] as const).map((http2) => ({
+    name: `HTTP/2 on the engine "${http2}"`,
+    http2,
+    bytes: Buffer.concat([
+      clientPreface,
+      frameBytes(frame(frameType.settings, 0, 0)),
+      ...procedures.flatMap((procedure, at) => http2Call(2 * at + 1, procedure)),
+    ]),
+  })),
+] as const;
+
+// Too many listeners on one thing are listeners that nobody took off.
+const warnings: Error[] = [];
+const warn = (warning: Error): void => void warnings.push(warning);
+beforeAll(() => void process.on("warning", warn));
+afterAll(() => void process.off("warning", warn));
+
+test.each(conversations)(
+  `${String(connections)} connections of $name that are cut, each at another byte, leave nothing behind`,
+  { timeout: 60_000 },
+  async ({ http2, bytes }) => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    let running = 0;
+    await using greenhouse = await startGreenhouse(
+      {
+        getReading: () => ({}),
+        waterBed: async (_, { signal }) => {
+          running += 1;
+          if (!signal.aborted)
+            await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+          running -= 1;
+          return {};
+        },
+      },
+      { onAnswer: () => {} },
+      { http2 },
+    );
+    const settle = async (): Promise<{ heapBytes: number; resources: string[] }> => {
+      await within(socketsClosed(), "every connection to be closed");
+      collect();
+      // An immediate is work for this very turn.
+      const resources = process.getActiveResourcesInfo().filter((resource) => resource !== "Immediate");
+      return { heapBytes: process.memoryUsage().heapUsed, resources: resources.toSorted() };
+    };
+
+    await cutConnections(greenhouse.address, bytes, warmUpConnections);
+    const before = await settle();
+    await cutConnections(greenhouse.address, bytes, connections);
+    const after = await settle();
+
+    expect(running).toBe(0);
+    expect(after.resources).toStrictEqual(before.resources);
+    expect(after.heapBytes - before.heapBytes).toBeLessThan(growthLimitBytes);
+    expect(warnings).toEqual([]);
+  },
+);
+
+async function socketsClosed(): Promise<void> {
+  while (process.getActiveResourcesInfo().includes("TCPSocketWrap")) await new Promise(setImmediate);
+}
+
+/** Opens connections, sends each a little more of a conversation than the one before, and cuts them. */
+async function cutConnections(address: Address, bytes: Buffer, count: number): Promise<void> {
+  for (let done = 0; done < count; done += atOnce) {
+    const portions = Array.from({ length: atOnce }, (_, at) => bytes.subarray(0, (done + at) % (bytes.byteLength + 1)));
+    await Promise.all(portions.map((portion) => cutAfter(address, portion)));
+  }
+}
+
+async function cutAfter(address: Address, portion: Buffer): Promise<void> {
+  const socket = connect({ host: address.address, port: address.port, noDelay: true });
+  socket.on("error", () => {}).resume();
+  await within(once(socket, "connect"), "a connection");
+  await new Promise((resolve) => socket.write(portion, resolve));
+  // Every other is cut once the server has had its say, the rest as soon as the bytes are out.
+  if (portion.byteLength % 2 === 0) await new Promise(setImmediate);
+  socket.resetAndDestroy();
+}
