@@ -17,6 +17,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly corsOrigins: readonly string[] | "*" | undefined;
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
+  readonly http2: "own" | "node";
   readonly logLevel: LogLevel;
   readonly drainDelayMs: number;
   readonly drainTimeoutMs: number;
@@ -100,6 +101,13 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     flag: "tls-key-file",
     about: "private key in PEM; goes with the certificate",
     read: readableFile,
+  },
+  http2: {
+    variable: "PLANTSTORE_HTTP2",
+    flag: "http2",
+    about: "what serves HTTP/2: the gateway's own engine, or node's",
+    fallback: "own",
+    read: oneOf(["own", "node"]),
   },
   logLevel: {
     variable: "LOG_LEVEL",

@@ -36,7 +36,7 @@ export interface StartOptions {
  * @throws StoreOpenError, and the system's error when the address cannot be listened on
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
-  const { host, port } = configuration;
+  const { host, port, http2 } = configuration;
   const log = openLog(configuration.logLevel);
   const tlsFiles = tlsFilesOf(configuration);
   const tls = tlsFiles && (await readTlsFiles(tlsFiles));
@@ -57,7 +57,13 @@ export async function startServer(configuration: Configuration, options: StartOp
     drainDelayMs: configuration.drainDelayMs,
     drainTimeoutMs: configuration.drainTimeoutMs,
   });
-  const address = await server.listen({ host, port, reusePort: options.reusePort ?? false, ...(tls && { tls }) });
+  const address = await server.listen({
+    host,
+    port,
+    http2,
+    reusePort: options.reusePort ?? false,
+    ...(tls && { tls }),
+  });
   log.info({ pid: process.pid, ...address }, "listening");
   const certificate =
     tlsFiles && tls && followTlsFiles(tlsFiles, tls, (material) => server.setSecureContext(material), log);

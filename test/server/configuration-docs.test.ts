@@ -4,7 +4,7 @@ import type { Setting } from "../../src/server/setting.ts";
 import { settings } from "../../src/server/settings.ts";
 
 const docs = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
-const documented = docs.split("\n").filter((line) => /^\| `[A-Z_]+` \|/.test(line));
+const documented = docs.split("\n").filter((line) => /^\| `[A-Z0-9_]+` \|/.test(line));
 
 function rowOf({ variable, flag, fallback, required, about }: Setting<unknown>): string {
   const unset = required ? "required" : "–";

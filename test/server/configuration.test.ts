@@ -50,6 +50,7 @@ test("what is not given has its default", () => {
     logLevel: "info",
     drainDelayMs: 5000,
     drainTimeoutMs: 20_000,
+    http2: "own",
   });
 });
 

@@ -23,7 +23,7 @@ export interface ListenOptions {
    */
   readonly tls?: TlsOptions;
   readonly allowCleartext?: boolean;
-  /** What serves HTTP/2: the gateway's own engine, or node:http2. Default "node". */
+  /** What serves HTTP/2: the gateway's own engine, or node:http2. Default "own". */
   readonly http2?: "own" | "node";
 }
 
@@ -64,8 +64,8 @@ export function createListener({ limits, http1, http2, engine }: ListenerOptions
     if (spoken === "http2") {
       // Nothing is owed to a client of HTTP/2 that has ended its side; half open, nobody would ever close it.
       socket.allowHalfOpen = false;
-      if (options.http2 === "own") engine.take(socket);
-      else http2.emit("connection", socket);
+      if (options.http2 === "node") http2.emit("connection", socket);
+      else engine.take(socket);
       return;
     }
     http1Sockets.add(socket);
