@@ -62,13 +62,17 @@ const grpcShape: LoadShape = {
   streams: 32,
 };
 
+const grpcShape8By8: LoadShape = { ...grpcShape, streams: 8 };
+const grpcShape64By1: LoadShape = { ...grpcShape, connections: 64, streams: 1 };
+
 const http1Load = hasTool("wrk") ? wrkLoad : ownLoad;
 const http2Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 
 const nodeHttp = server("node:http", "servers/node-http");
 const nodeHttp2 = server("node:http2", "servers/node-http2");
 const own = server(ownName, "servers/plantstore");
-const ownEngine = server(`${ownName}, own HTTP/2`, "servers/plantstore", { HTTP2_ENGINE: "own" });
+const ownOnNode = server(`${ownName} on node:http2`, "servers/plantstore", { HTTP2_ENGINE: "node" });
+const grpcJs = server("grpc-js", "servers/grpc-js");
 
 /** Everything that is compared; the peers only where they are installed (`npm ci --prefix bench/peers`). */
 export const scenarios: readonly Scenario[] = [
@@ -94,11 +98,19 @@ export const scenarios: readonly Scenario[] = [
     subjects: [
       nodeHttp2,
       own,
-      ownEngine,
-      server("grpc-js", "servers/grpc-js"),
+      ownOnNode,
+      grpcJs,
       server("connect-node", "servers/connect-node", { HTTP_VERSION: "2" }),
     ],
   },
+  // The same with less to put into one write: what it costs where calls come one by one.
+  ...[grpcShape8By8, grpcShape64By1].map((shape) => ({
+    name: `grpc-${String(shape.connections)}x${String(shape.streams)}`,
+    title: `The same, ${String(shape.connections)} connections with ${String(shape.streams)} open at once`,
+    load: http2Load(shape),
+    probe: grpcProbe(shape),
+    subjects: [nodeHttp2, own, ownOnNode, grpcJs],
+  })),
 ];
 
 /** The same scenario with this project's server of another checkout beside its own. */

@@ -33,7 +33,7 @@ const server = createPlantServer({
     close: () => Promise.resolve(),
   },
 });
-const http2 = process.env["HTTP2_ENGINE"] === "own" ? "own" : "node";
+const http2 = process.env["HTTP2_ENGINE"] === "node" ? "node" : "own";
 await serve(() => server.listen({ host: "127.0.0.1", port: 0, http2 }));
 
 async function load<Module>(path: string): Promise<Module> {
