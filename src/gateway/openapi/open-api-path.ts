@@ -21,25 +21,18 @@ export interface OpenApiPath {
  *
  * `{name=shelves/*}` becomes `shelves/{name}`, with several wild cards `{name_1}`, `{name_2}` and so on, and
  * a wild card outside of variables `{segment_1}`. `**` becomes a single parameter although it may take
- * more than one segment, which OpenAPI 3.1 has no words for.
+ * more than one segment, which OpenAPI 3.1 has no words for. The dots of a field path become `_`: nothing
+ * forbids them in names, but generators make names of their languages out of these.
  */
 export function toOpenApiPath(template: PathTemplate): OpenApiPath {
-  const { segments, variables, verb } = template;
+  const { segments, verb } = template;
   const parameters: PathParameter[] = [];
-  let unnamed = 0;
   const texts = segments.map((segment, at) => {
     if (segment.kind === "literal") return printLiteral(segment.text);
-    const variable = variables.find(({ start, end }) => start <= at && at < end);
-    const parameter =
-      variable === undefined
-        ? { name: `segment_${++unnamed}`, fieldPath: undefined, covers: coverage(segment, undefined, segments) }
-        : {
-            name: parameterName(variable, segments, at),
-            fieldPath: variable.fieldPath,
-            covers: coverage(segment, variable, segments),
-          };
-    parameters.push(parameter);
-    return `{${parameter.name}}`;
+    const parameter = toParameter(template, segment, at);
+    const name = freeName(parameter.name, parameters);
+    parameters.push({ ...parameter, name });
+    return `{${name}}`;
   });
   return { path: `/${texts.join("/")}${verb === undefined ? "" : `:${printLiteral(verb)}`}`, parameters };
 }
@@ -49,23 +42,33 @@ export function shapeOf(path: string): string {
   return path.replaceAll(/\{[^}]*\}/g, "{}");
 }
 
-function coverage(
-  segment: TemplateSegment,
-  variable: TemplateVariable | undefined,
-  segments: readonly TemplateSegment[],
-): PathParameter["covers"] {
-  if (segment.kind === "**") return "segments";
-  if (variable === undefined) return "part";
-  return wildCards(variable, segments) === 1 && variable.end - variable.start === 1 ? "field" : "part";
+function toParameter(template: PathTemplate, segment: TemplateSegment, at: number): PathParameter {
+  const { segments, variables } = template;
+  const variable = variables.find(({ start, end }) => start <= at && at < end);
+  const covers = segment.kind === "**" ? "segments" : "part";
+  if (variable === undefined) {
+    const outside = segments
+      .slice(0, at + 1)
+      .filter(
+        (other, index) =>
+          other.kind !== "literal" && !variables.some(({ start, end }) => start <= index && index < end),
+      );
+    return { name: `segment_${outside.length}`, fieldPath: undefined, covers };
+  }
+  const { fieldPath } = variable;
+  const name = fieldPath.join("_");
+  const wildCards = wildCardsOf(variable, segments);
+  if (wildCards > 1)
+    return { name: `${name}_${wildCardsOf({ ...variable, end: at + 1 }, segments)}`, fieldPath, covers };
+  const isField = segment.kind === "*" && variable.end - variable.start === 1;
+  return { name, fieldPath, covers: isField ? "field" : covers };
 }
 
-function parameterName(variable: TemplateVariable, segments: readonly TemplateSegment[], at: number): string {
-  const name = variable.fieldPath.join(".");
-  if (wildCards(variable, segments) === 1) return name;
-  return `${name}_${wildCards({ ...variable, end: at + 1 }, segments)}`;
+function freeName(name: string, taken: readonly PathParameter[]): string {
+  return taken.some((parameter) => parameter.name === name) ? freeName(`${name}_`, taken) : name;
 }
 
-function wildCards({ start, end }: TemplateVariable, segments: readonly TemplateSegment[]): number {
+function wildCardsOf({ start, end }: TemplateVariable, segments: readonly TemplateSegment[]): number {
   return segments.slice(start, end).filter((segment) => segment.kind !== "literal").length;
 }
 

@@ -85,7 +85,7 @@ function describeSuccess(
   if (field === undefined && output.typeName === "google.protobuf.Empty" && emptyResponse === 204) {
     return { "204": { description: describe(method) ?? "No Content" } };
   }
-  const schema = field === undefined ? schemas.ofMessage(output) : schemas.ofField(field);
+  const schema = field === undefined ? schemas.ofMessage(output) : schemas.ofWhole(field);
   return { "200": { description: describe(method) ?? "OK", content: inJson(schema) } };
 }
 

@@ -66,6 +66,12 @@ export class Schemas {
     return { ...schema, ...this.#describe(field) };
   }
 
+  /** The schema of a field that is a whole body of its own: a message that is not set is then null. */
+  ofWhole(field: DescField): OpenApiSchema {
+    if (field.fieldKind !== "message") return this.ofField(field);
+    return { anyOf: [{ ...this.#ofField(field, "json") }, { type: "null" }], ...this.#describe(field) };
+  }
+
   /** The schema of a field whose value is a text in the path or the query. */
   ofParameter(field: DescField): OpenApiSchema {
     return this.#ofField(field, "parameter");

@@ -10,7 +10,6 @@ export type ValuePlace = "json" | "parameter";
 
 /** The schema of a scalar as the proto3 JSON mapping writes it; formats by the OpenAPI format registry. */
 export function schemaOfScalar(scalar: ScalarType, place: ValuePlace): OpenApiSchema {
-  const longType = place === "json" ? "string" : "integer";
   switch (scalar) {
     case ScalarType.DOUBLE:
       return { type: "number", format: "double" };
@@ -26,10 +25,12 @@ export function schemaOfScalar(scalar: ScalarType, place: ValuePlace): OpenApiSc
     case ScalarType.INT64:
     case ScalarType.SINT64:
     case ScalarType.SFIXED64:
-      return { type: longType, format: "int64" };
+      if (place === "parameter") return { type: "integer", format: "int64" };
+      return { type: "string", format: "int64", pattern: "^(0|-?[1-9][0-9]*)$" };
     case ScalarType.UINT64:
     case ScalarType.FIXED64:
-      return { type: longType, format: "uint64", ...(place === "parameter" && { minimum: 0 }) };
+      if (place === "parameter") return { type: "integer", format: "uint64", minimum: 0 };
+      return { type: "string", format: "uint64", pattern: "^(0|[1-9][0-9]*)$" };
     case ScalarType.BOOL:
       return { type: "boolean" };
     case ScalarType.BYTES:

@@ -10,6 +10,8 @@ import { Health } from "../../../src/gen/es/grpc/health/v1/health_pb.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { KitchenSink, NestedSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
+const int64 = { type: "string", format: "int64", pattern: "^(0|-?[1-9][0-9]*)$" };
+
 const info = { title: "Test", version: "1" };
 
 const comments = new Map([
@@ -107,7 +109,7 @@ describe("the query", () => {
   test.each([
     {
       what: "the path binds",
-      at: "GET /v1/pairs/{f_string}/{nested.text}",
+      at: "GET /v1/pairs/{f_string}/{nested_text}",
       left: "nested.number",
       gone: "nested.text",
     },
@@ -129,7 +131,7 @@ describe("a body", () => {
     ["PATCH /v1/body/tags", { type: "array", items: { type: "string" } }],
     ["PATCH /v1/body/nesteds", { type: "array", items: { $ref: "#/components/schemas/Nested" } }],
     ["PATCH /v1/body/labels", { type: "object", additionalProperties: { type: "string" } }],
-    ["PATCH /v1/body/int64", { type: "string", format: "int64", description: "A long one." }],
+    ["PATCH /v1/body/int64", { ...int64, description: "A long one." }],
     ["PATCH /v1/body/time", { type: "string", format: "date-time" }],
     ["PATCH /v1/body/value", {}],
     ["PATCH /v1/body/struct", { type: "object", additionalProperties: true }],
@@ -146,7 +148,7 @@ describe("a body", () => {
   });
 
   test("leaves out a field of a field that the path binds, and no other", () => {
-    const { properties }: { properties?: object } = Object(bodyOf("PATCH /v1/inner/{nested.inner.inner.text}"));
+    const { properties }: { properties?: object } = Object(bodyOf("PATCH /v1/inner/{nested_inner_inner_text}"));
     expect(properties).toMatchObject({
       text: {},
       inner: { properties: { text: {}, inner: { properties: { number: {} } } } },
@@ -159,9 +161,13 @@ describe("an answer", () => {
   test.each([
     ["GET /v1/query", { $ref: "#/components/schemas/Echo" }],
     ["DELETE /v1/sinks/{f_int64}", { type: "object" }],
-    ["GET /v1/response/nested", { $ref: "#/components/schemas/Nested", description: "One inside." }],
+    [
+      "GET /v1/response/nested",
+      { anyOf: [{ $ref: "#/components/schemas/Nested" }, { type: "null" }], description: "One inside." },
+    ],
+    ["GET /v1/response/time", { anyOf: [{ type: "string", format: "date-time" }, { type: "null" }] }],
     ["GET /v1/response/tags", { type: "array", items: { type: "string" } }],
-    ["GET /v1/response/int64", { type: "string", format: "int64", description: "A long one." }],
+    ["GET /v1/response/int64", { ...int64, description: "A long one." }],
     ["GET /v1/response/enum", { $ref: "#/components/schemas/Color" }],
   ])("to %s is %j", (at, want) => {
     expect(answerOf(at)).toEqual(want);

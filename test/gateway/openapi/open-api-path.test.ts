@@ -5,7 +5,13 @@ import { parsePathTemplate } from "../../../src/gateway/rest/parse-path-template
 test.each([
   { name: "the root", template: "/", want: "/", parameters: [] },
   { name: "a variable of one segment", template: "/plants/{id}", want: "/plants/{id}", parameters: ["id field"] },
-  { name: "a variable inside of a message", template: "/v1/{a.b}", want: "/v1/{a.b}", parameters: ["a.b field"] },
+  { name: "a variable inside of a message", template: "/v1/{a.b}", want: "/v1/{a_b}", parameters: ["a_b field"] },
+  {
+    name: "two variables whose names would be one",
+    template: "/v1/{a.b}/{a_b}",
+    want: "/v1/{a_b}/{a_b_}",
+    parameters: ["a_b field", "a_b_ field"],
+  },
   {
     name: "a variable with one wild card among its segments",
     template: "/v1/{name=shelves/*}",
@@ -42,5 +48,5 @@ test.each([
 });
 
 test("paths have one shape when only the names of their parameters differ", () => {
-  expect(shapeOf("/v1/{a.b}/x/{c}:verb")).toBe("/v1/{}/x/{}:verb");
+  expect(shapeOf("/v1/{a_b}/x/{c}:verb")).toBe("/v1/{}/x/{}:verb");
 });
