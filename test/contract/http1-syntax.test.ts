@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
-import { openHttp1 } from "../support/http1-connection.ts";
+import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
+import { exchangeHttp1, openHttp1 } from "../support/http1-connection.ts";
 import { startPlantServer, tokens } from "../support/plant-server.ts";
 import { wireFormats } from "../support/wire-format.ts";
 import { expectedRecord, seenAnswer } from "./expected-answer.ts";
@@ -252,6 +252,29 @@ describe("over HTTP/1.1, the server", () => {
     const statuses: number[] = [];
     while (statuses.length < 5) statuses.push((await connection.readAnswer()).httpStatus);
     expect(statuses).toStrictEqual([204, 400, 204, 400, 204]);
+  });
+
+  const behind = [
+    { name: "no HTTP", sent: "HELLO\r\n\r\n" },
+    { name: "a header over the limit", sent: withLine(`DELETE /plants/8 HTTP/1.1\r\nfoo: ${"a".repeat(20_000)}`) },
+    { name: "bytes that no length announced", sent: "{}" },
+    { name: "a tunnel", sent: withLine("CONNECT x:80 HTTP/1.1") },
+  ];
+  test.each(behind)("answers a deletion that is under way although $name follows", async ({ sent }) => {
+    const plants = openMemoryStore(new Set([7n]));
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const store: PlantStore = { ...plants, delete: (id, call) => released.then(() => plants.delete(id, call)) };
+    await using server = await startPlantServer({ store });
+    using connection = await openHttp1(server.address);
+    connection.write(withLine("DELETE /plants/7 HTTP/1.1") + sent);
+    // The probe's answer comes after the server has read what is wrong.
+    await exchangeHttp1(server.address, { httpMethod: "GET", path: "/livez", header: [] });
+    release();
+
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(204);
+    expect(answer.head).toMatch(/^connection: close$/im);
+    expect(await connection.atEnd()).toBe(true);
   });
 
   test("reads a request that comes byte by byte", async () => {

@@ -24,6 +24,8 @@ export class Http1Exchange implements Exchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #closing: () => boolean;
+  /** Nothing follows on the connection. */
+  #last = false;
 
   /**
    * @param target - the request target in origin form
@@ -131,7 +133,7 @@ export class Http1Exchange implements Exchange {
     this.httpStatus = httpStatus;
     let head = fields;
     if (this.addedFields.length > 0) head = [...head, ...this.addedFields];
-    const ends = !this.#bodyIsSmall() || this.#closing();
+    const ends = this.#last || !this.#bodyIsSmall() || this.#closing();
     if (ends && readField(head, "connection") === null) head = [...head, "connection", "close"];
     this.#response.writeHead(httpStatus, head as string[]);
   }
@@ -148,6 +150,19 @@ export class Http1Exchange implements Exchange {
   /** Whether its part of the connection is over, so that the connection's end is no news to it. */
   get complete(): boolean {
     return this.#response.writableEnded;
+  }
+
+  /** Whether the request is there to its last byte. */
+  get requestComplete(): boolean {
+    return this.#request.complete;
+  }
+
+  /** Makes its answer the last of the connection, which ends behind it. */
+  endConnection(): void {
+    if (this.#last) return;
+    this.#last = true;
+    const { socket } = this.#request;
+    this.#response.on("finish", () => socket.destroySoon());
   }
 
   /** The connection has closed. */
@@ -195,9 +210,14 @@ export class Http1Exchange implements Exchange {
 const exchangesKey: unique symbol = Symbol("exchanges");
 type CarryingSocket = Socket & { [exchangesKey]?: Http1Exchange[] };
 
-/** The exchange that a connection is busy with, if any. */
+/** The exchanges that a connection is busy with, in the order of their requests. */
+export function exchangesOn(socket: CarryingSocket): readonly Http1Exchange[] {
+  return socket[exchangesKey]?.filter((exchange) => !exchange.complete) ?? [];
+}
+
+/** The latest of the exchanges that a connection is busy with, if any. */
 export function exchangeOn(socket: CarryingSocket): Http1Exchange | undefined {
-  return socket[exchangesKey]?.findLast((exchange) => !exchange.complete);
+  return exchangesOn(socket).at(-1);
 }
 
 /** Has an exchange told when its connection closes, by one listener for all exchanges of the connection. */

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import type { ErrorWriter } from "./error-writer.ts";
 import type { Exchange } from "./exchange.ts";
-import { exchangeOn, Http1Exchange } from "./http1-exchange.ts";
+import { exchangeOn, exchangesOn, Http1Exchange } from "./http1-exchange.ts";
 import { readField } from "./header-fields.ts";
 import type { Limits } from "./limits.ts";
 import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
@@ -56,8 +56,9 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
   // A tunnel is asked of proxies, and its target is no path (RFC 9112 §3.2.3). node would close without a word.
   server.on("connect", (_request, socket: Socket) => {
     const problem = httpProblem(400, "the request target is not valid");
-    if (exchangeOn(socket) === undefined) writeProblem(socket, problem, writeErrorRecord);
-    else socket.destroySoon();
+    const before = exchangeOn(socket);
+    if (before === undefined) writeProblem(socket, problem, writeErrorRecord);
+    else before.endConnection();
   });
   // node:http starts the clock of its time-outs on this event, and only on it.
   server.emit("listening");
@@ -90,17 +91,18 @@ function answerClientError(
     return;
   }
   const problem = problemOf(error, limits);
-  const exchange = exchangeOn(socket);
-  if (exchange !== undefined) {
-    // The body of a request that we have in hand turned out wrong. Two answers would desynchronise the connection.
-    if (exchange.httpStatus === 0) {
-      refuse(exchange, problem);
-      exchange.listener?.aborted(problem.error);
-    }
-    socket.destroySoon();
-    return;
+  const exchanges = exchangesOn(socket);
+  const latest = exchanges.at(-1);
+  if (latest === undefined) return writeProblem(socket, problem, writeErrorRecord);
+  // What is wrong came behind requests that are there in full: they are served, and owed answers of their own.
+  if (latest.requestComplete) return latest.endConnection();
+  // The body of a request that we have in hand turned out wrong. Two answers would desynchronise the connection.
+  if (latest.httpStatus === 0) {
+    refuse(latest, problem);
+    latest.listener?.aborted(problem.error);
   }
-  writeProblem(socket, problem, writeErrorRecord);
+  if (exchanges.length === 1) socket.destroySoon();
+  else latest.endConnection();
 }
 
 /** Answers on a connection that node:http gives no response object for, and ends it. */
