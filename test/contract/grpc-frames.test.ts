@@ -130,6 +130,9 @@ const messages: readonly (readonly [name: string, bytes: readonly number[]])[] =
   ["the end of a group that never began", [12]],
   ["a deep nest of groups", Array<number>(20_000).fill(0x13)],
   ["the id as a string", [10, 1, 0x37]],
+  ["the id as a string that could be read as two fields", [10, 2, 0x38, 0x38]],
+  ["a length for an id", [10, 7]],
+  ["a byte for an id of eight", [9, 7]],
   ["a length beyond the end", [18, 0xff, 0xff, 0xff, 0xff, 0x0f]],
 ];
 

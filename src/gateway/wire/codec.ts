@@ -2,6 +2,7 @@ import { type DescMessage, type DescMethod, fromBinary, type Message, toBinary }
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
+import { hasDeclaredWireTypes } from "./wire-types.ts";
 
 /** Turns the bytes of a message into the message and back, in one of the two formats. */
 export interface Codec {
@@ -56,17 +57,18 @@ function decodeBinary(
   options: UniversalHandlerOptions["binaryOptions"],
 ): Message {
   try {
-    return fromBinary(desc, bytes, options);
+    const message = fromBinary(desc, bytes, options);
+    if (hasDeclaredWireTypes(desc, bytes)) return message;
   } catch (error) {
-    // What the client sent is the client's mistake; connect-node answers Internal here.
-    throw new ConnectError(
-      `the message is not a valid ${desc.typeName}`,
-      Code.InvalidArgument,
-      undefined,
-      undefined,
-      error,
-    );
+    throw invalidMessage(desc, error);
   }
+  throw invalidMessage(desc);
+}
+
+// What the client sent is the client's mistake; connect-node answers Internal here.
+function invalidMessage(desc: DescMessage, cause?: unknown): ConnectError {
+  const text = `the message is not a valid ${desc.typeName}`;
+  return new ConnectError(text, Code.InvalidArgument, undefined, undefined, cause);
 }
 
 function serialize(write: () => Uint8Array): Uint8Array {
