@@ -21,6 +21,7 @@ export function createEngineServer({ limits, serve, refuse }: Http2ServerOptions
   const connections = new Set<Http2Connection>();
   const http2Limits = toHttp2Limits(limits);
   const budget = new QueueBudget(http2Limits.queuedBytesTotal);
+  let draining = false;
   return {
     take(socket) {
       const connection = new Http2Connection(socket, {
@@ -42,8 +43,11 @@ export function createEngineServer({ limits, serve, refuse }: Http2ServerOptions
         onFault: (error) => process.emitWarning(error instanceof Error ? error : String(error)),
       });
       connections.add(connection);
+      // Accepted before the drain began, and told of it before its first request.
+      if (draining) connection.drain();
     },
     drain() {
+      draining = true;
       for (const connection of connections) connection.drain();
     },
     get busy() {
@@ -59,6 +63,7 @@ function toHttp2Limits(limits: Limits): Http2Limits {
     headerListBytes: limits.headerBytes,
     headerBlockBytes: limits.headerBytes * 4,
     idleTimeoutMs: limits.idleTimeoutMs,
+    stallTimeoutMs: Math.min(defaultHttp2Limits.stallTimeoutMs, limits.idleTimeoutMs),
     requestTimeoutMs: limits.requestTimeoutMs,
   };
 }

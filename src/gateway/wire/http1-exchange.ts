@@ -26,12 +26,20 @@ export class Http1Exchange implements Exchange {
   readonly #closing: () => boolean;
   /** Nothing follows on the connection. */
   #last = false;
+  readonly #stallTimeoutMs: number;
 
   /**
    * @param target - the request target in origin form
    * @param closing - whether the server drains, so that the connection ends with this answer
+   * @param stallTimeoutMs - how long the client may take nothing of what waits for it; 0 for ever
    */
-  constructor(request: IncomingMessage, response: ServerResponse, target: string, closing: () => boolean) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    target: string,
+    closing: () => boolean,
+    stallTimeoutMs = 0,
+  ) {
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
     this.httpMethod = request.method ?? "";
     this.target = target;
@@ -40,6 +48,7 @@ export class Http1Exchange implements Exchange {
     this.#request = request;
     this.#response = response;
     this.#closing = closing;
+    this.#stallTimeoutMs = stallTimeoutMs;
     carry(request.socket, this);
   }
 
@@ -107,9 +116,11 @@ export class Http1Exchange implements Exchange {
     const response = this.#response;
     if (response.destroyed) return Promise.reject(goneAway());
     if (response.write(piece)) return ready;
+    this.#watchReader();
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         response.off("drain", settle).off("close", settle);
+        if (this.#stallTimeoutMs > 0) this.#request.socket.setTimeout(0);
         if (response.destroyed) reject(goneAway());
         else resolve();
       };
@@ -179,6 +190,7 @@ export class Http1Exchange implements Exchange {
       // node reads on by itself only where nobody has begun to read.
       if (!request.complete) request.on("data", ignore).resume();
       response.end();
+      this.#watchReader();
       return;
     }
     // node keeps the header of an empty answer back until its end.
@@ -187,6 +199,7 @@ export class Http1Exchange implements Exchange {
     const finish = (): void => {
       clearTimeout(timer);
       response.end();
+      this.#watchReader();
     };
     const timer = setTimeout(finish, lingerMs);
     request.on("end", finish).on("close", finish);
@@ -194,6 +207,15 @@ export class Http1Exchange implements Exchange {
       bytes += piece.byteLength;
       if (bytes > unreadBodyBytesMax) finish();
     });
+  }
+
+  /**
+   * Bounds how long a client may leave lie what is written for it, which is kept in memory meanwhile. node
+   * closes a socket whose time is over, and sets another one once the answer is out.
+   */
+  #watchReader(): void {
+    if (this.#stallTimeoutMs === 0 || this.#response.writableLength === 0) return;
+    this.#request.socket.setTimeout(this.#stallTimeoutMs);
   }
 
   #continued = false;

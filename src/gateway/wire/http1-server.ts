@@ -39,7 +39,7 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const target = judge(request, limits);
     const origin = typeof target === "string" ? target : "/";
-    const exchange = new Http1Exchange(request, response, origin, draining);
+    const exchange = new Http1Exchange(request, response, origin, draining, limits.idleTimeoutMs);
     if (typeof target === "string") serve(exchange);
     else refuse(exchange, target);
   };

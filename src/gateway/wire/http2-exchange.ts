@@ -27,6 +27,7 @@ export class Http2Exchange implements Exchange {
   readonly #session: CarryingSession | undefined;
   readonly #header: IncomingHttpHeaders;
   #complete = false;
+  #givenUp = false;
   #receiver: BodyReceiver | undefined;
   #limitBytes = 0;
   #bytes = 0;
@@ -64,9 +65,9 @@ export class Http2Exchange implements Exchange {
     return this.#session ?? this.#stream;
   }
 
-  /** Whether the client has yet to send the rest of the body. */
-  get awaitsBody(): boolean {
-    return !this.bodyEmpty && !this.#stream.readableEnded;
+  /** Whether the client has yet to send the rest of the body, or to take what it was answered. */
+  get awaitsClient(): boolean {
+    return this.#stream.writableLength > 0 || (!this.bodyEmpty && !this.#stream.readableEnded);
   }
 
   readBody(limitBytes: number, receiver: BodyReceiver): void {
@@ -131,6 +132,7 @@ export class Http2Exchange implements Exchange {
   }
 
   reset(): void {
+    this.#givenUp = true;
     this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
 
@@ -188,7 +190,8 @@ export class Http2Exchange implements Exchange {
     if (this.#session !== undefined) exchangesOf(this.#session).delete(this);
     if (this.#complete) return;
     // node closes the streams of a broken connection with an error code of its own making.
-    this.listener?.aborted(this.#session?.destroyed === true ? goneAway() : resetError(this.#stream.rstCode));
+    const brokenOff = this.#givenUp || this.#session?.destroyed === true;
+    this.listener?.aborted(brokenOff ? goneAway() : resetError(this.#stream.rstCode));
   }
 
   // The listeners of every stream.

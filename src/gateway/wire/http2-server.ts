@@ -40,10 +40,10 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
   });
   server.on("session", (session: ServerHttp2Session) => {
     // A handler may take its time with a call whose client has nothing more to say; but a client that owes
-    // the rest of a body cannot hold on to a stream by silence.
+    // the rest of a body, or takes nothing of its answer, cannot hold on to a stream by silence.
     watchIdle(session, limits.idleTimeoutMs, () => {
       const exchanges = exchangesOf(session);
-      for (const exchange of exchanges) if (exchange.awaitsBody) exchange.reset();
+      for (const exchange of exchanges) if (exchange.awaitsClient) exchange.reset();
       if (exchanges.size === 0) session.close();
     });
     session.on("error", ignore);

@@ -8,7 +8,10 @@ export interface Limits {
   readonly headerTimeoutMs: number;
   /** Milliseconds until an HTTP/1.1 request must be complete, body included. Default 5 min. */
   readonly requestTimeoutMs: number;
-  /** Milliseconds a connection may be idle before it is closed. Default 75 s: longer than the 60 s of common proxies. */
+  /**
+   * Milliseconds a connection may be idle before it is closed, or a client leave lie what it is answered.
+   * Default 75 s: longer than the 60 s of common proxies.
+   */
   readonly idleTimeoutMs: number;
   /** Streams that an HTTP/2 connection may have open. Default 256. */
   readonly concurrentStreams: number;

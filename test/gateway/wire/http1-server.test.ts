@@ -205,6 +205,44 @@ describe("a client that takes too long", () => {
   });
 });
 
+describe("a client that takes nothing of what it is answered", () => {
+  // More than the kernel takes for a client that does not read.
+  const bigText = "plants".repeat(3_000_000);
+
+  test.each([
+    { name: "whole", target: waterBedProcedure, type: "application/json", body: "{}" },
+    {
+      name: "in a stream of messages",
+      target: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      type: "application/connect+json",
+      body: "\0\0\0\0\x02{}",
+    },
+  ])("$name, is cut off", async ({ target, type, body }) => {
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: () => ({ note: bigText }),
+        async *watchReadings() {
+          for (;;) yield { sensor: bigText.slice(0, 100_000) };
+        },
+      },
+      {
+        limits: { idleTimeoutMs: 50 },
+        admit: ({ connection }) => {
+          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write(
+      `POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: ${String(body.length)}\r\n\r\n${body}`,
+    );
+    await within(closed.promise, "the connection to be closed");
+    await greenhouse.answered(1);
+  });
+});
+
 describe("a client that sends ahead", () => {
   test("gets its answers in order, whatever order the calls end in", async () => {
     const first = Promise.withResolvers<{ note: string }>();

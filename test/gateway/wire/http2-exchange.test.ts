@@ -26,6 +26,13 @@ import {
 const json: Field = ["content-type", "application/json"];
 const emptyMessage = encodeEnvelope(0, Buffer.alloc(0));
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+/** More than the windows of HTTP/2 have room for. */
+const bigText = "plants".repeat(1_000_000);
+
+async function* endless(): AsyncGenerator<{ sensor: string }> {
+  for (;;) yield { sensor: bigText.slice(0, 100_000) };
+}
+
 const never: Promise<never> = new Promise(() => {});
 
 function grpcHeader(procedure: string): Field[] {
@@ -215,6 +222,23 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
       connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
       expect((await connection.readEnd(1)).kind).not.toBe("answered");
       expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
+    });
+
+    test.each([
+      { name: "an answer", procedure: waterBedProcedure },
+      { name: "a stream of messages", procedure: "/greenhouse.v1.GreenhouseService/WatchReadings" },
+    ])("to take $name: it is cut off, and its handler let go", async ({ procedure }) => {
+      const limits = { idleTimeoutMs: 40 };
+      await using greenhouse = await startGreenhouse(
+        { waterBed: () => ({ note: bigText }), watchReadings: endless },
+        { limits },
+        { http2 },
+      );
+      using connection = await openFrames(greenhouse.address);
+      // Takes as much as HTTP/2's windows have room for at first, and no more.
+      call(connection, 1, procedure);
+      expect((await connection.readEnd(1)).kind).not.toBe("answered");
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200 });
     });
 
     test("is not one whose handler takes its time", async () => {
