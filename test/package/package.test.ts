@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -105,6 +105,41 @@ describe("with every dependency", () => {
   ])("$subpath exports $name", ({ subpath, name }) => {
     install(companions.everything);
     expect(exportsOf(subpath)).toContain(name);
+  });
+
+  test("a program in TypeScript knows the types of every subpath", () => {
+    install([...companions.everything, "@types/node", "undici-types"]);
+    const program = `
+      import { createPlantServer, openMemoryStore } from "plantstore";
+      import { createGateway } from "plantstore/gateway";
+      import { createPlantClient } from "plantstore/client";
+      import { PlantService } from "plantstore/connect";
+      export const server: number = createPlantServer({ store: openMemoryStore() });
+      export const gateway: number = createGateway({ routes: () => {} });
+      export const client: number = createPlantClient({ address: "", token: "" });
+      export const service: number = PlantService;
+    `;
+    writeFileSync(join(user.path, "types.ts"), program);
+    const options = [
+      "--strict",
+      "--module",
+      "nodenext",
+      "--target",
+      "es2024",
+      "--types",
+      "node",
+      "--skipLibCheck",
+      "false",
+    ];
+    // Each line says that the type is known, since it is found not to be a number; and nothing else is wrong.
+    const { stdout } = spawnSync("tsc", ["--noEmit", ...options, "types.ts"], { cwd: user.path, encoding: "utf8" });
+    expect([...stdout.matchAll(/error (TS\d+): Type '(\w+)/g)].map(([, code, type]) => `${code} ${type}`)).toEqual([
+      "TS2322 PlantServer",
+      "TS2322 Gateway",
+      "TS2322 PlantServiceClient",
+      "TS2322 GenService",
+    ]);
+    expect(stdout.match(/error TS/g)).toHaveLength(4);
   });
 
   test("the command runs by its shebang", () => {
