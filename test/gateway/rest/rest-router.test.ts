@@ -241,6 +241,41 @@ describe("createRestRouter() with rules from outside", () => {
   });
 });
 
+// The rules of googleapis/gapic-showcase's compliance.proto (schema/google/showcase/v1beta1), with the fields of
+// the kitchen sink in the places of its own: info is child, f_kingdom is f_enum.
+describe("the rules of gapic-showcase's compliance service", () => {
+  const repeat = "/v1beta1/repeat";
+  const [first, ...others] = [
+    `POST ${repeat}:body body=*`,
+    `POST ${repeat}:bodyinfo body=child`,
+    `GET ${repeat}:query`,
+    `GET ${repeat}/{child.f_string}/{child.f_int32}/{child.f_double}/{child.f_bool}/{child.f_enum}:simplepath`,
+    `GET ${repeat}/{child.f_string=first/*}/{child.child.f_string=second/*}/bool/{child.f_bool}:pathresource`,
+    `GET ${repeat}/{child.f_string=first/*}/{child.child.f_string=second/**}:pathtrailingresource`,
+  ];
+  const additional = others.map((each) => ruleOf(each));
+  const router = createRestRouter([unbound], { rules: [ruleOf(first, additional)] });
+
+  test.each([
+    { request: "POST /v1beta1/repeat:body", captures: [] },
+    { request: "POST /v1beta1/repeat:bodyinfo", captures: [] },
+    { request: "GET /v1beta1/repeat:query", captures: [] },
+    {
+      request: "GET /v1beta1/repeat/a/-1/0.5/true/COLOR_RED:simplepath",
+      captures: ["a", "-1", "0.5", "true", "COLOR_RED"],
+    },
+    {
+      request: "GET /v1beta1/repeat/first/a/second/b/bool/true:pathresource",
+      captures: ["first/a", "second/b", "true"],
+    },
+    { request: "GET /v1beta1/repeat/first/a/second/b/c:pathtrailingresource", captures: ["first/a", "second/b/c"] },
+    { request: "GET /v1beta1/repeat/first/a/second:pathtrailingresource", captures: ["first/a", "second"] },
+  ])("compile, and $request finds its own", ({ request, captures }) => {
+    const [httpMethod = "", path = ""] = request.split(" ");
+    expect(router.match(httpMethod, path)).toMatchObject({ kind: "binding", captures });
+  });
+});
+
 describe("RestRouter.match()", () => {
   const router = createRestRouter(PlantService.methods);
 
