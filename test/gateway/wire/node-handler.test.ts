@@ -1,15 +1,19 @@
 import { createServer as createHttp1, type IncomingMessage } from "node:http";
-import { createServer as createHttp2, type Http2ServerRequest } from "node:http2";
+import { createSecureServer, createServer as createHttp2, type Http2ServerRequest } from "node:http2";
 import { text } from "node:stream/consumers";
+import { connect as connectTls } from "node:tls";
 import { Code, createContextKey, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions, type NodeHandler } from "../../../src/gateway/index.ts";
+import { createByteReader } from "../../support/byte-reader.ts";
+import { createCertificate } from "../../support/certificate.ts";
 import { within } from "../../support/deadline.ts";
 import { type Address, type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../support/exchange.ts";
 import { getReadingProcedure, waterBedProcedure } from "../../support/greenhouse.ts";
 import { listenOnLoopback } from "../../support/listen-on-loopback.ts";
-import { openHttp1 } from "../../support/http1-connection.ts";
+import { openHttp1, overHttp1 } from "../../support/http1-connection.ts";
+import { openHttp2 } from "../../support/http2-connection.ts";
 import { readOutcome } from "../../support/outcome.ts";
 import { exchange, rpcRequest, wireFormats } from "../../support/wire-format.ts";
 
@@ -235,4 +239,18 @@ test("the handler finds the path in a target of absolute form", async () => {
   using connection = await openHttp1(server.address);
   connection.write("GET http://localhost/sensors/s/reading HTTP/1.1\r\nhost: localhost\r\n\r\n");
   expect((await connection.readAnswer()).httpStatus).toBe(200);
+});
+
+test("the handler serves HTTP/2 and HTTP/1.1 in one server over TLS", async () => {
+  const certificate = createCertificate("localhost");
+  const server = createSecureServer({ ...certificate, allowHTTP1: true }, mount());
+  const { hostname: host, port } = new URL(await listenOnLoopback(server));
+  const tls = { host, port: Number(port), ca: certificate.cert, servername: "localhost" };
+  using http2 = await openHttp2({ address: host, port: Number(port) }, tls);
+  expect(JSON.parse(String((await http2.exchange(water)).body))).toMatchObject({ note: "n nobody" });
+  const socket = connectTls({ ...tls, ALPNProtocols: ["http/1.1"] });
+  using http1 = overHttp1(socket, createByteReader(socket), "localhost");
+  http1.request(water);
+  expect(JSON.parse(String((await http1.readAnswer()).body))).toMatchObject({ note: "n nobody" });
+  server.close();
 });
