@@ -30,6 +30,7 @@ const sources: ReadonlyMap<string, string> = new Map(
 const places = [
   /(?:new ConnectError|errorWithHttpStatus|unauthenticated)\(\s*(?<text>"[^"]*"|'[^']*'|`[^`]*`),/g,
   /httpProblem\(\s*\d+,\s*(?<text>"[^"]*"|`[^`]*`)/g,
+  /const message =\s*(?<text>"[^"]*"|`[^`]*`);/g,
   /(?:errorDescription|faultMessage)(?: =|:) (?<text>"[^"]*"|`[^`]*`)/g,
 ];
 

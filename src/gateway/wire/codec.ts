@@ -67,8 +67,8 @@ function decodeBinary(
 
 // What the client sent is the client's mistake; connect-node answers Internal here.
 function invalidMessage(desc: DescMessage, cause?: unknown): ConnectError {
-  const text = `the message is not a valid ${desc.typeName}`;
-  return new ConnectError(text, Code.InvalidArgument, undefined, undefined, cause);
+  const message = `the message is not a valid ${desc.typeName}`;
+  return new ConnectError(message, Code.InvalidArgument, undefined, undefined, cause);
 }
 
 function serialize(write: () => Uint8Array): Uint8Array {
