@@ -22,8 +22,19 @@ export interface Refusal {
   readonly connectStream?: "binary" | "json" | undefined;
 }
 
-/** Answers with a refusal in the form that the caller's protocol has for it. */
+/**
+ * Answers with a refusal in the form that the caller's protocol has for it; never throws. What cannot be written,
+ * such as an error whose details do not serialize, ends the exchange and not the process.
+ */
 export function refuse(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorWriter): void {
+  try {
+    writeRefusal(exchange, refusal, writeErrorRecord);
+  } catch {
+    exchange.reset();
+  }
+}
+
+function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorWriter): void {
   const { protocol, httpStatus, fields, procedure } = refusal;
   const error = wellFormed(refusal.error);
   const wrongMethod = httpStatus === 405;

@@ -120,10 +120,7 @@ class Serving implements CallOwner {
   #proceed(): void {
     const match = this.#match;
     if (match.kind === "refused") return this.#refuse(match.error, match.httpStatus, match.fields);
-    if (match.kind === "endpoint") {
-      answerEndpoint(this.#exchange, match.endpoint);
-      return this.settled(undefined);
-    }
+    if (match.kind === "endpoint") return this.#answerEndpoint(match.endpoint);
     const { procedure } = match;
     const { unary } = procedure;
     if (unary === undefined) {
@@ -141,6 +138,17 @@ class Serving implements CallOwner {
       owner: this,
       defaultTimeoutMs: this.#options.defaultTimeoutMs,
     }).start();
+  }
+
+  #answerEndpoint(endpoint: Endpoint): void {
+    try {
+      const { httpStatus, header = {}, body } = endpoint.answer();
+      const bytes = typeof body === "string" ? Buffer.from(body) : body;
+      this.#exchange.answer(httpStatus, Object.entries(header).flat(), bytes);
+    } catch (error) {
+      return this.#reject(error);
+    }
+    this.settled(undefined);
   }
 
   #reject(thrown: unknown): void {
@@ -218,11 +226,6 @@ class ExchangeAdmission implements AdmitRequest {
   get connection(): object {
     return this.#exchange.connection;
   }
-}
-
-function answerEndpoint(exchange: Exchange, endpoint: Endpoint): void {
-  const { httpStatus, header = {}, body } = endpoint.answer();
-  exchange.answer(httpStatus, Object.entries(header).flat(), typeof body === "string" ? Buffer.from(body) : body);
 }
 
 type CallMatch = Exclude<Match, { kind: "endpoint" | "refused" }>;

@@ -1,6 +1,7 @@
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { AdmitRequest } from "../../../src/gateway/index.ts";
+import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { AdmitRequest, Endpoint, GatewayOptions } from "../../../src/gateway/index.ts";
 import { encodeEnvelope } from "../../support/envelope.ts";
 import { type Field, fieldValue, type HttpAnswer, type HttpRequest, type HttpVersion } from "../../support/exchange.ts";
 import {
@@ -330,6 +331,53 @@ describe("admit that takes its time", () => {
     for (const version of both) {
       const request = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
       expect((await exchange(greenhouse.address, version, request)).httpStatus).toBe(httpStatus);
+    }
+  });
+});
+
+// A fault of the program around the gateway: it costs the request its answer, and nobody else anything.
+describe("a refusal that cannot be written", () => {
+  const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
+  const refuse = (): never => {
+    throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
+  };
+  const connectCall = rpc("connect-json", waterBedProcedure, Buffer.from("{}"));
+  test.each<{ name: string; request: HttpRequest; options: Partial<GatewayOptions> }>([
+    { name: "of admit", request: connectCall, options: { admit: refuse } },
+    { name: "of admit, later", request: connectCall, options: { admit: async () => refuse() } },
+    {
+      name: "of nothing that is there",
+      request: get("/nothing"),
+      options: {
+        rest: {
+          errorRecord: () => {
+            throw new TypeError("no record");
+          },
+        },
+      },
+    },
+  ])("$name ends its request alone", async ({ request, options }) => {
+    await using greenhouse = await startGreenhouse({}, options);
+    for (const version of both) {
+      const before = greenhouse.answers.length;
+      await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
+      expect(await greenhouse.answered(before + 1)).toMatchObject({ httpStatus: 0 });
+    }
+  });
+
+  test("is no endpoint that throws: that is answered as a fault", async () => {
+    const page: Endpoint = {
+      path: "/page",
+      open: true,
+      answer: () => {
+        throw new TypeError("secret");
+      },
+    };
+    await using greenhouse = await startGreenhouse({}, { endpoints: [page] });
+    for (const version of both) {
+      const { httpStatus, body } = await exchange(greenhouse.address, version, get("/page"));
+      expect(httpStatus).toBe(500);
+      expect(String(body)).not.toContain("secret");
     }
   });
 });
