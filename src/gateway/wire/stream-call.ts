@@ -1,6 +1,7 @@
 import { Code, ConnectError, type ContextValues, createContextKey, type Interceptor } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import type { Exchange } from "./exchange.ts";
+import { goneAway } from "./gone-away.ts";
 import { LazyHeaders } from "./header-fields.ts";
 import { grpcWebContentType } from "./grpc-web-unary.ts";
 import { decodeTextPieces, encodeTextPieces } from "./grpc-web-text-stream.ts";
@@ -22,6 +23,8 @@ export function serveStream(
   values: ContextValues,
   settled: (error: ConnectError | undefined) => void,
 ): void {
+  // It may have left while it was being admitted, of which nobody is told any more.
+  if (exchange.gone) return settled(goneAway());
   const controller = new AbortController();
   exchange.listener = { aborted: (reason) => controller.abort(reason) };
   let outcome: ConnectError | undefined;

@@ -1,7 +1,11 @@
+import { EventEmitter } from "node:events";
 import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { within } from "../../support/deadline.ts";
+import { encodeEnvelope } from "../../support/envelope.ts";
 import { callings, greenhouseClient, startGreenhouse } from "../../support/greenhouse.ts";
+import { openHttp1 } from "../../support/http1-connection.ts";
+import { openHttp2 } from "../../support/http2-connection.ts";
 
 const noteKey = createContextKey("none");
 const bidirectional = callings.filter(({ name }) => !name.includes("1.1"));
@@ -253,4 +257,45 @@ describe.each(bidirectional)("both streams at once by $name", (calling) => {
     expect(await readAll(stream)).toMatchObject({ sensors: ["0"] });
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: undefined });
   });
+});
+
+test.each([
+  { name: "HTTP/1.1", http2: "own" },
+  { name: "HTTP/2 on node's engine", http2: "node" },
+  { name: "HTTP/2 on the engine of our own", http2: "own" },
+] as const)("a stream whose client leaves while it is admitted does not run over $name", async ({ name, http2 }) => {
+  let ran = false;
+  const asked = Promise.withResolvers<void>();
+  await using greenhouse = await startGreenhouse(
+    {
+      async *watchReadings() {
+        ran = true;
+        yield await stuck;
+      },
+    },
+    {
+      admit: async ({ connection }) => {
+        asked.resolve();
+        if (connection instanceof EventEmitter) await new Promise((resolve) => connection.once("close", resolve));
+      },
+    },
+    { http2 },
+  );
+  const request = {
+    httpMethod: "POST",
+    path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+    header: [["content-type", "application/connect+proto"]],
+    body: encodeEnvelope(0, Buffer.alloc(0)),
+  } as const;
+  if (name === "HTTP/1.1") {
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(request);
+    await within(asked.promise, "admit");
+  } else {
+    using connection = await openHttp2(greenhouse.address);
+    connection.open(request).on("error", () => undefined);
+    await within(asked.promise, "admit");
+  }
+  expect((await greenhouse.answered(1)).error?.code).toBe(Code.Canceled);
+  expect(ran).toBe(false);
 });
