@@ -85,10 +85,14 @@ export const callings: readonly Calling[] = [
   },
   {
     name: "Connect over HTTP/2",
-    listen: {},
+    listen: { http2: "node" },
     transport: (address) => createConnectTransport({ baseUrl: baseUrl(address), httpVersion: "2" }),
   },
-  { name: "gRPC", listen: {}, transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }) },
+  {
+    name: "gRPC",
+    listen: { http2: "node" },
+    transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }),
+  },
   {
     name: "gRPC on the engine of our own",
     listen: { http2: "own" },
