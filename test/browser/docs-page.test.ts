@@ -205,15 +205,19 @@ describe.each(looks)("$name", ({ name, options }) => {
     expect(overflow).toBe(0);
     // The audit runs beside the page's own scripts, outside of its content security policy.
     await page.evaluate(axeSource);
-    const violations = await page.evaluate(async () => {
-      const axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } = Reflect.get(
-        window,
-        "axe",
-      );
-      const { violations: found } = await axe.run();
-      return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+    const audit = await page.evaluate(async () => {
+      const axe: { run(): Promise<Record<"violations" | "passes", { id: string; nodes: { html: string }[] }[]>> } =
+        Reflect.get(window, "axe");
+      const { violations, passes } = await axe.run();
+      return {
+        violations: violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`)),
+        passes: passes.map(({ id }) => id),
+      };
     });
-    expect(violations).toEqual([]);
+    expect(audit.violations).toEqual([]);
+    expect(audit.passes).toEqual(
+      expect.arrayContaining(["color-contrast", "label", "landmark-one-main", "heading-order"]),
+    );
     if (screenshots !== undefined) {
       await page.screenshot({ path: join(screenshots, `${name.replaceAll(/\W+/g, "-")}.png`), fullPage: true });
     }
