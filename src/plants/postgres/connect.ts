@@ -49,6 +49,8 @@ export async function connectTo({ ways }: Host, options: ConnectOptions): Promis
       return client;
     } catch (reason) {
       fault = reason;
+      // However far it came, nobody else will let go of it.
+      client.end().catch(() => undefined);
       if (!mayAnotherWayDo(reason)) break;
     }
   }
@@ -63,10 +65,11 @@ function serverLimits(limits: SessionLimits | undefined): ClientConfig {
 
 // Of several hosts one is the primary; the others are its standbys, or were primaries before.
 async function demandWritable(client: Client): Promise<void> {
-  const { rows } = await client.query("SELECT current_setting('transaction_read_only') AS read_only");
-  if (rows[0]?.read_only === "off") return;
-  await client.end();
-  throw new Error("the server is read-only");
+  const text = "SELECT current_setting('transaction_read_only') AS read_only";
+  // A host that hangs here must not keep the others from being tried.
+  const timeout = { query_timeout: connectTimeoutMs };
+  const { rows } = await client.query({ text, ...timeout });
+  if (rows[0]?.read_only !== "off") throw new Error("the server is read-only");
 }
 
 // Ways differ in TLS and in start-up parameters. A server that is not there, or does not like the
