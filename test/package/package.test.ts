@@ -49,6 +49,8 @@ test.each([
   "LICENSE",
   "dist/index.js",
   "dist/index.d.ts",
+  "dist/operations/docs-page/files/page.html",
+  "openapi.json",
   "proto/plantstore/v1/plant_service.proto",
   "proto/google/api/annotations.proto",
 ])("the package has %s", (file) => {
@@ -148,22 +150,23 @@ describe("with every dependency", () => {
     expect(run("head", ["-1", main], user.path)).toBe("#!/usr/bin/env node\n");
   });
 
-  test("a server of the package deletes a plant out of a file, in its storage thread", () => {
+  test("a server of the package deletes a plant out of a file, in its storage thread, and shows its page", () => {
     const program = `
       import { createPlantServer, openSqliteStore, openTokenVerifier, parsePlainTokens } from "plantstore";
       const tokens = parsePlainTokens("token-of-the-package-test");
       const auth = await openTokenVerifier({ tokens: tokens.value });
       const store = await openSqliteStore({ file: "plants.db", plantsWhenCreated: { first: 1n, last: 3n } });
-      const server = createPlantServer({ store, auth: auth.value });
+      const server = createPlantServer({ store, auth: auth.value, description: { open: true } });
       const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
       const headers = { authorization: "Bearer token-of-the-package-test" };
       const answer = await fetch("http://127.0.0.1:" + port + "/plants/2", { method: "DELETE", headers });
-      console.log(answer.status);
+      const page = await fetch("http://127.0.0.1:" + port + "/");
+      console.log(answer.status, page.status, page.url.endsWith("/docs"));
       await server.close();
       await store.close();
     `;
     install(companions.everything);
     writeFileSync(join(user.path, "embed.mjs"), program);
-    expect(run(process.execPath, ["embed.mjs"], user.path)).toBe("204\n");
+    expect(run(process.execPath, ["embed.mjs"], user.path)).toBe("204 200 true\n");
   });
 });
