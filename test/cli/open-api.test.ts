@@ -1,28 +1,13 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { runCommandLine } from "../../src/cli/run-command-line.ts";
 import { describePlantStore } from "../../src/server/index.ts";
 import { projectFolder } from "../support/child-program.ts";
-
-async function run(
-  words: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
-): Promise<{ exitCode: number; out: string; err: string }> {
-  const out: string[] = [];
-  const err: string[] = [];
-  const terminal = {
-    environment,
-    out: (line: string): void => void out.push(line),
-    err: (line: string): void => void err.push(line),
-  };
-  const exitCode = await runCommandLine(words, terminal);
-  return { exitCode, out: out.join("\n"), err: err.join("\n") };
-}
+import { runCommand } from "../support/run-command.ts";
 
 test("openapi prints openapi.json to the letter", async () => {
   const committed = readFileSync(`${projectFolder}/openapi.json`, "utf8");
-  const { exitCode, out } = await run(["openapi"]);
-  expect({ exitCode, out: `${out}\n` }).toEqual({ exitCode: 0, out: committed });
+  const { exitCode, out } = await runCommand(["openapi"]);
+  expect({ exitCode, out: `${out.join("\n")}\n` }).toEqual({ exitCode: 0, out: committed });
 });
 
 test.each([
@@ -34,13 +19,13 @@ test.each([
     environment: { PLANTSTORE_PUBLIC_URL: "https://other.example" },
   },
 ])("openapi names the base URL of $name", async ({ words, environment }) => {
-  const { exitCode, out } = await run(["openapi", ...words], environment);
+  const { exitCode, out } = await runCommand(["openapi", ...words], environment);
   expect(exitCode).toBe(0);
-  expect(JSON.parse(out)).toEqual(describePlantStore("https://plants.example/api"));
+  expect(JSON.parse(out.join("\n"))).toEqual(describePlantStore("https://plants.example/api"));
 });
 
 test("a base URL that is none is wrong usage", async () => {
-  const { exitCode, out, err } = await run(["openapi", "--public-url", "plants.example"]);
+  const { exitCode, out, err } = await runCommand(["openapi", "--public-url", "plants.example"]);
   expect({ exitCode, out, err }).toEqual({
     exitCode: 2,
     out: "",
