@@ -4,7 +4,7 @@ import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grp
 import type { Codec } from "./codec.ts";
 import { type Encodings, grpcEncodingFields, negotiateEncodings } from "./compression.ts";
 import type { Exchange } from "./exchange.ts";
-import { type HeaderFields, LazyHeaders, readField } from "./header-fields.ts";
+import { type HeaderFields, LazyHeaders, readField, toFields } from "./header-fields.ts";
 import { envelopedLimitBytes, readEnvelopedMessage, writeEnvelopedMessage } from "./message-body.ts";
 import type { Procedure, UnaryProcedure } from "./procedure.ts";
 import type { UnaryWire } from "./unary-wire.ts";
@@ -77,11 +77,9 @@ export function refuseGrpc(exchange: Exchange, contentType: string, error: Conne
  */
 export function fieldsOf(headers: Headers, own: HeaderFields): HeaderFields {
   if (headers instanceof LazyHeaders) return headers.fields;
-  const fields = [...own];
-  for (const [name, value] of headers) {
-    if (readField(own, name) === null) fields.push(name, value);
-  }
-  return fields;
+  const given = toFields(headers);
+  // Of what the protocol has said nothing is said again.
+  return [...own, ...given.filter((_, at) => readField(own, given[at - (at % 2)] as string) === null)];
 }
 
 const statusOk: HeaderFields = Object.freeze(["grpc-status", "0"]);

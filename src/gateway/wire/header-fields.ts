@@ -41,6 +41,20 @@ export class FieldReader implements HeaderReader {
 }
 
 /**
+ * The fields of a header or trailer that may be sent with a call.
+ *
+ * What a handler has copied from some other answer may speak of that one's connection or length, or hold
+ * characters that no field may. Those are left out: HTTP/2 has no way at all to send them (RFC 9113 §8.2).
+ */
+export function toFields(headers: Headers): string[] {
+  const fields: string[] = [];
+  for (const [name, value] of headers) {
+    if (!ofTheConnection.has(name) && !control.test(value)) fields.push(name, value);
+  }
+  return fields;
+}
+
+/**
  * A `Headers` object that is built from its fields when first looked at.
  *
  * Building the real thing costs more than a microsecond and six allocations, and most calls never ask.
@@ -58,7 +72,7 @@ export class LazyHeaders implements Headers {
 
   /** The fields it was made of as long as nobody looked closer, else what it holds now. */
   get fields(): HeaderFields {
-    return this.#fields ?? Array.from(this.#build()).flat();
+    return this.#fields ?? toFields(this.#build());
   }
 
   /** Whether nobody has looked closer yet, so that {@link fields} is the very list it was made of. */
@@ -130,6 +144,23 @@ export class LazyHeaders implements Headers {
 
 // For `instanceof`. Not `extends`: the constructor of Headers would build what this class is there to avoid.
 Object.setPrototypeOf(LazyHeaders.prototype, Headers.prototype);
+
+// RFC 9110 §7.6.1, RFC 9113 §8.2.2; and what says where a message ends, which is the carrier's to say.
+const ofTheConnection: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "http2-settings",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+// RFC 9110 §5.5: of the control characters only a tab may be in a field, and Headers takes most of them.
+// oxlint-disable-next-line no-control-regex
+const control = /[\0-\x08\x0a-\x1f\x7f]/;
 
 const colon = 0x3a;
 // RFC 9110 §5.6.2.

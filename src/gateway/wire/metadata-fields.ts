@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
-import type { HeaderFields } from "./header-fields.ts";
+import { type HeaderFields, toFields } from "./header-fields.ts";
 
 /** The metadata of an error as header fields, without those that belong to the protocol itself. */
 export function metadataFields(error: ConnectError): HeaderFields {
@@ -8,5 +8,5 @@ export function metadataFields(error: ConnectError): HeaderFields {
   if (error.isWireError) return [];
   const fields = new Headers();
   mergeNonProtocolHeaders(fields, error.metadata);
-  return Array.from(fields).flat();
+  return toFields(fields);
 }

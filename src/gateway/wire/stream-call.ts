@@ -2,7 +2,7 @@ import { Code, ConnectError, type ContextValues, createContextKey, type Intercep
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import type { Exchange } from "./exchange.ts";
 import { goneAway } from "./gone-away.ts";
-import { LazyHeaders } from "./header-fields.ts";
+import { LazyHeaders, toFields } from "./header-fields.ts";
 import { grpcWebContentType } from "./grpc-web-unary.ts";
 import { decodeTextPieces, encodeTextPieces } from "./grpc-web-text-stream.ts";
 import type { Procedure } from "./procedure.ts";
@@ -114,7 +114,7 @@ function nextTurn(): Promise<undefined> {
 }
 
 function fieldsOfHeaders(headers: Headers | undefined): string[] {
-  return headers === undefined ? [] : Array.from(headers).flat();
+  return headers === undefined ? [] : toFields(headers);
 }
 
 const outcomeKey = createContextKey<(error: ConnectError) => void>(() => undefined);

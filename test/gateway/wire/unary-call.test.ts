@@ -15,6 +15,18 @@ import { callings, greenhouseClient, startGreenhouse } from "../../support/green
 
 const noteKey = createContextKey("none");
 
+/** Fields that would break the answer they were copied to. */
+const copied = [
+  { name: "connection", value: "close" },
+  { name: "content-length", value: "5" },
+  { name: "transfer-encoding", value: "gzip" },
+  { name: "keep-alive", value: "timeout=5" },
+  { name: "upgrade", value: "h2c" },
+  { name: "te", value: "gzip" },
+  { name: "trailer", value: "x" },
+  { name: "x-control", value: "a\u0001b" },
+];
+
 /** Waits until a signal has aborted, and returns why. */
 async function reasonOf(signal: AbortSignal): Promise<unknown> {
   const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
@@ -365,6 +377,34 @@ describe.each(callings)("a unary call by $name", (calling) => {
   });
 
   describe("whose handler", () => {
+    test.each(copied)(
+      "copies the field $name: $value from some other answer is answered without it",
+      async ({ name, value }) => {
+        const copy = ({ responseHeader, responseTrailer }: HandlerContext): void => {
+          for (const fields of [responseHeader, responseTrailer]) fields.set(name, value);
+        };
+        await using greenhouse = await start({
+          waterBed: (_, context) => {
+            copy(context);
+            return { note: "watered" };
+          },
+          getReading: () => {
+            throw new ConnectError("as asked", Code.NotFound, { [name]: value });
+          },
+          async *watchReadings(_, context) {
+            copy(context);
+            yield { sensor: "one" };
+          },
+        });
+        const client = greenhouseClient(calling, greenhouse.address);
+        expect((await within(client.waterBed({}), "an answer")).note).toBe("watered");
+        expect(await errorOf(client.getReading({}))).toMatchObject({ code: Code.NotFound, rawMessage: "as asked" });
+        const sensors: string[] = [];
+        for await (const { sensor } of client.watchReadings({})) sensors.push(sensor);
+        expect(sensors).toEqual(["one"]);
+      },
+    );
+
     test.each([
       { name: "throws a string", thrown: "secret" },
       { name: "throws null", thrown: null },
