@@ -29,8 +29,10 @@ export interface Refusal {
 export function refuse(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorWriter): void {
   try {
     writeRefusal(exchange, refusal, writeErrorRecord);
-  } catch {
+  } catch (error) {
     exchange.reset();
+    // Nobody else can tell of it: the client learns nothing, and whoever is told of answers has the refusal alone.
+    process.emitWarning(error instanceof Error ? error : String(error));
   }
 }
 
