@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../src/plants/index.ts";
 import { startChildServer } from "../support/child-server.ts";
 import { DeleteTally, startDeleteLoad } from "../support/delete-load.ts";
-import { plantsIn } from "../support/sqlite-file.ts";
+import { plantsIn, readSqlite } from "../support/sqlite-file.ts";
 import { createTempFolder } from "../support/temp-folder.ts";
 
 const kills = 30;
@@ -29,6 +29,14 @@ describe("a server on SQLite that is killed under load", () => {
       expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
       expect([...tally.notFound]).toEqual([]);
       expect(unasked(tally).filter((id) => !left.has(id))).toEqual([]);
+      // Each plant was deleted once, in one commit with its record.
+      const gone = Number(plants) - left.size;
+      const counted = "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions";
+      const [counts] = readSqlite(file, counted);
+      expect({ records: Number(counts?.["records"]), plants: Number(counts?.["plants"]) }).toEqual({
+        records: gone,
+        plants: gone,
+      });
     },
   );
 });
