@@ -30,7 +30,18 @@ const surroundings = `
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { PlantStore } from "plantstore";
 import type { createGateway as create } from "plantstore/gateway";
+import type { IncomingMessage, ServerResponse } from "node:http";
+/** What an application of Express and one of Fastify have of this. */
+interface App {
+  use(handler: (request: IncomingMessage, response: ServerResponse, next: () => void) => void): void;
+  addHook(
+    name: "onRequest",
+    hook: (request: { raw: IncomingMessage }, reply: { raw: ServerResponse }, done: () => void) => void,
+  ): void;
+}
 declare global {
+  const app: App;
+  const gateway: ReturnType<typeof create>;
   const token: string;
   const store: PlantStore;
   const routes: (router: ConnectRouter) => void;
