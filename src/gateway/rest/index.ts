@@ -11,6 +11,6 @@ export {
 export { type OutsideHttpRule, parseHttpRules } from "./http-rules-config.ts";
 export { errorWithHttpStatus, httpStatusOf } from "./http-status.ts";
 export type { RestResponse } from "./response-body.ts";
-export { toRestFields } from "./response-header.ts";
+export { isFieldValue, toRestFields } from "./response-header.ts";
 export { createRestRouter, type RestMatch, type RestRouter, type RestRouterOptions } from "./rest-router.ts";
 export { readRestTimeout } from "./rest-timeout.ts";

@@ -27,6 +27,15 @@ export function isRestResponseField(name: string): boolean {
   return !notForAnswers.has(name);
 }
 
+/** Whether a header field may have this value (RFC 9110 §5.5): a `Headers` object takes control characters too. */
+export function isFieldValue(value: string): boolean {
+  return !control.test(value);
+}
+
+// Of the control characters only a tab may be in a field.
+// oxlint-disable-next-line no-control-regex
+const control = /[\0-\x08\x0a-\x1f\x7f]/;
+
 /**
  * The metadata of an RPC as header fields of the answer on REST: name, value, name, value, …
  *
@@ -35,10 +44,12 @@ export function isRestResponseField(name: string): boolean {
  */
 export function toRestFields(header: Headers, trailer?: Headers): readonly string[] {
   const fields: string[] = [];
-  for (const [name, value] of header) if (isRestResponseField(name)) fields.push(name, value);
+  for (const [name, value] of header) {
+    if (isRestResponseField(name) && isFieldValue(value)) fields.push(name, value);
+  }
   if (trailer === undefined) return fields;
   for (const [name, value] of trailer) {
-    if (isRestResponseField(name) && !header.has(name)) fields.push(name, value);
+    if (isRestResponseField(name) && isFieldValue(value) && !header.has(name)) fields.push(name, value);
   }
   return fields;
 }

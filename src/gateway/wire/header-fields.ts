@@ -1,3 +1,4 @@
+import { isFieldValue } from "../rest/index.ts";
 import type { HeaderReader } from "./admit.ts";
 
 /**
@@ -49,7 +50,7 @@ export class FieldReader implements HeaderReader {
 export function toFields(headers: Headers): string[] {
   const fields: string[] = [];
   for (const [name, value] of headers) {
-    if (!ofTheConnection.has(name) && !control.test(value)) fields.push(name, value);
+    if (!ofTheConnection.has(name) && isFieldValue(value)) fields.push(name, value);
   }
   return fields;
 }
@@ -157,10 +158,6 @@ const ofTheConnection: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-
-// RFC 9110 §5.5: of the control characters only a tab may be in a field, and Headers takes most of them.
-// oxlint-disable-next-line no-control-regex
-const control = /[\0-\x08\x0a-\x1f\x7f]/;
 
 const colon = 0x3a;
 // RFC 9110 §5.6.2.

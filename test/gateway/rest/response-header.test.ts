@@ -50,4 +50,12 @@ describe("toRestFields()", () => {
   ])("leaves out %s", (name) => {
     expect(toRestFields(new Headers([[name, "x"]]), new Headers([[name, "x"]]))).toEqual([]);
   });
+
+  test.each(["\u0001", "a\u007fb", "a\u001f"])("leaves out a value with the control character of %j", (value) => {
+    expect(toRestFields(new Headers({ "x-cost": value }), new Headers({ "x-late": value }))).toEqual([]);
+  });
+
+  test("keeps a tab and bytes beyond ASCII", () => {
+    expect(toRestFields(new Headers({ "x-cost": "a\tb\u00e9" }))).toEqual(["x-cost", "a\tb\u00e9"]);
+  });
 });
