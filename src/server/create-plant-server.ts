@@ -83,6 +83,10 @@ export interface PlantServer {
 // 20 s, and with the 5 s of the drain delay below the 30 s after which Kubernetes kills.
 const drainTimeoutMsDefault = 20_000;
 
+// 64 KiB: messages here are an id or a name. Health may be asked without a credential, so that this, for as many
+// streams as a connection may have, is what anybody can make the server hold.
+const messageBytesMax = 64 * 1024;
+
 /** What a token needs to delete, where tokens have scopes. */
 export const deleteScope = "plants:delete";
 
@@ -116,6 +120,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     // Outermost first: whatever the others throw is made safe to show.
     interceptors: [errorInterceptor({ log }), auth.interceptor, ...forLog, ...(options.interceptors ?? [])],
     admit: (request) => auth.admit(request),
+    readMaxBytes: messageBytesMax,
     rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
     endpoints: [
       ...probes(readiness),

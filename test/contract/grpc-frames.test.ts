@@ -21,7 +21,7 @@ const compressed = 1;
 
 const deleted: Want = { code: "ok" };
 const cutShort: Want = { code: "invalid_argument", message: "the message is cut short" };
-const tooLarge: Want = { code: "resource_exhausted", message: "message is larger than 4194304 bytes" };
+const tooLarge: Want = { code: "resource_exhausted", message: "message is larger than 65536 bytes" };
 const oneMessage: Want = { code: "unimplemented", message: "a unary call takes one message" };
 const notCompressed: Want = { code: "internal", message: "the message is compressed, but no encoding is named" };
 const badGzip: Want = { code: "invalid_argument", message: "the message is not valid gzip" };
@@ -42,9 +42,9 @@ const envelopeRows: readonly Row[] = [
   { name: "a prefix without its message", body: envelope.subarray(0, 5), want: cutShort },
   { name: "half a message", body: envelope.subarray(0, 6), want: cutShort },
   { name: "a length beyond the message", body: encodeEnvelope(0, message, 1_000), want: cutShort },
-  { name: "a length over the limit", body: encodeEnvelope(0, message, 5_000_000), want: tooLarge },
+  { name: "a length over the limit", body: encodeEnvelope(0, message, 65_537), want: tooLarge },
   { name: "the largest length there is", body: encodeEnvelope(0, message, 0xffffffff), want: tooLarge },
-  { name: "a message over the limit", body: encodeEnvelope(0, Buffer.alloc(4_200_000)), want: tooLarge },
+  { name: "a message over the limit", body: encodeEnvelope(0, Buffer.alloc(65_537)), want: tooLarge },
   { name: "two messages", body: Buffer.concat([envelope, envelope]), want: oneMessage },
   {
     name: "an empty second message",

@@ -175,7 +175,7 @@ const fieldRows: readonly Row[] = [
   {
     name: "a body over the limit, before it is sent",
     sent: withFields("content-length: 99999999999"),
-    want: { httpStatus: 400, error: 8, message: "message is larger than 4194304 bytes" },
+    want: { httpStatus: 400, error: 8, message: "message is larger than 65536 bytes" },
     closes: true,
   },
   { name: "a space before the colon", sent: withFields("foo : x"), want: notHttp, closes: true },

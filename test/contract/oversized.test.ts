@@ -7,10 +7,10 @@ import { authorized, http2Engines, startPlantServer, type TestPlantServer } from
 import { carriages, rpcRequest, type WireFormat } from "../support/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
-/** Beyond the limit of 4 MiB, and beyond every buffer and window between client and server. */
+/** Beyond the limit of 64 KiB, and beyond every buffer and window between client and server. */
 const oversized = Buffer.alloc(6 * 1024 * 1024, " ");
 
-const want: Want = { code: "resource_exhausted", message: "message is larger than 4194304 bytes" };
+const want: Want = { code: "resource_exhausted", message: "message is larger than 65536 bytes" };
 
 // A body with its length is refused by its header, one in chunks by what has come of it.
 const framings: readonly { readonly name: string; readonly header: readonly Field[]; readonly chunked: boolean }[] = [
