@@ -36,6 +36,8 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
     requireHostHeader: false,
     noDelay: true,
   });
+  // node would hide what comes behind two thousand fields, a second credential for one; their bytes are bounded.
+  server.maxHeadersCount = 0;
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const target = judge(request, limits);
     const origin = typeof target === "string" ? target : "/";

@@ -379,6 +379,23 @@ describe("a call whose client closes the connection", () => {
   });
 });
 
+test("no field of a request is hidden behind others, however many", async () => {
+  let seen: string | null = null;
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => ({}) },
+    {
+      admit: ({ header }) => {
+        seen = header.get("x-last");
+      },
+    },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  const many = Array.from({ length: 2500 }, (_, at): Field => [`a${String(at % 10)}`, "b"]);
+  connection.request(water([...many, ["x-last", "here"]], "{}"));
+  expect((await connection.readAnswer()).httpStatus).toBe(200);
+  expect(seen).toBe("here");
+});
+
 test("the connection that admit sees is the same object for all requests of a connection, and for no other", async () => {
   const seen: object[] = [];
   await using greenhouse = await startGreenhouse(
