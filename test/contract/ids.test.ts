@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { authorized, startPlantServer } from "../support/plant-server.ts";
+import { authorized, http2Engines, startPlantServer } from "../support/plant-server.ts";
 import { readOutcome } from "../support/outcome.ts";
 import { carriages, deletePlantRequest, exchange } from "../support/wire-format.ts";
 
@@ -25,21 +25,24 @@ function withNeighbours(id: bigint): Set<bigint> {
   return new Set(candidates.filter((candidate) => BigInt.asIntN(64, candidate) === candidate));
 }
 
-describe("a delete", () => {
-  test.each(rows)("of plant $id hits that plant and no other, $name", async ({ carriage, id }) => {
-    const plants = withNeighbours(id);
-    const want = new Set(plants);
-    want.delete(id);
-    await using server = await startPlantServer({ store: openMemoryStore(plants) });
-    const { format, httpVersion } = carriage;
-    const request = deletePlantRequest(format, id, [authorized]);
+describe.each(http2Engines)("a delete, with %s for HTTP/2,", (http2) => {
+  test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
+    "of plant $id hits that plant and no other, $name",
+    async ({ carriage, id }) => {
+      const plants = withNeighbours(id);
+      const want = new Set(plants);
+      want.delete(id);
+      await using server = await startPlantServer({ store: openMemoryStore(plants), http2 });
+      const { format, httpVersion } = carriage;
+      const request = deletePlantRequest(format, id, [authorized]);
 
-    const first = await exchange(server.address, httpVersion, request);
-    expect(readOutcome(format, first)).toStrictEqual({ code: 0, message: "" });
-    expect(plants).toStrictEqual(want);
+      const first = await exchange(server.address, httpVersion, request);
+      expect(readOutcome(format, first)).toStrictEqual({ code: 0, message: "" });
+      expect(plants).toStrictEqual(want);
 
-    const second = await exchange(server.address, httpVersion, request);
-    expect(readOutcome(format, second)).toStrictEqual({ code: 5, message: `plant ${String(id)} not found` });
-    expect(plants).toStrictEqual(want);
-  });
+      const second = await exchange(server.address, httpVersion, request);
+      expect(readOutcome(format, second)).toStrictEqual({ code: 5, message: `plant ${String(id)} not found` });
+      expect(plants).toStrictEqual(want);
+    },
+  );
 });

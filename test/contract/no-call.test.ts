@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import { fieldValue, type HttpAnswer, type HttpVersion } from "../support/exchange.ts";
-import { authorized, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
+import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
 import { exchange, wireFormats, type WireFormat } from "../support/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 import { noCallTable, type NoCallRow } from "./no-call-table.ts";
@@ -11,22 +11,23 @@ const httpVersions: readonly HttpVersion[] = ["1.1", "2"];
 const rows = noCallTable.flatMap((row) => httpVersions.map((httpVersion) => ({ ...row, httpVersion })));
 type Row = NoCallRow & { readonly httpVersion: HttpVersion };
 
-describe("a request that no call comes of", () => {
+describe.each(http2Engines)("a request that no call comes of, with %s for HTTP/2,", (http2) => {
+  const served = rows.filter(({ httpVersion }) => http2 === "node" || httpVersion === "2");
   const plants = new Set([7n]);
   let server: TestPlantServer;
   beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants) });
+    server = await startPlantServer({ store: openMemoryStore(plants), http2 });
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test.each<Row>(rows)("$name, over HTTP/$httpVersion", async ({ request, want, httpVersion }) => {
+  test.each<Row>(served)("$name, over HTTP/$httpVersion", async ({ request, want, httpVersion }) => {
     const authentic = { ...request, header: [...request.header, authorized] };
     const answer = await exchange(server.address, httpVersion, authentic);
     expect(seenAnswer(formatOf(answer), answer)).toStrictEqual(want);
     expect(plants).toStrictEqual(new Set([7n]));
   });
 
-  test.each<Row>(rows)("tells nobody without a credential: $name, over HTTP/$httpVersion", async (row) => {
+  test.each<Row>(served)("tells nobody without a credential: $name, over HTTP/$httpVersion", async (row) => {
     const answer = await exchange(server.address, row.httpVersion, row.request);
     const format = { ...wireFormats[row.caller], contentType: fieldValue(answer.header, "content-type") };
     expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, credentialMissing));

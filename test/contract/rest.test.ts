@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import type { HttpVersion } from "../support/exchange.ts";
-import { authorized, startPlantServer } from "../support/plant-server.ts";
+import { authorized, http2Engines, startPlantServer } from "../support/plant-server.ts";
 import { exchange, wireFormats } from "../support/wire-format.ts";
 import { seenAnswer, type SeenAnswer } from "./expected-answer.ts";
 import { extraRows, methodRows, pathRows, plant, toHttpRequest, type RestRow, type RestWant } from "./rest-table.ts";
@@ -11,12 +11,14 @@ const rows = [...pathRows, ...methodRows, ...extraRows].flatMap((row) =>
   httpVersions.map((httpVersion) => ({ ...row, httpVersion })),
 );
 
-describe("REST", () => {
-  test.each<RestRow & { httpVersion: HttpVersion }>(rows)(
+describe.each(http2Engines)("REST, with %s for HTTP/2,", (http2) => {
+  test.each<RestRow & { httpVersion: HttpVersion }>(
+    rows.filter(({ httpVersion }) => http2 === "node" || httpVersion === "2"),
+  )(
     "$name: $request.path is answered $want.httpStatus over HTTP/$httpVersion",
     async ({ request, want, httpVersion }) => {
       const plants = new Set([0n, 1n, plant, 8n, 9n]);
-      await using server = await startPlantServer({ store: openMemoryStore(plants) });
+      await using server = await startPlantServer({ store: openMemoryStore(plants), http2 });
       const answer = await exchange(server.address, httpVersion, toHttpRequest(request, authorized));
       expect(seenAnswer(wireFormats.rest, answer)).toStrictEqual(expectedAnswer(request.httpMethod, want));
       const left = [0n, 1n, plant, 8n, 9n].filter((id) => id !== plant || want.httpStatus !== 204);

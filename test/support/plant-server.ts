@@ -49,7 +49,7 @@ export const http2Engines = ["node", "own"] as const;
 
 /** The options of a plant server, and the certificate with which it speaks TLS and nothing else. */
 export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
-  /** What serves HTTP/2. Default "node". */
+  /** What serves HTTP/2. Default "own", as where it is not said. */
   readonly http2?: "own" | "node";
   readonly tls?: Certificate;
 }
@@ -57,7 +57,7 @@ export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
 /** Starts a plant server that knows the {@link tokens}; its store is empty unless one is given. */
 export async function startPlantServer({
   tls,
-  http2 = "node",
+  http2 = "own",
   ...options
 }: TestPlantServerOptions = {}): Promise<TestPlantServer> {
   const store: PlantStore = options.store ?? openMemoryStore();
