@@ -1,9 +1,9 @@
 import type { AuthLog } from "../auth-log.ts";
-import type { Parsed } from "../parsed.ts";
+import { parsed, type Parsed } from "../parsed.ts";
 import { digestOf } from "../token-verifier.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import type { FetchKeyDocument } from "./key-document.ts";
-import { readKeySet, type KeySet } from "./key-set.ts";
+import { type KeySet, noKeys, readKeySet, withdrawsAllKeys } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
 /** What keys are fetched, and how often. The times are options for providers that are unlike the others, and for tests. */
@@ -92,7 +92,10 @@ class FetchedKeys implements IssuerKeys {
   }
 
   get problem(): string | undefined {
-    return this.current() === undefined ? `no usable keys of ${this.#options.issuer}: ${this.#lastProblem}` : undefined;
+    const { issuer } = this.#options;
+    const keys = this.current();
+    if (keys === undefined) return `no usable keys of ${issuer}: ${this.#lastProblem}`;
+    return keys.size === 0 ? `${issuer} has withdrawn all its keys` : undefined;
   }
 
   reload(): Promise<void> {
@@ -121,7 +124,7 @@ class FetchedKeys implements IssuerKeys {
     const digest = digestOf(text);
     // The same document keeps the same set, and with it every token that was verified by it.
     if (digest !== this.#documentDigest) {
-      const set = await readKeySet(text, this.#options.algorithms);
+      const set = withdrawsAllKeys(text) ? parsed(noKeys) : await readKeySet(text, this.#options.algorithms);
       if (set.kind === "problems") return set;
       this.#set = set.value;
       this.#documentDigest = digest;

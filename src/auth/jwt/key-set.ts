@@ -35,6 +35,19 @@ const rsaModulusMinBits = 2048;
 /** A modulus above this costs milliseconds a signature. */
 const rsaModulusMaxBits = 8192;
 
+/** A key set without keys: every token is by an unknown one. */
+export const noKeys: KeySet = { size: 0, find: () => ({ kind: "unknown-key" }) };
+
+/**
+ * Whether a document is a JWK Set that says in so many words that there are no keys: `{"keys":[]}`.
+ *
+ * That is how a provider withdraws all of them, which is not the same as a document that cannot be used.
+ */
+export function withdrawsAllKeys(text: string): boolean {
+  const document = parseJsonObject(text, "the key set");
+  return document.kind === "value" && Array.isArray(document.value["keys"]) && document.value["keys"].length === 0;
+}
+
 /**
  * Reads a JWK Set (RFC 7517 §5) for the allowed algorithms.
  *

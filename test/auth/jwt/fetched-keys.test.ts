@@ -282,11 +282,6 @@ describe("a provider that misbehaves", () => {
     },
     { name: "answers with nothing", answer: (_request, response) => void response.end(), want: /is not JSON$/ },
     {
-      name: "has no keys",
-      answer: (_request, response) => void response.end('{"keys":[]}'),
-      want: /none of the 0 keys/,
-    },
-    {
       name: "has a secret for a key",
       answer: (_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA","kid":"first"}]}'),
       want: /none of the 1 keys/,
@@ -311,6 +306,17 @@ describe("a provider that misbehaves", () => {
     expect(warnings).toEqual([
       { issuer: provider.issuer, failures: 1, keysInUse: 1, problem: expect.stringMatching(want) },
     ]);
+  });
+
+  test("that says there are no keys withdraws them all: no token is taken that they signed", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing: byDemand });
+    const token = await provider.sign();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
+    provider.answer = (_request, response) => void response.end('{"keys":[]}');
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
+    expect(verifier.problem).toBe(`${provider.issuer} has withdrawn all its keys`);
   });
 
   test.each<{ name: string; document: (provider: IdentityProvider) => object; want: RegExp }>([
