@@ -315,7 +315,7 @@ describe("a provider that misbehaves", () => {
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
     provider.answer = (_request, response) => void response.end('{"keys":[]}');
     await verifier.reload?.();
-    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable" });
     expect(verifier.problem).toBe(`${provider.issuer} has withdrawn all its keys`);
   });
 
