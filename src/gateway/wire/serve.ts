@@ -86,9 +86,9 @@ class Serving implements CallOwner {
     } catch (error) {
       return this.#reject(error);
     }
-    // No promise where the decision is at hand.
-    if (!(admitted instanceof Promise)) return this.#proceed();
-    admitted.then(
+    // No promise where the decision is at hand. What is not nothing may be a promise of another make, and refuse yet.
+    if (admitted === undefined) return this.#proceed();
+    Promise.resolve(admitted).then(
       () => this.#proceed(),
       (error: unknown) => this.#reject(error),
     );

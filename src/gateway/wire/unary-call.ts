@@ -150,7 +150,8 @@ export class UnaryCall implements AbortListener, BodyReceiver {
     if (this.#done) return;
     let response: Promise<UnaryResponse>;
     try {
-      response = this.#unary.invoke(this, message);
+      // An interceptor that has no types to hold it may return anything.
+      response = Promise.resolve(this.#unary.invoke(this, message));
     } catch (error) {
       return this.#fail(toConnectError(error));
     }

@@ -382,6 +382,19 @@ describe("a refusal that cannot be written", () => {
   });
 });
 
+test("admit may return a promise of any make, and refuse by it", async () => {
+  const thenable: PromiseLike<void> = {
+    // oxlint-disable-next-line unicorn/no-thenable
+    then: (_, reject) => Promise.reject(new ConnectError("not you", Code.PermissionDenied)).then(undefined, reject),
+  };
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => ({}) },
+    { admit: (): Promise<void> => Object.assign(Object.create(null), thenable) },
+  );
+  const request = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
+  expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(403);
+});
+
 describe("CORS", () => {
   const origin: Field = ["origin", "https://shop.example"];
   let greenhouse: TestGreenhouse;

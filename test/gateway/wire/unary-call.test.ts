@@ -229,6 +229,18 @@ describe.each(callings)("a unary call by $name", (calling) => {
       });
     });
 
+    test.each([
+      { name: "null", returned: "null" },
+      { name: "an empty object", returned: "{}" },
+      { name: "a number", returned: "5" },
+    ])("an internal error when it returns $name", async ({ returned }) => {
+      // What JSON.parse returns has no type to hold it.
+      const untyped: Interceptor = () => () => JSON.parse(returned);
+      await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [untyped] });
+      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      expect(error.code).toBe(Code.Internal);
+    });
+
     test("interceptors run in the order they are listed", async () => {
       const order: string[] = [];
       const named =
