@@ -17,6 +17,8 @@ export interface EngineOptions {
   /** Default: {@link echo}. */
   readonly serve?: (stream: Http2Stream) => void;
   readonly limits?: Partial<Http2Limits>;
+  /** Default: one for each connection. */
+  readonly budget?: QueueBudget;
   /** Default: a fault in a test's server is thrown, and fails the test. */
   readonly onFault?: (error: unknown) => void;
 }
@@ -55,12 +57,17 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
 /** Serves one connection, whatever carries it. */
 export function serveConnection(
   socket: Duplex,
-  { serve = echo, limits = {}, onFault = rethrow }: EngineOptions = {},
+  { serve = echo, limits = {}, budget, onFault = rethrow }: EngineOptions = {},
   onClose: () => void = () => {},
 ): Http2Connection {
   const all: Http2Limits = { ...defaultHttp2Limits, ...limits };
-  const budget = new QueueBudget(all.queuedBytesTotal);
-  return new Http2Connection(socket, { limits: all, budget, onStream: serve, onClose, onFault });
+  return new Http2Connection(socket, {
+    limits: all,
+    budget: budget ?? new QueueBudget(all.queuedBytesTotal),
+    onStream: serve,
+    onClose,
+    onFault,
+  });
 }
 
 function rethrow(error: unknown): never {

@@ -158,10 +158,10 @@ export class FrameRules {
     else this.#takeLate(undefined, block.streamId);
   }
 
-  #takeTrailer(stream: Http2Stream, { flags, decoded, streamId, dependsOn }: HeaderBlock): void {
+  #takeTrailer(stream: Http2Stream, { flags, decoded, streamId }: HeaderBlock): void {
     if (stream.remoteEnded) return this.#takeLate(stream, streamId);
     const endStream = (flags & Flag.endStream) !== 0;
-    const wellFormed = endStream && isTrailer(decoded.fields) && dependsOn !== streamId;
+    const wellFormed = endStream && isTrailer(decoded.fields);
     if (!wellFormed || !isLengthPossible(stream, true)) return this.#refuse(stream, ErrorCode.protocolError);
     stream.remoteEnded = true;
     this.#endRemote(stream);

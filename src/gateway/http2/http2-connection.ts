@@ -196,12 +196,13 @@ export class Http2Connection implements StreamCarrier {
     this.#endIfDone();
   }
 
-  /** The peer says no more: what it began and did not complete it never will, the rest is answered. */
+  /** The peer says no more: what it began it never will complete, nor will it make room; the rest is answered. */
   #peerEnded(): void {
     if (this.#ended) return;
     this.#drain = "final";
     this.#streams.seal();
     for (const stream of this.#streams.values()) if (!stream.remoteEnded) stream.reset(ErrorCode.cancel);
+    for (const stream of this.sendFlow.finish()) stream.reset(ErrorCode.cancel);
     this.#endIfDone();
   }
 

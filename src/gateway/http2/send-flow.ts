@@ -44,6 +44,7 @@ export class SendFlow {
   readonly #waiting = new Set<Http2Stream>();
   #window: number = windowBytesInitial;
   #queuedBytes = 0;
+  #final = false;
 
   constructor(output: Output, limits: Http2Limits, budget: QueueBudget) {
     this.#output = output;
@@ -96,7 +97,7 @@ export class SendFlow {
     this.pump();
   }
 
-  /** A stream has so many bytes to send that it cannot send now. @returns `false` if there is no room to hold them */
+  /** A stream has so many bytes to send that it cannot send now. @returns `false` if there is no room to hold them, or no hope */
   wait(stream: Http2Stream, bytes: number): boolean {
     this.#queuedBytes += bytes;
     this.#budget.change(bytes);
@@ -104,7 +105,13 @@ export class SendFlow {
       stream.waitsSinceMs = stream.progressAtMs = performance.now();
       this.#waiting.add(stream);
     }
-    return !this.#budget.full;
+    return !this.#budget.full && !this.#isHopeless(stream);
+  }
+
+  /** The peer says no more: the windows are as wide as they will ever be. @returns what will never fit */
+  finish(): readonly Http2Stream[] {
+    this.#final = true;
+    return [...this.#waiting].filter((stream) => this.#isHopeless(stream));
   }
 
   /** So many bytes of a stream wait no more; `last` when none do. */
@@ -127,6 +134,10 @@ export class SendFlow {
         stream.sendNext();
       }
     }
+  }
+
+  #isHopeless(stream: Http2Stream): boolean {
+    return this.#final && (stream.queuedBytes > stream.sendWindow || this.#queuedBytes > this.#window);
   }
 
   /** The streams whose peer has taken nothing for too long, or too little where memory is scarce. */

@@ -61,6 +61,20 @@ describe("the engine", () => {
     expect(last?.payload.readUInt32BE(0)).toBe(7);
   });
 
+  test("serves nothing that comes behind an error, also in the same chunk", async () => {
+    const served: number[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        served.push(stream.id);
+        echo(stream);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1), frame(frameType.ping, 0, 1, Buffer.alloc(8)), whole(3));
+    expect(await connection.readUntil(() => false)).toBeUndefined();
+    expect(served).toStrictEqual([1]);
+  });
+
   test("answers HEAD without a body", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, text("body")) });
     using connection = await openFrames(engine.address);
