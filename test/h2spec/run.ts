@@ -11,6 +11,9 @@ import { answer, receiving, startEngine } from "../support/http2-engine.ts";
 
 const suiteModule = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1";
 
+/** The cases of this release, the strict ones among them. */
+const casesWanted = 146;
+
 /** Milliseconds to an answer: as long as it takes to open the streams that together are too many. */
 const answerAfterMs = 20;
 
@@ -34,7 +37,9 @@ const [, passed = 0, skipped = 0, failed = 0] =
 const wrong = skipped + failed;
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) writeFileSync(file, JSON.stringify({ numPassedTests: passed, numFailedTests: wrong }));
-process.exitCode = wrong === 0 && passed > 0 ? 0 : 1;
+// Arguments choose cases; without any it must be all of them.
+const isEnough = process.argv.length > 2 ? passed > 0 : passed === casesWanted;
+process.exitCode = wrong === 0 && isEnough ? 0 : 1;
 
 function answerLater(stream: Http2Stream): void {
   stream.receiver = receiving(stream);

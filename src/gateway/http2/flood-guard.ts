@@ -27,9 +27,9 @@ export class FloodGuard {
     }
   }
 
-  /** We did something that the peer may well answer with so many of them. */
+  /** We did something that the peer may well answer with so many of them; unused, it adds up to one more limit's worth. */
   allow(what: Counted, times: number): void {
-    this.#counts[what] -= times;
+    this.#counts[what] = Math.max(this.#counts[what] - times, -this.#limits[what]);
   }
 
   /** A new interval begins. What was allowed for and is not used up stays allowed: answers take their time. */
