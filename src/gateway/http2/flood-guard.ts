@@ -4,6 +4,9 @@ import type { Http2Limits } from "./http2-limits.ts";
 /** What is counted. Each is cheap to send and costs work to take. */
 export type Counted = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
+// More frames than are ever on their way at once: a gigabyte of the largest ones.
+const allowanceMax = 65_536;
+
 /** Counts what a peer does too much of, per interval. */
 export class FloodGuard {
   readonly #limits: Http2Limits;
@@ -27,9 +30,9 @@ export class FloodGuard {
     }
   }
 
-  /** We did something that the peer may well answer with so many of them; unused, it adds up to one more limit's worth. */
+  /** We did something that the peer may well answer with so many of them. What is not used adds up, but not for ever. */
   allow(what: Counted, times: number): void {
-    this.#counts[what] = Math.max(this.#counts[what] - times, -this.#limits[what]);
+    this.#counts[what] = Math.max(this.#counts[what] - times, -allowanceMax);
   }
 
   /** A new interval begins. What was allowed for and is not used up stays allowed: answers take their time. */
