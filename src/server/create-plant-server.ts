@@ -2,7 +2,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
 import { bearerAuth, type MetadataEndpoint, subjectOf, type TokenVerifier } from "../auth/index.ts";
-import { type Answer, type CorsOptions, createGateway, type ListenOptions } from "../gateway/index.ts";
+import { type Answer, type CorsOptions, createGateway, type Limits, type ListenOptions } from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
@@ -38,6 +38,8 @@ export interface PlantServerOptions {
   readonly description?: PlantDescriptionOptions | undefined;
   /** Which pages of other origins may call from browsers. None by default. */
   readonly cors?: CorsOptions | undefined;
+  /** Bounds on connections, headers and waits, where they are to differ from the gateway's own. */
+  readonly limits?: Partial<Limits> | undefined;
   /** Milliseconds to serve on after readiness went off, for load balancers to notice. Default 0. */
   readonly drainDelayMs?: number | undefined;
   /** Milliseconds that calls which were taken may still run once that is over. Default 20,000. */
@@ -129,6 +131,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     ],
     requestPathPrefix,
     ...(options.cors && { cors: options.cors }),
+    ...(options.limits && { limits: options.limits }),
     ...(onAnswer && { onAnswer }),
   });
   return {

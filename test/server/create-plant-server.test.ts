@@ -175,3 +175,9 @@ test("a call that does not end is cut when the time for the drain is over", asyn
   expect(await cut).toBeInstanceOf(Error);
   release();
 });
+
+test("it keeps to the limits of its embedder", async () => {
+  await using server = await serve({ limits: { urlBytes: 20 } });
+  expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(204);
+  expect(await statusOf(`${server.baseUrl}/plants/1234567890123`, "DELETE")).toBe(414);
+});
