@@ -54,6 +54,26 @@ export function describePlantDatabase(open: () => Promise<OpenedDatabase>): void
       expect(await exported(opened.database)).toEqual([2n]);
     });
 
+    test("leaves what was restored as it is when the same ids are imported again", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n]]);
+      await opened.store.delete(1n, deleteCall());
+      await using restoring = await opened.database.startImport({ restore: true });
+      await restoring.add([1n]);
+      await expect(importInto(opened.database, [[1n, 1n, 2n]])).resolves.toEqual([
+        { added: 0, present: 1, deleted: 2 },
+      ]);
+      expect(await exported(opened.database)).toEqual([1n, 2n]);
+    });
+
+    test("takes a batch of nothing", async () => {
+      await using opened = await open();
+      await expect(importInto(opened.database, [[], [1n]])).resolves.toEqual([
+        { added: 0, present: 0, deleted: 0 },
+        { added: 1, present: 0, deleted: 0 },
+      ]);
+    });
+
     test("exports many plants in runs, each once", async () => {
       await using opened = await open();
       const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i * 3 - 30_000));

@@ -1,32 +1,55 @@
 import type { ImportCounts, ImportOptions, PlantImport } from "../plant-database.ts";
-import type { Row, Session } from "./session.ts";
+import { copyRowsOf } from "./copy-rows.ts";
+import type { Session } from "./session.ts";
 
-// One statement with an array was as fast as COPY into a table aside and an INSERT out of it, and leaves
-// nothing aside to clean up. ON CONFLICT: an import that was interrupted is run again.
-const insertAll = "INSERT INTO plants SELECT DISTINCT unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id";
+// The batch lies in a table aside, so that no id goes over the wire twice. Behind PgBouncer the next
+// transaction may be on another server connection: these tables live as long as one.
+const begin = `
+  BEGIN;
+  CREATE TEMP TABLE plantstore_line (id bigint NOT NULL) ON COMMIT DROP;
+  CREATE TEMP TABLE plantstore_added (id bigint NOT NULL) ON COMMIT DROP`;
+
+const copyLines = "COPY pg_temp.plantstore_line FROM STDIN (FORMAT binary)";
+
+// In order, so that neighbours in the index are written together, and two imports do not wait for each other
+// in a circle. ON CONFLICT: an import that was interrupted is run again.
+const insertAll = `
+  WITH inserted AS (
+    INSERT INTO plants SELECT DISTINCT id FROM pg_temp.plantstore_line ORDER BY id ON CONFLICT DO NOTHING RETURNING id)
+  INSERT INTO pg_temp.plantstore_added SELECT id FROM inserted`;
 
 const insertUndeleted = `
-  INSERT INTO plants SELECT id FROM (SELECT DISTINCT unnest($1::bigint[]) AS id) AS line
-  WHERE NOT EXISTS (SELECT FROM deletions WHERE plant_id = line.id)
-  ON CONFLICT DO NOTHING RETURNING id`;
+  WITH inserted AS (
+    INSERT INTO plants SELECT DISTINCT id FROM pg_temp.plantstore_line AS line
+    WHERE NOT EXISTS (SELECT FROM deletions WHERE plant_id = line.id)
+    ORDER BY id ON CONFLICT DO NOTHING RETURNING id)
+  INSERT INTO pg_temp.plantstore_added SELECT id FROM inserted`;
 
 // Where a deletion is under way, the INSERT waits for it and then finds the place empty, but has looked
-// for its record before. This looks again, with the eyes of a new statement.
+// for its record before. This looks again, with the eyes of a new statement. Only among what was added: a
+// plant that somebody has restored has a record, too.
 const takeBackDeleted = `
-  DELETE FROM plants WHERE id = ANY($1::bigint[]) AND EXISTS (SELECT FROM deletions WHERE plant_id = plants.id)
-  RETURNING id`;
+  DELETE FROM plants USING pg_temp.plantstore_added AS added
+  WHERE plants.id = added.id AND EXISTS (SELECT FROM deletions WHERE plant_id = plants.id)
+  RETURNING plants.id`;
 
-const deletedAmong = "SELECT DISTINCT plant_id FROM deletions WHERE plant_id = ANY($1::bigint[])";
+const countAdded = "SELECT count(*) FROM pg_temp.plantstore_added";
+
+const countDeleted = `
+  SELECT count(*) FROM pg_temp.plantstore_line AS line
+  WHERE EXISTS (SELECT FROM deletions WHERE plant_id = line.id)`;
 
 /** Starts an import beside servers that go on deleting. The session is its own until the end. */
 export function startImport(session: Session, options: ImportOptions): PlantImport {
+  const insertLines = options.restore === true ? insertAllLines : insertUndeletedLines;
   return {
     add: async (ids) => {
       try {
-        await session.begin("BEGIN");
-        const counts = await (options.restore === true ? addAll(session, ids) : addUndeleted(session, ids));
+        await session.begin(begin);
+        await session.copyIn(copyLines, copyRowsOf(ids));
+        const { added, deleted } = await insertLines(session);
         await session.commit();
-        return counts;
+        return { added, deleted, present: ids.length - added - deleted };
       } catch (fault) {
         session.discard();
         throw fault;
@@ -36,21 +59,21 @@ export function startImport(session: Session, options: ImportOptions): PlantImpo
   };
 }
 
-async function addAll(session: Session, ids: readonly bigint[]): Promise<ImportCounts> {
-  const inserted = await session.query(insertAll, [`{${ids.join()}}`]);
-  return { added: inserted.length, deleted: 0, present: ids.length - inserted.length };
+type InsertCounts = Omit<ImportCounts, "present">;
+
+async function insertAllLines(session: Session): Promise<InsertCounts> {
+  await session.query(insertAll);
+  return { added: await count(session, countAdded), deleted: 0 };
 }
 
-async function addUndeleted(session: Session, ids: readonly bigint[]): Promise<ImportCounts> {
-  const inserted = await session.query(insertUndeleted, [`{${ids.join()}}`]);
-  const takenBack = await session.query(takeBackDeleted, [`{${inserted.map(idOf).join()}}`]);
-  const wereDeleted = await session.query(deletedAmong, [`{${ids.join()}}`]);
-  const deletedIds = new Set(wereDeleted.map(idOf));
-  const deleted = ids.filter((id) => deletedIds.has(String(id))).length;
-  const added = inserted.length - takenBack.length;
-  return { added, deleted, present: ids.length - added - deleted };
+async function insertUndeletedLines(session: Session): Promise<InsertCounts> {
+  await session.query(insertUndeleted);
+  const takenBack = await session.query(takeBackDeleted);
+  const added = (await count(session, countAdded)) - takenBack.length;
+  return { added, deleted: await count(session, countDeleted) };
 }
 
-function idOf([id]: Row): string {
-  return id ?? "";
+async function count(session: Session, query: string): Promise<number> {
+  const [row] = await session.query(query);
+  return Number(row?.[0]);
 }

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import type { Client } from "pg";
+import { from as copyFrom } from "pg-copy-streams";
 import { type ConnectOptions, connectTo, type Notice, type SessionLimits } from "./connect.ts";
 import type { Server } from "./server-url.ts";
 
@@ -68,6 +70,17 @@ export class Session {
     });
     if (!this.#isReplicated) throw new Error("committed, but not on the synchronous standbys");
     return result.rows;
+  }
+
+  /** Runs `COPY … FROM STDIN` with this input, which is whole: nothing of it is stored when this rejects. */
+  async copyIn(text: string, input: Uint8Array): Promise<void> {
+    await this.connect();
+    const client = this.#client;
+    if (client === undefined) throw new Error("the connection was lost");
+    const copy = client.query(copyFrom(text));
+    copy.end(input);
+    // It finishes when the server has taken all of it, and is ready for the next statement.
+    await once(copy, "finish");
   }
 
   /** Runs statements that have neither parameters nor rows to tell. */

@@ -50,6 +50,70 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "2" }, { id: "3" }]);
   });
 
+  test("stores a batch as a whole or not at all, goes on with the next one, and leaves no table behind", async () => {
+    const url = await server.createSchema();
+    await migratePostgres(url);
+    await runSql(url, "ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 13)");
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    await expect(running.add([12n, 13n, 14n])).rejects.toThrow(/violates check constraint "lucky"$/);
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([]);
+    await expect(running.add([12n, 14n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
+    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "12" }, { id: "14" }]);
+    expect(
+      await runSql(url, "SELECT relname FROM pg_class WHERE relname LIKE 'plantstore\\_%' AND relpersistence = 't'"),
+    ).toEqual([]);
+  });
+
+  test("says so when its connection is cut with a batch on its way, stores nothing of it, and is run again", async () => {
+    const url = await server.createSchema();
+    await migratePostgres(url);
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    const locking = new Client(configOf(url));
+    await locking.connect();
+    await locking.query("BEGIN; LOCK TABLE plants IN EXCLUSIVE MODE");
+    const cut = expect(running.add([1n, 2n])).rejects.toThrow(/cannot work with/);
+    const terminate =
+      "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'plants'::regclass";
+    await expect.poll(() => runSql(url, terminate)).not.toEqual([]);
+    await cut;
+    await locking.query("COMMIT");
+    await locking.end();
+    await expect(running.add([1n, 2n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
+  });
+
+  test("says what the user may not do", async () => {
+    const url = await server.createSchema();
+    await migratePostgres(url);
+    await runSql(url, "CREATE ROLE gardener LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
+    const { searchParams } = new URL(url);
+    const [schema] = (searchParams.get("options") ?? "").split("=").toReversed();
+    await runSql(
+      url,
+      `GRANT USAGE ON SCHEMA ${schema} TO gardener; GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO gardener`,
+    );
+    await using database = await openPostgresDatabase(url.replace("user=tester", "user=gardener"));
+    await using running = await database.startImport();
+    await expect(running.add([1n])).rejects.toThrow(/permission denied to create temporary tables/);
+    await runSql(url, "GRANT TEMPORARY ON DATABASE postgres TO PUBLIC");
+    await expect(running.add([1n])).rejects.toThrow(/permission denied for table plants$/);
+  });
+
+  test("takes the same ids from two imports beside each other, and adds each once", async () => {
+    const url = await server.createSchema();
+    await migratePostgres(url);
+    await using database = await openPostgresDatabase(url);
+    const ids = Array.from({ length: 4_000 }, (_, i) => BigInt(i));
+    const importAll = async (lines: readonly bigint[]): Promise<number> => {
+      await using running = await database.startImport();
+      return (await running.add(lines)).added;
+    };
+    const [first, second] = await Promise.all([importAll(ids), importAll(ids.toReversed())]);
+    expect((first ?? 0) + (second ?? 0)).toBe(ids.length);
+    expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "4000" }]);
+  });
+
   test("names the server and what is wrong when it goes away", async () => {
     const url = await server.createSchema();
     await migratePostgres(url);
