@@ -93,6 +93,19 @@ export const streamRows: readonly FrameRow[] = [
     want: resetWith(protocolError),
   },
   {
+    name: "§6.2: HEADERS without priority behind others with it",
+    sent: [
+      frame(
+        frameType.headers,
+        endStream | endHeaders | priority,
+        3,
+        Buffer.concat([uint32(11), text("\x10"), getBlock]),
+      ),
+      whole(11),
+    ],
+    want: answered,
+  },
+  {
     name: "§6.3: PRIORITY on an idle stream",
     sent: [frame(frameType.priority, 0, 7, Buffer.concat([uint32(0), text("\x10")])), whole(1)],
     want: answered,

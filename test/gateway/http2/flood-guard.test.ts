@@ -1,5 +1,7 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { ErrorCode, type Http2Limits } from "../../../src/gateway/http2/index.ts";
+import { FloodGuard } from "../../../src/gateway/http2/flood-guard.ts";
+import { defaultHttp2Limits, ErrorCode, type Http2Limits } from "../../../src/gateway/http2/index.ts";
 import { receiving, startEngine } from "../../support/http2-engine.ts";
 import {
   dataFrame,
@@ -157,6 +159,29 @@ describe("a flood of", () => {
       await connection.readUntil(({ type }) => type === frameType.data);
     connection.send(...Array.from({ length: 50 }, () => [windowUpdateFrame(0, 1), windowUpdateFrame(1, 1)]).flat());
     expect(await isAlive(connection, ping)).toBe(true);
+  });
+});
+
+describe("the counts of what a peer does", () => {
+  test("begin anew with each interval", async () => {
+    await using engine = await startEngine({ limits: { pings: 5, intervalMs: 10 } });
+    using connection = await openFrames(engine.address);
+    for (let wave = 0; wave < 3; wave++) {
+      for (let i = 0; i < 5; i++) expect(await isAlive(connection, ping)).toBe(true);
+      // Several intervals, in which the event loop turns.
+      const untilMs = performance.now() + 50;
+      while (performance.now() < untilMs) await nextTurn();
+    }
+  });
+
+  test("keep what was allowed for and has not come yet", () => {
+    const guard = new FloodGuard({ ...defaultHttp2Limits, windowUpdates: 1 });
+    guard.allow("windowUpdates", 2);
+    guard.restart();
+    for (let i = 0; i < 3; i++) guard.count("windowUpdates");
+    expect(() => guard.count("windowUpdates")).toThrow("too many windowUpdates");
+    guard.restart();
+    expect(() => guard.count("windowUpdates")).not.toThrow();
   });
 });
 

@@ -150,6 +150,11 @@ describe("the decoder", () => {
     ]);
   });
 
+  test("takes an update of the table size each time that it comes", () => {
+    const blocks = ["3f e1 1f 82", "20 82", "3f e1 1f 82", "40 01 61 01 62", "be"];
+    expect(decodeAll(blocks).at(-1)).toStrictEqual(["a", "b"]);
+  });
+
   test("counts what exceeds the limit of the list and keeps only pseudo-header fields of it", () => {
     const decoder = new HpackDecoder(100);
     const block = encodeBlock(["a", "x".repeat(50), "b", "y".repeat(50), ":path", "/z"]);
