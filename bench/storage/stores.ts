@@ -38,9 +38,9 @@ function openSingleSqlite(file: string): PlantStore {
   return {
     problem: undefined,
     delete: (id, { subject, requestId }) => {
-      const result = deleteBatch({ ids: BigInt64Array.of(id), subjects: [subject], requestIds: [requestId] });
+      const result = deleteBatch({ ids: [id], subjects: [subject], requestIds: [requestId] });
       if (result.kind !== "committed") return Promise.reject(new Error(result.problem.text));
-      return Promise.resolve(result.outcomes[0] === 1);
+      return Promise.resolve(result.outcomes[0] === true);
     },
     close: () => Promise.resolve(db.close()),
   };

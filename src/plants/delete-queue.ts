@@ -10,8 +10,8 @@ export interface TakenDelete {
   readonly reject: (reason: unknown) => void;
 }
 
-/** The outcomes of a batch, in its order: 1 where this deletion removed the plant, 0 where there was none. */
-export type Outcomes = Uint8Array;
+/** The outcomes of a batch, in its order: whether this deletion removed the plant. */
+export type Outcomes = readonly boolean[];
 
 /** How a store commits what was queued. */
 export interface DeleteQueueOptions {
@@ -53,6 +53,8 @@ export class DeleteQueue {
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeAway());
+    // No plant has an id of more than 64 bits. It must neither fail the batch it is in nor lose its upper bits.
+    if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
     if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(queueFull());
     return new Promise((resolve, reject) => {
       // Invariant: nothing waits while a batch could leave, so a deletion that finds room is alone.
@@ -71,7 +73,7 @@ export class DeleteQueue {
   async #commit(batch: readonly TakenDelete[]): Promise<void> {
     this.#inFlight++;
     const settle = await this.#options.commit(batch).then(
-      (outcomes) => (taken: TakenDelete, i: number) => taken.resolve(outcomes[i] === 1),
+      (outcomes) => (taken: TakenDelete, i: number) => taken.resolve(outcomes[i] === true),
       (reason: unknown) => (taken: TakenDelete) => taken.reject(reason),
     );
     this.#inFlight--;

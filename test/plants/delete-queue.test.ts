@@ -20,7 +20,7 @@ function openQueue(limits: { batchMax?: number; waitingMax?: number; inFlightMax
     },
   });
   const endBatch = (index: number, outcomes: readonly number[]): void =>
-    sent[index]?.end.resolve(Uint8Array.from(outcomes));
+    sent[index]?.end.resolve(outcomes.map((outcome) => outcome === 1));
   return {
     queue,
     endBatch,
@@ -169,7 +169,7 @@ describe("whatever happens to a queue of deletions", () => {
             if (batch === undefined) return;
             open.delete(batch);
             if (fails) batch.end.reject(new Error("failed"));
-            else batch.end.resolve(new Uint8Array(batch.ids.length).fill(1));
+            else batch.end.resolve(batch.ids.map(() => true));
             await new Promise(setImmediate);
           };
           const calls: { readonly controller: AbortController; readonly told: Promise<string> }[] = [];

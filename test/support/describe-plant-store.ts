@@ -33,6 +33,14 @@ export function describePlantStore(open: (plants: readonly bigint[]) => Promise<
       expect(await opened.plants()).toEqual([1n]);
     });
 
+    test("has no plant beyond 64 bits, and does not take such an id for the one its lower bits spell", async () => {
+      await using opened = await open([1n, int64Min, int64Max]);
+      const ids = [2n ** 64n + 1n, 2n ** 63n, -(2n ** 63n) - 1n];
+      const told = Promise.all([...ids, 1n].map((id) => opened.store.delete(id, deleteCall())));
+      await expect(told).resolves.toEqual([false, false, false, true]);
+      expect(await opened.plants()).toEqual([int64Min, int64Max]);
+    });
+
     test("says of a repeated delete that it deleted nothing", async () => {
       await using opened = await open([1n]);
       await opened.store.delete(1n, deleteCall());

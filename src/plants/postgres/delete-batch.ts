@@ -73,10 +73,10 @@ export async function deleteBatchAgain(session: Session, batch: DeleteBatch): Pr
 }
 
 function outcomesOf(batch: DeleteBatch, rows: readonly Row[]): Outcomes {
-  const outcomes = new Uint8Array(batch.size);
+  const outcomes = Array.from({ length: batch.size }, () => false);
   for (const [id] of rows) {
     const index = batch.indexOf.get(id ?? "");
-    if (index !== undefined) outcomes[index] = 1;
+    if (index !== undefined) outcomes[index] = true;
   }
   return outcomes;
 }

@@ -3,18 +3,21 @@ import { Worker } from "node:worker_threads";
 import { StoreOpenError } from "../errors.ts";
 import type { StoreProblem } from "../health.ts";
 import type { DatabaseOptions } from "./database.ts";
+import { Doorbell } from "./doorbell.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
-import type { Question, Reply } from "./worker-messages.ts";
+import type { Question, Reply, StorageThreadData } from "./worker-messages.ts";
 
 /** The near end of the storage thread. Its caller asks one question at a time. */
 export class StorageThread {
   readonly #worker: Worker;
+  readonly #doorbell: Doorbell;
   readonly #end = Promise.withResolvers<string>();
   #reply = Promise.withResolvers<Reply>();
   #hasEnded = false;
 
-  private constructor(worker: Worker) {
+  private constructor(worker: Worker, doorbell: Doorbell) {
     this.#worker = worker;
+    this.#doorbell = doorbell;
     worker.on("message", (reply: Reply) => this.#reply.resolve(reply));
     // An exit follows every error, and only the first reason counts.
     worker.on("error", (fault) => this.#onEnd(`the storage thread failed: ${String(fault)}`));
@@ -29,7 +32,9 @@ export class StorageThread {
   static async start(options: DatabaseOptions): Promise<StorageThread> {
     // Run from source the thread is TypeScript, built it is JavaScript: the same as this module.
     const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
-    const thread = new StorageThread(new Worker(entry, { workerData: options, name: "plant-storage" }));
+    const doorbell = new Doorbell();
+    const workerData: StorageThreadData = { options, doorbell: doorbell.memory };
+    const thread = new StorageThread(new Worker(entry, { workerData, name: "plant-storage" }), doorbell);
     const opened = await thread.#reply.promise;
     if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
     return thread;
@@ -56,15 +61,20 @@ export class StorageThread {
 
   /** Lets the thread close the file, and resolves once it is gone. */
   async close(): Promise<void> {
-    this.#worker.postMessage({ kind: "close" } satisfies Question);
+    this.#send({ kind: "close" });
     await this.#end.promise;
   }
 
   #ask(question: Question): Promise<Reply> {
     if (this.#hasEnded) return Promise.reject(new Error("the storage thread has ended"));
     this.#reply = Promise.withResolvers();
-    this.#worker.postMessage(question);
+    this.#send(question);
     return this.#reply.promise;
+  }
+
+  #send(question: Question): void {
+    this.#worker.postMessage(question);
+    this.#doorbell.ring();
   }
 
   #onEnd(reason: string): void {

@@ -70,7 +70,7 @@ class SqliteStore implements PlantStore {
 
 function batchOf(taken: readonly TakenDelete[]): DeleteBatch {
   return {
-    ids: BigInt64Array.from(taken, ({ id }) => id),
+    ids: taken.map(({ id }) => id),
     subjects: taken.map(({ call }) => recordText(call.subject)),
     requestIds: taken.map(({ call }) => recordText(call.requestId)),
   };

@@ -1,5 +1,13 @@
+import type { DatabaseOptions } from "./database.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import type { StoreProblem } from "../health.ts";
+
+/** What the thread is started with. */
+export interface StorageThreadData {
+  readonly options: DatabaseOptions;
+  /** Where it sleeps until it is asked. */
+  readonly doorbell: SharedArrayBuffer;
+}
 
 /** What the store asks of its thread, one question at a time. `close` is answered by the thread's end. */
 export type Question =

@@ -3,41 +3,65 @@
  * the thread that serves requests only sends batches here and reads their outcomes.
  */
 import type { DatabaseSync } from "node:sqlite";
-import { parentPort, workerData } from "node:worker_threads";
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreProblem } from "../health.ts";
 import { deletionsKeptMsDefault, retentionIntervalMs } from "../retention.ts";
-import { type DatabaseOptions, openDatabase } from "./database.ts";
-import { prepareDeleteBatch } from "./delete-batch.ts";
+import { openDatabase } from "./database.ts";
+import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
+import { Doorbell } from "./doorbell.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareDropOldDeletions } from "./retention.ts";
 import { runInTransaction } from "./transaction.ts";
-import type { Question, Reply } from "./worker-messages.ts";
+import type { Question, Reply, StorageThreadData } from "./worker-messages.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this module is the storage thread of the SQLite store");
 
 const reply = (message: Reply): void => port.postMessage(message);
 
-try {
-  const options: DatabaseOptions = workerData;
-  const db = openDatabase(options);
-  const deleteBatch = prepareDeleteBatch(db, options.lockTimeoutMs);
-  port.on("message", (question: Question) => {
+const { options, doorbell }: StorageThreadData = workerData;
+const work = prepareOrTell();
+if (work !== undefined) serve(work, new Doorbell(doorbell), port);
+
+/** What is prepared once the file is open. */
+interface Work {
+  readonly db: DatabaseSync;
+  readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
+  readonly dropOldDeletions: () => number;
+}
+
+function prepareOrTell(): Work | undefined {
+  try {
+    const db = openDatabase(options);
+    const deleteBatch = prepareDeleteBatch(db, options.lockTimeoutMs);
+    const dropOldDeletions = prepareDropping(db, options.deletionsKeptMs ?? deletionsKeptMsDefault);
+    return { db, deleteBatch, dropOldDeletions };
+  } catch (fault) {
+    reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
+    return undefined;
+  }
+}
+
+/** Answers one question after the other until it is told to close, and cleans up when nobody asks. */
+function serve({ db, deleteBatch, dropOldDeletions }: Work, bell: Doorbell, questions: MessagePort): void {
+  let nextDropMs = performance.now() + dropOldDeletions();
+  reply({ kind: "open" });
+  while (db.isOpen) {
+    const question = bell.nextQuestion(questions, Math.max(0, nextDropMs - performance.now()));
+    if (question !== undefined) answer(question);
+    else if (performance.now() >= nextDropMs) nextDropMs = performance.now() + dropOldDeletions();
+  }
+
+  function answer(question: Question): void {
     switch (question.kind) {
       case "delete":
         return reply({ kind: "deleted", result: deleteBatch(question.batch) });
       case "try-to-write":
         return reply({ kind: "tried", problem: tryToWrite(db) });
       case "close":
-        db.close();
-        // Nothing is left to listen to, so the thread ends.
-        return port.close();
+        return db.close();
     }
-  });
-  dropOldDeletions(db, options.deletionsKeptMs ?? deletionsKeptMsDefault);
-  reply({ kind: "open" });
-} catch (fault) {
-  reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
+  }
 }
 
 /** Commits something that changes nothing, to learn whether commits work again. */
@@ -53,17 +77,15 @@ function tryToWrite(db: DatabaseSync): StoreProblem | undefined {
   }
 }
 
-/** Keeps the deletion record from growing for ever, slice by slice between the batches. */
-function dropOldDeletions(db: DatabaseSync, keptMs: number): void {
+/** Keeps the deletion record from growing for ever: drops a slice, and says in how many milliseconds the next is due. */
+function prepareDropping(db: DatabaseSync, keptMs: number): () => number {
   const dropSlice = prepareDropOldDeletions(db);
-  const drop = (): void => {
-    let isMore = false;
+  return () => {
     try {
-      isMore = dropSlice(new Date(Date.now() - keptMs));
+      return dropSlice(new Date(Date.now() - keptMs)) ? 0 : retentionIntervalMs;
     } catch {
       // What is wrong with the file shows in the next batch, which has somebody to tell it to.
+      return retentionIntervalMs;
     }
-    setTimeout(drop, isMore ? 0 : retentionIntervalMs).unref();
   };
-  drop();
 }
