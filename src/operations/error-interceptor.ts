@@ -1,4 +1,12 @@
-import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type Interceptor,
+  type StreamRequest,
+  type StreamResponse,
+  type UnaryRequest,
+  type UnaryResponse,
+} from "@connectrpc/connect";
 import type { Log } from "./log.ts";
 import { faultMessage, isFault } from "./fault.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -20,15 +28,25 @@ type AnyRequest = UnaryRequest | StreamRequest;
  * `x-request-id`; the cause goes to the log and nowhere else.
  */
 export function errorInterceptor({ log }: ErrorInterceptorOptions): Interceptor {
-  return (next) => async (request) => {
-    try {
-      const response = await next(request);
-      if (!response.stream) return response;
-      return { ...response, message: guardStream(response.message, request, log) };
-    } catch (reason) {
+  return (next) => (request) => {
+    const makeSafe = (reason: unknown): never => {
       throw safeError(reason, request, log);
+    };
+    // Not an async function: every call pays for its promises, and only few have an error to be made safe.
+    try {
+      return next(request).then((response) => guard(response, request, log), makeSafe);
+    } catch (reason) {
+      return Promise.reject(safeError(reason, request, log));
     }
   };
+}
+
+function guard(
+  response: UnaryResponse | StreamResponse,
+  request: AnyRequest,
+  log: Log,
+): UnaryResponse | StreamResponse {
+  return response.stream ? { ...response, message: guardStream(response.message, request, log) } : response;
 }
 
 // A streaming handler throws while its messages are read, long after `next` has returned.

@@ -5,6 +5,7 @@ import {
   createConnectRouter,
   createMethodImplSpec,
   createServiceImplSpec,
+  type HandlerContext,
   type Interceptor,
   type MethodImpl,
   type MethodImplSpec,
@@ -111,22 +112,32 @@ function createStrictDecoder({ input }: DescMethod, rules: ReadJsonOptions): Pic
 
 type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 type AnyFn = ReturnType<Interceptor>;
+type MessageInit = Awaited<ReturnType<UnarySpec["impl"]>>;
 
 function composeUnary(spec: UnarySpec, interceptors: readonly Interceptor[]): UnaryProcedure["invoke"] {
   const { method, impl } = spec;
-  const handle = async (call: UnaryCall, request: UnaryRequest): Promise<UnaryResponse> => {
-    const context = call.contextFor(request);
-    const message = create(method.output, await impl(request.message, context));
-    return {
-      stream: false,
-      service: method.parent,
-      method,
-      header: context.responseHeader,
-      trailer: context.responseTrailer,
-      message,
-    };
+  const toResponse = (context: HandlerContext, message: MessageInit): UnaryResponse => ({
+    stream: false,
+    service: method.parent,
+    method,
+    header: context.responseHeader,
+    trailer: context.responseTrailer,
+    message: create(method.output, message),
+  });
+  const handle = (request: UnaryRequest): Promise<UnaryResponse> => {
+    const context = callOf(request).contextFor(request);
+    const message = impl(request.message, context);
+    // Not an async function, which would wait for the promise of a handler with a promise of its own.
+    if (!(message instanceof Promise)) return Promise.resolve(message).then((init) => toResponse(context, init));
+    return message.then((init) => toResponse(context, init));
   };
-  const terminal: AnyFn = (request) => handle(callOf(request), request as UnaryRequest);
+  const terminal: AnyFn = (request) => {
+    try {
+      return handle(request as UnaryRequest);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
   // Composed once: Connect's own handlers wrap the chain anew for each call.
   const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal);
   return (call, message) => chain(call.createRequest(message)) as Promise<UnaryResponse>;

@@ -69,7 +69,7 @@ export class RestUnary implements UnaryWire {
   writeError(error: ConnectError, header: LazyHeaders, trailer: LazyHeaders): void | Promise<void> {
     const failure = { httpStatus: httpStatusOf(error), procedure: this.#match.procedure.name };
     const record = this.#writeErrorRecord(error, failure);
-    const metadata = toRestFields(new Headers(header), new Headers(trailer));
+    const metadata = isUntouched(header) && isUntouched(trailer) ? none : toRestFields(header, trailer);
     const fields = ["content-type", record.contentType, ...metadata, ...metadataFields(error)];
     return this.#answer(record.httpStatus, fields, record.body);
   }
