@@ -1,0 +1,42 @@
+import { once } from "node:events";
+import { MessageChannel, Worker } from "node:worker_threads";
+import { describe, expect, test } from "vitest";
+import { Doorbell } from "../../../src/plants/sqlite/doorbell.ts";
+
+// Sleeping for ever would show a ring that is missed.
+const forEver = Number.POSITIVE_INFINITY;
+
+describe("a doorbell", () => {
+  test("gives the questions in their order, and nothing once they are all given", () => {
+    const { port1: near, port2: far } = new MessageChannel();
+    const bell = new Doorbell();
+    const farBell = new Doorbell(bell.memory);
+    for (const kind of ["try-to-write", "close"]) {
+      near.postMessage({ kind });
+      bell.ring();
+    }
+    expect(farBell.nextQuestion(far, forEver)).toEqual({ kind: "try-to-write" });
+    expect(farBell.nextQuestion(far, forEver)).toEqual({ kind: "close" });
+    expect(farBell.nextQuestion(far, 0)).toBeUndefined();
+    near.close();
+  });
+
+  test("wakes a thread that sleeps, time after time", async () => {
+    const program = `
+      import { parentPort, workerData } from "node:worker_threads";
+      import { Doorbell } from ${JSON.stringify(new URL("../../../src/plants/sqlite/doorbell.ts", import.meta.url).href)};
+      const bell = new Doorbell(workerData);
+      for (let asked = 0; asked < 2_000; asked++) parentPort.postMessage(bell.nextQuestion(parentPort, Infinity));`;
+    const bell = new Doorbell();
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), {
+      workerData: bell.memory,
+    });
+    for (let asked = 0; asked < 2_000; asked++) {
+      const answered = once(worker, "message");
+      worker.postMessage(asked);
+      bell.ring();
+      expect(await answered).toEqual([asked]);
+    }
+    await once(worker, "exit");
+  });
+});
