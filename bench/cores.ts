@@ -15,8 +15,8 @@ export function pinned(core: number, command: readonly [string, ...string[]]): [
   return canPin ? ["taskset", "-c", String(core), ...command] : [...command];
 }
 
-/** The unit of /proc/stat in µs: USER_HZ is 100 on every Linux that Node runs on. */
-const tickUs = 10_000;
+/** The unit of CPU time in /proc, in µs: USER_HZ is 100 on every Linux that Node runs on. */
+export const tickUs: number = 10_000;
 
 /** How long a core has been busy since the machine started, whoever kept it so, in µs; `undefined` where that cannot be known. */
 export function busyUs(core: number): number | undefined {

@@ -7,7 +7,7 @@ import { runRounds } from "./rounds.ts";
 import { against, scenarios } from "./scenarios.ts";
 import { formatTable } from "./table.ts";
 
-const usage = `npm run bench -- [--only rest,connect,grpc] [--rounds 3] [--seconds 4] [--against REV]
+const usage = `npm run bench -- [--only rest,connect,grpc,grpc-8x8,grpc-64x1] [--rounds 3] [--seconds 4] [--against REV]
 npm run bench -- --start    time to the first answer
 npm run bench -- --memory   resident memory after one and two million calls`;
 
@@ -34,8 +34,13 @@ async function run(): Promise<void> {
   for (const scenario of scenarios.filter(({ name }) => only?.includes(name) ?? true)) {
     const compared = revision === undefined ? scenario : against(scenario, revision);
     console.log(`\n${scenario.title}\n`);
-    if (values.start) console.log(await measureColdStarts(scenario));
-    else if (values.memory) console.log(await measureMemory(compared));
+    if (values.start) {
+      console.log(await measureColdStarts(scenario));
+      continue;
+    }
+    for (const reason of compared.absent ?? []) console.log(`${reason}\n`);
+    for (const { build } of compared.subjects) await build?.();
+    if (values.memory) console.log(await measureMemory(compared));
     else console.log(formatTable(await runRounds(compared, Number(values.rounds), length)));
   }
 }

@@ -1,7 +1,8 @@
 import { busyUs, serverCore } from "./cores.ts";
 import type { Load, Percentiles } from "./load/load.ts";
+import type { RunningServer } from "./running-server.ts";
 import type { Scenario, Subject } from "./scenarios.ts";
-import { startServer, type ServerProcess } from "./server-process.ts";
+import { startServer } from "./server-process.ts";
 
 /** What one round of a load showed of a server. */
 export interface Measurement {
@@ -44,7 +45,7 @@ export async function measure(
 }
 
 async function measureLoad(
-  server: ServerProcess,
+  server: RunningServer,
   load: Load,
   durationS: number,
 ): Promise<Omit<Measurement, "rssIdleBytes">> {

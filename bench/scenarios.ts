@@ -5,6 +5,7 @@ import type { Load, LoadShape } from "./load/load.ts";
 import { ownLoad } from "./load/own-load.ts";
 import { hasTool } from "./load/tool.ts";
 import { wrkLoad } from "./load/wrk.ts";
+import { nativePeers } from "./native-peers.ts";
 import { grpcProbe, http1Probe, type Probe } from "./probe.ts";
 import type { Revision } from "./revision.ts";
 import { benchToken } from "./servers/plants.ts";
@@ -18,6 +19,8 @@ export interface Scenario {
   readonly probe: Probe;
   /** The first one is the floor that the others are a multiple of. */
   readonly subjects: readonly Subject[];
+  /** The servers that belong here but cannot be built on this machine, each with what is missing. */
+  readonly absent?: readonly string[];
 }
 
 /** A server in the comparison. */
@@ -26,6 +29,8 @@ export interface Subject {
   /** The path of its program. */
   readonly program: string;
   readonly environment: NodeJS.ProcessEnv;
+  /** Makes the program where it is not run from its source. Rejects when that fails. */
+  readonly build?: () => Promise<void>;
 }
 
 /** The name under which this project's own server runs. */
@@ -74,7 +79,20 @@ const own = server(ownName, "servers/plantstore");
 const ownOnNode = server(`${ownName} on node:http2`, "servers/plantstore", { HTTP2_ENGINE: "node" });
 const grpcJs = server("grpc-js", "servers/grpc-js");
 
-/** Everything that is compared; the peers only where they are installed (`npm ci --prefix bench/peers`). */
+// Neither Go nor Rust gets threads that would only contend for the one core of the server.
+const native: readonly Subject[] = nativePeers
+  .filter(({ canBuild }) => canBuild)
+  .map(({ name, program, build }) => ({
+    name,
+    program,
+    build,
+    environment: { BENCH_TOKEN: benchToken, GOMAXPROCS: "1" },
+  }));
+const absent = nativePeers
+  .filter(({ canBuild }) => !canBuild)
+  .map(({ name, compiler }) => `${name} is not measured: ${compiler} is not on PATH`);
+
+/** Everything that is compared; the peers only where they are installed (`npm ci --prefix bench/peers`) or have a compiler. */
 export const scenarios: readonly Scenario[] = [
   {
     name: "rest",
@@ -101,7 +119,9 @@ export const scenarios: readonly Scenario[] = [
       ownOnNode,
       grpcJs,
       server("connect-node", "servers/connect-node", { HTTP_VERSION: "2" }),
+      ...native,
     ],
+    absent,
   },
   // The same with less to put into one write: what it costs where calls come one by one.
   ...[grpcShape8By8, grpcShape64By1].map((shape) => ({
@@ -109,7 +129,8 @@ export const scenarios: readonly Scenario[] = [
     title: `The same, ${String(shape.connections)} connections with ${String(shape.streams)} open at once`,
     load: http2Load(shape),
     probe: grpcProbe(shape),
-    subjects: [nodeHttp2, own, ownOnNode, grpcJs],
+    subjects: [nodeHttp2, own, ownOnNode, grpcJs, ...native],
+    absent,
   })),
 ];
 

@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
+import { extname } from "node:path";
 import { pinned, serverCore } from "./cores.ts";
+import { startNativeServer } from "./native-process.ts";
+import { replyLimitMs, stop, type RunningServer, type Usage } from "./running-server.ts";
 
 /** What the driver asks a server program; `settle` collects garbage before it looks. */
 export interface Request {
@@ -10,27 +12,12 @@ export interface Request {
 /** What a server program says. */
 export type Reply = { readonly kind: "listening"; readonly port: number } | ({ readonly kind: "usage" } & Usage);
 
-/** What a server has used since it started. */
-export interface Usage {
-  /** User and system time of all its threads. */
-  readonly cpuUs: number;
-  readonly rssBytes: number;
-}
-
-/** A server program that runs on the server's core and listens on loopback. */
-export interface ServerProcess {
-  readonly port: number;
-  usage(): Promise<Usage>;
-  /** The usage after a garbage collection. */
-  settle(): Promise<Usage>;
-  stop(): Promise<void>;
-}
-
-/** A server that neither listens nor answers by then is not going to, in ms. */
-const replyLimitMs = 30_000;
-
-/** Starts a server program and waits until it listens. Rejects when it ends first. */
-export async function startServer(program: string, environment: NodeJS.ProcessEnv = {}): Promise<ServerProcess> {
+/**
+ * Starts a server program and waits until it listens: one in JavaScript or TypeScript on node, any other by itself.
+ * Rejects when it ends first.
+ */
+export async function startServer(program: string, environment: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
+  if (![".js", ".ts"].includes(extname(program))) return await startNativeServer(program, environment);
   const [file, ...args] = pinned(serverCore, [process.execPath, "--expose-gc", program]);
   const child = spawn(file, args, {
     env: { ...process.env, NODE_ENV: "production", ...environment },
@@ -50,12 +37,6 @@ export async function startServer(program: string, environment: NodeJS.ProcessEn
     settle: () => ask({ kind: "settle" }),
     stop: () => stop(child),
   };
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill("SIGKILL");
-  await once(child, "exit");
 }
 
 function nextReply(child: ChildProcess, program: string): Promise<Reply> {

@@ -1,0 +1,66 @@
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { buildStep } from "../test/support/build-step.ts";
+import { buf, protoFolder } from "../test/support/client-recipe.ts";
+import { hasProgram, toolsFolder } from "../test/support/tools-folder.ts";
+
+/** A peer in a compiled language, whose source is in `peers/<name>`. */
+export interface NativePeer {
+  readonly name: string;
+  /** What compiles it. */
+  readonly compiler: string;
+  /** Whether its compiler is on PATH. */
+  readonly canBuild: boolean;
+  /** Where its program is once it is built, outside of the checkout. */
+  readonly program: string;
+  /** Generates its messages and compiles it. Rejects with all that a step wrote when that fails. */
+  readonly build: () => Promise<void>;
+}
+
+/** What builds a peer in its folder, and the path of the program in there. */
+interface Recipe {
+  readonly name: string;
+  readonly compiler: string;
+  readonly output: string;
+  readonly steps: readonly (readonly [string, ...string[]])[];
+}
+
+const definition = [protoFolder, "--path", join(protoFolder, "plantstore")] as const;
+
+/** The servers of other languages that speak gRPC. */
+export const nativePeers: readonly NativePeer[] = [
+  nativePeer({
+    name: "grpc-go",
+    compiler: "go",
+    output: "bin/server",
+    steps: [
+      [buf, "generate", ...definition],
+      ["go", "build", "-o", "bin/server", "."],
+    ],
+  }),
+  nativePeer({
+    name: "tonic",
+    compiler: "cargo",
+    output: "target/release/plantstore-bench-tonic",
+    steps: [
+      [buf, "build", ...definition, "--as-file-descriptor-set", "-o", "plantstore.binpb"],
+      ["cargo", "build", "--release", "--locked"],
+    ],
+  }),
+];
+
+function nativePeer({ name, compiler, output, steps }: Recipe): NativePeer {
+  const folder = toolsFolder(`bench-${name}`);
+  return {
+    name,
+    compiler,
+    canBuild: hasProgram(compiler),
+    program: join(folder, output),
+    build: async () => {
+      const source = join(import.meta.dirname, "peers", name);
+      // Compilers look at the times of files, and have nothing to do when none is newer.
+      cpSync(source, folder, { recursive: true, preserveTimestamps: true });
+      for (const [file, ...args] of steps) await buildStep(file, args, { folder });
+    },
+  };
+}

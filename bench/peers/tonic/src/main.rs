@@ -1,0 +1,99 @@
+//! The plant service on tonic, for the bench: the credential in an interceptor, the plants in a set.
+
+use std::collections::HashSet;
+use std::io::BufRead;
+use std::sync::{LazyLock, Mutex};
+
+use ring::digest::{SHA256, digest};
+use subtle::ConstantTimeEq;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status};
+
+#[allow(dead_code, reason = "the error record of REST is among the messages")]
+mod plantstore {
+    tonic::include_proto!("plantstore.v1");
+}
+
+use plantstore::DeletePlantRequest;
+use plantstore::plant_service_server::{PlantService, PlantServiceServer};
+
+/// One call in so many finds no plant.
+const CALLS_PER_MISS: u64 = 1_000;
+
+const PLANT_COUNT: i64 = 1_000;
+
+/// The SHA-256 of the one token that is let in.
+static EXPECTED: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let token = std::env::var("BENCH_TOKEN").expect("BENCH_TOKEN is the token that the load sends");
+    digest(&SHA256, token.as_bytes()).as_ref().to_vec()
+});
+
+struct Plants {
+    ids: HashSet<i64>,
+    calls: u64,
+}
+
+impl Plants {
+    /// Whether the plant was there; it stays, so that the load can go on for ever.
+    fn delete(&mut self, id: i64) -> bool {
+        self.calls += 1;
+        !self.calls.is_multiple_of(CALLS_PER_MISS) && self.ids.contains(&id)
+    }
+}
+
+struct Service(Mutex<Plants>);
+
+#[tonic::async_trait]
+impl PlantService for Service {
+    async fn delete_plant(&self, request: Request<DeletePlantRequest>) -> Result<Response<()>, Status> {
+        let id = request.into_inner().id.ok_or_else(|| Status::invalid_argument("id is missing"))?;
+        if self.0.lock().expect("no call panics").delete(id) {
+            return Ok(Response::new(()));
+        }
+        Err(Status::not_found(format!("plant {id} not found")))
+    }
+}
+
+fn authenticate(request: Request<()>) -> Result<Request<()>, Status> {
+    let header = request.metadata().get("authorization");
+    match header.and_then(|value| value.to_str().ok()).and_then(bearer_token) {
+        Some(token) if is_expected(token) => Ok(request),
+        _ => Err(Status::unauthenticated("a bearer token is required")),
+    }
+}
+
+fn is_expected(token: &str) -> bool {
+    digest(&SHA256, token.as_bytes()).as_ref().ct_eq(&EXPECTED).into()
+}
+
+/// The token of `Bearer <token>` where it has the syntax of RFC 6750, section 2.1.
+fn bearer_token(header: &str) -> Option<&str> {
+    let (scheme, rest) = header.split_once(' ')?;
+    let token = rest.trim_start_matches(' ');
+    let symbols = token.trim_end_matches('=');
+    let is_symbol = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
+    let well_formed = scheme.eq_ignore_ascii_case("bearer") && !symbols.is_empty() && symbols.bytes().all(is_symbol);
+    well_formed.then_some(token)
+}
+
+/// Answers each line of the driver, and ends with it.
+fn obey_driver() {
+    // There is no garbage to collect before the driver looks at the memory.
+    for _ in std::io::stdin().lock().lines().map_while(Result::ok) {
+        println!("settled");
+    }
+    std::process::exit(0);
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    LazyLock::force(&EXPECTED);
+    let plants = Plants { ids: (1..=PLANT_COUNT).collect(), calls: 0 };
+    let service = PlantServiceServer::with_interceptor(Service(Mutex::new(plants)), authenticate);
+    let incoming = TcpIncoming::bind("127.0.0.1:0".parse()?)?.with_nodelay(Some(true));
+    println!("{}", incoming.local_addr()?.port());
+    std::thread::spawn(obey_driver);
+    Server::builder().add_service(service).serve_with_incoming(incoming).await?;
+    Ok(())
+}

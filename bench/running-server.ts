@@ -1,0 +1,28 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+
+/** What a server has used since it started. */
+export interface Usage {
+  /** User and system time of all its threads. */
+  readonly cpuUs: number;
+  readonly rssBytes: number;
+}
+
+/** A server program that runs on the server's core and listens on loopback. */
+export interface RunningServer {
+  readonly port: number;
+  usage(): Promise<Usage>;
+  /** The usage after a garbage collection. */
+  settle(): Promise<Usage>;
+  stop(): Promise<void>;
+}
+
+/** A server that neither listens nor answers by then is not going to, in ms. */
+export const replyLimitMs = 30_000;
+
+/** Ends a server, and returns once it has. */
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
