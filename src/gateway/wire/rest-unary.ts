@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import { type ConnectError, Code, type UnaryResponse } from "@connectrpc/connect";
+import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import {
   errorWithHttpStatus,
@@ -39,7 +39,7 @@ export class RestUnary implements UnaryWire {
     this.timeoutMs = timeout.timeoutMs;
     this.problem = timeout.error;
     if (timeout.timeoutMs !== undefined && timeout.timeoutMs > maxTimeoutMs) {
-      this.problem = errorWithHttpStatus(`the timeout must not exceed ${maxTimeoutMs} ms`, Code.InvalidArgument, 400);
+      this.problem = new ConnectError(`the timeout must not exceed ${maxTimeoutMs} ms`, Code.InvalidArgument);
     }
     if (exchange.bodyEmpty) return;
     const encoding = readField(exchange.fields, "content-encoding");
