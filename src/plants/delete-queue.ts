@@ -36,7 +36,7 @@ export interface DeleteQueueOptions {
  */
 export class DeleteQueue {
   readonly #options: DeleteQueueOptions;
-  readonly #waiting: WaitingDelete[] = [];
+  readonly #waiting: TakenDelete[] = [];
   #inFlight = 0;
   readonly #drained = Promise.withResolvers<void>();
   #closed = false;
@@ -49,7 +49,7 @@ export class DeleteQueue {
    * Takes a deletion and resolves to whether it removed the plant.
    *
    * @throws ConnectError `ResourceExhausted` when too many wait, `Unavailable` after `close`, what `commit`
-   * rejects with, and the signal's reason when the call is given up while it waits
+   * rejects with, and the signal's reason when the call has been given up by the time its turn comes
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeAway());
@@ -57,9 +57,8 @@ export class DeleteQueue {
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
     if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(queueFull());
     return new Promise((resolve, reject) => {
-      // Invariant: nothing waits while a batch could leave, so a deletion that finds room is alone.
-      if (this.#inFlight < this.#options.inFlightMax) void this.#commit([{ id, call, resolve, reject }]);
-      else this.#waiting.push(new WaitingDelete(id, call, resolve, reject));
+      this.#waiting.push({ id, call, resolve, reject });
+      this.#commitWaiting();
     });
   }
 
@@ -91,38 +90,17 @@ export class DeleteQueue {
   }
 
   #takeBatch(): TakenDelete[] {
-    const batch: TakenDelete[] = [];
-    const next = this.#waiting.splice(0, this.#options.batchMax);
-    for (const waiting of next) if (waiting.leave()) batch.push(waiting);
-    return batch;
+    return this.#waiting.splice(0, this.#options.batchMax).filter(isWanted);
   }
 }
 
-/** A deletion in the queue. It listens to its signal only while it waits: what was sent may happen. */
-class WaitingDelete implements TakenDelete {
-  readonly id: bigint;
-  readonly call: DeleteCall;
-  readonly resolve: (deleted: boolean) => void;
-  readonly reject: (reason: unknown) => void;
-
-  constructor(id: bigint, call: DeleteCall, resolve: (deleted: boolean) => void, reject: (reason: unknown) => void) {
-    this.id = id;
-    this.call = call;
-    this.resolve = resolve;
-    this.reject = reject;
-    call.signal.addEventListener("abort", this);
-  }
-
-  /** The `EventListener` of the call's signal: an object instead of a closure per deletion. */
-  handleEvent(): void {
-    this.reject(this.call.signal.reason);
-  }
-
-  /** Leaves the queue, and says whether the call still wants to be sent. */
-  leave(): boolean {
-    const { signal } = this.call;
-    signal.removeEventListener("abort", this);
-    if (signal.aborted) this.reject(signal.reason);
-    return !signal.aborted;
-  }
+/**
+ * Whether the call still wants to be sent; one that does not is told so.
+ *
+ * Asked once, when its turn has come: what was sent may happen. To listen to each signal meanwhile costs as much as
+ * queueing, and whoever gave the call up does not wait for it.
+ */
+function isWanted({ call: { signal }, reject }: TakenDelete): boolean {
+  if (signal.aborted) reject(signal.reason);
+  return !signal.aborted;
 }

@@ -1,8 +1,5 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
-import { within } from "../support/deadline.ts";
 import { encodeEnvelope } from "../support/envelope.ts";
 import type { Address, Field } from "../support/exchange.ts";
 import {
@@ -14,6 +11,7 @@ import {
   resetFrame,
   type Frame,
 } from "../support/http2-frames.ts";
+import { expectNothingKept } from "../support/leaks.ts";
 import { authorized, http2Engines, startPlantServer } from "../support/plant-server.ts";
 import { deletePlantProcedure } from "../support/wire-format.ts";
 
@@ -35,29 +33,14 @@ const cancel = 8;
 
 const name = `with %s for HTTP/2, ${String(calls)} calls that are cancelled leave nothing behind`;
 test.each(http2Engines)(name, { timeout: 120_000 }, async (http2) => {
-  setFlagsFromString("--expose-gc");
-  const collect: () => void = runInNewContext("gc");
   const waiting = new Set<bigint>();
   await using server = await startPlantServer({ store: openWaitingStore(waiting), http2 });
-  const settle = async (): Promise<{ heapBytes: number; resources: string[] }> => {
-    await within(socketsClosed(), "every connection to be closed");
-    collect();
-    return { heapBytes: process.memoryUsage().heapUsed, resources: process.getActiveResourcesInfo().toSorted() };
-  };
 
   await abortCalls(server.address, warmUpCalls);
-  const before = await settle();
-  await abortCalls(server.address, calls);
-  const after = await settle();
+  await expectNothingKept(() => abortCalls(server.address, calls), growthLimitBytes);
 
   expect(waiting).toStrictEqual(new Set());
-  expect(after.resources).toStrictEqual(before.resources);
-  expect(after.heapBytes - before.heapBytes).toBeLessThan(growthLimitBytes);
 });
-
-async function socketsClosed(): Promise<void> {
-  while (process.getActiveResourcesInfo().includes("TCPSocketWrap")) await new Promise(setImmediate);
-}
 
 /** A store in which every deletion waits until it is given up; `waiting` has those that do. */
 function openWaitingStore(waiting: Set<bigint>): PlantStore {
