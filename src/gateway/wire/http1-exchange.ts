@@ -5,6 +5,16 @@ import { type AbortListener, type BodyReceiver, type Exchange, lingerMs, unreadB
 import { goneAway } from "./gone-away.ts";
 import { type HeaderFields, readField } from "./header-fields.ts";
 
+/** How a server of HTTP/1.1 keeps its connections. */
+export interface ConnectionPolicy {
+  /** Whether the server drains, so that a connection ends with its next answer. */
+  readonly closing: () => boolean;
+  /** How long a client may take nothing of what waits for it; 0 for ever. */
+  readonly stallTimeoutMs: number;
+  /** What answers say of how long their connection is kept; nothing where node says it, or nobody. */
+  readonly keepAlive: HeaderFields;
+}
+
 /**
  * An exchange carried by node:http, HTTP/1.0 and HTTP/1.1.
  *
@@ -23,23 +33,12 @@ export class Http1Exchange implements Exchange {
   listener: AbortListener | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #closing: () => boolean;
+  readonly #policy: ConnectionPolicy;
   /** Nothing follows on the connection. */
   #last = false;
-  readonly #stallTimeoutMs: number;
 
-  /**
-   * @param target - the request target in origin form
-   * @param closing - whether the server drains, so that the connection ends with this answer
-   * @param stallTimeoutMs - how long the client may take nothing of what waits for it; 0 for ever
-   */
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    target: string,
-    closing: () => boolean,
-    stallTimeoutMs = 0,
-  ) {
+  /** @param target - the request target in origin form */
+  constructor(request: IncomingMessage, response: ServerResponse, target: string, policy: ConnectionPolicy) {
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
     this.httpMethod = request.method ?? "";
     this.target = target;
@@ -47,8 +46,7 @@ export class Http1Exchange implements Exchange {
     this.bodyEmpty = !announcesBody(this.fields);
     this.#request = request;
     this.#response = response;
-    this.#closing = closing;
-    this.#stallTimeoutMs = stallTimeoutMs;
+    this.#policy = policy;
     carry(request.socket, this);
   }
 
@@ -120,7 +118,7 @@ export class Http1Exchange implements Exchange {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         response.off("drain", settle).off("close", settle);
-        if (this.#stallTimeoutMs > 0) this.#request.socket.setTimeout(0);
+        this.#forgetReader();
         if (response.destroyed) reject(goneAway());
         else resolve();
       };
@@ -144,8 +142,12 @@ export class Http1Exchange implements Exchange {
     this.httpStatus = httpStatus;
     let head = fields;
     if (this.addedFields.length > 0) head = [...head, ...this.addedFields];
-    const ends = this.#last || !this.#bodyIsSmall() || this.#closing();
-    if (ends && readField(head, "connection") === null) head = [...head, "connection", "close"];
+    const { closing, keepAlive } = this.#policy;
+    if (this.#last || !this.#bodyIsSmall() || closing()) {
+      if (readField(head, "connection") === null) head = [...head, "connection", "close"];
+    } else if (keepAlive.length > 0 && this.#response.shouldKeepAlive) {
+      head = head.length === 0 ? keepAlive : [...head, ...keepAlive];
+    }
     this.#response.writeHead(httpStatus, head as string[]);
   }
 
@@ -156,11 +158,6 @@ export class Http1Exchange implements Exchange {
     if (readField(this.fields, "expect") !== null && !this.#continued) return false;
     const length = readField(this.fields, "content-length");
     return length !== null && Number(length) <= unreadBodyBytesMax;
-  }
-
-  /** Whether its part of the connection is over, so that the connection's end is no news to it. */
-  get complete(): boolean {
-    return this.#response.writableEnded;
   }
 
   /** Whether the request is there to its last byte. */
@@ -189,8 +186,7 @@ export class Http1Exchange implements Exchange {
     if (this.#bodyIsSmall()) {
       // node reads on by itself only where nobody has begun to read.
       if (!request.complete) request.on("data", ignore).resume();
-      response.end();
-      this.#watchReader();
+      this.#finish();
       return;
     }
     // node keeps the header of an empty answer back until its end.
@@ -198,8 +194,7 @@ export class Http1Exchange implements Exchange {
     let bytes = 0;
     const finish = (): void => {
       clearTimeout(timer);
-      response.end();
-      this.#watchReader();
+      this.#finish();
     };
     const timer = setTimeout(finish, lingerMs);
     request.on("end", finish).on("close", finish);
@@ -209,13 +204,26 @@ export class Http1Exchange implements Exchange {
     });
   }
 
+  #finish(): void {
+    const response = this.#response;
+    response.end();
+    release(this.#request.socket, this);
+    if (response.writableLength === 0) return;
+    this.#watchReader();
+    response.on("finish", () => this.#forgetReader());
+  }
+
   /**
    * Bounds how long a client may leave lie what is written for it, which is kept in memory meanwhile. node
-   * closes a socket whose time is over, and sets another one once the answer is out.
+   * closes a socket whose time is over.
    */
   #watchReader(): void {
-    if (this.#stallTimeoutMs === 0 || this.#response.writableLength === 0) return;
-    this.#request.socket.setTimeout(this.#stallTimeoutMs);
+    const { stallTimeoutMs } = this.#policy;
+    if (stallTimeoutMs > 0) this.#request.socket.setTimeout(stallTimeoutMs);
+  }
+
+  #forgetReader(): void {
+    if (this.#policy.stallTimeoutMs > 0) this.#request.socket.setTimeout(0);
   }
 
   #continued = false;
@@ -234,27 +242,33 @@ type CarryingSocket = Socket & { [exchangesKey]?: Http1Exchange[] };
 
 /** The exchanges that a connection is busy with, in the order of their requests. */
 export function exchangesOn(socket: CarryingSocket): readonly Http1Exchange[] {
-  return socket[exchangesKey]?.filter((exchange) => !exchange.complete) ?? [];
+  return socket[exchangesKey] ?? [];
 }
 
 /** The latest of the exchanges that a connection is busy with, if any. */
 export function exchangeOn(socket: CarryingSocket): Http1Exchange | undefined {
-  return exchangesOn(socket).at(-1);
+  return socket[exchangesKey]?.at(-1);
 }
 
 /** Has an exchange told when its connection closes, by one listener for all exchanges of the connection. */
 function carry(socket: CarryingSocket, exchange: Http1Exchange): void {
   const carried = socket[exchangesKey];
-  if (carried === undefined) {
+  if (carried !== undefined) carried.push(exchange);
+  else {
     socket[exchangesKey] = [exchange];
     socket.on("close", closeAll);
-  } else if (carried.length === 1 && carried[0]?.complete === true) carried[0] = exchange;
-  else socket[exchangesKey] = [...carried.filter((other) => !other.complete), exchange];
+  }
+}
+
+/** Its part of the connection is over, so that the connection's end is no news to it. */
+function release(socket: CarryingSocket, exchange: Http1Exchange): void {
+  const carried = socket[exchangesKey] ?? [];
+  if (carried.at(-1) === exchange) carried.pop();
+  else if (carried.includes(exchange)) carried.splice(carried.indexOf(exchange), 1);
 }
 
 function closeAll(this: CarryingSocket): void {
-  for (const exchange of this[exchangesKey] ?? []) exchange.closed();
-  this[exchangesKey] = [];
+  for (const exchange of this[exchangesKey]?.splice(0) ?? []) exchange.closed();
 }
 
 /** The other end of a socket. */

@@ -2,8 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import type { ErrorWriter } from "./error-writer.ts";
 import type { Exchange } from "./exchange.ts";
-import { exchangeOn, exchangesOn, Http1Exchange } from "./http1-exchange.ts";
+import { type ConnectionPolicy, exchangeOn, exchangesOn, Http1Exchange } from "./http1-exchange.ts";
 import { readField } from "./header-fields.ts";
+import { watchIdle } from "./idle-watch.ts";
 import type { Limits } from "./limits.ts";
 import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
 
@@ -31,7 +32,8 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
     connectionsCheckingInterval: Math.ceil(
       Math.min(limits.headerTimeoutMs, limits.requestTimeoutMs) / checksPerTimeout,
     ),
-    keepAliveTimeout: limits.idleTimeoutMs,
+    // Idle connections are watched here, and the exchange tells the client of it.
+    keepAliveTimeout: 0,
     // node would answer with an empty 400.
     requireHostHeader: false,
     noDelay: true,
@@ -40,18 +42,29 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
   });
   // node would hide what comes behind two thousand fields, a second credential for one; their bytes are bounded.
   server.maxHeadersCount = 0;
+  const policy: ConnectionPolicy = {
+    closing: draining,
+    stallTimeoutMs: limits.idleTimeoutMs,
+    keepAlive: ["Keep-Alive", `timeout=${Math.floor(limits.idleTimeoutMs / 1000)}`],
+  };
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const target = judge(request, limits);
     const origin = typeof target === "string" ? target : "/";
-    const exchange = new Http1Exchange(request, response, origin, draining, limits.idleTimeoutMs);
+    const exchange = new Http1Exchange(request, response, origin, policy);
     if (typeof target === "string") serve(exchange);
     else refuse(exchange, target);
   };
+  server.on("connection", (socket: Socket) => {
+    watchIdle(socket, socket, limits.idleTimeoutMs, () => {
+      // Who leaves its answer lie has a time-out of its own, and a handler may take its time.
+      if (exchangeOn(socket) === undefined && socket.writableLength === 0) socket.destroySoon();
+    });
+  });
   server.on("request", onRequest);
   // The client waits to be told to send its body; the exchange says so once the body is wanted.
   server.on("checkContinue", onRequest);
   server.on("checkExpectation", (request, response) => {
-    const exchange = new Http1Exchange(request, response, "/", () => true);
+    const exchange = new Http1Exchange(request, response, "/", { ...policy, closing: () => true });
     refuse(exchange, httpProblem(417, "the expectation cannot be met"));
   });
   server.on("clientError", (error: Error & { code?: string; rawPacket?: Buffer }, socket: Socket) => {

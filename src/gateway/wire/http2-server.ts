@@ -41,7 +41,7 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
   server.on("session", (session: ServerHttp2Session) => {
     // A handler may take its time with a call whose client has nothing more to say; but a client that owes
     // the rest of a body, or takes nothing of its answer, cannot hold on to a stream by silence.
-    watchIdle(session, limits.idleTimeoutMs, () => {
+    watchIdle(session, session.socket, limits.idleTimeoutMs, () => {
       const exchanges = exchangesOf(session);
       for (const exchange of exchanges) if (exchange.awaitsClient) exchange.reset();
       if (exchanges.size === 0) session.close();

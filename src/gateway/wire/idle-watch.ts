@@ -1,13 +1,16 @@
-import type { Http2Session } from "node:http2";
+import type { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
 
 /**
  * Calls `idle` whenever a connection has carried nothing for `idleTimeoutMs`, up to a quarter longer.
  *
- * In place of `session.setTimeout`, which holds on to every session that has closed until its time is over:
- * two kilobytes each, for as long as an idle connection may live.
+ * In place of a time-out that each request sets anew, which costs a request of HTTP/1.1 0.4 µs, and of
+ * `session.setTimeout`, which holds on to every session of HTTP/2 that has closed until its time is over: two
+ * kilobytes each, for as long as an idle connection may live.
+ *
+ * @param connection - emits `close` when it is over
  */
-export function watchIdle(session: Http2Session, idleTimeoutMs: number, idle: () => void): void {
-  const { socket } = session;
+export function watchIdle(connection: EventEmitter, socket: Carrier, idleTimeoutMs: number, idle: () => void): void {
   let bytes = carried(socket);
   let quietLooks = 0;
   const look = (): void => {
@@ -19,11 +22,13 @@ export function watchIdle(session: Http2Session, idleTimeoutMs: number, idle: ()
     idle();
   };
   const timer = setInterval(look, idleTimeoutMs / looksPerTimeout).unref();
-  session.once("close", () => clearInterval(timer));
+  connection.once("close", () => clearInterval(timer));
 }
+
+type Carrier = Pick<Socket, "bytesRead" | "bytesWritten">;
 
 const looksPerTimeout = 4;
 
-function carried({ bytesRead, bytesWritten }: Http2Session["socket"]): number {
+function carried({ bytesRead, bytesWritten }: Carrier): number {
   return bytesRead + bytesWritten;
 }

@@ -2,7 +2,7 @@ import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Exchange } from "./exchange.ts";
-import { Http1Exchange } from "./http1-exchange.ts";
+import { type ConnectionPolicy, Http1Exchange } from "./http1-exchange.ts";
 import { Http2Exchange } from "./http2-exchange.ts";
 import { readField } from "./header-fields.ts";
 import type { Limits } from "./limits.ts";
@@ -65,7 +65,7 @@ function toExchange(
   response: ServerResponse | Http2ServerResponse,
   target: string,
 ): Exchange {
-  if (!("stream" in request)) return new Http1Exchange(request, response as ServerResponse, target, neverClosing);
+  if (!("stream" in request)) return new Http1Exchange(request, response as ServerResponse, target, foreign);
   const { stream } = request;
   // The compatibility layer would send an empty trailer section before ours.
   stream.removeAllListeners("wantTrailers");
@@ -76,6 +76,5 @@ function authorityOf(request: IncomingMessage | Http2ServerRequest): string | nu
   return ("authority" in request && request.authority) || readField(request.rawHeaders, "host");
 }
 
-function neverClosing(): boolean {
-  return false;
-}
+// The connections are somebody else's server's, and so are their time-outs.
+const foreign: ConnectionPolicy = { closing: () => false, stallTimeoutMs: 0, keepAlive: [] };
