@@ -156,8 +156,8 @@ function demandLoopback(host: string | undefined): void {
 
 function describe({ open = false, baseUrl }: PlantDescriptionOptions, prefix: string): DescriptionEndpoint[] {
   // A relative URL in `servers` is relative to where the document is, whatever host and port that has for the client.
-  const document = describePlantStore(baseUrl ?? (prefix === "" ? "/" : prefix));
-  return docsPage({ document: JSON.stringify(document), open });
+  const document = (): string => JSON.stringify(describePlantStore(baseUrl ?? (prefix === "" ? "/" : prefix)));
+  return docsPage({ document, open });
 }
 
 function requiredScope(procedure: string): string | undefined {

@@ -122,7 +122,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     writeErrorRecord,
     draining: () => listener.draining,
   });
-  const http2 = createHttp2Server({ limits, serve: serveExchange, refuse: refuseProblem });
+  const http2 = () => createHttp2Server({ limits, serve: serveExchange, refuse: refuseProblem });
   const engine = createEngineServer({ limits, serve: serveExchange, refuse: refuseProblem });
   const listener = createListener({ limits, http1, http2, engine });
   return {

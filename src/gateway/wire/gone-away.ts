@@ -1,5 +1,5 @@
-import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorCode } from "../http2/index.ts";
 
 /** Why a call ends whose client has closed the connection. */
 export function goneAway(): ConnectError {
@@ -9,13 +9,13 @@ export function goneAway(): ConnectError {
 /** Why a call ends whose HTTP/2 stream the client has reset: what that means to the call, by gRPC's table of HTTP/2 error codes. */
 export function resetError(rstCode: number | undefined): ConnectError {
   switch (rstCode) {
-    case constants.NGHTTP2_REFUSED_STREAM:
+    case ErrorCode.refusedStream:
       return new ConnectError("the client refused the stream", Code.Unavailable);
-    case constants.NGHTTP2_ENHANCE_YOUR_CALM:
+    case ErrorCode.enhanceYourCalm:
       return new ConnectError("the client asked to slow down", Code.ResourceExhausted);
     case undefined:
-    case constants.NGHTTP2_NO_ERROR:
-    case constants.NGHTTP2_CANCEL:
+    case ErrorCode.noError:
+    case ErrorCode.cancel:
       return goneAway();
     default:
       return new ConnectError(`the client reset the stream with HTTP/2 error ${rstCode}`, Code.Internal);

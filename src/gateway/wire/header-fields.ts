@@ -143,6 +143,10 @@ export class LazyHeaders implements Headers {
     return this.#build().entries();
   }
 
+  get [Symbol.toStringTag](): string {
+    return "Headers";
+  }
+
   #build(): Headers {
     if (this.#headers !== undefined) return this.#headers;
     const headers = new Headers();
@@ -159,8 +163,9 @@ export class LazyHeaders implements Headers {
   }
 }
 
-// For `instanceof`. Not `extends`: the constructor of Headers would build what this class is there to avoid.
-Object.setPrototypeOf(LazyHeaders.prototype, Headers.prototype);
+// For `instanceof`. Not `extends`: the constructor of Headers would build what this class is there to avoid. And not before
+// somebody asks: to name Headers loads all of node's HTTP client, which is a fifth of a start.
+Object.setPrototypeOf(LazyHeaders.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
 
 // RFC 9110 §7.6.1, RFC 9113 §8.2.2; and what says where a message ends, which is the carrier's to say.
 const ofTheConnection: ReadonlySet<string> = new Set([

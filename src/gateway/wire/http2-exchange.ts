@@ -1,5 +1,5 @@
 import type { Http2Session, IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { constants } from "node:http2";
+import { ErrorCode } from "../http2/index.ts";
 import type { Peer } from "./admit.ts";
 import { type AbortListener, type BodyReceiver, type Exchange, unreadBodyBytesMax } from "./exchange.ts";
 import { goneAway, resetError } from "./gone-away.ts";
@@ -133,7 +133,7 @@ export class Http2Exchange implements Exchange {
 
   reset(): void {
     this.#givenUp = true;
-    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    this.#stream.close(ErrorCode.internalError);
   }
 
   #sendTrailer(trailer: HeaderFields): void {
@@ -173,7 +173,7 @@ export class Http2Exchange implements Exchange {
   #drop(): void {
     const stream = this.#stream;
     if (!this.#complete || !stream.writableFinished || this.#bytes <= unreadBodyBytesMax) return;
-    stream.close(constants.NGHTTP2_NO_ERROR);
+    stream.close(ErrorCode.noError);
   }
 
   /** The body has ended. */

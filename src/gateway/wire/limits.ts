@@ -10,7 +10,7 @@ export interface Limits {
   readonly requestTimeoutMs: number;
   /**
    * Milliseconds a connection may be idle before it is closed, or a client leave lie what it is answered.
-   * Default 75 s: longer than the 60 s of common proxies.
+   * Default 75 s: longer than the 60 s of common proxies. A connection of HTTP/1.1 is idle after twice `headerTimeoutMs` at the earliest.
    */
   readonly idleTimeoutMs: number;
   /** Streams that an HTTP/2 connection may have open. Default 256. */

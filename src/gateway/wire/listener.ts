@@ -41,12 +41,13 @@ export interface Listener {
 export interface ListenerOptions {
   readonly limits: Limits;
   readonly http1: Http1Server;
-  readonly http2: Http2Server;
+  /** Makes the server that node:http2 has, for who listens with it. */
+  readonly http2: () => Http2Server;
   readonly engine: EngineServer;
 }
 
 /** Makes a listener that hands each connection to the server of its protocol. */
-export function createListener({ limits, http1, http2, engine }: ListenerOptions): Listener {
+export function createListener({ limits, http1, http2: createHttp2, engine }: ListenerOptions): Listener {
   const sockets = new Set<Socket>();
   const http1Sockets = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
@@ -54,18 +55,20 @@ export function createListener({ limits, http1, http2, engine }: ListenerOptions
   let drained: Promise<void> | undefined;
   let net: Server | undefined;
   let tls: ReturnType<typeof createTlsServer> | undefined;
+  let http2: Http2Server | undefined;
 
-  http2.on("session", (session) => {
-    sessions.add(session);
-    session.on("close", () => sessions.delete(session));
-  });
+  const openHttp2 = (): Http2Server =>
+    createHttp2().on("session", (session) => {
+      sessions.add(session);
+      session.on("close", () => sessions.delete(session));
+    });
 
-  const hand = (socket: Socket, spoken: "http1" | "http2", options: ListenOptions): void => {
+  const hand = (socket: Socket, spoken: "http1" | "http2"): void => {
     if (spoken === "http2") {
       // Nothing is owed to a client of HTTP/2 that has ended its side; half open, nobody would ever close it.
       socket.allowHalfOpen = false;
-      if (options.http2 === "node") http2.emit("connection", socket);
-      else engine.take(socket);
+      if (http2 === undefined) engine.take(socket);
+      else http2.emit("connection", socket);
       return;
     }
     http1Sockets.add(socket);
@@ -93,7 +96,7 @@ export function createListener({ limits, http1, http2, engine }: ListenerOptions
     }
     for (const socket of sockets) socket.destroy();
     http1.close();
-    http2.close();
+    http2?.close();
     await closed;
     // The calls that were cut learn of it, and are told of, before whoever drains goes on to end the process.
     while (isBusy()) await new Promise(setImmediate);
@@ -109,7 +112,7 @@ export function createListener({ limits, http1, http2, engine }: ListenerOptions
         if (tls === undefined) socket.destroy();
         else tls.emit("connection", socket);
       } else if (tls !== undefined && options.allowCleartext !== true) socket.destroy();
-      else hand(socket, spoken, options);
+      else hand(socket, spoken);
     });
   };
 
@@ -120,13 +123,14 @@ export function createListener({ limits, http1, http2, engine }: ListenerOptions
 
     async listen(options) {
       if (net !== undefined) throw new Error("the gateway is listening already");
+      if (options.http2 === "node") http2 = openHttp2();
       if (options.tls !== undefined) {
         // A handshake comes before the header, so it has no more time than that.
         const handshakeTimeout = limits.headerTimeoutMs;
         tls = createTlsServer({ handshakeTimeout, ...options.tls, ALPNProtocols: ["h2", "http/1.1"] });
         tls.on("secureConnection", (socket: TLSSocket) => {
           socket.on("error", () => socket.destroy());
-          hand(socket, socket.alpnProtocol === "h2" ? "http2" : "http1", options);
+          hand(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
           // A listener for data takes the socket back from node's parser, which then gets its bytes from the
           // stream. Otherwise a request that comes in several TLS records while an answer is still being written
           // fails: the parser is paused after the first record, and the second one is put to it all the same.

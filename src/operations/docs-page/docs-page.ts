@@ -13,8 +13,8 @@ export interface DescriptionEndpoint {
 
 /** What the page is a page of. */
 export interface DocsPageOptions {
-  /** The OpenAPI document, as JSON. */
-  readonly document: string;
+  /** Makes the OpenAPI document, as JSON; asked once, when the document first is. */
+  readonly document: () => string;
   /** Whether everybody may read it, or only who has a credential. `/` leads to the page only when it is open. */
   readonly open: boolean;
 }
@@ -57,15 +57,16 @@ const commonHeader: Readonly<Record<string, string>> = {
  * Returns the endpoints of the description: `/openapi.json`, and at `/docs` a page to read it and to try its
  * operations in a browser.
  *
- * The page works offline and under a strict content security policy. Paths in it are relative, so that it
+ * Each is made when it is first asked for: few servers are, and their start is the shorter. The page works offline and under a strict content security policy. Paths in it are relative, so that it
  * works below any base URL.
  */
 export function docsPage({ document, open }: DocsPageOptions): DescriptionEndpoint[] {
-  const page = files.map(({ path, file, contentType }) => ({ path, contentType, body: read(file) }));
-  const resources = [{ path: "/openapi.json", contentType: "application/json", body: document }, ...page];
-  const endpoints = resources.map(({ path, contentType, body }) => {
+  const page = files.map(({ path, file, contentType }) => ({ path, contentType, make: () => read(file) }));
+  const resources = [{ path: "/openapi.json", contentType: "application/json", make: document }, ...page];
+  const endpoints = resources.map(({ path, contentType, make }) => {
     const header = { ...commonHeader, "content-type": contentType };
-    return { path, open, answer: () => ({ httpStatus: 200, header, body }) };
+    let body: string | undefined;
+    return { path, open, answer: () => ({ httpStatus: 200, header, body: (body ??= make()) }) };
   });
   return open ? [...endpoints, leadToPage] : endpoints;
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { docsPage, type DescriptionEndpoint } from "../../../src/operations/docs-page/docs-page.ts";
 
 const document = '{"openapi":"3.1.0"}';
-const open = docsPage({ document, open: true });
+const open = docsPage({ document: () => document, open: true });
 const html = answerOf("/docs").body;
 
 function answerOf(
@@ -28,7 +28,7 @@ test("the root leads to the page by a relative path", () => {
 });
 
 test("without being open, everything needs a credential and the root is left alone", () => {
-  const closed = docsPage({ document, open: false });
+  const closed = docsPage({ document: () => document, open: false });
   expect(closed.map(({ path }) => path)).not.toContain("/");
   expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
 });
