@@ -51,15 +51,15 @@ export class HpackDecoder {
    * @throws ConnectionError COMPRESSION_ERROR: the tables of both ends can no longer be in step
    */
   decode(bytes: Buffer, from: number, to: number): DecodedBlock {
-    if (to - from > rememberedBlockBytesMax) return this.#decode(bytes, from, to);
-    const key = bytes.toString("latin1", from, to);
-    const known = this.#remembered.get(key);
+    const key = to - from <= rememberedBlockBytesMax ? bytes.toString("latin1", from, to) : undefined;
+    const known = key === undefined ? undefined : this.#remembered.get(key);
     if (known !== undefined) return known;
     this.#changed = false;
     const block = this.#decode(bytes, from, to);
+    // Whatever its length: behind a change of the table the same octets mean other fields. And a block that
+    // changes the table would have to change it again.
     if (this.#changed || this.#remembered.size >= rememberedBlocksMax) this.#remembered.clear();
-    // A block that changes the table would have to change it again.
-    if (!this.#changed) this.#remembered.set(key, block);
+    if (!this.#changed && key !== undefined) this.#remembered.set(key, block);
     return block;
   }
 

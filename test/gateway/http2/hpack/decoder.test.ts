@@ -137,17 +137,14 @@ describe("the decoder", () => {
     expect(() => decodeAll(blocks)).toThrow(ConnectionError);
   });
 
-  test("reads a block that it remembers by the table as it is then", () => {
-    // The same two octets, an index into the dynamic table, before and behind a new entry.
-    const blocks = ["40 01 61 01 62", "be", "be", "40 01 63 01 64", "be", "be"];
-    expect(decodeAll(blocks).map((fields) => fields.join("="))).toStrictEqual([
-      "a=b",
-      "a=b",
-      "a=b",
-      "c=d",
-      "c=d",
-      "c=d",
-    ]);
+  test.each([
+    { name: "a short block adds to", entry: "40 01 63 01 64", want: "c=d" },
+    { name: "a long block adds to", entry: `40 01 63 7f a1 01 ${"64".repeat(288)}`, want: `c=${"d".repeat(288)}` },
+  ])("reads a block that it remembers by the table that $name", ({ entry, want }) => {
+    // The same octet, an index into the dynamic table, before and behind a new entry.
+    const blocks = ["40 01 61 01 62", "be", "be", entry, "be", "be"];
+    const read = decodeAll(blocks).map((fields) => fields.join("="));
+    expect(read).toStrictEqual(["a=b", "a=b", "a=b", want, want, want]);
   });
 
   test("takes an update of the table size each time that it comes", () => {
