@@ -7,6 +7,7 @@ import {
   type Http2Stream,
   QueueBudget,
 } from "../../src/gateway/http2/index.ts";
+import { Dice } from "../support/dice.ts";
 import { answer, echo, pipe, receiving } from "../support/http2-engine.ts";
 import {
   clientPreface,
@@ -20,33 +21,6 @@ import {
   resetFrame,
 } from "../support/http2-frames.ts";
 import { begun, getBlock, settingFrame, uint32, whole, windowUpdateFrame } from "../support/http2-requests.ts";
-
-/** Numbers that a seed determines (mulberry32). */
-class Dice {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed;
-  }
-
-  /** From 0 on and below `sides`. */
-  roll(sides: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % sides;
-  }
-
-  bytes(most: number): Buffer {
-    return Buffer.from(Array.from({ length: this.roll(most + 1) }, () => this.roll(256)));
-  }
-
-  oneOf<T>(choices: readonly T[]): T {
-    const choice = choices[this.roll(choices.length)];
-    if (choice === undefined) throw new Error("there is nothing to choose from");
-    return choice;
-  }
-}
 
 const streamIds = [0, 1, 1, 1, 3, 3, 3, 5, 5, 7, 9, 2, 101, 2 ** 31 - 1];
 
