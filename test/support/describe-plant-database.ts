@@ -121,6 +121,26 @@ export function describePlantDatabase(open: () => Promise<OpenedDatabase>): void
       }
     });
 
+    test.each([
+      { name: "U+0000", text: "a\0b", kept: "a\uFFFDb" },
+      { name: "half a surrogate pair", text: "a\uD83Cb\uDF31", kept: "a\uFFFDb\uFFFD" },
+      { name: "a character beyond 16 bits", text: "🌱", kept: "🌱" },
+      { name: "what is syntax in an array or in JSON", text: '{NULL,"\\"}\n\t,\'', kept: '{NULL,"\\"}\n\t,\'' },
+      { name: "nothing", text: "", kept: "" },
+      { name: "1,024 characters", text: "é".repeat(1_024), kept: "é".repeat(1_024) },
+      { name: "more than that", text: "é".repeat(1_025), kept: `${"é".repeat(1_023)}…` },
+      { name: "a pair across the end", text: "🌱".repeat(600), kept: `${"🌱".repeat(511)}\uFFFD…` },
+    ])("records a subject and a request id with $name, and whoever else is in the batch", async ({ text, kept }) => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n, 3n, 4n]]);
+      const call = deleteCall({ subject: text, requestId: text });
+      const told = [1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, id === 3n ? call : deleteCall()));
+      await expect(Promise.all(told)).resolves.toEqual([true, true, true, true]);
+      const listed = (await collect(opened.database.listDeletions())).flat();
+      expect(listed).toHaveLength(4);
+      expect(listed.find(({ plantId }) => plantId === 3n)).toMatchObject({ subject: kept, requestId: kept });
+    });
+
     test("lists the deletions since a moment", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Outcomes, TakenDelete } from "../delete-queue.ts";
 import { recordText } from "../record-text.ts";
 import type { Row, Session } from "./session.ts";
@@ -26,12 +25,16 @@ export interface DeleteBatch {
   readonly parameters: { readonly ids: string; readonly subjects: string; readonly requestIds: string };
 }
 
-/** Writes the parameters of a batch. They stay the same however often it is tried. */
-export function toDeleteBatch(taken: readonly TakenDelete[]): DeleteBatch {
+/**
+ * Writes the parameters of a batch for the next try. Calls that are given up are told so and left out. The
+ * token stays the same however often it is tried.
+ */
+export function toDeleteBatch(token: string, taken: readonly TakenDelete[]): DeleteBatch {
   const indexOf = new Map<string, number>();
   const subjects: string[] = [];
   const requestIds: string[] = [];
-  taken.forEach(({ id, call }, i) => {
+  taken.forEach(({ id, call, reject }, i) => {
+    if (call.signal.aborted) return reject(call.signal.reason);
     const key = String(id);
     if (indexOf.has(key)) return;
     indexOf.set(key, i);
@@ -39,7 +42,7 @@ export function toDeleteBatch(taken: readonly TakenDelete[]): DeleteBatch {
     requestIds.push(quoted(call.requestId));
   });
   return {
-    token: randomUUID(),
+    token,
     indexOf,
     size: taken.length,
     parameters: {

@@ -6,9 +6,11 @@
  * - `reconnect`: it did nothing, and this connection leads nowhere.
  * - `look`: it may have been committed. It is run again on a new connection, and then the deletion
  *   record says which plants it deleted, the first time or now.
+ * - `divide`: it did nothing because the server refuses something in it. Its halves are run, so that
+ *   only what is refused fails.
  * - `give-up`: it did nothing, and would do nothing again.
  */
-export type Verdict = "repeat" | "wait" | "reconnect" | "look" | "give-up";
+export type Verdict = "repeat" | "wait" | "reconnect" | "look" | "divide" | "give-up";
 
 /** One row: a SQLSTATE, or the two characters of its class (postgresql.org/docs/current/errcodes-appendix.html). */
 export interface FaultRow {
@@ -36,8 +38,9 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "57P02", verdict: "look", why: "another process of the server crashed" },
   { sqlState: "57P05", verdict: "look", why: "the idle connection was ended" },
   { sqlState: "08", verdict: "look", why: "the connection failed" },
-  { sqlState: "22", verdict: "give-up", why: "the server does not take a value" },
-  { sqlState: "23", verdict: "give-up", why: "a constraint of the tables does not hold" },
+  { sqlState: "22", verdict: "divide", why: "the server does not take a value" },
+  { sqlState: "23", verdict: "divide", why: "a constraint would not hold: another table refers to a plant" },
+  { sqlState: "P0", verdict: "divide", why: "a trigger refuses" },
   { sqlState: "28", verdict: "give-up", why: "the server does not let this user in" },
   { sqlState: "3D", verdict: "give-up", why: "there is no such database" },
   { sqlState: "3F", verdict: "give-up", why: "there is no such schema" },

@@ -9,23 +9,24 @@ const lockKey = 0x504c4e54;
  * Brings the database to the newest schema, one transaction a step, and says which steps were made.
  * Of several processes that do this at a time one does, and the others wait for it.
  *
- * @throws StoreOpenError when the schema is newer than this release
+ * @throws StoreOpenError when the schema is newer than this release, or the database cannot take what is written there
  */
 export async function migrate(session: Session): Promise<{ readonly from: number; readonly to: number }> {
   const from = await versionOf(session);
+  await checkSettings(session);
   for (let version = from; version < migrations.length; version++) await takeStep(session, version);
   await checkDatabase(session);
   return { from, to: migrations.length };
 }
 
 /**
- * Finds out whether the database can be written and has the schema that this release works with.
+ * Finds out whether the database can be written, takes any text, and has the schema that this release works with.
  *
  * @throws StoreOpenError when not
  */
 export async function checkDatabase(session: Session): Promise<void> {
   const version = await versionOf(session);
-  await checkWritable(session);
+  await checkSettings(session);
   if (version === migrations.length) return;
   const found = version === 0 ? "there is no plant store in it yet" : `its schema has version ${version}`;
   const advice = version < migrations.length ? "run `plantstore migrate`" : "it needs a newer release";
@@ -47,10 +48,15 @@ async function takeStep(session: Session, version: number): Promise<void> {
   }
 }
 
-async function checkWritable(session: Session): Promise<void> {
-  const [row] = await session.query("SELECT current_setting('transaction_read_only')");
-  if (row?.[0] === "off") return;
-  throw new StoreOpenError("the server is read-only");
+async function checkSettings(session: Session): Promise<void> {
+  const [row] = await session.query(
+    "SELECT current_setting('transaction_read_only'), current_setting('server_encoding')",
+  );
+  const [readOnly, encoding] = row ?? [];
+  if (readOnly !== "off") throw new StoreOpenError("the server is read-only");
+  // Another encoding lacks characters that a subject may have, and would refuse the whole deletion.
+  if (encoding === "UTF8") return;
+  throw new StoreOpenError(`the database has the encoding ${encoding} and must have UTF8`);
 }
 
 async function versionOf(session: Session): Promise<number> {

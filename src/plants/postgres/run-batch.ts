@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcomes, TakenDelete } from "../delete-queue.ts";
 import { outcomeUnknown, storeAway } from "../errors.ts";
@@ -18,25 +19,26 @@ export class BatchGivenUp extends Error {
   readonly reason: Error;
   /** What came last. */
   readonly fault: unknown;
-  /** Whether the next batch can fare better: others were at these rows, and the server is well. */
+  /** Whether the next batch can fare better: it was about these rows, and the server is well. */
   readonly isServerWell: boolean;
 
   constructor(reason: Error, fault: unknown, verdict: Verdict) {
     super("a batch of deletions was given up", { cause: fault });
     this.reason = reason;
     this.fault = fault;
-    this.isServerWell = verdict === "repeat";
+    this.isServerWell = verdict === "repeat" || verdict === "divide";
   }
 }
 
 /**
  * Deletes a batch on a session, and repeats it for as long as the fault table says that this helps and
- * somebody waits for it. Calls that are given up meanwhile are told so before the next try.
+ * somebody waits for it. Calls that are given up meanwhile are told so, and left out of the next try.
  *
  * @throws BatchGivenUp
  */
 export async function runBatch(session: Session, taken: readonly TakenDelete[]): Promise<Outcomes> {
-  const batch = toDeleteBatch(taken);
+  const token = randomUUID();
+  let batch = toDeleteBatch(token, taken);
   let until = Number.POSITIVE_INFINITY;
   // Invariant: true from the first fault that may have come after a commit, to the end. A later fault
   // that did nothing says nothing about the earlier attempt.
@@ -48,11 +50,36 @@ export async function runBatch(session: Session, taken: readonly TakenDelete[]):
     if (tries === 0) until = performance.now() + retryForMs;
     mayBeDone ||= verdict === "look";
     if (verdict === "reconnect" || verdict === "look") session.discard();
-    const isAnyoneWaiting = tellGivenUp(taken);
-    if (verdict === "give-up" || !isAnyoneWaiting || performance.now() > until) {
-      throw new BatchGivenUp(mayBeDone ? outcomeUnknown(fault) : storeAway(fault), fault, verdict);
-    }
+    if (verdict === "divide" && taken.length > 1 && !mayBeDone) return await runHalves(session, taken);
+    const givenUp = new BatchGivenUp(mayBeDone ? outcomeUnknown(fault) : storeAway(fault), fault, verdict);
+    if (verdict === "give-up" || verdict === "divide" || performance.now() > until) throw givenUp;
     await sleep(backoffMs(tries));
+    batch = toDeleteBatch(token, taken);
+    if (batch.indexOf.size === 0) throw givenUp;
+  }
+}
+
+/**
+ * Finds what the server refuses in a batch of which it has done nothing: one plant that must not be
+ * deleted shall not keep the others.
+ */
+async function runHalves(session: Session, taken: readonly TakenDelete[]): Promise<Outcomes> {
+  const middle = Math.floor(taken.length / 2);
+  const first = await runHalf(session, taken.slice(0, middle));
+  const second = await runHalf(session, taken.slice(middle));
+  return [...first, ...second];
+}
+
+/** Tells the callers of a half at once: what becomes of the other half does not undo what was done for this one. */
+async function runHalf(session: Session, half: readonly TakenDelete[]): Promise<Outcomes> {
+  try {
+    const outcomes = await runBatch(session, half);
+    half.forEach(({ resolve }, i) => resolve(outcomes[i] === true));
+    return outcomes;
+  } catch (fault) {
+    if (!(fault instanceof BatchGivenUp) || !fault.isServerWell) throw fault;
+    half.forEach(({ reject }) => reject(fault.reason));
+    return half.map(() => false);
   }
 }
 
@@ -73,15 +100,6 @@ async function attemptBatch(session: Session, batch: DeleteBatch, mayBeDone: boo
   } catch (fault) {
     return { kind: "failed", verdict: verdictOn(fault), fault };
   }
-}
-
-function tellGivenUp(taken: readonly TakenDelete[]): boolean {
-  let isAnyoneWaiting = false;
-  for (const { call, reject } of taken) {
-    if (call.signal.aborted) reject(call.signal.reason);
-    else isAnyoneWaiting = true;
-  }
-  return isAnyoneWaiting;
 }
 
 // Full jitter: replicas that were refused together do not come back together.

@@ -68,6 +68,17 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 99 }]);
   });
 
+  test("refuses a database whose encoding lacks characters, and creates nothing in it", async () => {
+    const utf8 = await server.createSchema();
+    await runSql(utf8, "CREATE DATABASE western ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+    const url = utf8.replace("/postgres?", "/western?").replace(/&options=.*/, "");
+    const says = /\/western: the database has the encoding LATIN1 and must have UTF8$/;
+    await expect(migratePostgres(url)).rejects.toThrow(says);
+    expect(await schemaOf(`${url}&options=-csearch_path%3Dpublic`)).toEqual([]);
+    for (const sql of migrations) await runSql(url, sql);
+    await expect(openPostgresStore({ url })).rejects.toThrow(says);
+  });
+
   test("names a server that is not there, and not its password", async () => {
     const url = "postgres://ann:secret@127.0.0.1:1/plants";
     await expect(migratePostgres(url)).rejects.toThrow(

@@ -46,3 +46,29 @@ test("repeats a batch that was the victim of a deadlock", async () => {
   await session.close();
   expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "3" }]);
 });
+
+test("leaves who gives up out of the tries that follow, and tells them why", async () => {
+  await using server = await startPostgres();
+  const url = await server.createSchema();
+  await migratePostgres(url);
+  await runSql(url, "INSERT INTO plants VALUES (1), (2), (3)");
+  await server.stop("fast");
+  const session = new Session(readServerUrl(url));
+  const controller = new AbortController();
+  const told: unknown[] = [];
+  const calls = [deleteCall(), deleteCall({ signal: controller.signal }), deleteCall()];
+  const taken = calls.map((call, i) => ({
+    id: BigInt(i + 1),
+    call,
+    resolve: () => {},
+    reject: (reason: unknown) => told.push(reason),
+  }));
+  const outcomes = runBatch(session, taken);
+  // The server takes longer to start than a connection to a socket that nobody listens on takes to fail.
+  controller.abort("too late");
+  await server.start();
+  await expect(outcomes).resolves.toEqual([true, false, true]);
+  expect(new Set(told)).toEqual(new Set(["too late"]));
+  await session.close();
+  expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "2" }]);
+});

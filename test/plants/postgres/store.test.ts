@@ -141,6 +141,32 @@ describe("a PostgreSQL store", () => {
     expect(await opened.plants()).toEqual([1n]);
   });
 
+  test.each([
+    {
+      name: "another table refers to",
+      sql: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (5), (12)",
+    },
+    {
+      name: "a trigger keeps",
+      sql: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN IF OLD.id IN (5, 12) THEN RAISE 'not this one'; END IF; RETURN OLD; END $$;
+            CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
+    },
+  ])("refuses a plant that $name, and nobody who asks for another one at the same time", async ({ sql }) => {
+    const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
+    await using opened = await openWith(ids);
+    await runSql(opened.url, sql);
+    const told = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
+    const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.Unavailable }) };
+    expect(told).toEqual([
+      ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
+      { status: "fulfilled", value: false },
+    ]);
+    expect(opened.store.problem).toBeUndefined();
+    expect(await opened.plants()).toEqual([5n, 12n]);
+    expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "18" }]);
+  });
+
   test("is not opened on a server that is read-only, and waits for one that is not", async () => {
     await using opened = await openWith([1n]);
     await runSql(opened.url, "CREATE ROLE writer LOGIN SUPERUSER");
