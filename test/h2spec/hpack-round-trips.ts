@@ -137,9 +137,12 @@ function randomList(dice: Dice, octet: (dice: Dice) => number): HeaderList {
 }
 
 function randomText(dice: Dice, octet: (dice: Dice) => number): string {
-  // Digits and letters are short in Huffman code, other octets long: then the string goes out as it is.
-  const plain = dice.roll(2) === 0;
-  const octets = Array.from({ length: dice.oneOf(lengths) }, () => (plain ? 0x30 + dice.roll(10) : octet(dice)));
+  // Digits are short in Huffman code, so that Go uses it also where another octet is among them; most others are
+  // so long that Go sends a string of them as it is.
+  const odd = dice.oneOf([1, 30, 1000]);
+  const octets = Array.from({ length: dice.oneOf(lengths) }, () =>
+    dice.roll(odd) === 0 ? octet(dice) : 0x30 + dice.roll(10),
+  );
   return Buffer.from(octets).toString("latin1");
 }
 
