@@ -2,6 +2,7 @@ import { ConnectionError, ErrorCode } from "../http2-error.ts";
 import type { RequestHead } from "../request-head.ts";
 import { DynamicTable } from "./dynamic-table.ts";
 import { decodeHuffman } from "./huffman.ts";
+import { RememberedBytes } from "./remembered-bytes.ts";
 
 /** The size of the dynamic table that we allow: HTTP/2's initial value (RFC 9113 §6.5.2). */
 export const headerTableBytes = 4096;
@@ -19,9 +20,23 @@ export interface DecodedBlock {
   head?: RequestHead | undefined;
 }
 
-// Blocks that can be remembered: the headers that a client repeats are short, once its table is warm.
-const rememberedBlockBytesMax = 256;
-const rememberedBlocksMax = 64;
+/**
+ * How much a connection remembers of blocks, in bytes as they came and as their fields count (RFC 9113 §6.5.2).
+ *
+ * Most blocks that a client repeats are short, once its table is warm. A client that never indexes its credential, as
+ * RFC 7541 §7.1.3 advises (curl, Envoy and all that use node:http2), repeats a token of a kilobyte in each. 32 KiB hold fifty
+ * of the former or a dozen of the latter.
+ */
+const blocksBytesMax = 32 * 1024;
+
+/**
+ * How much a connection remembers of long coded strings beside, in bytes and characters: a few tokens, for blocks in which
+ * something else differs from call to call, such as a deadline or the context of a trace.
+ */
+const stringsBytesMax = 8 * 1024;
+
+/** A coded string below this many bytes is decoded sooner than it is looked up. */
+const stringBytesMin = 128;
 
 /**
  * The decoder of a connection's header blocks (RFC 7541 §3).
@@ -33,9 +48,10 @@ const rememberedBlocksMax = 64;
 export class HpackDecoder {
   readonly #table = new DynamicTable(headerTableBytes);
   readonly #listBytesMax: number;
-  readonly #remembered = new Map<string, DecodedBlock>();
+  readonly #blocks = new RememberedBytes<DecodedBlock>(blocksBytesMax);
+  readonly #strings = new RememberedBytes<string>(stringsBytesMax);
   // The block in hand.
-  #bytes: Uint8Array = none;
+  #bytes: Buffer = none;
   #at = 0;
   #end = 0;
   #changed = false;
@@ -51,19 +67,18 @@ export class HpackDecoder {
    * @throws ConnectionError COMPRESSION_ERROR: the tables of both ends can no longer be in step
    */
   decode(bytes: Buffer, from: number, to: number): DecodedBlock {
-    const key = to - from <= rememberedBlockBytesMax ? bytes.toString("latin1", from, to) : undefined;
-    const known = key === undefined ? undefined : this.#remembered.get(key);
+    const known = this.#blocks.get(bytes, from, to);
     if (known !== undefined) return known;
     this.#changed = false;
     const block = this.#decode(bytes, from, to);
     // Whatever its length: behind a change of the table the same octets mean other fields. And a block that
     // changes the table would have to change it again.
-    if (this.#changed || this.#remembered.size >= rememberedBlocksMax) this.#remembered.clear();
-    if (!this.#changed && key !== undefined) this.#remembered.set(key, block);
+    if (this.#changed) this.#blocks.clear();
+    else this.#blocks.set(bytes, from, to, block, block.listBytes);
     return block;
   }
 
-  #decode(bytes: Uint8Array, from: number, to: number): DecodedBlock {
+  #decode(bytes: Buffer, from: number, to: number): DecodedBlock {
     this.#bytes = bytes;
     this.#at = from;
     this.#end = to;
@@ -142,8 +157,16 @@ export class HpackDecoder {
     const end = start + length;
     if (end > this.#end) throw compressionError("a string is longer than its block");
     this.#at = end;
-    const text = huffman ? decodeHuffman(this.#bytes, start, end) : latin1(this.#bytes, start, end);
+    return huffman ? this.#decodeString(start, end) : this.#bytes.toString("latin1", start, end);
+  }
+
+  #decodeString(from: number, to: number): string {
+    const isLong = to - from >= stringBytesMin;
+    const known = isLong ? this.#strings.get(this.#bytes, from, to) : undefined;
+    if (known !== undefined) return known;
+    const text = decodeHuffman(this.#bytes, from, to);
     if (text === undefined) throw compressionError("a string is not valid Huffman code");
+    if (isLong) this.#strings.set(this.#bytes, from, to, text, text.length);
     return text;
   }
 
@@ -153,12 +176,8 @@ export class HpackDecoder {
   }
 }
 
-const none = new Uint8Array(0);
+const none = Buffer.alloc(0);
 const colon = 0x3a;
-
-function latin1(bytes: Uint8Array, from: number, to: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("latin1");
-}
 
 function compressionError(message: string): ConnectionError {
   return new ConnectionError(ErrorCode.compressionError, message);

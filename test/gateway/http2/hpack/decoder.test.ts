@@ -147,6 +147,28 @@ describe("the decoder", () => {
     expect(read).toStrictEqual(["a=b", "a=b", "a=b", want, want, want]);
   });
 
+  test.each([
+    { name: "a token that is never indexed", token: 1_000, blocks: 2 },
+    { name: "a header of the greatest size", token: 16_000, blocks: 1 },
+    { name: "a few that take turns", token: 1_000, blocks: 8 },
+  ])("reads a block that is repeated only once: $name", ({ token, blocks: count }) => {
+    const decoder = new HpackDecoder(limitBytes);
+    const blocks = Array.from({ length: count }, (_, i) => neverIndexed(`${i}`.padStart(token, "t")));
+    const decode = (block: Buffer): unknown => decoder.decode(block, 0, block.byteLength);
+    const first = blocks.map(decode);
+    expect(blocks.map(decode).every((block, i) => block === first[i])).toBe(true);
+  });
+
+  test("reads a long coded string by its own octets, whatever was repeated before", () => {
+    const decoder = new HpackDecoder(limitBytes);
+    const tokens = ["a", "b", "a", "a", "c", "a", "b"].map((last) => `${"t".repeat(400)}${last}`);
+    const read = tokens.map((token, i) => {
+      const block = Buffer.concat([neverIndexed(token), encodeBlock(["call", `${i}`])]);
+      return decoder.decode(block, 0, block.byteLength).fields;
+    });
+    expect(read).toStrictEqual(tokens.map((token, i) => ["authorization", token, "call", `${i}`]));
+  });
+
   test("takes an update of the table size each time that it comes", () => {
     const blocks = ["3f e1 1f 82", "20 82", "3f e1 1f 82", "40 01 61 01 62", "be"];
     expect(decodeAll(blocks).at(-1)).toStrictEqual(["a", "b"]);
@@ -212,6 +234,12 @@ describe("the decoder", () => {
 });
 
 const connectionFields = new Set(["connection", "keep-alive", "upgrade", "transfer-encoding", "proxy-connection"]);
+
+// RFC 7541 §6.2.3, with the name of the static table's entry 23, "authorization", and a coded value.
+function neverIndexed(token: string): Buffer {
+  const coded = encodeHuffman(token);
+  return Buffer.concat([Buffer.from([0x1f, 0x08]), huffmanLength(coded.byteLength), coded]);
+}
 
 // RFC 7541 §5.2: the length behind the bit for Huffman coding.
 function huffmanLength(bytes: number): Buffer {

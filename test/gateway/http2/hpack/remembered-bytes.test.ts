@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import * as fc from "fast-check";
+import { RememberedBytes } from "../../../../src/gateway/http2/hpack/remembered-bytes.ts";
+
+const sizeBytesMax = 100;
+
+function remembering(texts: readonly string[], valueBytes = 0): RememberedBytes<string> {
+  const remembered = new RememberedBytes<string>(sizeBytesMax);
+  for (const text of texts) remembered.set(Buffer.from(text, "latin1"), 0, text.length, `read ${text}`, valueBytes);
+  return remembered;
+}
+
+function find(remembered: RememberedBytes<string>, text: string): string | undefined {
+  // In the middle of others, as a block lies in its chunk.
+  return remembered.get(Buffer.from(`<${text}>`, "latin1"), 1, text.length + 1);
+}
+
+describe("remembered bytes", () => {
+  test.each([
+    { name: "the only ones", texts: ["abc"], find: "abc" },
+    { name: "some of several", texts: ["abc", "abd", "ab"], find: "abd" },
+    { name: "none at all", texts: ["", "a"], find: "" },
+    { name: "octets above ASCII", texts: ["\u00ff\u0000\u0080"], find: "\u00ff\u0000\u0080" },
+    { name: "as many as are kept", texts: ["x".repeat(100)], find: "x".repeat(100) },
+  ])("are found, the first time and again: $name", ({ texts, find: text }) => {
+    const remembered = remembering(texts);
+    const want = `read ${text}`;
+    expect([find(remembered, text), find(remembered, text), find(remembered, text)]).toEqual([want, want, want]);
+  });
+
+  test.each([
+    { name: "the last octet", text: "abd" },
+    { name: "the first octet", text: "bbc" },
+    { name: "an octet that is there no more", text: "ab" },
+    { name: "an octet more", text: "abcd" },
+    { name: "everything", text: "" },
+    { name: "being more than is ever kept", text: "abc".repeat(100) },
+  ])("are not taken for others that differ in $name, also right behind them", ({ text }) => {
+    const remembered = remembering(["abc"]);
+    expect([find(remembered, text), find(remembered, "abc"), find(remembered, "abc"), find(remembered, text)]).toEqual([
+      undefined,
+      "read abc",
+      "read abc",
+      undefined,
+    ]);
+  });
+
+  test.each([
+    { name: "the bytes", texts: ["a".repeat(60), "b".repeat(41)], valueBytes: 0 },
+    { name: "the values", texts: ["a", "b"], valueBytes: 50 },
+  ])("are forgotten when there are too many, counting $name", ({ texts, valueBytes }) => {
+    const remembered = remembering(texts.slice(0, 1), valueBytes);
+    const [first = "", second = ""] = texts;
+    expect([find(remembered, first), find(remembered, first)]).toEqual([`read ${first}`, `read ${first}`]);
+    remembered.set(Buffer.from(second), 0, second.length, `read ${second}`, valueBytes);
+    expect([find(remembered, first), find(remembered, second)]).toEqual([undefined, `read ${second}`]);
+  });
+
+  test.each([
+    { name: "bytes", text: "a".repeat(101), valueBytes: 0 },
+    { name: "a value", text: "a", valueBytes: 100 },
+  ])("that are too many by themselves are not kept, and cost the others nothing: $name", ({ text, valueBytes }) => {
+    const remembered = remembering(["abc"]);
+    remembered.set(Buffer.from(text), 0, text.length, "too much", valueBytes);
+    expect([find(remembered, text), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
+  });
+
+  test("are forgotten when they mean nothing any more", () => {
+    const remembered = remembering(["abc"]);
+    expect([find(remembered, "abc"), find(remembered, "abc")]).toEqual(["read abc", "read abc"]);
+    remembered.clear();
+    expect(find(remembered, "abc")).toBeUndefined();
+  });
+
+  test("are copied: the chunk they lay in may be overwritten", () => {
+    const remembered = new RememberedBytes<string>(sizeBytesMax);
+    const chunk = Buffer.from("abc");
+    remembered.set(chunk, 0, 3, "read abc", 0);
+    expect(remembered.get(chunk, 0, 3)).toBe("read abc");
+    chunk.fill("x");
+    expect([remembered.get(chunk, 0, 3), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
+  });
+
+  test("are what was read of them or unknown, whatever comes between", () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 40 })), (texts) => {
+        const remembered = new RememberedBytes<string>(sizeBytesMax);
+        for (const text of texts) {
+          expect([undefined, `read ${text}`]).toContain(find(remembered, text));
+          remembered.set(Buffer.from(text), 0, text.length, `read ${text}`, 0);
+          expect(find(remembered, text)).toBe(`read ${text}`);
+        }
+      }),
+    );
+  });
+});
