@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../support/deadline.ts";
 import type { HttpVersion } from "../../support/exchange.ts";
+import { http2Engines } from "../../support/plant-server.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
 import { streamCallTable, transcribe, type StreamCallRow } from "./stream-calls.ts";
 
@@ -36,16 +37,18 @@ const ways: readonly Way[] = [
 
 type Pair = { readonly row: StreamCallRow; readonly way: Way; readonly name: string };
 
-const rows: readonly Pair[] = streamCallTable.flatMap((row) =>
+const allRows: readonly Pair[] = streamCallTable.flatMap((row) =>
   ways
     .filter(({ httpVersion }) => row.bidi !== true || httpVersion === "2")
     .map((way) => ({ row, way, name: `${row.name}, ${way.name}` })),
 );
 
-describe("a client of Connect", () => {
+describe.each(http2Engines)("a client of Connect, with %s for HTTP/2,", (http2) => {
+  // HTTP/1.1 is served by the same, whatever serves HTTP/2.
+  const rows = allRows.filter(({ way }) => http2 === "own" || way.httpVersion === "2");
   let servers: SideBySide;
   beforeAll(async () => {
-    servers = await startSideBySide();
+    servers = await startSideBySide(http2);
   });
   afterAll(() => servers[Symbol.asyncDispose]());
 

@@ -3,22 +3,25 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decodeEnvelopes } from "../../support/envelope.ts";
 import { fieldValue, type Field, type HttpAnswer } from "../../support/exchange.ts";
 import { readOutcome } from "../../support/outcome.ts";
+import { http2Engines } from "../../support/plant-server.ts";
 import { carriages, exchange, type Carriage, type WireFormat } from "../../support/wire-format.ts";
 import { differences, type Difference } from "./differences.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
 import { unaryCallTable, type UnaryCallRow } from "./unary-calls.ts";
 
-const rows = unaryCallTable.flatMap((row) =>
+const allRows = unaryCallTable.flatMap((row) =>
   carriages
     .filter((carriage) => isSpoken(carriage) && (row.only?.(carriage) ?? true))
     .map((carriage) => ({ row, carriage, name: `${row.name}, ${carriage.name}` })),
 );
 type Pair = { readonly row: UnaryCallRow; readonly carriage: Carriage; readonly name: string };
 
-describe("a client of the gateway", () => {
+describe.each(http2Engines)("a client of the gateway, with %s for HTTP/2,", (http2) => {
+  // HTTP/1.1 is served by the same, whatever serves HTTP/2.
+  const rows = allRows.filter(({ carriage }) => http2 === "own" || carriage.httpVersion === "2");
   let servers: SideBySide;
   beforeAll(async () => {
-    servers = await startSideBySide();
+    servers = await startSideBySide(http2);
   });
   afterAll(() => servers[Symbol.asyncDispose]());
 
