@@ -10,6 +10,9 @@ const steps: Int32Array = buildSteps();
 // How many one-bits lead from the root to a state, for the states on that path; -1 elsewhere.
 const paddingBits: Int8Array = buildPaddingBits();
 
+// Where the octets of a string are put together, which is not outlived by any of them. Longer strings have a place of their own.
+const scratch = Buffer.allocUnsafeSlow(4096);
+
 /**
  * Decodes a Huffman-coded string (RFC 7541 §5.2), each octet one character.
  *
@@ -17,20 +20,23 @@ const paddingBits: Int8Array = buildPaddingBits();
  * is longer than seven bits or not all ones
  */
 export function decodeHuffman(bytes: Uint8Array, from: number, to: number): string | undefined {
-  let text = "";
+  // No code is shorter than five bits.
+  const lengthMax = Math.floor(((to - from) * 8) / 5);
+  // Octets first and one string of them: a string that grows by characters costs three times as much.
+  const octets = lengthMax <= scratch.byteLength ? scratch : Buffer.allocUnsafeSlow(lengthMax);
+  let length = 0;
   let state = 0;
   for (let at = from; at < to; at++) {
     const byte = bytes[at] as number;
-    for (let shift = 4; shift >= 0; shift -= 4) {
-      const step = steps[state * 16 + ((byte >> shift) & 15)] as number;
-      if (step < 0) return undefined;
-      state = step >> 9;
-      const symbol = step & symbolNone;
-      if (symbol !== symbolNone) text += String.fromCharCode(symbol);
-    }
+    const high = steps[state * 16 + (byte >> 4)] as number;
+    const low = high < 0 ? high : (steps[(high >> 9) * 16 + (byte & 15)] as number);
+    if (low < 0) return undefined;
+    state = low >> 9;
+    if ((high & symbolNone) !== symbolNone) octets[length++] = high & symbolNone;
+    if ((low & symbolNone) !== symbolNone) octets[length++] = low & symbolNone;
   }
   const padding = paddingBits[state] as number;
-  return padding >= 0 && padding <= 7 ? text : undefined;
+  return padding >= 0 && padding <= 7 ? octets.toString("latin1", 0, length) : undefined;
 }
 
 /** Encodes a string of octets, padded with ones. For tests and clients; answers are sent uncoded. */
