@@ -1,6 +1,7 @@
 import { pathToFileURL } from "node:url";
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
+import type { Parsed } from "../../src/auth/index.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 
@@ -16,17 +17,12 @@ const built = process.env["PLANTSTORE_DIST"];
 // What the command line does first: compiled code is kept from start to start.
 enableCompileCache();
 
-const { createPlantServer }: typeof import("../../src/server/index.ts") = await load("server/index");
-const { openTokenVerifier, toStaticToken }: typeof import("../../src/auth/index.ts") = await load("auth/index");
+const { createPlantServer, openTokenVerifier, parsePlainTokens } = await load();
 
+const noLog = { info: (): void => {}, warn: (): void => {} };
 const plants = createBenchPlants();
-const verifier = await openTokenVerifier(
-  { tokens: [toStaticToken("bench", benchToken)] },
-  { info: () => {}, warn: () => {} },
-);
-if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
 const server = createPlantServer({
-  auth: verifier.value,
+  auth: valueOf(await openTokenVerifier({ tokens: valueOf(parsePlainTokens(benchToken)) }, noLog)),
   store: {
     delete: (id) => Promise.resolve(plants.delete(id)),
     problem: undefined,
@@ -36,7 +32,12 @@ const server = createPlantServer({
 const http2 = process.env["HTTP2_ENGINE"] === "node" ? "node" : "own";
 await serve(() => server.listen({ host: "127.0.0.1", port: 0, http2 }));
 
-async function load<Module>(path: string): Promise<Module> {
-  const file = built === undefined ? join(tree, "src", `${path}.ts`) : join(built, `${path}.js`);
+async function load(): Promise<typeof import("../../src/index.ts")> {
+  const file = built === undefined ? join(tree, "src/index.ts") : join(built, "index.js");
   return await import(pathToFileURL(file).href);
+}
+
+function valueOf<T>(parsed: Parsed<T>): T {
+  if (parsed.kind === "problems") throw new Error(parsed.problems.join("; "));
+  return parsed.value;
 }
