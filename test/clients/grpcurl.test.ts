@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createIssuedCertificate } from "../support/certificate.ts";
 import { type ProgramResult, runProgram } from "../support/child-program.ts";
-import { startPlantServer, type TestPlantServer, tokens } from "../support/plant-server.ts";
+import { http2Engines, startPlantServer, type TestPlantServer, tokens } from "../support/plant-server.ts";
 import { openSituationStore, situations } from "../support/situation-store.ts";
 import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
 import { hasProgram } from "../support/tools-folder.ts";
@@ -18,6 +18,8 @@ const definitions = [
   { name: "by the proto", flags: ["-import-path", "proto", "-proto", "plantstore/v1/plant_service.proto"] },
 ];
 
+const rows = definitions.flatMap((definition) => http2Engines.map((http2) => ({ ...definition, http2 })));
+
 // Reflection needs a credential of its own, so that the refusal is that of the call.
 const reflecting = ["-reflect-header", `Authorization: Bearer ${tokens.good}`];
 
@@ -25,7 +27,7 @@ function bearer(token: string): string[] {
   return ["-H", `Authorization: Bearer ${token}`];
 }
 
-describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl, $name", ({ flags }) => {
+describe.runIf(hasProgram("grpcurl")).each(rows)("grpcurl, $name, with $http2 for HTTP/2", ({ flags, http2 }) => {
   let folder: TempFolder;
   let cleartext: TestPlantServer;
   let secure: TestPlantServer;
@@ -37,8 +39,8 @@ describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl, $name", ({ fla
     const tls = createIssuedCertificate("localhost");
     writeFileSync(authorityFile, tls.authority);
     const plants = new Set([1n, 2n]);
-    cleartext = await startPlantServer({ store: openSituationStore(plants) });
-    secure = await startPlantServer({ store: openSituationStore(plants), tls });
+    cleartext = await startPlantServer({ store: openSituationStore(plants), http2 });
+    secure = await startPlantServer({ store: openSituationStore(plants), http2, tls });
   });
 
   afterAll(async () => {

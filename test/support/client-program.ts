@@ -6,7 +6,7 @@ import { buildLimitMs } from "./build-step.ts";
 import { createIssuedCertificate } from "./certificate.ts";
 import { projectFolder } from "./child-program.ts";
 import { within } from "./deadline.ts";
-import { startPlantServer, type TestPlantServer, tokens } from "./plant-server.ts";
+import { http2Engines, startPlantServer, type TestPlantServer, tokens } from "./plant-server.ts";
 import { openSituationStore, situations } from "./situation-store.ts";
 import { createTempFolder } from "./temp-folder.ts";
 
@@ -27,7 +27,7 @@ export interface ClientProgram {
 /** The client under test, and how it is made. */
 export interface ClientUnderTest {
   readonly name: string;
-  /** Generates and compiles it; what was made in an earlier run may be taken. */
+  /** Generates and compiles it, once however often it is asked; what was made in an earlier run may be taken. */
   readonly build: () => Promise<ClientProgram>;
   /** What it says when its deadline passes, if not DEADLINE_EXCEEDED. */
   readonly onDeadline?: RegExp;
@@ -39,9 +39,13 @@ const longId = 2n ** 53n + 1n;
 /** The first line of a program that has to start a virtual machine on a busy computer, in ms. */
 const answerLimitMs = 90_000;
 
-/** Describes what every client must come to, whatever its language and protocol. */
-export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnderTest): void {
-  describe(name, { timeout: answerLimitMs }, () => {
+/** Describes what every client must come to, whatever its language and protocol, and whatever serves HTTP/2. */
+export function describeClient(client: ClientUnderTest): void {
+  for (const http2 of http2Engines) describeClientOn(http2, client);
+}
+
+function describeClientOn(http2: "own" | "node", { name, build, onDeadline = /^4\b/ }: ClientUnderTest): void {
+  describe(http2 === "own" ? name : `${name}, with node:http2`, { timeout: answerLimitMs }, () => {
     let plants: Set<bigint>;
     const opened = new AsyncDisposableStack();
     let cleartext: TestPlantServer;
@@ -57,8 +61,8 @@ export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnder
       const certificate = createIssuedCertificate("localhost");
       writeFileSync(certificateFile, certificate.authority);
       plants = new Set([1n, 2n]);
-      cleartext = opened.use(await startPlantServer({ store: openSituationStore(plants) }));
-      secure = opened.use(await startPlantServer({ store: openSituationStore(plants), tls: certificate }));
+      cleartext = opened.use(await startPlantServer({ store: openSituationStore(plants), http2 }));
+      secure = opened.use(await startPlantServer({ store: openSituationStore(plants), http2, tls: certificate }));
       client = opened.use(startClient(program, [authorityOf("127.0.0.1", cleartext)]));
     }, buildLimitMs);
 
