@@ -177,8 +177,8 @@ function giveToOwner(path: string): void {
   if (owner !== undefined) execFileSync("chown", ["-R", `${owner.uid}:${owner.gid}`, path]);
 }
 
-// PostgreSQL does not run as root.
-function serverOwner(): { readonly uid: number; readonly gid: number } | undefined {
+/** Who runs the programs of a server, when that is not the user of the tests: PostgreSQL and PgBouncer do not run as root. */
+export function serverOwner(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   return { uid: idOfNobody("-u"), gid: idOfNobody("-g") };
 }

@@ -1,0 +1,139 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { migratePlants, openPlantDatabase, openPlantStore } from "../../src/plants/index.ts";
+import { deleteCall } from "../support/delete-call.ts";
+import { DeleteTally, startDeleteLoad } from "../support/delete-load.ts";
+import { describePlantDatabase } from "../support/describe-plant-database.ts";
+import { describePlantStore } from "../support/describe-plant-store.ts";
+import { type Pgbouncer, startPgbouncer } from "../support/pgbouncer.ts";
+import { startPlantServer } from "../support/plant-server.ts";
+import { type PostgresServer, runSql, startPostgres } from "../support/postgres-server.ts";
+
+const run = promisify(execFile);
+const faults = 10;
+const plants = 200_000;
+const timeout = 120_000;
+
+/** The database without the pooler, for the test's own looks at it. */
+let direct: string;
+let postgres: PostgresServer;
+let pooler: Pgbouncer;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  const administration = await postgres.createSchema();
+  await runSql(administration, "CREATE DATABASE plantstore");
+  direct = administration.replace("/postgres?", "/plantstore?").replace(/&options=.*/, "");
+  pooler = await startPgbouncer(postgres.socketFolder);
+  await migratePlants({ kind: "postgres", url: pooler.url });
+}, timeout);
+// Some tests kill it.
+afterEach(() => pooler.start());
+afterAll(async () => {
+  await pooler[Symbol.asyncDispose]();
+  await postgres[Symbol.asyncDispose]();
+});
+
+async function openEmpty() {
+  await runSql(direct, "TRUNCATE plants, deletions");
+  return await openPlantStore({ kind: "postgres", url: pooler.url });
+}
+
+async function createPlants(count: number): Promise<void> {
+  await runSql(direct, `TRUNCATE plants, deletions; INSERT INTO plants SELECT generate_series(1, ${count})`);
+}
+
+describe("what PgBouncer in transaction mode is in front of", () => {
+  describePlantStore(async (ids) => {
+    const store = await openEmpty();
+    await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+    return {
+      store,
+      plants: async () =>
+        (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+      [Symbol.asyncDispose]: () => store.close(),
+    };
+  });
+
+  describePlantDatabase(async () => {
+    const store = await openEmpty();
+    const database = await openPlantDatabase({ kind: "postgres", url: pooler.url });
+    return {
+      store,
+      database,
+      [Symbol.asyncDispose]: async () => {
+        await database[Symbol.asyncDispose]();
+        await store.close();
+      },
+    };
+  });
+});
+
+describe("behind PgBouncer in transaction mode", () => {
+  test("processes with more connections than the server gives delete each plant once", { timeout }, async () => {
+    const shared = 5_000;
+    await createPlants(shared);
+    const program = fileURLToPath(new URL("../support/delete-all.ts", import.meta.url));
+    const outputs = await Promise.all(
+      [0, 1, 2, 3].map((seed) =>
+        run(process.execPath, [program, pooler.url, String(shared), String(seed * 1_000)], { maxBuffer: 2 ** 24 }),
+      ),
+    );
+    const deleted: string[] = outputs.flatMap(({ stdout }) => JSON.parse(stdout));
+    expect(deleted).toHaveLength(shared);
+    expect(new Set(deleted).size).toBe(shared);
+  });
+
+  test("a store goes unready with its pooler, and is well again with it", { timeout }, async () => {
+    const store = await openEmpty();
+    await pooler.kill();
+    await expect.poll(() => store.problem).toMatch(/:6432\/plantstore: connect /);
+    await pooler.start();
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+    await store.close();
+  });
+
+  const breaks: readonly { name: string; breakIt: () => Promise<void> }[] = [
+    {
+      name: "the pooler is killed",
+      breakIt: async () => {
+        await pooler.kill();
+        await pooler.start();
+      },
+    },
+    {
+      name: "the database behind it crashes",
+      breakIt: async () => {
+        await postgres.stop("immediate");
+        await postgres.start();
+      },
+    },
+  ];
+
+  test.each(breaks)("every caller is told the truth while $name", { timeout }, async ({ breakIt }) => {
+    await createPlants(plants);
+    await using server = await startPlantServer({
+      store: await openPlantStore({ kind: "postgres", url: pooler.url }),
+    });
+    const tally = new DeleteTally();
+    const load = startDeleteLoad(server.address, tally);
+    for (let fault = 0; fault < faults; fault++) {
+      await load.acknowledged(1 + Math.floor(Math.random() * 300));
+      await breakIt();
+    }
+    await load.acknowledged(1);
+    await load.stop();
+    const left = new Set((await runSql(direct, "SELECT id FROM plants")).map(({ id }) => BigInt(String(id))));
+    expect(tally.deleted.size).toBeGreaterThan(faults);
+    expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
+    expect([...tally.notFound]).toEqual([]);
+    expect([...tally.asked].filter((id) => !left.has(id)).length).toBe(plants - left.size);
+    const [counts] = await runSql(
+      direct,
+      "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions",
+    );
+    expect(counts).toEqual({ records: String(plants - left.size), plants: String(plants - left.size) });
+  });
+});
