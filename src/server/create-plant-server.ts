@@ -11,7 +11,7 @@ import { callLog } from "../operations/call-log.ts";
 import { type DescriptionEndpoint, docsPage } from "../operations/docs-page/docs-page.ts";
 import { errorInterceptor } from "../operations/error-interceptor.ts";
 import { createHealthService } from "../operations/health.ts";
-import { type Log, openLog } from "../operations/log.ts";
+import { type Log, silentLog } from "../operations/log.ts";
 import { probes } from "../operations/probes.ts";
 import { Readiness } from "../operations/readiness.ts";
 import { createReflectionService } from "../operations/reflection.ts";
@@ -98,7 +98,7 @@ export const deleteScope = "plants:delete";
  */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   const { store, auth: verifier, resourceMetadata, requestPathPrefix = "", drainDelayMs = 0 } = options;
-  const log = options.log ?? openLog("silent");
+  const log = options.log ?? silentLog;
   const auth = bearerAuth(verifier ?? nobody, {
     realm: "plantstore",
     requiredScope,

@@ -72,6 +72,11 @@ describe("with the peers of the gateway alone", () => {
     expect(exportsOf("plantstore/gateway")).toContain("createGateway");
   });
 
+  test("the server loads, and what only a log, JSON Web Tokens or PostgreSQL needs does not", () => {
+    install(companions.gateway);
+    expect(exportsOf("plantstore")).toContain("createPlantServer");
+  });
+
   test("the gateway serves a service of its user, by RPC and by a rule of REST", () => {
     const program = `
       import { create, createFileRegistry } from "@bufbuild/protobuf";
