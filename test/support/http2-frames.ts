@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { createByteReader, type ByteReader } from "./byte-reader.ts";
 import { within } from "./deadline.ts";
 import type { Address, Field } from "./exchange.ts";
@@ -53,18 +54,23 @@ export type StreamEnd =
   | { readonly kind: "go-away"; readonly httpStatus: number; readonly errorCode: number }
   | { readonly kind: "closed"; readonly httpStatus: number };
 
-/**
- * Opens a connection, sends the preface and empty SETTINGS, and acknowledges the server's. Dispose of it with `using`.
- *
- * With `settled` false it sends nothing by itself.
- */
+/** How {@link openFrames} opens a connection. */
+export interface FrameConnectionOptions {
+  /** Default true: with false nothing is sent by itself. */
+  readonly settled?: boolean;
+  /** Whom to trust; without it the connection is in clear. */
+  readonly tls?: ConnectionOptions;
+}
+
+/** Opens a connection, sends the preface and empty SETTINGS, and acknowledges the server's. Dispose of it with `using`. */
 export async function openFrames(
   address: Address,
-  { settled }: { readonly settled: boolean } = { settled: true },
+  { settled = true, tls }: FrameConnectionOptions = {},
 ): Promise<FrameConnection> {
-  const socket = connect({ host: address.address, port: address.port, noDelay: true });
+  const target = { host: address.address, port: address.port, noDelay: true };
+  const socket = tls === undefined ? connect(target) : connectTls({ ...target, ALPNProtocols: ["h2"], ...tls });
   const reader = createByteReader(socket);
-  await within(once(socket, "connect"), "a connection");
+  await within(once(socket, tls === undefined ? "connect" : "secureConnect"), "a connection");
   const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0)];
   if (settled) socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));
   const readFrame = async (): Promise<Frame | undefined> => ((await reader.atEnd()) ? undefined : nextFrame(reader));

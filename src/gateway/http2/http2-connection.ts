@@ -204,6 +204,8 @@ export class Http2Connection implements StreamCarrier {
     for (const stream of this.#streams.values()) if (!stream.remoteEnded) stream.reset(ErrorCode.cancel);
     for (const stream of this.sendFlow.finish()) stream.reset(ErrorCode.cancel);
     this.#endIfDone();
+    // One that is gone altogether has ended its side too; only what we send tells: its system resets the connection.
+    if (!this.#ended) this.#output.frame(FrameType.ping, 0, 0, alivePing);
   }
 
   #endIfDone(): void {

@@ -65,10 +65,10 @@ export function createListener({ limits, http1, http2: createHttp2, engine }: Li
 
   const hand = (socket: Socket, spoken: "http1" | "http2"): void => {
     if (spoken === "http2") {
-      // Nothing is owed to a client of HTTP/2 that has ended its side; half open, nobody would ever close it.
+      if (http2 === undefined) return engine.take(socket);
+      // To node:http2 a client that has ended its side is gone; half open, nobody would ever close the connection.
       socket.allowHalfOpen = false;
-      if (http2 === undefined) engine.take(socket);
-      else http2.emit("connection", socket);
+      http2.emit("connection", socket);
       return;
     }
     http1Sockets.add(socket);
@@ -139,7 +139,8 @@ export function createListener({ limits, http1, http2: createHttp2, engine }: Li
         // A failed handshake ends that connection.
         tls.on("tlsClientError", (_error, socket) => socket.destroy());
       }
-      // Half-open: a client may end its side after the request and still be owed the answer.
+      // Half-open: a client that has ended its side may still be owed an answer. On HTTP/2 what it asked for; on
+      // HTTP/1.1, where node takes it to be gone, that its request was cut short.
       const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => accept(socket, options));
       server.maxConnections = limits.connections;
       const { host = "127.0.0.1", port = 0, reusePort = false } = options;
