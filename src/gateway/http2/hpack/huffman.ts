@@ -1,14 +1,20 @@
 import { endOfString, huffmanCodeLengths } from "./huffman-code.ts";
 
-// The decoder is a machine that takes four bits a step. A state is an inner node of the code's tree; as no
-// code is shorter than five bits, a step completes at most one symbol.
+/**
+ * The decoder: a machine that takes four bits a step. A state is an inner node of the code's tree; as no code is
+ * shorter than five bits, a step completes at most one symbol.
+ */
+interface Machine {
+  /** For each state and four bits: the next state in the upper half, the symbol completed in the lower. */
+  readonly steps: Int32Array;
+  /** How many one-bits lead from the root to a state, for the states on that path; -1 elsewhere. */
+  readonly paddingBits: Int8Array;
+}
+
+// Built with the first string: that takes 5 ms, which a server need not spend before it listens.
+let machine: Machine | undefined;
+
 const symbolNone = 0x1ff;
-const codes: readonly number[] = canonicalCodes();
-const tree: readonly Tree[] = buildTree();
-// For each state and four bits: the next state in the upper half, the symbol completed in the lower.
-const steps: Int32Array = buildSteps();
-// How many one-bits lead from the root to a state, for the states on that path; -1 elsewhere.
-const paddingBits: Int8Array = buildPaddingBits();
 
 // Where the octets of a string are put together, which is not outlived by any of them. Longer strings have a place of their own.
 const scratch = Buffer.allocUnsafeSlow(4096);
@@ -20,6 +26,7 @@ const scratch = Buffer.allocUnsafeSlow(4096);
  * is longer than seven bits or not all ones
  */
 export function decodeHuffman(bytes: Uint8Array, from: number, to: number): string | undefined {
+  const { steps, paddingBits } = (machine ??= buildMachine());
   // No code is shorter than five bits.
   const lengthMax = Math.floor(((to - from) * 8) / 5);
   // Octets first and one string of them: a string that grows by characters costs three times as much.
@@ -41,6 +48,7 @@ export function decodeHuffman(bytes: Uint8Array, from: number, to: number): stri
 
 /** Encodes a string of octets, padded with ones. For tests and clients; answers are sent uncoded. */
 export function encodeHuffman(text: string): Uint8Array {
+  const codes = canonicalCodes();
   const bytes: number[] = [];
   let bits = 0n;
   let count = 0;
@@ -75,7 +83,13 @@ function canonicalCodes(): readonly number[] {
   return assigned;
 }
 
+function buildMachine(): Machine {
+  const tree = buildTree();
+  return { steps: buildSteps(tree), paddingBits: buildPaddingBits(tree) };
+}
+
 function buildTree(): readonly Tree[] {
+  const codes = canonicalCodes();
   const nodes: Tree[] = [{ children: [undefined, undefined], state: 0 }];
   for (const [symbol, length] of huffmanCodeLengths.entries()) {
     let node = nodes[0] as Tree;
@@ -94,15 +108,15 @@ function buildTree(): readonly Tree[] {
   return nodes;
 }
 
-function buildSteps(): Int32Array {
+function buildSteps(tree: readonly Tree[]): Int32Array {
   const table = new Int32Array(tree.length * 16);
   for (const node of tree) {
-    for (let bits = 0; bits < 16; bits++) table[node.state * 16 + bits] = follow(node, bits);
+    for (let bits = 0; bits < 16; bits++) table[node.state * 16 + bits] = follow(tree, node, bits);
   }
   return table;
 }
 
-function follow(start: Tree, bits: number): number {
+function follow(tree: readonly Tree[], start: Tree, bits: number): number {
   let node = start;
   let symbol = symbolNone;
   for (let shift = 3; shift >= 0; shift--) {
@@ -116,7 +130,7 @@ function follow(start: Tree, bits: number): number {
   return (node.state << 9) | symbol;
 }
 
-function buildPaddingBits(): Int8Array {
+function buildPaddingBits(tree: readonly Tree[]): Int8Array {
   const bits = new Int8Array(tree.length).fill(-1);
   let node: Tree | number | undefined = tree[0];
   for (let ones = 0; typeof node === "object"; ones++) {
