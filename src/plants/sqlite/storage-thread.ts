@@ -34,7 +34,10 @@ export class StorageThread {
     const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
     const doorbell = new Doorbell();
     const workerData: StorageThreadData = { options, doorbell: doorbell.memory };
-    const thread = new StorageThread(new Worker(entry, { workerData, name: "plant-storage" }), doorbell);
+    // What the process was started with, on the command line or by NODE_OPTIONS, is not for this thread: a module to
+    // be loaded first, a profiler.
+    const worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: {} });
+    const thread = new StorageThread(worker, doorbell);
     const opened = await thread.#reply.promise;
     if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
     return thread;
