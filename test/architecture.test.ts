@@ -54,6 +54,27 @@ test.each(sourceFiles(source))("%s imports only what its room may", (file) => {
   expect(wrong).toEqual([]);
 });
 
+/** The files that a file needs when it is loaded; types are gone by then. */
+function loadedBy(file: string): string[] {
+  const text = readFileSync(join(source, file), "utf8");
+  const specifiers = [...text.matchAll(/^(?:import|export) (?!type )[^;]*?from "(\.[^"]+)"/gm)].map(
+    ([, specifier = ""]) => specifier,
+  );
+  return specifiers.map((specifier) => relative(source, resolve(join(source, dirname(file)), specifier)));
+}
+
+test("no file is loaded by way of what it loads itself", () => {
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (file: string, way: readonly string[]): void => {
+    if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(" → "));
+    else if (!done.has(file)) for (const loaded of loadedBy(file)) visit(loaded, [...way, file]);
+    done.add(file);
+  };
+  for (const file of sourceFiles(source)) visit(file, []);
+  expect(circles).toEqual([]);
+});
+
 test.each(["@connectrpc/connect-node", "@grpc/grpc-js", "pino"])("the gateway never imports %s", (dependency) => {
   const importing = sourceFiles(source).filter(
     (file) => file.startsWith("gateway/") && readFileSync(join(source, file), "utf8").includes(`"${dependency}`),

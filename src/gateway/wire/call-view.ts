@@ -9,8 +9,7 @@ import {
 } from "@connectrpc/connect";
 import type { Exchange } from "./exchange.ts";
 import { LazyHeaders } from "./header-fields.ts";
-import type { UnaryProcedure } from "./procedure.ts";
-import type { UnaryCall } from "./unary-call.ts";
+import type { Invocation, UnaryProcedure } from "./procedure.ts";
 import type { UnaryWire } from "./unary-wire.ts";
 
 /** What a {@link CallView} is made of. */
@@ -46,9 +45,9 @@ export class CallView implements HandlerContext {
   readonly timeoutMs: () => number | undefined;
   declare readonly signal: AbortSignal;
   /** The call, for {@link callOf}: spread copies of a request have it too. */
-  readonly call: UnaryCall;
+  readonly call: Invocation;
 
-  constructor(call: UnaryCall, { exchange, unary, wire, values, timeoutMs }: CallViewInit) {
+  constructor(call: Invocation, { exchange, unary, wire, values, timeoutMs }: CallViewInit) {
     const { method } = unary;
     this.service = method.parent;
     this.method = method;
@@ -79,7 +78,7 @@ export class CallView implements HandlerContext {
  *
  * @throws ConnectError `Internal` for a request that an interceptor made up instead of spreading its own
  */
-export function callOf(request: UnaryRequest | StreamRequest): UnaryCall {
+export function callOf(request: UnaryRequest | StreamRequest): Invocation {
   const { call } = request as Partial<CallView>;
   if (call !== undefined) return call;
   throw new ConnectError("an interceptor passed on a request that is not the one it was given", Code.Internal);

@@ -22,7 +22,7 @@ import { defaultLimits, defaultReadMaxBytes, type Limits } from "./limits.ts";
 import { createListener, type ListenOptions } from "./listener.ts";
 import { type MatchTable, matchRequest } from "./match.ts";
 import { createNodeHandler, type NodeHandler } from "./node-handler.ts";
-import { createProcedures } from "./procedure.ts";
+import { createProcedures } from "./create-procedures.ts";
 import { refuse } from "./refuse.ts";
 import type { HttpProblem } from "./request-line.ts";
 import { type Answer, createServe } from "./serve.ts";

@@ -11,7 +11,7 @@ import { CallView } from "./call-view.ts";
 import { messageTooLarge } from "./compression.ts";
 import type { AbortListener, BodyReceiver, Exchange } from "./exchange.ts";
 import { goneAway } from "./gone-away.ts";
-import type { Procedure, UnaryProcedure } from "./procedure.ts";
+import type { Invocation, Procedure, UnaryProcedure } from "./procedure.ts";
 import { wellFormed } from "./refuse.ts";
 import { startDeadline } from "./timeout.ts";
 import type { UnaryWire } from "./unary-wire.ts";
@@ -41,7 +41,7 @@ export interface UnaryCallInit {
  * answer, the deadline and the client's going away settling it. Handlers and interceptors see
  * Connect's own types; what they seldom look at is built when they do.
  */
-export class UnaryCall implements AbortListener, BodyReceiver {
+export class UnaryCall implements AbortListener, BodyReceiver, Invocation {
   readonly #exchange: Exchange;
   readonly #procedure: Procedure;
   readonly #unary: UnaryProcedure;
@@ -67,7 +67,7 @@ export class UnaryCall implements AbortListener, BodyReceiver {
     this.#view = new CallView(this, { exchange, unary, wire, values, timeoutMs });
   }
 
-  /** Aborts when the call ends, however it ends. Built when first asked for: few handlers do. */
+  /** Built when first asked for: few handlers do. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -94,16 +94,10 @@ export class UnaryCall implements AbortListener, BodyReceiver {
     else this.#pass(gate);
   }
 
-  /** Presents the call to the interceptors. */
   createRequest(message: Message): UnaryRequest {
     return this.#view.withMessage(message);
   }
 
-  /**
-   * The context for the handler, with whatever an interceptor has put in place of the original.
-   *
-   * @throws what the call was cancelled with: it has nobody to run for any more
-   */
   contextFor(request: UnaryRequest): HandlerContext {
     if (this.#ended !== undefined) throw this.#ended;
     const view = this.#view;
