@@ -100,6 +100,8 @@ export class Deadlines {
 }
 
 // Often enough that a deadline is missed by a quarter at most.
-function lookEveryMs({ intervalMs, idleTimeoutMs, stallTimeoutMs, requestTimeoutMs }: Http2Limits): number {
-  return Math.max(10, Math.min(intervalMs, idleTimeoutMs / 4, stallTimeoutMs / 4, requestTimeoutMs / 4));
+function lookEveryMs(limits: Http2Limits): number {
+  const { intervalMs, idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs, requestTimeoutMs } = limits;
+  const shortestMs = Math.min(idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs, requestTimeoutMs);
+  return Math.max(10, Math.min(intervalMs, shortestMs / 4));
 }

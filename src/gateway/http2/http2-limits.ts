@@ -37,7 +37,7 @@ export interface Http2Limits {
   readonly idleTimeoutMs: number;
   /** Milliseconds for what a peer does by itself: SETTINGS and their acknowledgement, a header block, a PING. Default 20 s. */
   readonly stallTimeoutMs: number;
-  /** Milliseconds that an answer may wait for a peer that takes nothing of it. Default 5 min: readers may pause. */
+  /** Milliseconds that an answer may wait for a peer that takes nothing of it. Default 75 s: readers may pause. */
   readonly blockedTimeoutMs: number;
   /** Milliseconds until a body that is waited for must be complete. Default 5 min. */
   readonly requestTimeoutMs: number;
@@ -62,6 +62,6 @@ export const defaultHttp2Limits: Http2Limits = {
   queuedBytesTotal: 256 * 1024 * 1024,
   idleTimeoutMs: 75_000,
   stallTimeoutMs: 20_000,
-  blockedTimeoutMs: 300_000,
+  blockedTimeoutMs: 75_000,
   requestTimeoutMs: 300_000,
 };

@@ -64,6 +64,7 @@ function toHttp2Limits(limits: Limits): Http2Limits {
     headerBlockBytes: limits.headerBytes * 4,
     idleTimeoutMs: limits.idleTimeoutMs,
     stallTimeoutMs: Math.min(defaultHttp2Limits.stallTimeoutMs, limits.idleTimeoutMs),
+    blockedTimeoutMs: limits.idleTimeoutMs,
     requestTimeoutMs: limits.requestTimeoutMs,
   };
 }

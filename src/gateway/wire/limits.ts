@@ -6,11 +6,12 @@ export interface Limits {
   readonly urlBytes: number;
   /** Milliseconds until the header of a request must be complete. Default 10 s. */
   readonly headerTimeoutMs: number;
-  /** Milliseconds until an HTTP/1.1 request must be complete, body included. Default 5 min. */
+  /** Milliseconds until a request of HTTP/1.1, or on the gateway's own HTTP/2 the body of a unary call, must be complete. Default 5 min. */
   readonly requestTimeoutMs: number;
   /**
    * Milliseconds a connection may be idle before it is closed, or a client leave lie what it is answered.
-   * Default 75 s: longer than the 60 s of common proxies. A connection of HTTP/1.1 is idle after twice `headerTimeoutMs` at the earliest.
+   * Default 75 s: longer than the 60 s of common proxies. A connection of HTTP/1.1 is idle after twice `headerTimeoutMs` at the
+   * earliest. With node:http2 an answer that lies is given up once its connection carries nothing else either.
    */
   readonly idleTimeoutMs: number;
   /** Streams that an HTTP/2 connection may have open. Default 256. */
