@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
 /** What was built. */
@@ -8,7 +8,10 @@ export interface Built {
   readonly has: (program: string) => boolean;
   /** Where a server program is as JavaScript. */
   readonly programOf: (program: string) => string;
-  /** What tells the plant server's program to run the package as it is built. */
+  /**
+   * What tells the plant server's program to run the package as it is built, and every program to keep its compiled
+   * code from start to start, as the package's command line does by itself.
+   */
   readonly environment: NodeJS.ProcessEnv;
 }
 
@@ -16,18 +19,19 @@ const project = join(import.meta.dirname, "..");
 const outFolder = join(project, "node_modules/.bench");
 
 /**
- * Builds the package and the server programs.
+ * Builds the package and the server programs, anew.
  *
  * A server that is started from TypeScript has its types stripped first, which takes longer than
  * everything else that it does until its first answer.
  */
 export function buildServers(): Built {
   execFileSync("npm", ["run", "--silent", "build"], { cwd: project, stdio: "inherit" });
+  rmSync(outFolder, { recursive: true, force: true });
   execFileSync("tsc", ["-p", join(import.meta.dirname, "tsconfig.servers.json")], { stdio: "inherit" });
   writeFileSync(join(outFolder, "package.json"), '{ "type": "module" }\n');
   return {
     has: (program) => program.startsWith(join(import.meta.dirname, "servers")),
     programOf: (program) => join(outFolder, relative(project, program)).replace(/\.ts$/, ".js"),
-    environment: { PLANTSTORE_DIST: join(project, "dist") },
+    environment: { PLANTSTORE_DIST: join(project, "dist"), NODE_COMPILE_CACHE: join(outFolder, "compile-cache") },
   };
 }

@@ -5,7 +5,7 @@ import type { Scenario, Subject } from "./scenarios.ts";
 import { summarise } from "./summary.ts";
 import { formatRows } from "./table.ts";
 
-/** How often each server is started; the first time fills the file cache and does not count. */
+/** How often each server is started; the first time fills the caches of files and of compiled code, and does not count. */
 const starts = 11;
 
 /** Between two starts, in ms: the processes of the last one are gone by then. */

@@ -20,9 +20,16 @@ export interface RunningServer {
 /** A server that neither listens nor answers by then is not going to, in ms. */
 export const replyLimitMs = 30_000;
 
-/** Ends a server, and returns once it has. */
+/**
+ * Ends a server, and returns once it has. A program of node's ends itself when it is left alone, and then keeps its
+ * compiled code for its next start; any other is killed, and so is one that does not end.
+ */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill("SIGKILL");
-  await once(child, "exit");
+  const ended = once(child, "exit");
+  if (child.connected) child.disconnect();
+  else child.kill("SIGKILL");
+  const limit = setTimeout(() => child.kill("SIGKILL"), replyLimitMs);
+  await ended;
+  clearTimeout(limit);
 }

@@ -1,5 +1,4 @@
 import { pathToFileURL } from "node:url";
-import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import type { Parsed } from "../../src/auth/index.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
@@ -13,9 +12,6 @@ const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../.."
 
 /** The package as it is built, where that is what is measured. */
 const built = process.env["PLANTSTORE_DIST"];
-
-// What the command line does first: compiled code is kept from start to start.
-enableCompileCache();
 
 const { createPlantServer, openTokenVerifier, parsePlainTokens } = await load();
 

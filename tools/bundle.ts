@@ -1,18 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { defineConfig, type RolldownOptions } from "rolldown";
+import { build } from "rolldown";
 
-const source = join(import.meta.dirname, "../src");
+// Bundles the package's own code into few files; the types are tsc's.
+//
+// Node needs a third of a millisecond to find and read a module, and there are two hundred of them: before the
+// first answer that is as much as everything else the package does. Dependencies stay imports, so that a user's
+// `ConnectError` is the package's. Nothing is minified: stack traces are for reading.
 
-/**
- * Bundles the package's own code into few files; the types are tsc's.
- *
- * Node needs a third of a millisecond to find and read a module, and there are two hundred of them: before
- * the first answer that is as much as everything else the package does. Dependencies stay imports, so that
- * a user's `ConnectError` is the package's. Nothing is minified: stack traces are for reading.
- */
-const config: RolldownOptions = defineConfig({
-  cwd: join(source, ".."),
+const project = join(import.meta.dirname, "..");
+const source = join(project, "src");
+
+await build({
+  cwd: project,
   input: {
     index: "src/index.ts",
     "gateway/index": "src/gateway/index.ts",
@@ -22,11 +22,10 @@ const config: RolldownOptions = defineConfig({
     // Started as a thread, so that no import leads to it.
     "plants/sqlite/worker": "src/plants/sqlite/worker.ts",
   },
-  logLevel: "warn",
   platform: "node",
   // Whatever is not a path.
   external: /^[^./]/,
-  // Asked for by `includeDependenciesRecursively: false`. No entry exports more for it than its source does, as test/package sees.
+  // Asked for by `includeDependenciesRecursively: false`. No entry exports more for it than its source, as test/package sees.
   preserveEntrySignatures: "allow-extension",
   output: {
     dir: "dist",
@@ -40,8 +39,6 @@ const config: RolldownOptions = defineConfig({
     },
   },
 });
-
-export default config;
 
 function looksBesideItself(file: string): boolean {
   return readFileSync(file, "utf8").includes("import.meta.url");
