@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createContextValues } from "@connectrpc/connect";
 import { bearerAuth, openTokenVerifier, toStaticToken, type AdmitRequest, type BearerAuth } from "../src/auth/index.ts";
+import { RequestContextValues } from "../src/gateway/wire/context-values.ts";
 import { benchAudience, benchIssuer, createBenchIssuer, type BenchIssuer } from "./auth-tokens.ts";
 import { h2loadLoad } from "./load/h2load.ts";
 import type { LoadShape } from "./load/load.ts";
@@ -75,12 +75,12 @@ function row(name: string, us: number): void {
   console.log(`| ${name} | ${us.toFixed(2)} |`);
 }
 
-/** Makes requests as a parser does: the header is a string of its own each time. */
+/** Makes requests as the gateway does: the header is a string of its own each time. */
 function requestWith(token: string, connection?: object): () => AdmitRequest {
   const bytes = Buffer.from(`Bearer ${token}`);
   return () => {
     const authorization = bytes.toString("latin1");
-    return { procedure, header: { get: () => authorization }, contextValues: createContextValues(), connection };
+    return { procedure, header: { get: () => authorization }, contextValues: new RequestContextValues(), connection };
   };
 }
 

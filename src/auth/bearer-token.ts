@@ -45,10 +45,10 @@ const malformed: BearerProblem = { kind: "malformed" };
  */
 export function readBearerToken(authorization: string | null): BearerToken | BearerProblem {
   if (authorization === null || authorization === "") return missing;
-  // Schemes are case-insensitive (RFC 9110 §11.1); curl and Go send "Bearer", some SDKs "bearer".
-  if (!bearerScheme.test(authorization)) return otherScheme;
   // Judged before the pattern walks the text, so that an absurd header costs nothing.
-  if (authorization.length > "Bearer ".length + tokenLimitChars) return malformed;
-  const token = bearerCredentials.exec(authorization)?.[1];
-  return token === undefined ? malformed : { kind: "token", token };
+  const isShort = authorization.length <= "Bearer ".length + tokenLimitChars;
+  // Schemes are case-insensitive (RFC 9110 §11.1); curl and Go send "Bearer", some SDKs "bearer".
+  const token = isShort ? bearerCredentials.exec(authorization)?.[1] : undefined;
+  if (token !== undefined) return { kind: "token", token };
+  return bearerScheme.test(authorization) ? malformed : otherScheme;
 }
