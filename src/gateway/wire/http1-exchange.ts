@@ -222,8 +222,10 @@ export class Http1Exchange implements Exchange {
     if (stallTimeoutMs > 0) this.#request.socket.setTimeout(stallTimeoutMs);
   }
 
+  /** Unless an answer behind this one waits for the client by now. */
   #forgetReader(): void {
-    if (this.#policy.stallTimeoutMs > 0) this.#request.socket.setTimeout(0);
+    const { socket } = this.#request;
+    if (this.#policy.stallTimeoutMs > 0 && socket.writableLength === 0) socket.setTimeout(0);
   }
 
   #continued = false;
