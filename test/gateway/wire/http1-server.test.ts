@@ -241,6 +241,25 @@ describe("a client that takes nothing of what it is answered", () => {
     await within(closed.promise, "the connection to be closed");
     await greenhouse.answered(1);
   });
+
+  test("any more, once it has taken one of two, is cut off", async () => {
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({ note: bigText }) },
+      {
+        limits: { idleTimeoutMs: 50 },
+        admit: ({ connection }) => {
+          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.request(water([], "{}"));
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    connection.socket.pause();
+    await within(closed.promise, "the connection to be closed");
+  });
 });
 
 describe("a client that sends ahead", () => {
