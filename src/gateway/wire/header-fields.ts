@@ -27,6 +27,17 @@ export function readField(fields: HeaderFields, name: string): string | null {
   return value;
 }
 
+/**
+ * The size of a field list by RFC 9113 §6.5.2: 32 bytes for each field beside its text. So many small fields, which
+ * cost more than their text, are bounded as well, and a list has one size whatever the HTTP version.
+ */
+export function fieldListBytes(fields: HeaderFields): number {
+  // A field is two texts.
+  let bytes = fields.length * 16;
+  for (const text of fields) bytes += text.length;
+  return bytes;
+}
+
 /** Compares names of one length without regard to the case of letters. Lower-casing both costs five times as much. */
 function isSameName(one: string, other: string): boolean {
   if (one === other) return true;

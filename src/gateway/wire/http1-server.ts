@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { ErrorWriter } from "./error-writer.ts";
 import type { Exchange } from "./exchange.ts";
 import { type ConnectionPolicy, exchangeOn, exchangesOn, Http1Exchange } from "./http1-exchange.ts";
-import { readField } from "./header-fields.ts";
+import { fieldListBytes, readField } from "./header-fields.ts";
 import { watchIdle } from "./idle-watch.ts";
 import type { Limits } from "./limits.ts";
 import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
@@ -98,8 +98,14 @@ function judge(request: IncomingMessage, limits: Limits): string | HttpProblem {
   if (transferEncoding !== null && transferEncoding.toLowerCase() !== "chunked") {
     return httpProblem(400, "the transfer encoding is not supported");
   }
+  // The parser counts their text alone.
+  if (fieldListBytes(rawHeaders) > limits.headerBytes) return headerTooLarge(limits);
   // RFC 9112 §3.2: a request of HTTP/1.1 without exactly one valid Host is answered with 400.
   return readRequestTarget(request.url ?? "", readField(rawHeaders, "host"), request.httpVersionMinor > 0, limits);
+}
+
+function headerTooLarge({ headerBytes }: Limits): HttpProblem {
+  return httpProblem(431, `the header fields are larger than ${headerBytes} bytes`);
 }
 
 function answerClientError(
@@ -146,7 +152,7 @@ function problemOf(error: { code?: string; rawPacket?: Buffer }, limits: Limits)
       const firstLine = error.rawPacket?.indexOf("\n") ?? -1;
       const requestLine = firstLine < 0 ? (error.rawPacket?.byteLength ?? 0) : firstLine;
       if (requestLine > limits.urlBytes) return httpProblem(414, `the URL is longer than ${limits.urlBytes} bytes`);
-      return httpProblem(431, `the header fields are larger than ${limits.headerBytes} bytes`);
+      return headerTooLarge(limits);
     }
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return httpProblem(413, "the chunk extensions are too large");

@@ -1,6 +1,6 @@
 import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Exchange } from "./exchange.ts";
-import { type HeaderFields, readField } from "./header-fields.ts";
+import { fieldListBytes, type HeaderFields, readField } from "./header-fields.ts";
 import { exchangesOf, Http2Exchange } from "./http2-exchange.ts";
 import { watchIdle } from "./idle-watch.ts";
 import type { Limits } from "./limits.ts";
@@ -23,6 +23,9 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
   // Loaded by whoever asks for it: it is 8 ms of a start, and our own engine needs nothing of it.
   const { createServer } = process.getBuiltinModule("node:http2");
   const server = createServer({
+    // node would reset what has more than 128 fields; their bytes are bounded, each counts 32 at least, and one too
+    // many is to be answered.
+    maxHeaderListPairs: Math.ceil(limits.headerBytes / 32) + 1,
     settings: {
       maxConcurrentStreams: limits.concurrentStreams,
       maxHeaderListSize: limits.headerBytes,
@@ -35,7 +38,7 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
     const exchange = new Http2Exchange(stream, header, fields);
     const authority = header[":authority"] ?? readField(fields, "host");
     const target = readRequestTarget(exchange.target, authority, true, limits);
-    if (fieldsBytes(fields) > limits.headerBytes) {
+    if (fieldListBytes(fields) > limits.headerBytes) {
       refuse(exchange, httpProblem(431, `the header fields are larger than ${limits.headerBytes} bytes`));
     } else if (typeof target === "string") serve(exchange);
     else refuse(exchange, target);
@@ -56,13 +59,6 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
 
 // 256 KiB: four times HTTP/2's own default, so that a large message is not one round trip per 64 KiB.
 const initialWindowBytes = 256 * 1024;
-
-// RFC 9113 §6.5.2: the size of a header list counts 32 bytes for each field beside its text.
-function fieldsBytes(fields: HeaderFields): number {
-  let bytes = fields.length * 16;
-  for (const text of fields) bytes += text.length;
-  return bytes;
-}
 
 // Errors of a connection end that connection; nobody else needs to know.
 function ignore(): void {}

@@ -1,6 +1,6 @@
 /** Bounds on what a client may make the server hold or wait for. Each has a unit and a reason. */
 export interface Limits {
-  /** Bytes of all header fields of a request; 431 above. Default 16 KiB, as node:http has it. */
+  /** Bytes of all header fields of a request, 32 for each beside its text as RFC 9113 §6.5.2 counts them; 431 above. Default 16 KiB. */
   readonly headerBytes: number;
   /** Bytes of the request target; 414 above. Default 8 KiB, the least RFC 9110 §4.1 recommends. */
   readonly urlBytes: number;

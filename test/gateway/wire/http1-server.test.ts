@@ -5,6 +5,7 @@ import type { Admit } from "../../../src/gateway/index.ts";
 import { within } from "../../support/deadline.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../support/exchange.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../support/greenhouse.ts";
+import { headerOfListBytes } from "../../support/header-list.ts";
 import { openHttp1 } from "../../support/http1-connection.ts";
 
 const json: Field = ["content-type", "application/json"];
@@ -112,6 +113,16 @@ describe("a request over its limit", () => {
     expect(answer.httpStatus).toBe(httpStatus);
     expect(fieldValue(answer.header, "content-type")).toBe("application/json");
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+  });
+
+  test.each([
+    { name: "as large as may be", bytes: 2000, httpStatus: 200 },
+    { name: "a byte larger", bytes: 2001, httpStatus: 431 },
+  ])("a header of many small fields that is $name, is answered $httpStatus", async ({ bytes, httpStatus }) => {
+    using connection = await openHttp1(greenhouse.address);
+    const header = headerOfListBytes([["host", "x"], ["content-length", "2"], json], bytes);
+    connection.request({ httpMethod: "POST", path, header, body: Buffer.from("{}") });
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus });
   });
 
   test.each([
@@ -406,6 +417,7 @@ test("no field of a request is hidden behind others, however many", async () => 
       admit: ({ header }) => {
         seen = header.get("x-last");
       },
+      limits: { headerBytes: 100_000 },
     },
   );
   using connection = await openHttp1(greenhouse.address);

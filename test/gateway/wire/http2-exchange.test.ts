@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HpackDecoder } from "../../../src/gateway/http2/hpack/decoder.ts";
 import { within } from "../../support/deadline.ts";
 import { encodeEnvelope } from "../../support/envelope.ts";
 import { type Field, fieldValue } from "../../support/exchange.ts";
@@ -11,6 +12,7 @@ import {
   type TestGreenhouse,
   waterBedProcedure,
 } from "../../support/greenhouse.ts";
+import { headerOfListBytes } from "../../support/header-list.ts";
 import { openHttp2, readHttp2Answer } from "../../support/http2-connection.ts";
 import {
   dataFrame,
@@ -22,6 +24,7 @@ import {
   openFrames,
   resetFrame,
 } from "../../support/http2-frames.ts";
+import { postHeader } from "../../support/http2-requests.ts";
 
 const json: Field = ["content-type", "application/json"];
 const emptyMessage = encodeEnvelope(0, Buffer.alloc(0));
@@ -178,6 +181,23 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
       const answer = await connection.exchange({ httpMethod: "GET", path, header });
       expect(answer.httpStatus).toBe(httpStatus);
       expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+    });
+
+    test.each([
+      { name: "as large as may be", bytes: 2000, want: "404" },
+      // node resets a stream beyond the setting that the client has acknowledged.
+      { name: "a byte larger", bytes: 2001, want: http2 === "node" ? "ENHANCE_YOUR_CALM" : "431" },
+    ])("a header of many small fields that is $name, comes to $want", async ({ bytes, want }) => {
+      using connection = await openFrames(greenhouse.address);
+      const header = headerOfListBytes([...postHeader(), json], bytes);
+      connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
+      const end = await connection.readUntil(({ streamId }) => streamId === 1);
+      const { type = 0, payload = Buffer.alloc(0) } = end ?? {};
+      const got =
+        type === frameType.headers
+          ? new HpackDecoder(bytes).decode(payload, 0, payload.byteLength).fields[1]
+          : payload.readUInt32BE(0) === constants.NGHTTP2_ENHANCE_YOUR_CALM && "ENHANCE_YOUR_CALM";
+      expect(got).toBe(want);
     });
 
     test("of open streams, is not answered", async () => {
