@@ -34,6 +34,8 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
       PLANTSTORE_TOKENS: token,
       PLANTSTORE_DOCS: "open",
+      // What it prints is to be read by a person.
+      PLANTSTORE_AUDIT: "by-level",
       // Nobody balances load onto a demo, and Ctrl-C should end it now.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
     },

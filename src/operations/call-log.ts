@@ -20,11 +20,20 @@ export interface Answer {
   readonly peer: { readonly address: string };
 }
 
-/** How the call log learns what operations does not know. */
+/** Where lines go, and how the call log learns what operations does not know. */
 export interface CallLogOptions {
   readonly log: Log;
-  /** Who asked, why the credential was refused, what the call was about: fields that make the line an audit line. */
-  readonly auditOf: (contextValues: ContextValues, error: ConnectError | undefined) => object;
+  /** Where lines of the audit trail go instead, whose level is then the one that counts for them; `log` when left out. */
+  readonly auditLog?: Log | undefined;
+  readonly auditOf: (contextValues: ContextValues, error: ConnectError | undefined) => CallAudit;
+}
+
+/** What is known of a call beyond its answer. */
+export interface CallAudit {
+  /** Whether the line belongs to the audit trail. */
+  readonly isAudited: boolean;
+  /** Who asked, why the credential was refused, what the call was about. */
+  readonly fields: object;
 }
 
 type CallLevel = "info" | "warn" | "error";
@@ -33,19 +42,21 @@ type CallLevel = "info" | "warn" | "error";
 const pathLengthMax = 256;
 
 /**
- * Returns the function that writes one line per answered call, or `undefined` when the level of the
- * log lets none through, so that the caller need not even collect what the line would say.
+ * Returns the function that writes one line per answered call, or `undefined` when the levels of the
+ * logs let none through, so that the caller need not even collect what the line would say.
  *
  * Successes and refusals are `info`, a server that cannot serve now (`Unavailable`,
  * `ResourceExhausted`, `DeadlineExceeded`) is `warn`, faults are `error`. No header is ever logged.
  */
-export function callLog({ log, auditOf }: CallLogOptions): ((answer: Answer) => void) | undefined {
-  if (!log.isLevelEnabled("error")) return undefined;
+export function callLog({ log, auditLog = log, auditOf }: CallLogOptions): ((answer: Answer) => void) | undefined {
+  if (!log.isLevelEnabled("error") && !auditLog.isLevelEnabled("error")) return undefined;
   return (answer) => {
     const level = levelOf(answer.error?.code);
-    // Building the line costs more than the check: at "warn" a healthy call pays for the check alone.
-    if (!log.isLevelEnabled(level)) return;
-    log[level](fieldsOf(answer, auditOf), "call");
+    // Building the line costs more than the check: without a trail a healthy call pays at "warn" for the check alone.
+    if (!log.isLevelEnabled(level) && !auditLog.isLevelEnabled(level)) return;
+    const { isAudited, fields } = auditOf(answer.contextValues, answer.error);
+    const to = isAudited ? auditLog : log;
+    if (to.isLevelEnabled(level)) to[level]({ ...fieldsOf(answer), ...fields }, "call");
   };
 }
 
@@ -56,7 +67,7 @@ function levelOf(code: Code | undefined): CallLevel {
   return strained ? "warn" : "info";
 }
 
-function fieldsOf(answer: Answer, auditOf: CallLogOptions["auditOf"]): object {
+function fieldsOf(answer: Answer): object {
   return {
     requestId: requestIdOf(answer.contextValues),
     // A name that is absent is left out of the line by JSON.
@@ -68,6 +79,5 @@ function fieldsOf(answer: Answer, auditOf: CallLogOptions["auditOf"]): object {
     code: answer.error === undefined ? "OK" : Code[answer.error.code],
     durationMs: Math.round(answer.durationMs * 1000) / 1000,
     peer: answer.peer.address,
-    ...auditOf(answer.contextValues, answer.error),
   };
 }

@@ -2,6 +2,7 @@ import { type ContextKey, createContextKey, type ContextValues, type Interceptor
 import { isMessage } from "@bufbuild/protobuf";
 import { auditFieldsOf } from "../auth/index.ts";
 import { DeletePlantRequestSchema } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import type { CallAudit } from "../operations/call-log.ts";
 
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined, {
   description: "plant id",
@@ -16,12 +17,13 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 };
 
 /**
- * Returns what makes the log line of a call its audit line: who asked, why the credential was refused
- * if it was, and which plant it was about.
+ * Returns what an audit line says of a call: who asked, why the credential was refused if it was, and which
+ * plant it was about. Refusals and calls that named a plant are the audit trail.
  */
-export function auditOf(contextValues: ContextValues, error: unknown): object {
+export function auditOf(contextValues: ContextValues, error: unknown): CallAudit {
   const plantId = contextValues.get(plantIdKey);
   const fields = auditFieldsOf(contextValues, error);
+  if (plantId === undefined) return { isAudited: fields.refusal !== undefined, fields };
   // As text: a JSON number that large is not read back exactly.
-  return plantId === undefined ? fields : { ...fields, plantId: String(plantId) };
+  return { isAudited: true, fields: { ...fields, plantId: String(plantId) } };
 }

@@ -30,6 +30,11 @@ export interface PlantServerOptions {
   readonly auth?: TokenVerifier | undefined;
   /** Where calls and faults are logged; nowhere by default. */
   readonly log?: Log | undefined;
+  /**
+   * Where the audit trail goes, one line per refused credential and per deletion: a log whose own level lets `info` through.
+   * Left out, these are lines of `log`, and only there if its level lets them through.
+   */
+  readonly auditLog?: Log | undefined;
   /** The path of the base URL, such as "/api"; every path of the server begins with it. Default "". */
   readonly requestPathPrefix?: string | undefined;
   /** The description of this service as a protected resource (RFC 9728), to which challenges then point. */
@@ -109,7 +114,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     { name: "store", problem: () => store.problem },
     { name: "credentials", problem: () => verifier?.problem },
   ]);
-  const writeCall = callLog({ log, auditOf });
+  const writeCall = callLog({ log, auditLog: options.auditLog, auditOf });
   const onAnswer = bothListeners(writeCall, options.onAnswer, log);
   // What only the log asks for is not worked out without it.
   const forLog = writeCall === undefined ? [] : [rememberPlantId];

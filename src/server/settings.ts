@@ -19,6 +19,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly tlsKeyFile: string | undefined;
   readonly http2: "own" | "node";
   readonly logLevel: LogLevel;
+  readonly audit: "always" | "by-level";
   readonly drainDelayMs: number;
   readonly drainTimeoutMs: number;
 }
@@ -115,6 +116,14 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: `least level that is logged: ${logLevels.join(", ")}`,
     fallback: "info",
     read: oneOf(logLevels),
+  },
+  audit: {
+    variable: "PLANTSTORE_AUDIT",
+    flag: "audit",
+    about:
+      "lines of refused credentials and of deletions: always, but at silent; or by-level, as info like other calls",
+    fallback: "always",
+    read: oneOf(["always", "by-level"]),
   },
   drainDelayMs: {
     variable: "PLANTSTORE_DRAIN_DELAY_MS",

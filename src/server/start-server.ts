@@ -1,3 +1,4 @@
+import type { DestinationStream } from "pino";
 import {
   type MetadataEndpoint,
   openTokenVerifier,
@@ -27,6 +28,8 @@ export interface StartOptions {
   readonly plantsWhenCreated?: IdRange;
   /** Whether other processes share the port. */
   readonly reusePort?: boolean;
+  /** Where the lines of the log go; standard error when left out. */
+  readonly logLines?: DestinationStream;
 }
 
 /**
@@ -37,7 +40,7 @@ export interface StartOptions {
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
   const { host, port, http2 } = configuration;
-  const log = openLog(configuration.logLevel);
+  const log = openLog(configuration.logLevel, options.logLines);
   const tlsFiles = tlsFilesOf(configuration);
   const tls = tlsFiles && (await readTlsFiles(tlsFiles));
   await using opened = new AsyncDisposableStack();
@@ -50,6 +53,8 @@ export async function startServer(configuration: Configuration, options: StartOp
     store,
     auth,
     log,
+    // Of the same stream, so that lines keep their order; at a level of its own, so that quiet logs keep the trail.
+    auditLog: configuration.audit === "always" && log.level !== "silent" ? log.child({}, { level: "info" }) : undefined,
     requestPathPrefix: requestPathPrefixOf(configuration.publicUrl),
     description: { open: configuration.docs === "open", baseUrl: configuration.publicUrl?.href.replace(/\/+$/, "") },
     cors: configuration.corsOrigins && { origins: configuration.corsOrigins },

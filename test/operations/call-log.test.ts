@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
-import { expect, test } from "vitest";
-import { type Answer, callLog } from "../../src/operations/call-log.ts";
+import { describe, expect, test } from "vitest";
+import { type Answer, callLog, type CallLogOptions } from "../../src/operations/call-log.ts";
 import { openLogLines } from "../support/log-lines.ts";
 
 function answerWith(changes: Partial<Answer>): Answer {
@@ -18,7 +18,11 @@ function answerWith(changes: Partial<Answer>): Answer {
   };
 }
 
-function linesOf(answer: Answer, auditOf: () => object = () => ({ subject: "ops" })): Record<string, unknown>[] {
+function auditOf(): ReturnType<CallLogOptions["auditOf"]> {
+  return { isAudited: true, fields: { subject: "ops" } };
+}
+
+function linesOf(answer: Answer): Record<string, unknown>[] {
   const { log, lines } = openLogLines("info");
   callLog({ log, auditOf })?.(answer);
   return lines();
@@ -63,16 +67,51 @@ test("a long path is cut", () => {
 });
 
 test("a call of nobody has no subject", () => {
-  expect(linesOf(answerWith({}), () => ({}))[0]).not.toHaveProperty("subject");
+  const { log, lines } = openLogLines("info");
+  callLog({ log, auditOf: () => ({ isAudited: false, fields: {} }) })?.(answerWith({}));
+  expect(lines()).toEqual([expect.not.objectContaining({ subject: expect.anything() })]);
 });
 
 test("at level silent there is nothing to call", () => {
-  expect(callLog({ log: openLogLines("silent").log, auditOf: () => ({}) })).toBeUndefined();
+  expect(callLog({ log: openLogLines("silent").log, auditOf })).toBeUndefined();
 });
 
 test("at level warn a success leaves no line and is not even asked who called", () => {
   const { log, lines } = openLogLines("warn");
   let asked = 0;
-  callLog({ log, auditOf: () => ({ asked: (asked += 1) }) })?.(answerWith({}));
+  callLog({ log, auditOf: () => ({ isAudited: true, fields: { asked: (asked += 1) } }) })?.(answerWith({}));
   expect({ asked, lines: lines() }).toEqual({ asked: 0, lines: [] });
+});
+
+const none: readonly string[] = [];
+
+describe("with a log for the audit trail", () => {
+  test.each([
+    { name: "an audited call is a line there alone", level: "info", isAudited: true, lines: none, trail: ["call"] },
+    { name: "any other call is a line of the log", level: "info", isAudited: false, lines: ["call"], trail: none },
+    { name: "at warn an audited call is a line still", level: "warn", isAudited: true, lines: none, trail: ["call"] },
+    { name: "at warn any other call is none", level: "warn", isAudited: false, lines: none, trail: none },
+    {
+      name: "at silent an audited call is a line still",
+      level: "silent",
+      isAudited: true,
+      lines: none,
+      trail: ["call"],
+    },
+  ] as const)("$name", ({ level, isAudited, lines, trail }) => {
+    const log = openLogLines(level);
+    const auditLog = openLogLines("info");
+    callLog({ log: log.log, auditLog: auditLog.log, auditOf: () => ({ isAudited, fields: {} }) })?.(answerWith({}));
+    expect(log.lines().map(({ msg }) => msg)).toEqual(lines);
+    expect(auditLog.lines().map(({ msg }) => msg)).toEqual(trail);
+  });
+
+  test("a fault in an audited call keeps its level", () => {
+    const log = openLogLines("error");
+    const auditLog = openLogLines("info");
+    callLog({ log: log.log, auditLog: auditLog.log, auditOf })?.(
+      answerWith({ error: new ConnectError("no", Code.Internal) }),
+    );
+    expect([log.lines(), auditLog.lines()]).toEqual([[], [expect.objectContaining({ level: "error" })]]);
+  });
 });

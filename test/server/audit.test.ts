@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../src/auth/index.ts";
+import { readConfiguration } from "../../src/server/configuration.ts";
+import { startServer } from "../../src/server/index.ts";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import type { HttpAnswer } from "../support/exchange.ts";
 import {
@@ -117,4 +119,51 @@ describe("the audit line", () => {
       if (token !== "!") expect(log.text()).not.toContain(token);
     },
   );
+});
+
+interface StartedRow {
+  readonly level: string;
+  readonly audit: string;
+  readonly want: readonly (readonly [path: string, httpStatus: number])[];
+}
+
+const refused = ["/plants/1", 400] as const;
+const deleted = ["/plants/2", 204] as const;
+const unreadable = ["/plantstore.v1.PlantService/DeletePlant", 400] as const;
+const nothing = ["/nothing", 404] as const;
+
+/** The call lines of a started server that refuses a call, deletes a plant, and answers two that concern no plant. */
+async function callLinesOf(environment: Readonly<Record<string, string>>): Promise<unknown[]> {
+  const always = { PORT: "0", DATABASE_URL: "memory:", PLANTSTORE_TOKENS: ciToken, PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const written: string[] = [];
+  const server = await startServer(reading.configuration, {
+    plantsWhenCreated: { first: 1n, last: 9n },
+    logLines: { write: (line) => void written.push(line) },
+  });
+  const request = async (method: string, path: string, token: string): Promise<void> => {
+    const headers = { authorization: `Bearer ${token}`, connection: "close" };
+    await (await fetch(`http://127.0.0.1:${server.port}${path}`, { method, headers })).body?.cancel();
+  };
+  await request("DELETE", "/plants/1", "wrong");
+  await request("DELETE", "/plants/2", ciToken);
+  await request("POST", unreadable[0], ciToken);
+  await request("GET", "/nothing", ciToken);
+  await server.drain();
+  const lines = written.map((line): Record<string, unknown> => JSON.parse(line));
+  return lines.filter(({ msg }) => msg === "call").map(({ path, httpStatus }) => [path, httpStatus]);
+}
+
+describe("the audit trail", () => {
+  test.each<StartedRow>([
+    { level: "info", audit: "", want: [refused, deleted, unreadable, nothing] },
+    { level: "warn", audit: "", want: [refused, deleted] },
+    { level: "fatal", audit: "", want: [refused, deleted] },
+    { level: "silent", audit: "", want: [] },
+    { level: "info", audit: "by-level", want: [refused, deleted, unreadable, nothing] },
+    { level: "warn", audit: "by-level", want: [] },
+  ])("at LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit has its lines", async ({ level, audit, want }) => {
+    expect(await callLinesOf({ LOG_LEVEL: level, PLANTSTORE_AUDIT: audit })).toEqual(want);
+  });
 });

@@ -48,6 +48,7 @@ test("what is not given has its default", () => {
     tlsCertFile: undefined,
     tlsKeyFile: undefined,
     logLevel: "info",
+    audit: "always",
     drainDelayMs: 5000,
     drainTimeoutMs: 20_000,
     http2: "own",
