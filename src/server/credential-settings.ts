@@ -24,6 +24,7 @@ export interface CredentialConfiguration {
   readonly jwtAlgorithms: readonly JwtAlgorithm[];
   readonly jwtType: "any" | "at+jwt";
   readonly providerScopes: "ignored" | "demanded";
+  readonly jwtScopeClaims: readonly string[];
   readonly introspectionUrl: string | undefined;
   readonly introspectionClientId: string | undefined;
   readonly introspectionClientSecretFile: string | undefined;
@@ -94,6 +95,13 @@ export const credentialSettings: {
     fallback: "ignored",
     read: oneOf(["ignored", "demanded"]),
   },
+  jwtScopeClaims: {
+    variable: "PLANTSTORE_JWT_SCOPE_CLAIMS",
+    flag: "jwt-scope-claims",
+    about: "claims of a JWT that hold its scopes, where they are demanded, separated by commas",
+    fallback: "scope,scp",
+    read: listOf("be names separated by commas", (text) => text || undefined),
+  },
   introspectionUrl: {
     variable: "PLANTSTORE_INTROSPECTION_URL",
     flag: "introspection-url",
@@ -143,6 +151,9 @@ export function credentialContradictions(
   if (given("jwksFile") && (given("jwksUrls") || (jwtIssuers !== undefined && jwtIssuers.length > 1))) {
     problems.push("PLANTSTORE_JWKS_FILE is for one issuer, and goes without PLANTSTORE_JWKS_URL");
   }
+  if (given("jwtScopeClaims") && !(given("jwtIssuers") && configuration.providerScopes === "demanded")) {
+    problems.push("PLANTSTORE_JWT_SCOPE_CLAIMS needs PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded");
+  }
   const introspection = [
     given("introspectionUrl"),
     given("introspectionClientId"),
@@ -184,6 +195,7 @@ function jwtSourceOf(issuer: string, index: number, configuration: CredentialCon
     algorithms: configuration.jwtAlgorithms,
     demandAccessTokenType: jwtType === "at+jwt",
     demandScopes: providerScopes === "demanded",
+    scopeClaims: configuration.jwtScopeClaims,
   };
 }
 

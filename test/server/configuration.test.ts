@@ -39,6 +39,7 @@ test("what is not given has its default", () => {
     jwtAlgorithms: ["RS256", "PS256", "ES256", "EdDSA"],
     jwtType: "any",
     providerScopes: "ignored",
+    jwtScopeClaims: ["scope", "scp"],
     introspectionUrl: undefined,
     introspectionClientId: undefined,
     introspectionClientSecretFile: undefined,

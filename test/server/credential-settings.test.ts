@@ -31,6 +31,7 @@ const issuer: JwtSource = {
   algorithms: ["RS256", "PS256", "ES256", "EdDSA"],
   demandAccessTokenType: false,
   demandScopes: false,
+  scopeClaims: ["scope", "scp"],
 };
 
 describe("tokenSourcesOf", () => {
@@ -78,6 +79,11 @@ describe("tokenSourcesOf", () => {
         PLANTSTORE_PROVIDER_SCOPES: "demanded",
       },
       want: { jwt: [{ ...issuer, algorithms: ["ES256", "EdDSA"], demandAccessTokenType: true, demandScopes: true }] },
+    },
+    {
+      name: "other claims for scopes",
+      environment: { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp, roles" },
+      want: { jwt: [{ ...issuer, demandScopes: true, scopeClaims: ["scp", "roles"] }] },
     },
     {
       name: "an introspection endpoint",
@@ -153,6 +159,21 @@ describe("settings of credentials", () => {
       name: "no algorithm at all",
       environment: { ...jwt, PLANTSTORE_JWT_ALGORITHMS: "none" },
       want: 'PLANTSTORE_JWT_ALGORITHMS must be some of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519, not "none"',
+    },
+    {
+      name: "claims for scopes that do not count",
+      environment: { ...jwt, PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
+      want: "PLANTSTORE_JWT_SCOPE_CLAIMS needs PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
+    },
+    {
+      name: "claims for scopes of JWTs that are not taken",
+      environment: { ...introspection, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
+      want: "PLANTSTORE_JWT_SCOPE_CLAIMS needs PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
+    },
+    {
+      name: "an empty claim for scopes",
+      environment: { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp," },
+      want: 'PLANTSTORE_JWT_SCOPE_CLAIMS must be names separated by commas, not "scp,"',
     },
     {
       name: "an introspection endpoint without our name and secret",

@@ -161,6 +161,28 @@ describe("the recipes of docs/authentication.md", () => {
     expect(await request(server, "DELETE", "/plants/2", version1)).toMatchObject({ httpStatus: 204 });
   });
 
+  test("work for Entra's daemons: permissions of the application in roles, none in scp", async () => {
+    const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
+    using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWKS_URL: provider.keysUrl,
+      PLANTSTORE_JWT_AUDIENCE: nobody,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_JWT_SCOPE_CLAIMS: "scp,roles",
+    });
+    const daemon = { aud: nobody, azp: nobody, azpacr: "1", idtyp: "app", oid: nobody, sub: nobody, ver: "2.0" };
+    const permitted = await provider.sign({ ...daemon, roles: ["plants:delete"] }, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/1", permitted)).toMatchObject({ httpStatus: 204 });
+    const other = await provider.sign({ ...daemon, roles: ["plants:read"] }, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/2", other)).toMatchObject({ httpStatus: 400, body: { error: 7 } });
+    const without = await provider.sign(daemon, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/2", without)).toMatchObject({
+      httpStatus: 400,
+      body: { error: 7 },
+    });
+  });
+
   test("work for opaque tokens: the endpoint is asked, with the secret of the file", async () => {
     using folder = createTempFolder();
     const clientSecretFile = folder.file("secret");

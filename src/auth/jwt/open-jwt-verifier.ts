@@ -23,9 +23,14 @@ export interface JwtSource {
   readonly demandAccessTokenType?: boolean | undefined;
   /** Whether the token's own scopes decide what it may be used for. */
   readonly demandScopes?: boolean | undefined;
+  /** The claims that hold those scopes, each a text parted by spaces or a list of texts; `scope` and `scp` when left out. */
+  readonly scopeClaims?: readonly string[] | undefined;
   /** When keys are fetched, where a provider needs it unlike the others. */
   readonly timing?: Partial<KeyTiming> | undefined;
 }
+
+/** RFC 8693 §4.2, and the name that Entra and Okta give it. */
+const defaultScopeClaims: readonly string[] = ["scope", "scp"];
 
 /**
  * Opens a verifier of the tokens of these issuers, or says everything that is wrong with what is configured.
@@ -56,7 +61,7 @@ async function openIssuer(source: JwtSource, log: AuthLog): Promise<Parsed<Trust
     audiences,
     algorithms,
     demandAccessTokenType: source.demandAccessTokenType === true,
-    demandScopes: source.demandScopes === true,
+    scopeClaims: source.demandScopes === true ? (source.scopeClaims ?? defaultScopeClaims) : undefined,
     keys: keys.value,
   });
 }

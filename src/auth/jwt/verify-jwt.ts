@@ -11,8 +11,8 @@ export interface JwtDemands {
   readonly issuer: string;
   /** `aud` must name one of these: a token for another service is not for us. */
   readonly audiences: readonly string[];
-  /** Whether the scopes of the token count (`scope`, `scp`); otherwise it has them all, as many providers have none to give. */
-  readonly demandScopes: boolean;
+  /** The claims that hold the scopes of a token; with `undefined` it has them all, as many providers have none to give. */
+  readonly scopeClaims: readonly string[] | undefined;
 }
 
 /** How long a refusal that nothing can change is remembered, in milliseconds: a client that repeats a bad token does so in a loop. */
@@ -44,7 +44,8 @@ export async function verifyJwt(
 }
 
 /** Judges what `jwtVerify` leaves open. */
-function judgeClaims({ iss, sub, exp, iat, scope, scp, cnf }: JWTPayload, { demandScopes }: JwtDemands): KnownOutcome {
+function judgeClaims(payload: JWTPayload, { scopeClaims }: JwtDemands): KnownOutcome {
+  const { iss, sub, exp, iat, cnf } = payload;
   if (!isSubject(sub)) return refused(`"sub" is not a text of 1 to ${subjectMaxChars} characters`);
   // 1e999 is a number in JSON, and Infinity once it is read.
   if (exp === undefined || !Number.isFinite(exp)) return refused('"exp" is not a date');
@@ -53,7 +54,8 @@ function judgeClaims({ iss, sub, exp, iat, scope, scp, cnf }: JWTPayload, { dema
   }
   // RFC 7800 §3.1: such a token is good only with a proof of its key, for which nobody here asks.
   if (cnf !== undefined) return refused('the token is bound to a key ("cnf")');
-  const scopes = demandScopes ? new Set([...readScopes(scope), ...readScopes(scp)]) : "all";
+  const scopes =
+    scopeClaims === undefined ? "all" : new Set(scopeClaims.flatMap((claim) => readScopes(payload[claim])));
   const outcome: TokenOutcome = { kind: "principal", subject: sub, issuer: iss, scopes };
   return { outcome, untilMs: (exp + clockSkewS) * 1000 };
 }

@@ -277,7 +277,7 @@ describe("the type of RFC 9068, where it is demanded,", () => {
 });
 
 describe("scopes, where they are demanded,", () => {
-  test.each<{ name: string; claims: TestClaims; want: readonly string[] }>([
+  test.each<{ name: string; scopeClaims?: readonly string[]; claims: TestClaims; want: readonly string[] }>([
     {
       name: "are read from scope, parted by spaces",
       claims: { scope: "plants:delete  plants:read" },
@@ -287,14 +287,39 @@ describe("scopes, where they are demanded,", () => {
     { name: "are read from Okta's scp", claims: { scp: ["plants:delete", 7] }, want: ["plants:delete"] },
     { name: "are none where the token has none", claims: {}, want: [] },
     { name: "are none where the claim is no text", claims: { scope: { "plants:delete": true } }, want: [] },
-  ])("$name", async ({ claims, want }) => {
-    const by = await open({ demandScopes: true });
+    { name: "are not read from roles", claims: { roles: ["plants:delete"] }, want: [] },
+    {
+      name: "are read from every claim that is named",
+      scopeClaims: ["scp", "roles"],
+      claims: { scp: "plants:read", roles: ["plants:delete"] },
+      want: ["plants:read", "plants:delete"],
+    },
+    {
+      name: "are read from no claim that is not named",
+      scopeClaims: ["roles"],
+      claims: { scope: "plants:delete", scp: "plants:delete", roles: ["plants:read"] },
+      want: ["plants:read"],
+    },
+    {
+      name: "are none where a claim is named like what every object has",
+      scopeClaims: ["constructor", "__proto__", "toString"],
+      claims: { scope: "plants:delete" },
+      want: [],
+    },
+  ])("$name", async ({ claims, want, scopeClaims }) => {
+    const by = await open({ demandScopes: true, scopeClaims });
     expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({
       kind: "principal",
       scopes: new Set(want),
     });
     by.close?.();
   });
+});
+
+test("claims of scopes count for nothing where scopes are not demanded", async () => {
+  const by = await open({ scopeClaims: ["roles"] });
+  expect(await outcomeOf(await provider.sign({ roles: [] }), by)).toMatchObject({ kind: "principal", scopes: "all" });
+  by.close?.();
 });
 
 describe("openJwtVerifier", () => {

@@ -5,7 +5,7 @@ import { verifyJwt, type JwtDemands } from "../../../src/auth/jwt/verify-jwt.ts"
 import type { KnownOutcome } from "../../../src/auth/known-outcomes.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
-const demands: JwtDemands = { issuer: "https://id.example", audiences: ["plants"], demandScopes: false };
+const demands: JwtDemands = { issuer: "https://id.example", audiences: ["plants"], scopeClaims: undefined };
 const good: JWTPayload = { iss: demands.issuer, aud: "plants", sub: "ada", exp: nowS + 600 };
 
 let privateKey: CryptoKey;
