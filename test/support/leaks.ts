@@ -25,6 +25,16 @@ export async function expectNothingKept(work: () => Promise<void>, limitBytes: n
   expect(Math.min(...growths), `growth of ${growths.join(", ")} bytes`).toBeLessThan(limitBytes);
 }
 
+/** What the process holds that is not garbage: its heap, and the memory of buffers outside of it. */
+export async function heldBytes(): Promise<number> {
+  collectGarbage();
+  // The memory of buffers is given back a turn later.
+  await new Promise(setImmediate);
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
 /** What is in `all` beyond `some`. A time-out that was open before the work, and is over by now, is no leak. */
 function without(all: readonly string[], some: readonly string[]): string[] {
   const left = [...some];
