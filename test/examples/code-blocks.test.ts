@@ -1,29 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../support/child-program.ts";
+import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../support/page-blocks.ts";
 
-/** A block of TypeScript that readers are shown. */
-interface CodeBlock {
-  readonly page: string;
-  readonly line: number;
-  readonly code: string;
-}
-
-const pages = ["README.md", ...readdirSync(join(projectFolder, "docs")).map((name) => `docs/${name}`)].filter((name) =>
-  name.endsWith(".md"),
-);
-const blocks = pages.flatMap(codeBlocksOf);
-
-function codeBlocksOf(page: string): CodeBlock[] {
-  const text = readFileSync(join(projectFolder, page), "utf8");
-  return [...text.matchAll(/^```ts\n(.*?)^```/gms)].map(({ index, 1: code = "" }) => ({
-    page,
-    line: text.slice(0, index).split("\n").length,
-    code,
-  }));
-}
+const blocks = pageBlocks.filter(({ language }) => language === "ts");
 
 // What the text around the blocks says is there already.
 const surroundings = `
@@ -65,7 +47,7 @@ beforeAll(() => {
   write("tsconfig.json", JSON.stringify(configuration));
   write("surroundings.d.ts", surroundings);
   write("routes.ts", routes);
-  for (const [index, { code }] of blocks.entries()) write(`block-${index}.ts`, `${code}\nexport {};\n`);
+  for (const [index, { text }] of blocks.entries()) write(`block-${index}.ts`, `${text}\nexport {};\n`);
   problems = compile();
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -78,9 +60,17 @@ function compile(): string {
   }
 }
 
-test("there are blocks to look at", () => {
-  expect(blocks.length).toBeGreaterThan(4);
+test.each(pageBlocks)("a rule says what is done with the $language block at line $line of $page", (block) => {
+  expect(ruleOf(block)).toBeDefined();
 });
+
+test.each(blockRules)(
+  "the rule of $language beginning with $start on $page has a block and a test",
+  ({ run, ...rule }) => {
+    expect(pageBlocks.some((block) => fits({ run, ...rule }, block))).toBe(true);
+    if ("by" in run) expect(existsSync(join(projectFolder, run.by))).toBe(true);
+  },
+);
 
 test.each(blocks.map((block, index) => ({ ...block, index })))(
   "the code at line $line of $page compiles",
@@ -93,7 +83,7 @@ test("what surrounds the blocks compiles", () => {
   expect(problems.split("\n").filter((line) => /(?:surroundings|routes)\./.test(line))).toEqual([]);
 });
 
-const readme = readFileSync(join(projectFolder, "README.md"), "utf8");
+const readme = readPage("README.md");
 
 test.each(pages.filter((page) => page.startsWith("docs/")))("the README leads to %s", (page) => {
   expect(readme).toContain(`](${page})`);
@@ -101,12 +91,10 @@ test.each(pages.filter((page) => page.startsWith("docs/")))("the README leads to
 
 // A link to a file of the project, without what follows "#".
 const links = pages.flatMap((page) =>
-  [...readFileSync(join(projectFolder, page), "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
-    ([, target = ""]) => ({
-      page,
-      target,
-    }),
-  ),
+  [...readPage(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target = ""]) => ({
+    page,
+    target,
+  })),
 );
 
 test.each(links)("$target, to which $page leads, is there", ({ page, target }) => {

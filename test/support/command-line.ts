@@ -34,7 +34,17 @@ export function startNode(
   folder: string,
   environment: Readonly<Record<string, string>> = {},
 ): CommandLine {
-  const child = spawn(process.execPath, args, {
+  return startProgram(process.execPath, args, folder, environment);
+}
+
+/** Starts any program, in a folder and with exactly the given environment beside PATH. */
+export function startProgram(
+  file: string,
+  args: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>> = {},
+): CommandLine {
+  const child = spawn(file, args, {
     cwd: folder,
     env: { PATH: process.env["PATH"], ...environment },
   });

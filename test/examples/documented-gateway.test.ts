@@ -1,0 +1,88 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { createGateway } from "../../src/gateway/index.ts";
+import { createRestRouter } from "../../src/gateway/rest/index.ts";
+import { printPathTemplate } from "../../src/gateway/rest/print-path-template.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { projectFolder } from "../support/child-program.ts";
+import { exchangeHttp1 } from "../support/http1-connection.ts";
+import { blocksRunBy } from "../support/page-blocks.ts";
+import { createTempFolder } from "../support/temp-folder.ts";
+
+// Blocks of docs/gateway.md that are neither commands nor programs: a rule, an answer, a complaint at the start.
+
+function blockOf(language: string): string {
+  const blocks = blocksRunBy("test/examples/documented-gateway.test.ts").filter((block) => block.language === language);
+  expect(blocks).toHaveLength(1);
+  return blocks[0]?.text ?? "";
+}
+
+/** Compiles a definition with buf and returns its one service. */
+function compileService(definition: string): DescService {
+  using folder = createTempFolder();
+  mkdirSync(folder.file("shop"));
+  cpSync(join(projectFolder, "proto/google"), folder.file("google"), { recursive: true });
+  writeFileSync(folder.file("buf.yaml"), "version: v2\n");
+  writeFileSync(folder.file("shop/shop.proto"), definition);
+  const output = folder.file("definition.binpb");
+  execFileSync("buf", ["build", "--as-file-descriptor-set", "-o", output], { cwd: folder.path });
+  const files = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(output)));
+  const [service] = [...files].filter((type) => type.kind === "service");
+  if (service === undefined) throw new Error("the definition has no service");
+  return service;
+}
+
+function definitionOf(...lines: readonly string[]): string {
+  const head = ['syntax = "proto3";', "package shop.v1;", 'import "google/api/annotations.proto";'];
+  return [...head, ...lines].join("\n");
+}
+
+test("the rule of the guide compiles, and leads to its two paths", () => {
+  const service = compileService(
+    definitionOf(
+      "message Book { string name = 1; }",
+      "message UpdateBookRequest { Book book = 1; }",
+      `service Books { ${blockOf("proto")} }`,
+    ),
+  );
+  const { bindings } = createRestRouter(service.methods);
+  const told = bindings.map(({ pattern, template }) => [pattern.httpMethod, printPathTemplate(template), pattern.body]);
+  expect(told).toEqual([
+    ["PATCH", "/v1/{book.name=shelves/*/books/*}", "book"],
+    ["POST", "/v1/books:import", "*"],
+  ]);
+});
+
+test("the error of the guide is what a gateway answers", async () => {
+  const gateway = createGateway({ routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }) });
+  try {
+    const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+    const answer = await exchangeHttp1(address, { httpMethod: "DELETE", path: "/plants/007", header: [] });
+    const [head = "", body] = blockOf("http").split("\n\n");
+    const [statusLine = "", ...fields] = head.split("\n");
+    expect(answer.head.startsWith(`${statusLine}\r\n`)).toBe(true);
+    expect(answer.header.map(([name, value]) => `${name}: ${value}`)).toEqual(expect.arrayContaining(fields));
+    expect(answer.body.toString()).toBe(body);
+  } finally {
+    await gateway.close();
+  }
+});
+
+test("the problems of the guide are what a gateway says of such rules", () => {
+  const service = compileService(
+    definitionOf(
+      "message GetBookRequest { string name = 1; string id = 2; }",
+      "message ListBooksRequest { string shelf = 1; }",
+      "message Books {}",
+      "service Shop {",
+      '  rpc GetBook(GetBookRequest) returns (Books) { option (google.api.http) = { get: "/v1/{nmae=books/*}" additional_bindings { get: "/v1/books/{id}" } }; }',
+      '  rpc ListBooks(ListBooksRequest) returns (Books) { option (google.api.http) = { get: "/v1/books/{shelf}" }; }',
+      "}",
+    ),
+  );
+  expect(() => createGateway({ routes: (router) => router.service(service, {}) })).toThrow(new Error(blockOf("text")));
+});

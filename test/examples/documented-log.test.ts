@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { openMemoryStore } from "../../src/plants/index.ts";
+import { exchangeHttp1 } from "../support/http1-connection.ts";
+import { openLogLines } from "../support/log-lines.ts";
+import { blocksRunBy } from "../support/page-blocks.ts";
+import { bearer, startPlantServer, tokens } from "../support/plant-server.ts";
+
+// The line of a log that docs/authentication.md shows: a call with a token that nobody knows.
+
+/** What differs from call to call, and from verifier to verifier. */
+const ownEach = ["time", "requestId", "durationMs", "reason"] as const;
+
+function comparable(line: object): unknown {
+  return { ...line, ...Object.fromEntries(ownEach.map((name) => [name, name in line ? "own" : "missing"])) };
+}
+
+test.each(blocksRunBy("test/examples/documented-log.test.ts"))(
+  "the log has the line at line $line of $page, member for member",
+  async ({ text }) => {
+    const { log, lines } = openLogLines("info");
+    await using server = await startPlantServer({ log, store: openMemoryStore() });
+    const header = [bearer(tokens.unknown)];
+    await exchangeHttp1(server.address, { httpMethod: "DELETE", path: "/plants/42", header });
+    const [call = {}] = lines().filter(({ msg }) => msg === "call");
+    const shown: object = JSON.parse(text);
+    expect(comparable(call)).toEqual(comparable(shown));
+    expect(Object.keys(call)).toEqual(Object.keys(shown));
+  },
+);

@@ -1,0 +1,192 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openMemoryStore } from "../../src/plants/index.ts";
+import { createIssuedCertificate } from "../support/certificate.ts";
+import { projectFolder } from "../support/child-program.ts";
+import { startNode } from "../support/command-line.ts";
+import { createSigningKey, type IdentityProvider, startIdentityProvider } from "../support/identity-provider.ts";
+import { blocksRunBy, type PageBlock } from "../support/page-blocks.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../support/plant-server.ts";
+
+// Blocks of TypeScript are run as programs, each in a process of its own, with what the text around them says is
+// there before them and what shows their effect behind. Replaced are the hosts plants.example and id.example, by a
+// server over TLS with the plants 42 and 43 and by an identity provider, and the port, by a free one. A gateway
+// that a block makes and does not keep is kept.
+
+/** What stands around a block, and what comes of it. */
+interface Program {
+  readonly page: string;
+  /** How the block begins. */
+  readonly start: string;
+  readonly before?: string;
+  readonly after?: string;
+  /** What it prints, run after run. */
+  readonly prints: readonly string[];
+}
+
+const token = 'const token = process.env["TOKEN"] ?? "";';
+const routes = 'import routes from "./routes.js";';
+const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });';
+
+/** Asks a gateway of this process, prints the answer and closes the gateway. */
+function ask(path: string, method = "GET", print = "response.status, await response.text()"): string {
+  return [
+    `const response = await fetch(\`http://127.0.0.1:\${port}${path}\`, { method: "${method}" });`,
+    `console.log(${print});`,
+    "await gateway.close();",
+  ].join("\n");
+}
+
+const programs: readonly Program[] = [
+  {
+    page: "README.md",
+    start: "import { createPlantClient }",
+    before: token,
+    prints: ["deleted", "plant 42 not found"],
+  },
+  {
+    page: "README.md",
+    start: "import { createPlantServer",
+    after: "console.log(typeof createPlantServer, typeof openSqliteStore, typeof openTokenVerifier);",
+    prints: ["function function function"],
+  },
+  {
+    page: "docs/authentication.md",
+    start: "import { createPlantServer",
+    before: 'import { openMemoryStore } from "plantstore";\nconst store = openMemoryStore(new Set([42n]));',
+    after: `const gateway = server;\n${listen}
+const headers = { authorization: \`Bearer \${process.env["SIGNED_TOKEN"]}\` };
+const response = await fetch(\`http://127.0.0.1:\${port}/plants/42\`, { method: "DELETE", headers });
+console.log(response.status);
+await server.close();
+opened.value.close?.();`,
+    prints: ["{ issuer: 'https://id.example', keys: 1 } keys changed\n204"],
+  },
+  {
+    page: "docs/clients.md",
+    start: 'import { Metadata, status } from "@grpc/grpc-js"',
+    before: token,
+    prints: ["", "there is no plant 42"],
+  },
+  {
+    page: "docs/clients.md",
+    start: 'import { createClient } from "@connectrpc/connect"',
+    before: token,
+    after: 'console.log("deleted");',
+    prints: ["deleted"],
+  },
+  {
+    page: "docs/gateway.md",
+    start: "import { createGateway }",
+    after: ask("/plants/7", "DELETE"),
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/gateway.md",
+    start: "import { connectNodeAdapter }",
+    before: `import { createServer } from "node:http";\n${routes}`,
+    after: `const server = createServer(connectNodeAdapter({ routes }));
+await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+const gateway = { close: () => server.close() };
+const { port } = server.address();
+${ask("/plants/7", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/gateway.md",
+    start: "createGateway({",
+    before: `import { createGateway } from "plantstore/gateway";\n${routes}`,
+    after: `${listen}\n${ask("/plants/007", "DELETE", 'response.status, response.headers.get("content-type"), await response.text()')}`,
+    prints: [
+      '400 application/problem+json {"type":"about:blank","status":400,"title":"id: \\"007\\" is not an int64","instance":"/plantstore.v1.PlantService/DeletePlant"}',
+    ],
+  },
+  {
+    page: "docs/gateway.md",
+    start: "import { createGateway, parseHttpRules }",
+    before: `import { Health } from "../../src/gen/es/grpc/health/v1/health_pb.ts";
+const routes = (router) => router.service(Health, { check: ({ service }) => ({ status: service === "plants" ? 1 : 2 }) });`,
+    after: `${listen}\n${ask("/health/plants")}`,
+    prints: ['200 {"status":"SERVING"}'],
+  },
+  {
+    page: "docs/openapi.md",
+    start: "import { readFileSync }",
+    before: routes,
+    after: `${listen}\n${ask("/openapi.json", "GET", 'response.status, response.headers.get("content-type"), (await response.json()).paths["/plants/{id}"].delete.summary')}`,
+    prints: ["200 application/json Deletes the single plant with the given identifier"],
+  },
+];
+
+const blocks = blocksRunBy("test/examples/documented-programs.test.ts");
+let folder: string;
+let provider: IdentityProvider;
+let tls: ReturnType<typeof createIssuedCertificate>;
+
+beforeAll(async () => {
+  // Inside the project, so that "plantstore" and its dependencies are found as a user's program finds them.
+  folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
+  provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  tls = createIssuedCertificate("localhost");
+  writeFileSync(join(folder, "authority.pem"), tls.authority);
+  writeFileSync(
+    join(folder, "routes.js"),
+    `import { PlantService } from "plantstore/connect";
+const deletePlant = ({ id }) => (console.log(\`the handler has \${id}\`), {});
+export default (router) => router.service(PlantService, { deletePlant });
+`,
+  );
+  execFileSync("buf", ["build", "-o", join(folder, "definition.binpb")], { cwd: projectFolder });
+});
+afterAll(() => {
+  provider.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function programOf({ page, text }: PageBlock): Program {
+  const program = programs.find((each) => each.page === page && text.startsWith(each.start));
+  if (program === undefined) throw new Error("no row says what stands around this block");
+  return program;
+}
+
+/** Writes a block as a program and returns its file. */
+function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Program, port: number): string {
+  const replaced = text
+    .replaceAll("plants.example:443", `localhost:${String(port)}`)
+    .replaceAll("https://plants.example", `https://localhost:${String(port)}`)
+    .replaceAll("https://id.example", provider.issuer)
+    .replaceAll("port: 8080", "port: 0")
+    .replace(/^createGateway\(/m, "const gateway = createGateway(");
+  const file = join(folder, `program-${String(line)}.ts`);
+  writeFileSync(file, [before, replaced, after].join("\n"));
+  return file;
+}
+
+/** Runs a program once and returns what it printed. */
+async function run(file: string, signedToken: string): Promise<string> {
+  await using running = startNode(["--conditions", "plantstore-source", file], folder, {
+    TOKEN: tokens.good,
+    SIGNED_TOKEN: signedToken,
+    // What node takes for authorities of its own, and what grpc-js does.
+    NODE_EXTRA_CA_CERTS: join(folder, "authority.pem"),
+    GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: join(folder, "authority.pem"),
+  });
+  const exitCode = await running.end();
+  expect(exitCode, running.stderr()).toBe(0);
+  return running.stdout().trim().replaceAll(provider.issuer, "https://id.example");
+}
+
+test.each(blocks)("the program at line $line of $page does what is said", async (block) => {
+  const program = programOf(block);
+  const store = openMemoryStore(new Set([42n, 43n]));
+  await using server: TestPlantServer = await startPlantServer({ store, tls });
+  const signedToken = await provider.sign({ aud: "plantstore" });
+  const file = writeProgram(block, program, server.address.port);
+  for (const prints of program.prints) expect(await run(file, signedToken)).toBe(prints);
+});
+
+test.each(programs)("$page has the block that begins with $start", ({ page, start }) => {
+  expect(blocks.some((block) => block.page === page && block.text.startsWith(start))).toBe(true);
+});

@@ -1,0 +1,136 @@
+import { createServer, type Server } from "node:http";
+import { writeFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readConfiguration } from "../../src/server/configuration.ts";
+import { startServer } from "../../src/server/index.ts";
+import { createSigningKey, type IdentityProvider, startIdentityProviderAt } from "../support/identity-provider.ts";
+import { listenOnLoopback } from "../support/listen-on-loopback.ts";
+import { blocksRunBy } from "../support/page-blocks.ts";
+import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+
+// The recipes of docs/authentication.md, as they stand there, against a provider that has what they name. Of a
+// recipe only hosts are replaced, by the provider's on the loopback address, and files, by one with the secret.
+
+const secret = "what the provider knows us by";
+const recipes = blocksRunBy("test/examples/documented-settings.test.ts");
+
+/** The variables of a block: a line is NAME=VALUE, and a comment may follow. */
+function readVariables(block: string): Record<string, string> {
+  const lines = block.split("\n").map((line) => /^([A-Z0-9_]+)=(\S+)(?:\s+#.*)?$/.exec(line));
+  return Object.fromEntries(lines.map((found) => [found?.[1] ?? "a line that is no setting", found?.[2] ?? ""]));
+}
+
+function pathOf(url: string | undefined): string {
+  return url === undefined ? "" : new URL(url).pathname;
+}
+
+/** Where a provider is that issues what a recipe asks for. */
+async function startProvider(variables: Readonly<Record<string, string>>): Promise<IdentityProvider> {
+  const issuer = pathOf(variables["PLANTSTORE_JWT_ISSUER"]);
+  const keys = pathOf(variables["PLANTSTORE_JWKS_URL"]) || `${issuer.replace(/\/$/, "")}/keys`;
+  return await startIdentityProviderAt({ issuer, keys }, await createSigningKey("RS256", "key"));
+}
+
+/** Deletes plant 1 at the server that the variables describe, and returns the status. */
+async function deletePlant(environment: Readonly<Record<string, string>>, token: string): Promise<number> {
+  const always = { PORT: "0", DATABASE_URL: "memory:", LOG_LEVEL: "silent", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const server = await startServer(reading.configuration, { plantsWhenCreated: { first: 1n, last: 1n } });
+  try {
+    const headers = { connection: "close", authorization: `Bearer ${token}` };
+    const response = await fetch(`http://127.0.0.1:${String(server.port)}/plants/1`, { method: "DELETE", headers });
+    await response.body?.cancel();
+    return response.status;
+  } finally {
+    await server.drain();
+  }
+}
+
+const jwtRecipes = recipes.filter(({ text: recipe }) => recipe.includes("PLANTSTORE_JWT_"));
+
+describe.each(jwtRecipes)("the settings at line $line of $page", ({ text: recipe }) => {
+  const variables = readVariables(recipe);
+  let provider: IdentityProvider;
+  let environment: Record<string, string>;
+  const audience = variables["PLANTSTORE_JWT_AUDIENCE"];
+  const demanded = variables["PLANTSTORE_PROVIDER_SCOPES"] === "demanded";
+  const scopeClaim = variables["PLANTSTORE_JWT_SCOPE_CLAIMS"]?.split(",").at(-1) ?? "scope";
+
+  beforeAll(async () => {
+    provider = await startProvider(variables);
+    const { origin } = new URL(provider.issuer);
+    const urls = ["PLANTSTORE_JWT_ISSUER", "PLANTSTORE_JWKS_URL"].filter((name) => name in variables);
+    const replaced = urls.map((name) => [name, (variables[name] ?? "").replace(/^https:\/\/[^/]+/, origin)]);
+    environment = { ...variables, ...Object.fromEntries(replaced) };
+  });
+  afterAll(() => provider.stop());
+
+  test("admit a token for the audience, with the scope", async () => {
+    const token = await provider.sign({ aud: audience, [scopeClaim]: "plants:delete" });
+    expect(await deletePlant(environment, token)).toBe(204);
+  });
+
+  test("admit no token for another audience", async () => {
+    const token = await provider.sign({ aud: "another", [scopeClaim]: "plants:delete" });
+    expect(await deletePlant(environment, token)).toBe(400);
+  });
+
+  test(`${demanded ? "admit no" : "admit a"} token without the scope`, async () => {
+    const token = await provider.sign({ aud: audience });
+    expect(await deletePlant(environment, token)).toBe(demanded ? 400 : 204);
+  });
+});
+
+const introspectionRecipes = recipes.filter(({ text: recipe }) => recipe.includes("PLANTSTORE_INTROSPECTION_"));
+
+describe.each(introspectionRecipes)("the settings at line $line of $page", ({ text: recipe }) => {
+  const variables = readVariables(recipe);
+  const asked: string[] = [];
+  let folder: TempFolder;
+  let endpoint: Server;
+  let environment: Record<string, string>;
+
+  beforeAll(async () => {
+    folder = createTempFolder();
+    writeFileSync(folder.file("secret"), secret);
+    endpoint = createServer((request, response) => {
+      void text(request).then((form) => {
+        const token = new URLSearchParams(form).get("token") ?? "";
+        // The opaque token of this test is the name of its audience.
+        asked.push(`${request.url ?? ""} ${request.headers.authorization ?? ""}`);
+        const told = { active: true, sub: "ada", aud: token };
+        response.end(JSON.stringify(told));
+      });
+    });
+    const origin = await listenOnLoopback(endpoint);
+    const name = "PLANTSTORE_INTROSPECTION_URL";
+    environment = {
+      ...variables,
+      [name]: (variables[name] ?? "").replace(/^https:\/\/[^/]+/, origin),
+      PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: folder.file("secret"),
+    };
+  });
+  afterAll(() => {
+    endpoint.close();
+    endpoint.closeAllConnections();
+    folder[Symbol.dispose]();
+  });
+
+  test("admit a token that the endpoint vouches for, asking as the client with the secret", async () => {
+    expect(await deletePlant(environment, variables["PLANTSTORE_INTROSPECTION_AUDIENCE"] ?? "")).toBe(204);
+    const credential = `${variables["PLANTSTORE_INTROSPECTION_CLIENT_ID"] ?? ""}:${secret.replaceAll(" ", "+")}`;
+    expect(asked).toEqual([
+      `${pathOf(variables["PLANTSTORE_INTROSPECTION_URL"])} Basic ${Buffer.from(credential).toString("base64")}`,
+    ]);
+  });
+
+  test("admit no token for another audience", async () => {
+    expect(await deletePlant(environment, "another")).toBe(400);
+  });
+});
+
+test("every recipe is one of these", () => {
+  expect([...jwtRecipes, ...introspectionRecipes].length).toBe(recipes.length);
+});
