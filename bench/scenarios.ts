@@ -71,7 +71,8 @@ const grpcShape8By8: LoadShape = { ...grpcShape, streams: 8 };
 const grpcShape64By1: LoadShape = { ...grpcShape, connections: 64, streams: 1 };
 
 const http1Load = hasTool("wrk") ? wrkLoad : ownLoad;
-const http2Load = hasTool("h2load") ? h2loadLoad : ownLoad;
+/** Puts a load of HTTP/2 on a server. */
+export const http2Load: (shape: LoadShape) => Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 
 const nodeHttp = server("node:http", "servers/node-http");
 const nodeHttp2 = server("node:http2", "servers/node-http2");
@@ -136,8 +137,14 @@ export const scenarios: readonly Scenario[] = [
 
 /** The same scenario with this project's server of another checkout beside its own. */
 export function against({ subjects, ...scenario }: Scenario, { name, folder }: Revision): Scenario {
-  const other = { ...own, name: `${ownName} at ${name}`, environment: { PLANTSTORE_TREE: folder } };
-  return { ...scenario, subjects: subjects.flatMap((subject) => (subject === own ? [own, other] : [subject])) };
+  const beside = (subject: Subject): Subject[] => [
+    subject,
+    { ...subject, name: `${ownName} at ${name}`, environment: { PLANTSTORE_TREE: folder } },
+  ];
+  return {
+    ...scenario,
+    subjects: subjects.flatMap((subject) => (subject.name === ownName ? beside(subject) : [subject])),
+  };
 }
 
 function installedPeers(...names: readonly string[]): Subject[] {
@@ -145,6 +152,7 @@ function installedPeers(...names: readonly string[]): Subject[] {
   return installed ? names.map((name) => server(name, `peers/${name}`)) : [];
 }
 
-function server(name: string, path: string, environment: NodeJS.ProcessEnv = {}): Subject {
+/** A server whose program lies in this folder. */
+export function server(name: string, path: string, environment: NodeJS.ProcessEnv = {}): Subject {
   return { name, program: fileURLToPath(new URL(`${path}.ts`, import.meta.url)), environment };
 }

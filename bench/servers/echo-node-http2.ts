@@ -1,0 +1,44 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { countPath, streamedBytes } from "./echo-service.ts";
+import { listen, serve } from "./serve.ts";
+
+// The floor of large messages and long streams: the core `stream` event of node:http2, which sends back the bytes that it
+// got, or one prepared message after another as fast as they are taken. Nothing is decoded.
+const header = { ":status": 200, "content-type": "application/grpc+proto" };
+const trailer = { "grpc-status": "0" };
+
+// An envelope with BytesValue{value}: five bytes of envelope, field 1 as a length and so many bytes.
+const message = Buffer.from([0, 0, 0, 0, streamedBytes + 2, 0x0a, streamedBytes, ...Buffer.alloc(streamedBytes, "x")]);
+
+/** Where the number is in the request, an envelope with UInt32Value{value}: behind the envelope and the tag of field 1. */
+const numberAt = 6;
+
+async function answer(stream: ServerHttp2Stream, path: string | undefined): Promise<void> {
+  const pieces: Buffer[] = await stream.toArray();
+  const body = Buffer.concat(pieces);
+  stream.respond(header, { waitForTrailers: true });
+  stream.on("wantTrailers", () => stream.sendTrailers(trailer));
+  if (path === countPath) await writeMessages(stream, readVarint(body, numberAt));
+  else stream.write(body);
+  stream.end();
+}
+
+async function writeMessages(stream: ServerHttp2Stream, count: number): Promise<void> {
+  for (let sent = 0; sent < count; sent += 1) if (!stream.write(message)) await once(stream, "drain");
+}
+
+function readVarint(bytes: Buffer, from: number): number {
+  let value = 0;
+  for (let at = from, shift = 0; at < bytes.length; at += 1, shift += 7) value |= ((bytes[at] ?? 0) & 0x7f) << shift;
+  return value;
+}
+
+await serve(() =>
+  listen(
+    createServer().on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+      // The load leaves at its end whatever is under way.
+      answer(stream, headers[":path"]).catch(() => stream.destroy());
+    }),
+  ),
+);
