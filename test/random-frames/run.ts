@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { heldBytes } from "../support/held-bytes.ts";
 import { endsWell } from "./sequence.ts";
 
 // `npm run test:random-frames`: random sequences of frames against the gateway's own HTTP/2 engine. Whatever comes, it
@@ -19,15 +20,18 @@ const { values } = parseArgs({
 /** As many connections at once as keep the event loop from having to turn for each. */
 const atOnce = 256;
 
-/** The heap may grow by this while all else is collected: a thousandth of what would be leaked by so many connections. */
-const heapGrowthBytesMax = 64 * 1024 * 1024;
+/** Sequences after which all that is kept once is there: compiled code, tables that have grown. */
+const warmSequences = 10_000;
+
+/** What may be held beyond that which was held then, garbage aside: 16 bytes for each of half a million sequences. */
+const growthBytesMax = 8 * 1024 * 1024;
 
 const problems: string[] = [];
 let done = 0;
 const untilMs = performance.now() + Number(values.seconds) * 1000;
 const first = values.seed === undefined ? Math.trunc(Math.random() * 2 ** 31) : Number(values.seed);
 const most = values.seed === undefined ? Number(values.sequences) : 1;
-let heapBytes = 0;
+let warmBytes: number | undefined;
 
 while (done < most && performance.now() < untilMs && problems.length === 0) {
   const seeds = Array.from({ length: Math.min(atOnce, most - done) }, (_, i) => first + done + i);
@@ -35,14 +39,17 @@ while (done < most && performance.now() < untilMs && problems.length === 0) {
   for (const [i, problem] of found.entries())
     if (problem !== undefined) problems.push(`seed ${String(seeds[i])}: ${problem}`);
   done += seeds.length;
-  // Measured once all is warm, and at the end.
-  if (heapBytes === 0 && done > 20_000) heapBytes = process.memoryUsage().heapUsed;
+  if (done > warmSequences) warmBytes ??= await heldBytes();
 }
-const grownBytes = heapBytes === 0 ? 0 : process.memoryUsage().heapUsed - heapBytes;
-if (grownBytes > heapGrowthBytesMax) problems.push(`the heap has grown by ${String(grownBytes)} bytes`);
+// Of fewer nothing can be said.
+const grownBytes = warmBytes === undefined ? Number.NaN : (await heldBytes()) - warmBytes;
+const memory = `${grownBytes} bytes more are held than after the first ${warmSequences}`;
+if (grownBytes > growthBytesMax) problems.push(memory);
 
 for (const problem of problems) process.stderr.write(`${problem}\n`);
-process.stdout.write(`${String(done)} sequences of frames, ${String(problems.length)} of them ended badly\n`);
+process.stdout.write(
+  `${String(done)} sequences of frames, ${String(problems.length)} of them ended badly; ${memory}\n`,
+);
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) {
   writeFileSync(

@@ -1,7 +1,6 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect } from "vitest";
 import { within } from "./deadline.ts";
+import { collectGarbage } from "./held-bytes.ts";
 
 /** Rounds in which a leak has to show: one in which nothing grew shows that nothing does. */
 const rounds = 4;
@@ -25,16 +24,6 @@ export async function expectNothingKept(work: () => Promise<void>, limitBytes: n
   expect(Math.min(...growths), `growth of ${growths.join(", ")} bytes`).toBeLessThan(limitBytes);
 }
 
-/** What the process holds that is not garbage: its heap, and the memory of buffers outside of it. */
-export async function heldBytes(): Promise<number> {
-  collectGarbage();
-  // The memory of buffers is given back a turn later.
-  await new Promise(setImmediate);
-  collectGarbage();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
-
 /** What is in `all` beyond `some`. A time-out that was open before the work, and is over by now, is no leak. */
 function without(all: readonly string[], some: readonly string[]): string[] {
   const left = [...some];
@@ -55,10 +44,4 @@ async function settle(): Promise<{ heapBytes: number; resources: string[] }> {
 
 async function socketsClosed(): Promise<void> {
   while (process.getActiveResourcesInfo().includes("TCPSocketWrap")) await new Promise(setImmediate);
-}
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  const collect: () => void = runInNewContext("gc");
-  collect();
 }

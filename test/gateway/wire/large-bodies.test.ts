@@ -17,7 +17,7 @@ import {
   openFrames,
 } from "../../support/http2-frames.ts";
 import { windowUpdateFrame } from "../../support/http2-requests.ts";
-import { heldBytes } from "../../support/leaks.ts";
+import { heldBytes } from "../../support/held-bytes.ts";
 import { http2Engines } from "../../support/plant-server.ts";
 
 // Streams that are far larger than what may be held of them: as long as their reader is slow, their writer waits.
