@@ -41,9 +41,11 @@ while (done < most && performance.now() < untilMs && problems.length === 0) {
   done += seeds.length;
   if (done > warmSequences) warmBytes ??= await heldBytes();
 }
-// Of fewer nothing can be said.
-const grownBytes = warmBytes === undefined ? Number.NaN : (await heldBytes()) - warmBytes;
-const memory = `${grownBytes} bytes more are held than after the first ${warmSequences}`;
+const grownBytes = warmBytes === undefined ? 0 : (await heldBytes()) - warmBytes;
+const memory =
+  warmBytes === undefined
+    ? "they are too few to tell what they leave behind"
+    : `${grownBytes} bytes more are held than after the first ${warmSequences}`;
 if (grownBytes > growthBytesMax) problems.push(memory);
 
 for (const problem of problems) process.stderr.write(`${problem}\n`);
