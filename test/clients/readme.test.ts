@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../support/child-program.ts";
 import { type CommandLine, startCommandLine } from "../support/command-line.ts";
+import { blocksRunBy } from "../support/page-blocks.ts";
 import { createTempFolder } from "../support/temp-folder.ts";
 
 // The session that README.md shows, once more: what is typed there is run, what is shown there must come.
@@ -14,8 +14,9 @@ interface Step {
   readonly shown: string;
 }
 
-const readme = readFileSync(join(projectFolder, "README.md"), "utf8");
-const session = /^```console\n(.*?)^```/ms.exec(readme)?.[1] ?? "";
+const [{ text: session } = { text: "" }] = blocksRunBy("test/clients/readme.test.ts");
+/** The token of the README, with most of it left out. */
+const [, shortened = "none"] = /Bearer (\S+…\S+)$/m.exec(session) ?? [];
 const [start, ...steps]: Step[] = session
   .split(/^\$ /m)
   .slice(1)
@@ -39,7 +40,7 @@ afterAll(async () => {
 
 /** Puts the address and the token of this run in the place of those of the README. */
 function here(text: string): string {
-  return text.replaceAll("127.0.0.1:8080", authority).replaceAll("fYXa…UtPA", token);
+  return text.replaceAll("127.0.0.1:8080", authority).replaceAll(shortened, token);
 }
 
 /** Dates differ from run to run, and the progress of curl is for terminals. */
