@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { createSecureContext } from "node:tls";
 import type { Log } from "../operations/log.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 
@@ -33,7 +32,8 @@ const lookIntervalMs = 10_000;
 export async function readTlsFiles({ certFile, keyFile }: TlsFiles): Promise<TlsMaterial> {
   try {
     const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
-    createSecureContext({ cert, key });
+    // Loaded where there is TLS only: it is 10 ms of a start.
+    process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
     return { cert, key };
   } catch (reason) {
     const why = reason instanceof Error ? reason.message : String(reason);
