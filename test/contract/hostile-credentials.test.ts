@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHmac, createPublicKey } from "node:crypto";
 import { connect } from "node:http2";
 
 import { EncryptJWT } from "jose";
@@ -8,6 +8,7 @@ import { openMemoryStore } from "../../src/plants/index.ts";
 import { within } from "../support/deadline.ts";
 import { fieldValue, type Field } from "../support/exchange.ts";
 import { exchangeHttp1, openHttp1 } from "../support/http1-connection.ts";
+import { frameFlag, headersFrame, openFrames } from "../support/http2-frames.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -73,6 +74,12 @@ async function partsOf(token: Promise<string>): Promise<[string, string, string]
   return [head, body, signature];
 }
 
+/** A good token's claims under an HMAC. */
+async function hmacOf(secret: string | Buffer): Promise<string> {
+  const input = `${base64url({ alg: "HS256", kid: "key" })}.${(await partsOf(provider.sign()))[1]}`;
+  return `${input}.${createHmac("sha256", secret).update(input).digest("base64url")}`;
+}
+
 interface Row {
   readonly name: string;
   /** The values of the `Authorization` fields. */
@@ -117,6 +124,9 @@ const rows: readonly Row[] = [
     credentials: async () => [`Bearer ${await provider.sign()}, realm="x"`],
     want: malformed,
   },
+  row("a letter beyond ASCII", () => "abcdefghijklmnop\u00e9", malformed),
+  row("a no-break space", () => "abcdefghijklmnop\u00a0", malformed),
+  row("two tokens", async () => `${await provider.sign()} ${await provider.sign()}`, malformed),
   row("a token in quotes", async () => `"${await provider.sign()}"`, malformed),
   row(
     "a JWS in JSON serialisation",
@@ -136,10 +146,10 @@ const rows: readonly Row[] = [
     return `${base64url({ alg: "none", kid: "key" })}.${body}.${signature}`;
   }),
   row("alg nOnE", async () => `${base64url({ alg: "nOnE", kid: "key" })}.${(await partsOf(provider.sign()))[1]}.AAAA`),
-  row("HS256 with the public key as its secret", async () => {
-    const input = `${base64url({ alg: "HS256", kid: "key" })}.${(await partsOf(provider.sign()))[1]}`;
-    return `${input}.${createHmac("sha256", JSON.stringify(key.jwk)).update(input).digest("base64url")}`;
-  }),
+  row("HS256 with the public key as its secret", () => hmacOf(JSON.stringify(key.jwk))),
+  row("HS256 with the public key in PEM as its secret", () =>
+    hmacOf(createPublicKey({ key: { ...key.jwk }, format: "jwk" }).export({ type: "spki", format: "pem" })),
+  ),
   row("another payload under the signature", async () => {
     const [head, , signature] = await partsOf(provider.sign());
     return `${head}.${base64url({ iss: provider.issuer, sub: "root", aud: testAudience, exp: nowS + 60 })}.${signature}`;
@@ -204,16 +214,14 @@ describe("a hostile credential", () => {
       expect(logged()).not.toContain(secret);
   });
 
-  test.each(["REST", "Connect"])(
-    "of a megabyte is refused before it is read to its end: %s over HTTP/1.1",
-    async (protocol) => {
-      const header: Field[] = [["authorization", `Bearer ${"a".repeat(2 ** 20)}`]];
-      const path = protocol === "REST" ? "/plants/7" : "/plantstore.v1.PlantService/DeletePlant";
+  test.each(carriagesOf("rest", "connect-json", "grpc-web").filter(({ httpVersion }) => httpVersion === "1.1"))(
+    "of a megabyte is refused before it is read to its end: $name",
+    async ({ format }) => {
       using connection = await openHttp1(server.address);
       connection.socket.on("error", () => {
         // The server may close before it has read what is sent to it.
       });
-      connection.request({ httpMethod: "DELETE", path, header });
+      connection.request(deletePlantRequest(format, plant, [["authorization", `Bearer ${"a".repeat(2 ** 20)}`]]));
       const answer = await connection.readAnswer();
       expect({ httpStatus: answer.httpStatus, body: JSON.parse(answer.body.toString()) }).toMatchObject({
         httpStatus: 431,
@@ -222,16 +230,14 @@ describe("a hostile credential", () => {
     },
   );
 
-  test.each(["REST", "gRPC"])(
-    "of a megabyte is not served, and hurts nobody else: %s over HTTP/2",
-    async (protocol) => {
+  test.each(carriages.filter(({ httpVersion }) => httpVersion === "2"))(
+    "of a megabyte is not served, and hurts nobody else: $name",
+    async (carriage) => {
       const { address, port } = server.address;
       const session = connect(`http://${address}:${port}`, { maxSendHeaderBlockLength: 2 ** 22 });
       // It may end the stream or, beyond what node takes, the connection.
       session.on("error", () => {});
-      const [first] = carriagesOf(protocol === "REST" ? "rest" : "grpc");
-      if (first === undefined) throw new Error("there is no such format");
-      const { httpMethod, path, header } = deletePlantRequest(first.format, plant, [
+      const { httpMethod, path, header } = deletePlantRequest(carriage.format, plant, [
         ["authorization", `Bearer ${"a".repeat(2 ** 20)}`],
       ]);
       const stream = session.request(
@@ -244,16 +250,16 @@ describe("a hostile credential", () => {
       await within(new Promise<void>((resolve) => stream.once("close", resolve)), "the end of the stream");
       expect([undefined, 431]).toContain(httpStatus);
       session.destroy();
-      expect(await answerTo(first, [])).toStrictEqual(expectedAnswer(first.format, missing));
+      expect(await answerTo(carriage, [])).toStrictEqual(expectedAnswer(carriage.format, missing));
     },
   );
 
-  test.each([
+  const controls = [
     { name: "a control character", credential: "Bearer abcdefghijklmnop\u0001" },
     { name: "DEL", credential: "Bearer abcdefghijklmnop\u007f" },
-    { name: "a letter beyond ASCII", credential: "Bearer abcdefghijklmnop\u00e9" },
-    { name: "a no-break space", credential: "Bearer abcdefghijklmnop\u00a0" },
-  ])("with $name gets the error record over HTTP/1.1", async ({ credential }) => {
+  ];
+
+  test.each(controls)("with $name gets the error record over HTTP/1.1", async ({ credential }) => {
     const answer = await exchangeHttp1(server.address, {
       httpMethod: "DELETE",
       path: "/plants/7",
@@ -265,6 +271,19 @@ describe("a hostile credential", () => {
       error: expect.any(Number),
       message: expect.any(String),
     });
+  });
+
+  test.each(controls)("with $name is a malformed request over HTTP/2 (RFC 9113 §8.2.1)", async ({ credential }) => {
+    using connection = await openFrames(server.address);
+    const header: Field[] = [
+      [":method", "DELETE"],
+      [":scheme", "http"],
+      [":path", "/plants/7"],
+      [":authority", "x"],
+      ["authorization", credential],
+    ];
+    connection.send(headersFrame(1, header, frameFlag.endStream));
+    expect(await connection.readEnd(1)).toStrictEqual({ kind: "reset", httpStatus: 0, errorCode: 1 });
   });
 
   test.each([
@@ -289,48 +308,6 @@ describe("a hostile credential", () => {
       challenge,
     });
   });
-});
-
-describe("a provider that hangs", () => {
-  test.each(carriages)(
-    "holds up none but tokens with an unknown key, and those for as long as one fetch may take: $name",
-    async ({ format, httpVersion }) => {
-      using hanging = await startIdentityProvider(key);
-      // A back-off below a second makes every Retry-After the same.
-      const timing = { coolDownMs: 0, fetchMs: 600, backOffMs: 900, backOffMaxMs: 900 };
-      const opened = await openTokenVerifier(
-        { jwt: [{ issuer: hanging.issuer, audiences: [testAudience], timing }] },
-        quietLog,
-      );
-      if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
-      const plants = new Set([plant]);
-      await using other = await startPlantServer({ auth: opened.value, store: openMemoryStore(plants) });
-      hanging.answer = () => {};
-      const call = async (token: string): Promise<unknown> =>
-        seenAnswer(
-          format,
-          await exchange(
-            other.address,
-            httpVersion,
-            deletePlantRequest(format, plant, [["authorization", `Bearer ${token}`]]),
-          ),
-        );
-      const unknown = await Promise.all(
-        Array.from({ length: 20 }, (_, n) => hanging.sign({ jti: String(n) }, { kid: "other" })),
-      );
-      const asked = hanging.nextRequest();
-      const waiting = unknown.map(call);
-      await asked;
-      expect(await call(await hanging.sign())).toStrictEqual(expectedAnswer(format, { code: "ok" }));
-      const want: Want = {
-        code: "unavailable",
-        message: "the token cannot be checked now",
-        fields: { "retry-after": "1" },
-      };
-      for (const answer of await Promise.all(waiting)) expect(answer).toStrictEqual(expectedAnswer(format, want));
-      opened.value.close?.();
-    },
-  );
 });
 
 describe("after all of these", () => {

@@ -12,10 +12,9 @@ export interface IntrospectionEndpoint extends IntrospectionDemands {
   readonly clientId: string;
   /** The client's secret as it is now. */
   readonly clientSecret: () => string;
+  /** How long one question may take, in milliseconds. */
+  readonly timeoutMs: number;
 }
-
-/** How long one question may take, in milliseconds. */
-const askMs = 5_000;
 
 /** Questions under way at a time; a provider that hangs holds up so many calls and no more. */
 const askingMax = 64;
@@ -53,7 +52,7 @@ export function introspectionVerifier(endpoint: IntrospectionEndpoint, log: Auth
   }
 
   async function ask(token: PresentedToken): Promise<TokenOutcome> {
-    const signal = AbortSignal.any([AbortSignal.timeout(askMs), closed.signal]);
+    const signal = AbortSignal.any([AbortSignal.timeout(endpoint.timeoutMs), closed.signal]);
     const answer = await introspect(endpoint, token.text, signal);
     if (answer.kind === "problems") return fail(answer.problems.join("; "));
     if (failure !== undefined) log.info({ endpoint: placeOf(endpoint.url) }, "tokens can be introspected again");

@@ -16,7 +16,12 @@ export interface IntrospectionSource {
   readonly audiences?: readonly string[] | undefined;
   /** Whether the token's own scopes decide what it may be used for. */
   readonly demandScopes?: boolean | undefined;
+  /** How long one question may take, in milliseconds; 5,000 when left out. */
+  readonly timeoutMs?: number | undefined;
 }
+
+/** A call that waits for an answer is not to outlast its client's patience. */
+const timeoutMsDefault = 5_000;
 
 /** The longest secret that is read, in bytes. */
 const secretLimitBytes = 4 * 1024;
@@ -45,8 +50,9 @@ export async function openIntrospectionVerifier(
   });
   if (file.kind === "problems") return file;
   const demandScopes = source.demandScopes === true;
+  const timeoutMs = source.timeoutMs ?? timeoutMsDefault;
   const verifier = introspectionVerifier(
-    { url: url.value, clientId, clientSecret: () => clientSecret, audiences, demandScopes },
+    { url: url.value, clientId, clientSecret: () => clientSecret, audiences, demandScopes, timeoutMs },
     log,
   );
   return parsed({

@@ -191,12 +191,21 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
         void response.writeHead(200, { "content-length": 100 * 2 ** 20 }).write(Buffer.alloc(2 ** 20, 0x20)),
       want: /more than 524288 bytes$/,
     },
+    { name: "never answers", answer: () => {}, want: /timeout/i },
+    {
+      name: "never ends its answer",
+      answer: (_request, response) => void response.writeHead(200).write('{"active":true'),
+      want: /timeout/i,
+    },
     { name: "cuts the connection", answer: (request) => void request.socket.destroy(), want: /./ },
     { name: "does not say whether it is active", answer: { sub: "ada" }, want: /does not say/ },
     { name: "says so with a text", answer: { active: "false" }, want: /does not say/ },
   ])("when the endpoint $name", async ({ answer, want }) => {
     const warnings: object[] = [];
-    await using endpoint = await openEndpoint(answer, {}, { info: () => {}, warn: (fields) => warnings.push(fields) });
+    // Long enough for an answer that comes, on a machine that is busy; a hanging one costs this once.
+    const source = { timeoutMs: 1_000 };
+    const log = { info: () => {}, warn: (fields: object) => warnings.push(fields) };
+    await using endpoint = await openEndpoint(answer, source, log);
     expect(await outcomeOf(endpoint)).toEqual({
       kind: "unavailable",
       reason: expect.stringMatching(want),
