@@ -1,26 +1,36 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
+import { defaultLimits, defaultReadMaxBytes } from "../../src/gateway/wire/limits.ts";
+
+// The tables of options in docs/gateway.md, both ways: each has its row, and each row its option.
 
 const root = join(import.meta.dirname, "../..");
 const guide = readFileSync(join(root, "docs/gateway.md"), "utf8");
+const section = guide.slice(guide.indexOf("## Options"), guide.indexOf("## HTTP on REST"));
+const connect = "node_modules/@connectrpc/connect/dist/esm";
 
 /** Where options are declared, and how the guide writes their names. */
 const declared = [
   { file: "src/gateway/wire/gateway.ts", type: "GatewayOptions", prefix: "" },
   { file: "src/gateway/wire/gateway.ts", type: "RestOptions", prefix: "rest." },
   { file: "src/gateway/rest/rest-router.ts", type: "RestRouterOptions", prefix: "rest." },
-  { file: "src/gateway/rest/cors.ts", type: "CorsOptions", prefix: "" },
+  { file: "src/gateway/json/read-json.ts", type: "ReadJsonOptions", prefix: "rest.json." },
+  { file: "src/gateway/rest/cors.ts", type: "CorsOptions", prefix: "cors." },
+  { file: "src/gateway/wire/listener.ts", type: "ListenOptions", prefix: "" },
   { file: "src/gateway/wire/limits.ts", type: "Limits", prefix: "" },
+  { file: `${connect}/router.d.ts`, type: "ConnectRouterOptions", prefix: "" },
+  { file: `${connect}/protocol/universal-handler.d.ts`, type: "UniversalHandlerOptions", prefix: "" },
 ];
 
-/** Options that a type passes on under another name. */
-const elsewhere = new Set(["rest.readJson", "rest.writeJson", "rest.reservedPaths", "rest"]);
+/** Options that a type passes on under another name, and those that only hold others. */
+const elsewhere = new Set(["rest", "rest.json", "rest.readJson", "rest.writeJson", "rest.reservedPaths"]);
 
 function optionsOf(file: string, type: string): readonly string[] {
   const source = readFileSync(join(root, file), "utf8");
   const body = new RegExp(`interface ${type} [^{]*\\{(.*?)\\n\\}`, "s").exec(source)?.[1] ?? "";
-  return [...body.matchAll(/^ {2}readonly (\w+)\??:/gm)].flatMap(([, name]) => name ?? []);
+  return [...body.matchAll(/^ {2,4}(?:readonly )?(\w+)\??:/gm)].flatMap(([, name]) => name ?? []);
 }
 
 const options = declared.flatMap(({ file, type, prefix }) => {
@@ -29,12 +39,43 @@ const options = declared.flatMap(({ file, type, prefix }) => {
   return names.map((name) => `${prefix}${name}`).filter((name) => !elsewhere.has(name));
 });
 
-test.each(options)("the guide tells of the option %s", (option) => {
-  expect(guide).toContain(`\`${option}\``);
+/** The rows of the tables: what is in the first cell, and the default. */
+const rows = new Map(
+  [...section.matchAll(/^\| (`.+?`) \| (.*?) \|/gm)].flatMap(([, names = "", fallback = ""]) =>
+    [...names.matchAll(/`([\w.]+)`/g)].map(([, name = ""]) => [name, fallback] as const),
+  ),
+);
+
+test.each(options)("the guide has a row for the option %s", (option) => {
+  expect(rows.has(option)).toBe(true);
 });
 
-test("the guide tells of no option that there is not", () => {
-  const section = guide.slice(guide.indexOf("## Options"), guide.indexOf("## HTTP on REST"));
-  const told = [...section.matchAll(/^\| `([\w.]+)` \|/gm)].flatMap(([, name]) => name ?? []);
-  expect(told.filter((name) => !options.includes(name))).toEqual([]);
+test("the guide has no row for an option that there is not", () => {
+  expect([...rows.keys()].filter((name) => !options.includes(name))).toEqual([]);
+});
+
+const units = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, s: 1000, min: 60_000 } as const;
+
+/** A default of the guide as a number: "16 KiB", "10,000", "none". */
+function toNumber(fallback: string): number {
+  if (fallback === "none") return 0;
+  const [digits = "", unit] = fallback.replaceAll(",", "").split(" ");
+  const factor = Object.entries(units).find(([name]) => name === unit)?.[1];
+  return Number(digits) * (factor ?? 1);
+}
+
+test.each(Object.entries(defaultLimits))("the guide tells the default of the limit %s", (limit, value) => {
+  expect(toNumber(rows.get(limit) ?? "missing")).toBe(value);
+});
+
+test("the guide tells the default of readMaxBytes", () => {
+  expect(toNumber(rows.get("readMaxBytes") ?? "missing")).toBe(defaultReadMaxBytes);
+});
+
+// What connect-node does without options, and this gateway too.
+const ofConnect = validateUniversalHandlerOptions({});
+
+test.each(["writeMaxBytes", "compressMinBytes"] as const)("the guide tells the default of %s", (option) => {
+  // The largest size is one byte less than 4 GiB.
+  expect(Math.abs(toNumber(rows.get(option) ?? "missing") - ofConnect[option])).toBeLessThanOrEqual(1);
 });
