@@ -60,6 +60,11 @@ function compile(): string {
   }
 }
 
+test.each(pages)("every fence of %s opens or ends a block that is known", (page) => {
+  const fences = readPage(page).match(/^\s*(?:```|~~~)/gm) ?? [];
+  expect(fences.length).toBe(2 * pageBlocks.filter((block) => block.page === page).length);
+});
+
 test.each(pageBlocks)("a rule says what is done with the $language block at line $line of $page", (block) => {
   expect(ruleOf(block)).toBeDefined();
 });

@@ -56,6 +56,7 @@ describe.each(jwtRecipes)("the settings at line $line of $page", ({ text: recipe
   let environment: Record<string, string>;
   const audience = variables["PLANTSTORE_JWT_AUDIENCE"];
   const demanded = variables["PLANTSTORE_PROVIDER_SCOPES"] === "demanded";
+  const scopeClaims = (variables["PLANTSTORE_JWT_SCOPE_CLAIMS"] ?? "scope,scp").split(",");
   const scopeClaim = variables["PLANTSTORE_JWT_SCOPE_CLAIMS"]?.split(",").at(-1) ?? "scope";
 
   beforeAll(async () => {
