@@ -1,7 +1,10 @@
 import { once } from "node:events";
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { within } from "../../support/deadline.ts";
+import { Dice } from "../../support/dice.ts";
 import { echo, pipe, serveConnection } from "../../support/http2-engine.ts";
 import {
   clientPreface,
@@ -22,6 +25,7 @@ import {
   whole,
   windowUpdateFrame,
 } from "../../support/http2-requests.ts";
+import { randomFrame } from "../../support/random-frame.ts";
 
 // A connection with a bit of everything, which ends with an error.
 const recorded: Buffer = Buffer.concat([
@@ -65,7 +69,8 @@ const recorded: Buffer = Buffer.concat([
 
 /** What the engine says to a connection that comes in these chunks. */
 async function replyTo(chunks: readonly Buffer[], serve: typeof echo): Promise<Buffer> {
-  const [client, server]: Duplex[] = duplexPair();
+  // Never full: whether an answer had to wait for its turn would depend on when the next chunk came.
+  const [client, server]: Duplex[] = duplexPair({ highWaterMark: 2 ** 30 });
   if (client === undefined || server === undefined) throw new Error("there is no pair");
   serveConnection(server, { serve });
   const reply: Buffer[] = [];
@@ -75,7 +80,8 @@ async function replyTo(chunks: readonly Buffer[], serve: typeof echo): Promise<B
     // A turn for each chunk, so that each is read by itself.
     await nextTurn();
   }
-  if (!client.readableEnded) await once(client, "end");
+  client.end();
+  if (!client.readableEnded) await within(once(client, "end"), "the end of the connection");
   client.destroy();
   server.destroy();
   return Buffer.concat(reply);
@@ -92,6 +98,21 @@ test.each([
     const reply = await replyTo([recorded.subarray(0, at), recorded.subarray(at)], serve);
     expect(reply.toString("hex"), `cut at ${String(at)}`).toBe(all.toString("hex"));
   }
+});
+
+test("a server says the same to random frames in whatever chunks they come", async () => {
+  const seeds = fc.nat({ max: 2 ** 31 });
+  const cuts = fc.array(fc.nat(), { maxLength: 12 });
+  const property = fc.asyncProperty(seeds, cuts, fc.constantFrom(echo, pipe), async (seed, chosen, serve) => {
+    const dice = new Dice(seed);
+    const frames = Array.from({ length: 2 + dice.roll(30) }, () => randomFrame(dice));
+    const sent = Buffer.concat([clientPreface, frameBytes(frame(frameType.settings, 0, 0)), ...frames]);
+    const ends = [...chosen.map((cut) => cut % sent.byteLength), sent.byteLength].toSorted((a, b) => a - b);
+    const chunks = ends.map((end, i) => sent.subarray(ends[i - 1] ?? 0, end));
+    const [atOnce, inPieces] = [await replyTo([sent], serve), await replyTo(chunks, serve)];
+    expect(inPieces.toString("hex")).toBe(atOnce.toString("hex"));
+  });
+  await fc.assert(property, { numRuns: 1000 });
 });
 
 test("a server says the same to a connection that comes octet by octet", async () => {
