@@ -5,6 +5,7 @@ import { type Http2Connection, openHttp2 } from "../support/http2-connection.ts"
 import { startKitchenSink, type TestGateway } from "../support/kitchen-sink.ts";
 import { answerRows } from "./corpus/answers.ts";
 import { bodyRows } from "./corpus/bodies.ts";
+import { jsonBodyRows } from "./corpus/json-bodies.ts";
 import { pathRows } from "./corpus/paths.ts";
 import { queryRows } from "./corpus/queries.ts";
 import type { Row, Want } from "./corpus/row.ts";
@@ -14,6 +15,7 @@ const groups: readonly { readonly name: string; readonly rows: readonly Row[] }[
   { name: "paths", rows: pathRows },
   { name: "values", rows: valueRows },
   { name: "queries", rows: queryRows },
+  { name: "JSON bodies", rows: jsonBodyRows },
   { name: "bodies", rows: bodyRows },
   { name: "answers", rows: answerRows },
 ];
