@@ -15,9 +15,9 @@ beforeAll(async () => {
   ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
 });
 
-async function verify(claims: JWTPayload): Promise<KnownOutcome> {
+async function verify(claims: JWTPayload, demanded: Partial<JwtDemands> = {}): Promise<KnownOutcome> {
   const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
-  return await verifyJwt(token, publicKey, "EdDSA", demands);
+  return await verifyJwt(token, publicKey, "EdDSA", { ...demands, ...demanded });
 }
 
 describe("what is found out about a token", () => {
@@ -50,5 +50,36 @@ describe("what is found out about a token", () => {
     { name: "was made later", claims: { iat: nowS + 600 } },
   ])("does not hold where the token $name: time alone makes it good", async ({ claims }) => {
     expect(await verify(claims)).toMatchObject({ outcome: { kind: "invalid" }, untilMs: 0 });
+  });
+});
+
+describe("the scopes of a token", () => {
+  test.each<{ name: string; scopeClaims: readonly string[] | undefined; claims: JWTPayload; want: object | string }>([
+    {
+      name: "are all where no claim is named",
+      scopeClaims: undefined,
+      claims: { scope: "plants:read" },
+      want: "all",
+    },
+    {
+      name: "are those of every claim that is named",
+      scopeClaims: ["scp", "roles"],
+      claims: { scp: "plants:read", roles: ["plants:delete"] },
+      want: new Set(["plants:read", "plants:delete"]),
+    },
+    {
+      name: "are those of no claim that is not named",
+      scopeClaims: ["roles"],
+      claims: { scope: "plants:delete", scp: "plants:delete", roles: ["plants:read"] },
+      want: new Set(["plants:read"]),
+    },
+    {
+      name: "are none where a claim is named like what every object has",
+      scopeClaims: ["constructor", "__proto__", "toString"],
+      claims: { scope: "plants:delete" },
+      want: new Set(),
+    },
+  ])("$name", async ({ scopeClaims, claims, want }) => {
+    expect(await verify(claims, { scopeClaims })).toMatchObject({ outcome: { kind: "principal", scopes: want } });
   });
 });
