@@ -154,6 +154,11 @@ test.each(["", "007", "1e3", "1.0", "abc"])("an id of %j is not sent", async (id
   expect(requests.filter((url) => url.includes("/plants/"))).toEqual([]);
 });
 
+test("the line for a shell shows what the form still lacks", async () => {
+  await using visited = await visit();
+  expect(await visited.page.locator(".command").innerText()).toContain(`'${baseUrl}/plants/{id}'`);
+});
+
 test("the line for a shell follows the form and does not hold the token", async () => {
   await using visited = await visit();
   const { page } = visited;
@@ -203,6 +208,8 @@ describe.each(looks)("$name", ({ name, options }) => {
       () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
     );
     expect(overflow).toBe(0);
+    const command = page.locator(".command");
+    expect(await command.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
     // The audit runs beside the page's own scripts, outside of its content security policy.
     await page.evaluate(axeSource);
     const audit = await page.evaluate(async () => {

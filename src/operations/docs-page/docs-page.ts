@@ -24,7 +24,11 @@ const scripts = ["description", "element", "json-text", "page", "prose", "readin
 /** The files of the page by the path they are served at, relative to its own. */
 const files: readonly { readonly path: string; readonly file: string; readonly contentType: string }[] = [
   { path: "/docs", file: "page.html", contentType: "text/html; charset=utf-8" },
-  { path: "/docs/page.css", file: "page.css", contentType: "text/css; charset=utf-8" },
+  ...["page", "operation"].map((name) => ({
+    path: `/docs/${name}.css`,
+    file: `${name}.css`,
+    contentType: "text/css; charset=utf-8",
+  })),
   { path: "/docs/icon.svg", file: "icon.svg", contentType: "image/svg+xml" },
   ...scripts.map((name) => ({
     path: `/docs/${name}.js`,

@@ -59,7 +59,7 @@ function showCredential() {
     note.textContent =
       token() === ""
         ? "Goes with the requests of this page, and nowhere else."
-        : "Authorized, until this tab is closed.";
+        : "Kept until this tab is closed, and sent with the requests of this page.";
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -7,14 +7,17 @@
 const baseUrl = new URL(".", location.href).href.replace(/\/$/, "");
 
 /**
- * Makes the URL of an operation.
+ * Makes the URL of an operation. What the path still lacks stands in it as `{id}`, so that nobody takes it for whole.
  *
  * @param {Operation} operation
  * @param {ReadonlyMap<string, string>} values the parameters that were filled in, by place and name: `path id`
  * @returns {string}
  */
 export function urlOf({ path, object }, values) {
-  const filled = path.replaceAll(/\{([^}]*)\}/g, (_, name) => encodeURIComponent(values.get(`path ${name}`) ?? ""));
+  const filled = path.replaceAll(/\{([^}]*)\}/g, (gap, name) => {
+    const value = values.get(`path ${name}`) ?? "";
+    return value === "" ? gap : encodeURIComponent(value);
+  });
   const query = new URLSearchParams();
   for (const { name, schema, in: place } of object.parameters ?? []) {
     const value = place === "query" ? values.get(`query ${name}`) : undefined;
