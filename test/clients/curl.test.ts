@@ -1,10 +1,8 @@
-import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createIssuedCertificate } from "../support/certificate.ts";
 import { type ProgramResult, runProgram } from "../support/child-program.ts";
-import { startPlantServer, type TestPlantServer, tokens } from "../support/plant-server.ts";
-import { openSituationStore, situations } from "../support/situation-store.ts";
-import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+import { tokens } from "../support/plant-server.ts";
+import { type ServerPair, startServerPair } from "../support/server-pair.ts";
+import { situations } from "../support/situation-store.ts";
 
 // Status, content type, challenge and body, parted by bars; curl writes an absent field as nothing.
 const shown = "%{http_code}|%{http_version}|%header{content-type}|%header{www-authenticate}|";
@@ -20,33 +18,19 @@ const versions = [
 ];
 
 describe.each(versions)("curl over HTTP/$httpVersion", ({ flag, httpVersion }) => {
-  let folder: TempFolder;
-  let cleartext: TestPlantServer;
-  let secure: TestPlantServer;
-  let authorityFile: string;
+  let servers: ServerPair;
 
   beforeAll(async () => {
-    folder = createTempFolder();
-    authorityFile = folder.file("authority.pem");
-    const tls = createIssuedCertificate("localhost");
-    writeFileSync(authorityFile, tls.authority);
-    const plants = new Set([42n, 43n]);
-    cleartext = await startPlantServer({ store: openSituationStore(plants) });
-    secure = await startPlantServer({ store: openSituationStore(plants), tls });
+    servers = await startServerPair(new Set([42n, 43n]));
   });
-
-  afterAll(async () => {
-    await cleartext[Symbol.asyncDispose]();
-    await secure[Symbol.asyncDispose]();
-    folder[Symbol.dispose]();
-  });
+  afterAll(() => servers[Symbol.asyncDispose]());
 
   function curl(url: string, args: readonly string[]): Promise<ProgramResult> {
     return runProgram("curl", ["-sS", flag, "-X", "DELETE", "-w", `\n${shown}`, ...args, url]);
   }
 
   async function deletePlant(id: bigint, args: readonly string[]): Promise<string> {
-    const { stdout } = await curl(`http://127.0.0.1:${cleartext.address.port}/plants/${id}`, args);
+    const { stdout } = await curl(`http://127.0.0.1:${servers.cleartext.address.port}/plants/${id}`, args);
     return stdout;
   }
 
@@ -81,16 +65,16 @@ describe.each(versions)("curl over HTTP/$httpVersion", ({ flag, httpVersion }) =
   });
 
   test("gives up when its time is up", async () => {
-    const url = `http://127.0.0.1:${cleartext.address.port}/plants/${situations.slow}`;
+    const url = `http://127.0.0.1:${servers.cleartext.address.port}/plants/${situations.slow}`;
     const { exitCode } = await curl(url, ["--max-time", "0.4", ...bearer(tokens.good)]);
     expect(exitCode).toBe(operationTimedOut);
   });
 
   test("deletes a plant over TLS", async () => {
-    const url = `https://localhost:${secure.address.port}/plants/43`;
+    const url = `https://localhost:${servers.secure.address.port}/plants/43`;
     // Over TLS the version is agreed on by ALPN.
     const version = httpVersion === "2" ? "--http2" : "--http1.1";
-    const { stdout } = await curl(url, [version, "--cacert", authorityFile, ...bearer(tokens.good)]);
+    const { stdout } = await curl(url, [version, "--cacert", servers.authorityFile, ...bearer(tokens.good)]);
     expect(stdout).toBe(`\n204|${httpVersion}|||`);
   });
 });

@@ -1,10 +1,8 @@
-import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createIssuedCertificate } from "../support/certificate.ts";
 import { type ProgramResult, runProgram } from "../support/child-program.ts";
-import { http2Engines, startPlantServer, type TestPlantServer, tokens } from "../support/plant-server.ts";
-import { openSituationStore, situations } from "../support/situation-store.ts";
-import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+import { http2Engines, tokens } from "../support/plant-server.ts";
+import { type ServerPair, startServerPair } from "../support/server-pair.ts";
+import { situations } from "../support/situation-store.ts";
 import { hasProgram } from "../support/tools-folder.ts";
 
 const longId = 2n ** 53n + 1n;
@@ -28,33 +26,19 @@ function bearer(token: string): string[] {
 }
 
 describe.runIf(hasProgram("grpcurl")).each(rows)("grpcurl, $name, with $http2 for HTTP/2", ({ flags, http2 }) => {
-  let folder: TempFolder;
-  let cleartext: TestPlantServer;
-  let secure: TestPlantServer;
-  let authorityFile: string;
+  let servers: ServerPair;
 
   beforeAll(async () => {
-    folder = createTempFolder();
-    authorityFile = folder.file("authority.pem");
-    const tls = createIssuedCertificate("localhost");
-    writeFileSync(authorityFile, tls.authority);
-    const plants = new Set([1n, 2n]);
-    cleartext = await startPlantServer({ store: openSituationStore(plants), http2 });
-    secure = await startPlantServer({ store: openSituationStore(plants), http2, tls });
+    servers = await startServerPair(new Set([1n, 2n]), http2);
   });
-
-  afterAll(async () => {
-    await cleartext[Symbol.asyncDispose]();
-    await secure[Symbol.asyncDispose]();
-    folder[Symbol.dispose]();
-  });
+  afterAll(() => servers[Symbol.asyncDispose]());
 
   function deletePlant(
     id: bigint,
     credential: readonly string[],
     more: readonly string[] = [],
   ): Promise<ProgramResult> {
-    const target = [`127.0.0.1:${cleartext.address.port}`, "plantstore.v1.PlantService/DeletePlant"];
+    const target = [`127.0.0.1:${servers.cleartext.address.port}`, "plantstore.v1.PlantService/DeletePlant"];
     return runProgram("grpcurl", ["-plaintext", ...flags, ...credential, ...more, "-d", `{"id":"${id}"}`, ...target]);
   }
 
@@ -91,8 +75,8 @@ describe.runIf(hasProgram("grpcurl")).each(rows)("grpcurl, $name, with $http2 fo
   });
 
   test("deletes a plant over TLS", async () => {
-    const target = [`localhost:${secure.address.port}`, "plantstore.v1.PlantService/DeletePlant"];
-    const args = ["-cacert", authorityFile, ...flags, ...bearer(tokens.good), "-d", '{"id":"2"}', ...target];
+    const target = [`localhost:${servers.secure.address.port}`, "plantstore.v1.PlantService/DeletePlant"];
+    const args = ["-cacert", servers.authorityFile, ...flags, ...bearer(tokens.good), "-d", '{"id":"2"}', ...target];
     expect(await runProgram("grpcurl", args)).toMatchObject({ exitCode: 0, stdout: "{}\n" });
   });
 });

@@ -1,14 +1,12 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { createInterface } from "node:readline";
-import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildLimitMs } from "./build-step.ts";
-import { createIssuedCertificate } from "./certificate.ts";
 import { projectFolder } from "./child-program.ts";
 import { within } from "./deadline.ts";
-import { http2Engines, startPlantServer, type TestPlantServer, tokens } from "./plant-server.ts";
-import { openSituationStore, situations } from "./situation-store.ts";
-import { createTempFolder } from "./temp-folder.ts";
+import { http2Engines, type TestPlantServer, tokens } from "./plant-server.ts";
+import { type ServerPair, startServerPair } from "./server-pair.ts";
+import { situations } from "./situation-store.ts";
 
 /**
  * A program made with a generated client, in whatever language.
@@ -48,22 +46,15 @@ function describeClientOn(http2: "own" | "node", { name, build, onDeadline = /^4
   describe(http2 === "own" ? name : `${name}, with node:http2`, { timeout: answerLimitMs }, () => {
     let plants: Set<bigint>;
     const opened = new AsyncDisposableStack();
-    let cleartext: TestPlantServer;
-    let secure: TestPlantServer;
+    let servers: ServerPair;
     let client: RunningClient;
     let program: ClientProgram;
-    let certificateFile: string;
 
     beforeAll(async () => {
       program = await build();
-      const folder = opened.use(createTempFolder());
-      certificateFile = folder.file("certificate.pem");
-      const certificate = createIssuedCertificate("localhost");
-      writeFileSync(certificateFile, certificate.authority);
       plants = new Set([1n, 2n]);
-      cleartext = opened.use(await startPlantServer({ store: openSituationStore(plants), http2 }));
-      secure = opened.use(await startPlantServer({ store: openSituationStore(plants), http2, tls: certificate }));
-      client = opened.use(startClient(program, [authorityOf("127.0.0.1", cleartext)]));
+      servers = opened.use(await startServerPair(plants, http2));
+      client = opened.use(startClient(program, [authorityOf("127.0.0.1", servers.cleartext)]));
     }, buildLimitMs);
 
     afterAll(() => opened.disposeAsync());
@@ -88,7 +79,7 @@ function describeClientOn(http2: "own" | "node", { name, build, onDeadline = /^4
     });
 
     test("deletes a plant over TLS", async () => {
-      using overTls = startClient(program, [authorityOf("localhost", secure), certificateFile]);
+      using overTls = startClient(program, [authorityOf("localhost", servers.secure), servers.authorityFile]);
       expect(await overTls.deletePlant(2n, tokens.good)).toBe("0");
       expect(plants.has(2n)).toBe(false);
     });
@@ -129,7 +120,6 @@ function readLines(child: ChildProcessWithoutNullStreams): () => Promise<string>
   };
 }
 
-// Over TLS by name, since Node 26 takes no IP address for the name of a server, which grpc-js asks for.
 function authorityOf(host: string, { address }: TestPlantServer): string {
   return `${host}:${address.port}`;
 }

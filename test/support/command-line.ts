@@ -61,7 +61,10 @@ export function startProgram(
     new Promise((resolve, reject) => {
       const look = (): void => {
         const match = pattern.exec(stdout) ?? pattern.exec(stderr);
-        if (match !== null) resolve(match);
+        if (match === null) return;
+        child.stdout.off("data", look);
+        child.stderr.off("data", look);
+        resolve(match);
       };
       child.stdout.on("data", look);
       child.stderr.on("data", look);
