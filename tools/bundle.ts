@@ -41,7 +41,7 @@ await build({
 });
 
 function looksBesideItself(file: string): boolean {
-  return readFileSync(file, "utf8").includes("import.meta.url");
+  return readFileSync(file, "utf8").includes("import.meta.");
 }
 
 function nameInSource(file: string): string {
