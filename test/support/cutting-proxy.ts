@@ -18,6 +18,8 @@ export interface CuttingProxy extends AsyncDisposable {
   readonly cuts: number;
   /** Cuts at the next statement that deletes, and resolves when it has. */
   cutNext(cut: Cut): Promise<void>;
+  /** Passes nothing on any more, and closes nothing: as a server whose machine has lost its power. */
+  freeze(): void;
 }
 
 // What only a batch of deletions has in it.
@@ -69,6 +71,9 @@ export async function startCuttingProxy(serverFolder: string): Promise<CuttingPr
     socketFolder: folder,
     get cuts() {
       return cuts;
+    },
+    freeze: () => {
+      for (const socket of sockets) socket.pause();
     },
     cutNext: (cut) => new Promise((resolve) => (armed = { cut, done: resolve })),
     [Symbol.asyncDispose]: async () => {

@@ -141,6 +141,20 @@ export function describePlantDatabase(open: () => Promise<OpenedDatabase>): void
       expect(listed.find(({ plantId }) => plantId === 3n)).toMatchObject({ subject: kept, requestId: kept });
     });
 
+    test.each([
+      { since: new Date(0), listed: 1 },
+      { since: new Date("0000-01-01T00:00:00Z"), listed: 1 },
+      { since: new Date("0000-01-01T00:00:00+23:59"), listed: 1 },
+      { since: new Date(-8.64e15), listed: 1 },
+      { since: new Date("9999-12-31T23:59:59-23:59"), listed: 0 },
+      { since: new Date(8.64e15), listed: 0 },
+    ])("lists $listed deletion since $since", async ({ since, listed }) => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n]]);
+      await opened.store.delete(1n, deleteCall());
+      expect((await collect(opened.database.listDeletions(since))).flat()).toHaveLength(listed);
+    });
+
     test("lists the deletions since a moment", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
@@ -151,6 +165,9 @@ export function describePlantDatabase(open: () => Promise<OpenedDatabase>): void
       await opened.store.delete(2n, deleteCall());
       const listed = (await collect(opened.database.listDeletions(afterFirst))).flat();
       expect(listed.map(({ plantId }) => plantId)).toEqual([2n]);
+      // The moment that a record is listed with is not before the record.
+      const both = (await collect(opened.database.listDeletions(first?.deletedAt))).flat();
+      expect(both.map(({ plantId }) => plantId)).toEqual([1n, 2n]);
     });
   });
 }

@@ -31,6 +31,9 @@ export interface ConnectOptions {
 // Milliseconds. A server that is there answers within one; a network that swallows packets never does.
 const connectTimeoutMs = 5_000;
 
+// Milliseconds. A server that is there hangs up within one; one that has vanished never does.
+const disconnectTimeoutMs = 1_000;
+
 /** Connects to a host, one way after the other. Rejects with what was wrong with the last way that was tried. */
 export async function connectTo({ ways }: Host, options: ConnectOptions): Promise<Client> {
   const { limits } = options;
@@ -50,11 +53,22 @@ export async function connectTo({ ways }: Host, options: ConnectOptions): Promis
     } catch (reason) {
       fault = reason;
       // However far it came, nobody else will let go of it.
-      client.end().catch(() => undefined);
+      void disconnect(client);
       if (!mayAnotherWayDo(reason)) break;
     }
   }
   throw fault;
+}
+
+/**
+ * Says goodbye to the server, or hangs up at once when a statement runs. Resolves when the connection is
+ * closed, whether the server is still there or not.
+ */
+export async function disconnect(client: Client): Promise<void> {
+  const timer = setTimeout(() => client.connection.stream.destroy(), disconnectTimeoutMs);
+  // What ends a connection that is broken already is of no interest.
+  await client.end().catch(() => undefined);
+  clearTimeout(timer);
 }
 
 function serverLimits(limits: SessionLimits | undefined): ClientConfig {

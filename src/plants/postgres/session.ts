@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Client } from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { type ConnectOptions, connectTo, type Notice, type SessionLimits } from "./connect.ts";
+import { type ConnectOptions, connectTo, disconnect, type Notice, type SessionLimits } from "./connect.ts";
 import type { Server } from "./server-url.ts";
 
 /** A row, its columns in the order of the statement and as text. */
@@ -111,8 +111,7 @@ export class Session {
     this.#isInTransaction = false;
     const client = this.#client;
     this.#client = undefined;
-    // What ends a connection that is broken already is of no interest.
-    client?.end().catch(() => undefined);
+    if (client !== undefined) void disconnect(client);
   }
 
   /** Says goodbye to the server, for good. */
@@ -120,7 +119,7 @@ export class Session {
     this.#isClosed = true;
     const client = this.#client;
     this.#client = undefined;
-    await client?.end().catch(() => undefined);
+    if (client !== undefined) await disconnect(client);
   }
 
   // A statement that is cancelled while it waits for its standbys succeeds, with a warning that has no
@@ -131,7 +130,7 @@ export class Session {
 
   #take(client: Client): void {
     // A connection that comes after the end would keep the process alive.
-    if (this.#isClosed) void client.end();
+    if (this.#isClosed) void disconnect(client);
     else this.#client = client;
   }
 

@@ -79,6 +79,15 @@ describe("a PostgreSQL store", () => {
     },
   );
 
+  test("is closed although its server has vanished without a word", async () => {
+    await using opened = await openWith([1n]);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    proxy.freeze();
+    await store.close();
+  });
+
   test("learns that its server is gone without a caller, and that it is back", async () => {
     await using opened = await openWith([1n]);
     await server.stop("fast");
