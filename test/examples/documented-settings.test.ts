@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { startServer } from "../../src/server/index.ts";
+import { settings } from "../../src/server/settings.ts";
 import { createSigningKey, type IdentityProvider, startIdentityProviderAt } from "../support/identity-provider.ts";
 import { listenOnLoopback } from "../support/listen-on-loopback.ts";
 import { blocksRunBy } from "../support/page-blocks.ts";
@@ -15,10 +16,17 @@ import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
 const secret = "what the provider knows us by";
 const recipes = blocksRunBy("test/examples/documented-settings.test.ts");
 
-/** The variables of a block: a line is NAME=VALUE, and a comment may follow. */
+const known: readonly string[] = Object.values(settings).map(({ variable }) => variable);
+
+/** The variables of a block: a line is NAME=VALUE, and a comment may follow. Throws for one that is no setting. */
 function readVariables(block: string): Record<string, string> {
-  const lines = block.split("\n").map((line) => /^([A-Z0-9_]+)=(\S+)(?:\s+#.*)?$/.exec(line));
-  return Object.fromEntries(lines.map((found) => [found?.[1] ?? "a line that is no setting", found?.[2] ?? ""]));
+  return Object.fromEntries(
+    block.split("\n").map((line) => {
+      const [, name = "", value = ""] = /^([A-Z0-9_]+)=(\S+)(?:\s+#.*)?$/.exec(line) ?? [];
+      if (!known.includes(name)) throw new Error(`this is no setting: ${line}`);
+      return [name, value];
+    }),
+  );
 }
 
 function pathOf(url: string | undefined): string {
