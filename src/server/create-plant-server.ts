@@ -1,8 +1,7 @@
-import type { Interceptor } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
-import { bearerAuth, type MetadataEndpoint, subjectOf, type TokenVerifier } from "../auth/index.ts";
-import { type Answer, type CorsOptions, createGateway, type Limits, type ListenOptions } from "../gateway/index.ts";
+import { bearerAuth, subjectOf, type TokenVerifier } from "../auth/index.ts";
+import { createGateway, type ListenOptions } from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
@@ -11,57 +10,17 @@ import { callLog } from "../operations/call-log.ts";
 import { type DescriptionEndpoint, docsPage } from "../operations/docs-page/docs-page.ts";
 import { errorInterceptor } from "../operations/error-interceptor.ts";
 import { createHealthService } from "../operations/health.ts";
-import { type Log, silentLog } from "../operations/log.ts";
+import { silentLog } from "../operations/log.ts";
 import { probes } from "../operations/probes.ts";
 import { Readiness } from "../operations/readiness.ts";
 import { createReflectionService } from "../operations/reflection.ts";
 import { requestIdOf } from "../operations/request-id.ts";
-import { createPlantService, type PlantStore } from "../plants/index.ts";
+import { createPlantService } from "../plants/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { isLoopback } from "./loopback.ts";
 import { describePlantStore } from "./open-api.ts";
+import type { PlantDescriptionOptions, PlantServerOptions } from "./plant-server-options.ts";
 import { errorRecord } from "./rest-policy.ts";
-
-/** The parts of a plant server, and how it behaves. */
-export interface PlantServerOptions {
-  /** Where plants are kept. The caller opened it and closes it, after the server. */
-  readonly store: PlantStore;
-  /** Who vouches for tokens. Without one nobody is admitted, and only a loopback address is listened on. */
-  readonly auth?: TokenVerifier | undefined;
-  /** Where calls and faults are logged; nowhere by default. */
-  readonly log?: Log | undefined;
-  /**
-   * Where the audit trail goes, one line per refused credential and per deletion: a log whose own level lets `info` through.
-   * Left out, these are lines of `log`, and only there if its level lets them through.
-   */
-  readonly auditLog?: Log | undefined;
-  /** The path of the base URL, such as "/api"; every path of the server begins with it. Default "". */
-  readonly requestPathPrefix?: string | undefined;
-  /** The description of this service as a protected resource (RFC 9728), to which challenges then point. */
-  readonly resourceMetadata?: MetadataEndpoint | undefined;
-  /** The description at `/openapi.json` and its page at `/docs`. By default only who has a credential may read them. */
-  readonly description?: PlantDescriptionOptions | undefined;
-  /** Which pages of other origins may call from browsers. None by default. */
-  readonly cors?: CorsOptions | undefined;
-  /** Bounds on connections, headers and waits, where they are to differ from the gateway's own. */
-  readonly limits?: Partial<Limits> | undefined;
-  /** Milliseconds to serve on after readiness went off, for load balancers to notice. Default 0. */
-  readonly drainDelayMs?: number | undefined;
-  /** Milliseconds that calls which were taken may still run once that is over. Default 20,000. */
-  readonly drainTimeoutMs?: number | undefined;
-  /** Interceptors of the embedder, between the credential check and the service: traces, for example. */
-  readonly interceptors?: readonly Interceptor[] | undefined;
-  /** Told of every answered request, refused ones and probes included: metrics, for example. */
-  readonly onAnswer?: ((answer: Answer) => void) | undefined;
-}
-
-/** How the description is served. */
-export interface PlantDescriptionOptions {
-  /** Whether everybody may read it; `/` then leads to its page. Default false. */
-  readonly open?: boolean;
-  /** The base URL that it names. Default: the one under which it was fetched, as a path. */
-  readonly baseUrl?: string | undefined;
-}
 
 /** Where a server listens. */
 export interface ListeningAddress {
