@@ -61,7 +61,8 @@ export class BodyPieces {
     this.#seal();
     // As much again as is there already: half of it at most is unused.
     const size = Math.min(Math.max(this.#bytes, tailBytesMin), tailBytesMax);
-    this.#tail = new Uint8Array(Math.max(bytes, size));
+    // Not zeroed, and no part of a pool: only what was written to it is ever handed on.
+    this.#tail = Buffer.allocUnsafeSlow(Math.max(bytes, size));
   }
 
   #seal(): void {
