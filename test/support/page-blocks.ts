@@ -41,12 +41,6 @@ export const blockRules: readonly BlockRule[] = [
     run: { not: "compiled; run with Express and Fastify by npm run test:frameworks, as examples/frameworks has it" },
   },
   {
-    page: "docs/performance.md",
-    language: "",
-    start: "npm ci --prefix bench/peers",
-    run: { not: "measures for minutes and wants a quiet machine; test/bench has what of it can be tested" },
-  },
-  {
     page: "docs/architecture.md",
     language: "text",
     start: "cli →",
@@ -70,6 +64,7 @@ export const blockRules: readonly BlockRule[] = [
   { page: "docs/gateway.md", language: "http", run: { by: "test/examples/documented-gateway.test.ts" } },
   { page: "docs/gateway.md", language: "text", run: { by: "test/examples/documented-gateway.test.ts" } },
   { page: "docs/gateway.md", language: "proto", run: { by: "test/examples/documented-gateway.test.ts" } },
+  { page: "docs/performance.md", language: "", run: { by: "test/examples/documented-bench.test.ts" } },
   { language: "ts", run: { by: "test/examples/documented-programs.test.ts" } },
   { language: "sh", run: { by: "test/examples/documented-commands.test.ts" } },
   { language: "console", run: { by: "test/examples/documented-commands.test.ts" } },
