@@ -1,11 +1,12 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { backUp } from "../../../src/plants/sqlite/backup.ts";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
 import { deleteCall } from "../../support/delete-call.ts";
 import { describePlantStore } from "../../support/describe-plant-store.ts";
@@ -165,6 +166,22 @@ describe("an SQLite store", () => {
     await expect(store.delete(10_000n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(store.problem).toBe(`${file}: the file is damaged`);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await store.close();
+  });
+
+  test.each([
+    { name: "moved", take: (file: string) => renameSync(file, `${file}.moved`) },
+    { name: "deleted", take: (file: string) => rmSync(file) },
+    { name: "replaced", take: (file: string) => renameSync(`${file}.copy`, file) },
+  ])("acknowledges nothing that a restart would not find, once its file was $name", async ({ take }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    backUp(file, `${file}.copy`);
+    take(file);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toBe(`${file}: the file was moved, replaced or deleted`);
     await store.close();
   });
 
