@@ -107,5 +107,5 @@ test.each(documented)("the lines of $room in docs/architecture.md are true withi
 const named = [...architecture.matchAll(/`((?:[a-z0-9-]+\/)+[a-z0-9-]+\.ts)`/g)].map(([, file = ""]) => file);
 
 test.each([...new Set(named)])("%s, which docs/architecture.md names, is there", (file) => {
-  expect(existsSync(join(file.startsWith("src/") || file.startsWith("test/") ? root : source, file))).toBe(true);
+  expect(existsSync(join(/^(src|test|tools)\//.test(file) ? root : source, file))).toBe(true);
 });
