@@ -38,7 +38,7 @@ export const blockRules: readonly BlockRule[] = [
     page: "docs/gateway.md",
     language: "ts",
     start: "app.use(",
-    run: { not: "compiled; run with Express and Fastify by npm run test:frameworks, as examples/frameworks has it" },
+    run: { by: "test/frameworks/documented-mounting.test.ts" },
   },
   {
     page: "docs/architecture.md",

@@ -1,0 +1,59 @@
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect, test } from "vitest";
+import { projectFolder } from "../support/child-program.ts";
+import { startNode } from "../support/command-line.ts";
+import { exchangeHttp1 } from "../support/http1-connection.ts";
+import { blocksRunBy } from "../support/page-blocks.ts";
+import { createTempFolder } from "../support/temp-folder.ts";
+
+// The lines with which docs/gateway.md mounts the gateway in an application, each in one of the framework that
+// it names behind them.
+
+const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));
+
+function urlOf(path: string): string {
+  return JSON.stringify(pathToFileURL(path).href);
+}
+
+/** What stands around a line: an application with a page of its own, which listens on a free port. */
+const applications = {
+  Express: {
+    before: `import { createServer } from "node:http";
+import express from ${urlOf(framework.resolve("express"))};
+const app = express();`,
+    after: `app.get("/", (request, response) => void response.send("a page"));
+announce(createServer(app));`,
+  },
+  Fastify: {
+    before: `import fastify from ${urlOf(framework.resolve("fastify"))};
+const app = fastify();
+const gateway = createGateway({ routes });`,
+    after: `app.get("/", (request, reply) => reply.send("a page"));
+await app.ready();
+announce(app.server);`,
+  },
+} as const;
+
+const imports = `import { createGateway } from ${urlOf(join(projectFolder, "src/gateway/index.ts"))};
+import { announce } from ${urlOf(join(projectFolder, "examples/servers/announce.ts"))};
+import { routes } from ${urlOf(join(projectFolder, "examples/servers/greenhouse.ts"))};`;
+
+const lines = blocksRunBy("test/frameworks/documented-mounting.test.ts").flatMap(({ text }) => text.split("\n"));
+
+test.each(lines)("%s", async (line) => {
+  const name = /\/\/ (\w+)$/.exec(line)?.[1];
+  if (name !== "Express" && name !== "Fastify") throw new Error("the line does not say which framework it is for");
+  using folder = createTempFolder();
+  const { before, after } = applications[name];
+  writeFileSync(folder.file("application.mjs"), [imports, before, line, after].join("\n"));
+  const program = ["--conditions", "plantstore-source", folder.file("application.mjs"), "0"];
+  await using running = startNode(program, folder.path);
+  const [, address = "", port = ""] = await running.find(/http:\/\/([\d.]+):(\d+)/);
+  const ask = async (path: string): Promise<string> =>
+    String((await exchangeHttp1({ address, port: Number(port) }, { httpMethod: "GET", path, header: [] })).body);
+  expect(JSON.parse(await ask("/sensors/palm/reading"))).toEqual({ sensor: "palm", degreesCelsius: 21 });
+  expect(await ask("/")).toBe("a page");
+});
