@@ -50,13 +50,14 @@ async function takeStep(session: Session, version: number): Promise<void> {
 
 async function checkSettings(session: Session): Promise<void> {
   const [row] = await session.query(
-    "SELECT current_setting('transaction_read_only'), current_setting('server_encoding')",
+    "SELECT current_setting('transaction_read_only'), current_setting('server_encoding'), current_setting('synchronous_commit')",
   );
-  const [readOnly, encoding] = row ?? [];
+  const [readOnly, encoding, synchronousCommit] = row ?? [];
   if (readOnly !== "off") throw new StoreOpenError("the server is read-only");
   // Another encoding lacks characters that a subject may have, and would refuse the whole deletion.
-  if (encoding === "UTF8") return;
-  throw new StoreOpenError(`the database has the encoding ${encoding} and must have UTF8`);
+  if (encoding !== "UTF8") throw new StoreOpenError(`the database has the encoding ${encoding} and must have UTF8`);
+  if (synchronousCommit !== "off") return;
+  throw new StoreOpenError("synchronous_commit is off, so commits would not be durable");
 }
 
 async function versionOf(session: Session): Promise<number> {

@@ -191,6 +191,16 @@ describe("a PostgreSQL store", () => {
     await store.close();
   });
 
+  test("is not opened where a commit does not wait for the disk", async () => {
+    await using opened = await openWith([1n]);
+    await runSql(opened.url, "CREATE ROLE hasty LOGIN SUPERUSER");
+    const url = opened.url.replace("user=tester", "user=hasty");
+    await runSql(opened.url, "ALTER ROLE hasty SET synchronous_commit = off");
+    await expect(openPostgresStore({ url })).rejects.toThrow(
+      /: synchronous_commit is off, so commits would not be durable$/,
+    );
+  });
+
   test("acknowledges nothing that its synchronous standbys do not have", async () => {
     await using opened = await openWith([1n]);
     const store = await openPostgresStore({ url: `${opened.url}%20-csynchronous_commit%3Don` });
