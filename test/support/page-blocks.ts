@@ -44,7 +44,7 @@ export const blockRules: readonly BlockRule[] = [
     page: "docs/architecture.md",
     language: "text",
     start: "cli →",
-    run: { not: "a drawing; its arrows are checked by test/architecture.test.ts" },
+    run: { by: "test/examples/documented-arrows.test.ts" },
   },
   { page: "docs/architecture.md", language: "text", start: "chunk →", run: { not: "a drawing" } },
   { page: "README.md", language: "console", run: { by: "test/clients/readme.test.ts" } },

@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { expect, test } from "vitest";
+import { projectFolder } from "../support/child-program.ts";
+import { blocksRunBy } from "../support/page-blocks.ts";
+
+// The drawing of docs/architecture.md: which room imports from which. It leaves out what is generated, and the
+// public entrances, which lead to everything.
+
+const source = join(projectFolder, "src");
+const drawing = blocksRunBy("test/examples/documented-arrows.test.ts")
+  .map(({ text }) => text)
+  .join("\n");
+
+/** The arrows of a drawing: "a → b, c" and chains of these, apart by a line break or by a wide gap. */
+function drawnArrows(): string[] {
+  return drawing.split(/\n| {3,}/).flatMap((chain) => {
+    const stops = chain.split(" → ").map((stop) => stop.split(", "));
+    return stops
+      .slice(1)
+      .flatMap((to, at) => (stops[at] ?? []).flatMap((from) => to.map((each) => `${from} → ${each}`)));
+  });
+}
+
+/** What the drawing calls the room of a file; `undefined` for a file that it leaves out. */
+function roomOf(file: string): string | undefined {
+  const [room = "", part = ""] = file.split("/");
+  if (room.endsWith(".ts") || room === "gen" || room === "client") return undefined;
+  if (room !== "gateway") return room;
+  return part === "index.ts" ? "gateway/index" : part;
+}
+
+function importedArrows(): string[] {
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  return files.flatMap((file) => {
+    const imports = readFileSync(join(source, file), "utf8").matchAll(/from "(\.[^"]+)"/g);
+    return [...imports].flatMap(([, specifier = ""]) => {
+      const [from, to] = [file, relative(source, join(source, dirname(file), specifier))].map(roomOf);
+      if (from === undefined || to === undefined || from === to) return [];
+      // From outside, the entrance of the gateway is the gateway.
+      return [`${from} → ${to === "gateway/index" ? "gateway" : to}`];
+    });
+  });
+}
+
+test("the drawing has the arrows that the imports have, and no other", () => {
+  expect(drawnArrows().toSorted()).toEqual([...new Set(importedArrows())].toSorted());
+});
