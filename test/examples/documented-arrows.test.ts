@@ -1,16 +1,15 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../support/child-program.ts";
 import { blocksRunBy } from "../support/page-blocks.ts";
 
-// The drawing of docs/architecture.md: which room imports from which. It leaves out what is generated, and the
-// public entrances, which lead to everything.
+// The drawings of docs/architecture.md: which room imports from which, and which files of HTTP/2 a chunk goes
+// through. The first leaves out what is generated, and the public entrances, which lead to everything.
 
 const source = join(projectFolder, "src");
-const drawing = blocksRunBy("test/examples/documented-arrows.test.ts")
-  .map(({ text }) => text)
-  .join("\n");
+const blocks = blocksRunBy("test/examples/documented-arrows.test.ts").map(({ text }) => text);
+const [drawing = "", way = ""] = ["cli →", "chunk →"].map((start) => blocks.find((text) => text.startsWith(start)));
 
 /** The arrows of a drawing: "a → b, c" and chains of these, apart by a line break or by a wide gap. */
 function drawnArrows(): string[] {
@@ -45,4 +44,15 @@ function importedArrows(): string[] {
 
 test("the drawing has the arrows that the imports have, and no other", () => {
   expect(drawnArrows().toSorted()).toEqual([...new Set(importedArrows())].toSorted());
+});
+
+// Words with a hyphen are names of files.
+const files = [...new Set(way.match(/[a-z0-9]+(?:-[a-z0-9]+)+/g))];
+
+test("the way of a chunk has files", () => {
+  expect(files.length).toBeGreaterThan(7);
+});
+
+test.each(files)("%s, on the way of a chunk, is a file of gateway/http2", (name) => {
+  expect(existsSync(join(source, "gateway/http2", `${name}.ts`))).toBe(true);
 });

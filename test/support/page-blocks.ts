@@ -43,10 +43,9 @@ export const blockRules: readonly BlockRule[] = [
   {
     page: "docs/architecture.md",
     language: "text",
-    start: "cli →",
     run: { by: "test/examples/documented-arrows.test.ts" },
   },
-  { page: "docs/architecture.md", language: "text", start: "chunk →", run: { not: "a drawing" } },
+
   { page: "README.md", language: "console", run: { by: "test/clients/readme.test.ts" } },
   { page: "docs/clients.md", language: "sh", run: { by: "test/clients/documented-shell.test.ts" } },
   { page: "docs/clients.md", language: "go", run: { by: "test/clients/go/go.test.ts" } },
