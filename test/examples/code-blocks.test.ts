@@ -28,6 +28,7 @@ declare global {
   const store: PlantStore;
   const routes: (router: ConnectRouter) => void;
   const createGateway: typeof create;
+  const callerOf: (authorization: string | null) => Promise<string | undefined>;
 }
 `;
 const routes = `

@@ -105,6 +105,22 @@ ${ask("/plants/7", "DELETE")}`,
   },
   {
     page: "docs/gateway.md",
+    start: "import { Code, ConnectError, createContextKey }",
+    before: `import { createGateway } from "plantstore/gateway";
+import { PlantService } from "plantstore/connect";
+const callerOf = async (authorization) => (authorization === "Bearer good" ? "ada" : undefined);
+const deletePlant = (request, { values }) => (console.log(\`the caller is \${values.get(callerKey)}\`), {});
+const routes = (router) => router.service(PlantService, { deletePlant });`,
+    after: `${listen}
+for (const authorization of ["Bearer good", "Bearer bad"]) {
+  const response = await fetch(\`http://127.0.0.1:\${port}/plants/7\`, { method: "DELETE", headers: { authorization } });
+  console.log(response.status, response.headers.get("www-authenticate"), (await response.json()).message);
+}
+await gateway.close();`,
+    prints: ["the caller is ada\n200 null undefined\n401 Bearer who are you?"],
+  },
+  {
+    page: "docs/gateway.md",
     start: "import { createGateway, parseHttpRules }",
     before: `import { Health } from "../../src/gen/es/grpc/health/v1/health_pb.ts";
 const routes = (router) => router.service(Health, { check: ({ service }) => ({ status: service === "plants" ? 1 : 2 }) });`,
