@@ -6,6 +6,9 @@ import { type IdRange, migrate } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault } from "./transaction.ts";
 
+// Bytes of the write-ahead log that are left to be overwritten: twice what it comes to when nobody reads for long.
+const walKeptBytes = 16 * 2 ** 20;
+
 /** Which file to open, and how. A plain record: it is sent to the storage thread. */
 export interface DatabaseOptions {
   readonly file: string;
@@ -34,6 +37,8 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
     db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
     migrate(db, options.plantsWhenCreated, options.lockTimeoutMs);
     makeDurable(db);
+    // Once a long read beside it, such as an export, has let the log grow, it would keep its size for good.
+    db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}`);
     // From here on writers wait by themselves, see beginWrite.
     db.exec(`PRAGMA busy_timeout = ${lockPollMs}`);
     return db;

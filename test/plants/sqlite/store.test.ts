@@ -1,12 +1,13 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../src/plants/sqlite/backup.ts";
+import { openSqliteDatabase } from "../../../src/plants/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
 import { deleteCall } from "../../support/delete-call.ts";
 import { describePlantStore } from "../../support/describe-plant-store.ts";
@@ -182,6 +183,29 @@ describe("an SQLite store", () => {
     take(file);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(store.problem).toBe(`${file}: the file was moved, replaced or deleted`);
+    await store.close();
+  });
+
+  test("gives back the room that its log has taken beside a long export", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const plants = 200_000n;
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: plants - 1n } });
+    const logMib = (): number => statSync(`${file}-wal`).size / 2 ** 20;
+    // Neighbours of each other in no batch, so that each batch writes most of the pages.
+    const deleteMany = (from: number): Promise<unknown> =>
+      Promise.all(
+        Array.from({ length: 10_000 }, (_, i) => store.delete((BigInt(from + i) * 7_919n) % plants, deleteCall())),
+      );
+    await using database = await openSqliteDatabase(file);
+    for await (const run of database.exportPlants()) {
+      expect(run).toHaveLength(10_000);
+      for (const from of [0, 1, 2, 3, 4]) await deleteMany(from * 10_000);
+      break;
+    }
+    expect(logMib()).toBeGreaterThan(32);
+    for (const from of [5, 6, 7]) await deleteMany(from * 10_000);
+    expect(logMib()).toBeLessThan(17);
     await store.close();
   });
 
