@@ -198,8 +198,8 @@ describe("an SQLite store", () => {
         Array.from({ length: 10_000 }, (_, i) => store.delete((BigInt(from + i) * 7_919n) % plants, deleteCall())),
       );
     await using database = await openSqliteDatabase(file);
-    for await (const run of database.exportPlants()) {
-      expect(run).toHaveLength(10_000);
+    for await (const ids of database.exportPlants()) {
+      expect(ids).toHaveLength(10_000);
       for (const from of [0, 1, 2, 3, 4]) await deleteMany(from * 10_000);
       break;
     }
