@@ -1,4 +1,5 @@
 import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import type { Exchange } from "./exchange.ts";
 import { fieldListBytes, type HeaderFields, readField } from "./header-fields.ts";
 import { exchangesOf, Http2Exchange } from "./http2-exchange.ts";
@@ -44,9 +45,13 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
     else refuse(exchange, target);
   });
   server.on("session", (session: ServerHttp2Session) => {
+    // The socket itself: what `session.socket` stands for throws once the session has let go of it.
+    const socket = session.socket.on("close", ignore);
     // A handler may take its time with a call whose client has nothing more to say; but a client that owes
     // the rest of a body, or takes nothing of its answer, cannot hold on to a stream by silence.
-    watchIdle(session, session.socket, limits.idleTimeoutMs, () => {
+    watchIdle(socket, bytesOf(session, socket), limits.idleTimeoutMs, () => {
+      // Its client was told that it is over and has not closed its side.
+      if (session.destroyed) return socket.destroy();
       const exchanges = exchangesOf(session);
       for (const exchange of exchanges) if (exchange.awaitsClient) exchange.reset();
       if (exchanges.size === 0) session.close();
@@ -55,6 +60,18 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
   });
   server.on("sessionError", ignore);
   return server;
+}
+
+/** What a session carries, which is nothing any more once it is over, whatever its client still sends. */
+function bytesOf(session: ServerHttp2Session, socket: Socket): Pick<Socket, "bytesRead" | "bytesWritten"> {
+  return {
+    get bytesRead() {
+      return session.destroyed ? 0 : socket.bytesRead;
+    },
+    get bytesWritten() {
+      return session.destroyed ? 0 : socket.bytesWritten;
+    },
+  };
 }
 
 // 256 KiB: four times HTTP/2's own default, so that a large message is not one round trip per 64 KiB.

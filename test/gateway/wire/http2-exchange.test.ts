@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { constants } from "node:http2";
+import { connect } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../../src/gateway/http2/hpack/decoder.ts";
+import type { Admit } from "../../../src/gateway/index.ts";
 import { within } from "../../support/deadline.ts";
 import { encodeEnvelope } from "../../support/envelope.ts";
 import { type Field, fieldValue } from "../../support/exchange.ts";
@@ -15,9 +17,12 @@ import {
 import { headerOfListBytes } from "../../support/header-list.ts";
 import { openHttp2, readHttp2Answer } from "../../support/http2-connection.ts";
 import {
+  clientPreface,
   dataFrame,
+  type Frame,
   type FrameConnection,
   frame,
+  frameBytes,
   frameFlag,
   frameType,
   headersFrame,
@@ -56,6 +61,15 @@ function call(connection: FrameConnection, streamId: number, procedure: string):
     dataFrame(streamId, emptyMessage, frameFlag.endStream),
   );
 }
+
+/** The status that a header block begins with. */
+function statusOf(hpack: HpackDecoder, { payload }: Frame): string | undefined {
+  return hpack.decode(payload, 0, payload.byteLength).fields[1];
+}
+
+const admitKey: Admit = ({ header }) => {
+  if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
+};
 
 /** Waits until the server has dealt with all that was sent. */
 async function settle(connection: FrameConnection): Promise<void> {
@@ -265,6 +279,29 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
       expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200 });
     });
 
+    test.each([
+      { name: "after it has said GOAWAY", last: frame(frameType.goAway, 0, 0, Buffer.alloc(8)) },
+      { name: "after it was told GOAWAY", last: ping },
+      { name: "after it has broken a rule", last: dataFrame(0, Buffer.of(0)) },
+    ])("to close its side $name: it is cut off", async ({ last }) => {
+      await using greenhouse = await startGreenhouse(
+        { waterBed: () => ({}) },
+        { limits: { idleTimeoutMs: 60 } },
+        { http2 },
+      );
+      const { address: host, port } = greenhouse.address;
+      const socket = connect({ host, port, allowHalfOpen: true }).resume();
+      socket.on("error", () => {});
+      const frames = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), last];
+      socket.write(Buffer.concat([clientPreface, ...frames.map(frameBytes)]));
+      await within(once(socket, "end"), "the end of the server's side");
+      // What is sent to a connection that is no more is answered with a reset.
+      await expect.poll(() => socket.destroyed || (socket.write("x") && false)).toBe(true);
+      using connection = await openFrames(greenhouse.address);
+      call(connection, 1, waterBedProcedure);
+      expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    });
+
     test("is not one whose handler takes its time", async () => {
       const slow = Promise.withResolvers<{ bed: bigint }>();
       const limits = { idleTimeoutMs: 20, requestTimeoutMs: 20 };
@@ -276,6 +313,37 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
       expect(await silent.readUntil(() => false)).toBeUndefined();
       slow.resolve({ bed: 7n });
       expect(await connection.readEnd(1)).toMatchObject({ kind: "answered", httpStatus: 200 });
+    });
+  });
+
+  describe("whose client waits to be told to send its body", () => {
+    const expecting: Field = ["expect", "100-continue"];
+    const openExpecting = async (greenhouse: TestGreenhouse, ...more: readonly Field[]): Promise<FrameConnection> => {
+      const connection = await openFrames(greenhouse.address);
+      const header = postHeader(json, expecting, ...more).filter(([name]) => name !== ":path");
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
+      return connection;
+    };
+    test("is told so once it is admitted, and answered when it has", async () => {
+      await using greenhouse = await startGreenhouse(
+        { waterBed: ({ bed }) => ({ bed }) },
+        { admit: admitKey },
+        { http2 },
+      );
+      using connection = await openExpecting(greenhouse, ["x-key", "k"]);
+      const hpack = new HpackDecoder(10_000);
+      const told = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(told && statusOf(hpack, told)).toBe("100");
+      connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
+      const answer = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(answer && statusOf(hpack, answer)).toBe("200");
+    });
+
+    test("is refused without being told so", async () => {
+      await using greenhouse = await startGreenhouse({}, { admit: admitKey }, { http2 });
+      using connection = await openExpecting(greenhouse);
+      const first = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(first && statusOf(new HpackDecoder(10_000), first)).toBe("401");
     });
   });
 
