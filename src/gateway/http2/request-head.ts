@@ -9,6 +9,8 @@ export interface RequestHead {
   readonly authority: string | undefined;
   /** `undefined` when it was not sent. */
   readonly contentLength: number | undefined;
+  /** The client waits to be told to send the body (RFC 9110 §10.1.1). */
+  readonly expectsContinue: boolean;
 }
 
 /**
@@ -17,7 +19,7 @@ export interface RequestHead {
  * @returns `undefined` for a malformed header, which is refused, never repaired
  */
 export function readRequestHead(fields: readonly string[]): RequestHead | undefined {
-  const found: Found = { host: undefined, contentLength: undefined };
+  const found: Found = { host: undefined, contentLength: undefined, expectsContinue: false };
   const pseudo: Record<string, string> = {};
   let regular = false;
   for (let i = 0; i < fields.length; i += 2) {
@@ -44,10 +46,11 @@ export function isTrailer(fields: readonly string[]): boolean {
   return true;
 }
 
-/** What must not be said in two ways. */
+/** What a header says by its regular fields; some of it must not be said in two ways. */
 interface Found {
   host: string | undefined;
   contentLength: number | undefined;
+  expectsContinue: boolean;
 }
 
 function isConsistent(name: string, value: string, found: Found): boolean {
@@ -58,6 +61,7 @@ function isConsistent(name: string, value: string, found: Found): boolean {
     found.contentLength = Number(value);
     return before === undefined && /^[0-9]{1,15}$/.test(value);
   }
+  if (name === "expect") found.expectsContinue ||= value.toLowerCase() === "100-continue";
   if (name === "host") {
     const before = found.host;
     found.host = value;
@@ -69,13 +73,13 @@ function isConsistent(name: string, value: string, found: Found): boolean {
 
 function toHead(fields: readonly string[], pseudo: Record<string, string>, found: Found): RequestHead | undefined {
   const { ":method": method, ":path": path, ":scheme": scheme, ":authority": authority } = pseudo;
-  const { host, contentLength } = found;
+  const { host, contentLength, expectsContinue } = found;
   if (method === undefined || !isToken(method)) return undefined;
   if (authority !== undefined && !authoritySyntax.test(authority)) return undefined;
   if (method === "CONNECT") {
     // §8.5: no scheme and no path. Nothing here is a proxy: it will be answered that there is no such path.
     if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
-    return { fields, method, path: "", scheme: "", authority, contentLength };
+    return { fields, method, path: "", scheme: "", authority, contentLength, expectsContinue };
   }
   // §8.3.1: "*" stands for no path at all, which only OPTIONS has.
   if (path === undefined || !pathSyntax.test(path) || (path === "*" && method !== "OPTIONS")) return undefined;
@@ -83,7 +87,7 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   // §8.3.1: one of the two is there, and they name the same.
   if (authority === undefined && host === undefined) return undefined;
   const differs = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
-  return differs ? undefined : { fields, method, path, scheme, authority, contentLength };
+  return differs ? undefined : { fields, method, path, scheme, authority, contentLength, expectsContinue };
 }
 
 const colon = 0x3a;

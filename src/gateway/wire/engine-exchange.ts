@@ -65,12 +65,14 @@ export class EngineExchange implements Exchange, StreamReceiver {
     this.#limitBytes = limitBytes;
     this.#receiver = receiver;
     this.#stream.bodyAwaited = true;
+    if (held === 0) this.#continue();
     // What came in while the request was being admitted was held back; from here on it is used.
     if (held > 0) this.#stream.consumed(held);
     if (this.#stream.remoteEnded) this.onEnd();
   }
 
   streamBody(): AsyncIterable<Uint8Array> {
+    if (this.#pieces === undefined) this.#continue();
     const next = (): Promise<IteratorResult<Uint8Array>> => {
       const piece = this.#pieces?.shift();
       if (piece !== undefined) {
@@ -168,6 +170,12 @@ export class EngineExchange implements Exchange, StreamReceiver {
     const drained = this.#drained;
     this.#drained = undefined;
     drained?.();
+  }
+
+  /** RFC 9110 §10.1.1: only now that the body is wanted is the client told to send it, and not if it has done so. */
+  #continue(): void {
+    const { head, remoteEnded } = this.#stream;
+    if (head.expectsContinue && !remoteEnded) this.#stream.sendHeaders([statusBlock(100)], false);
   }
 
   #sendHeader(httpStatus: number, fields: HeaderFields, length: HeaderFields, endStream: boolean): void {

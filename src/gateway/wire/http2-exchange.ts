@@ -76,10 +76,12 @@ export class Http2Exchange implements Exchange {
     if (length !== undefined && Number(length) > limitBytes) return receiver.received(undefined);
     this.#limitBytes = limitBytes;
     this.#receiver = receiver;
+    this.#continue();
     this.#stream.on("data", Http2Exchange.#onData).on("end", Http2Exchange.#onEnd);
   }
 
   streamBody(): AsyncIterable<Uint8Array> {
+    this.#continue();
     return { [Symbol.asyncIterator]: () => this.#stream.iterator({ destroyOnReturn: false }) };
   }
 
@@ -134,6 +136,13 @@ export class Http2Exchange implements Exchange {
   reset(): void {
     this.#givenUp = true;
     this.#stream.close(ErrorCode.internalError);
+  }
+
+  /** RFC 9110 §10.1.1: only now that the body is wanted is the client told to send it, and not if it has done so. */
+  #continue(): void {
+    const stream = this.#stream;
+    if (this.#header.expect?.toLowerCase() !== "100-continue") return;
+    if (stream.readableLength === 0 && !stream.headersSent && !stream.destroyed) stream.additionalHeaders(continued);
   }
 
   #sendTrailer(trailer: HeaderFields): void {
@@ -235,6 +244,7 @@ const ready = Promise.resolve();
 const none: HeaderFields = [];
 const empty = new Uint8Array(0);
 const endingHere = { endStream: true } as const;
+const continued = { ":status": 100 } as const;
 const trailerFollows = { waitForTrailers: true } as const;
 
 function ignore(): void {}

@@ -31,7 +31,15 @@ describe("a header is a request's", () => {
       path: "/a?b=c",
       authority: "example.com:8080",
       contentLength: 42,
+      expectsContinue: false,
     });
+  });
+
+  test.each([
+    { name: "is told to send its body", value: "100-Continue", want: true },
+    { name: "is promised something else", value: "200-ok", want: false },
+  ])("whose client expects that it $name", ({ value, want }) => {
+    expect(readRequestHead([...get, "expect", value])?.expectsContinue).toBe(want);
   });
 });
 
