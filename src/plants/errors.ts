@@ -13,6 +13,11 @@ export function idMissing(): ConnectError {
   return new ConnectError("id is missing", Code.InvalidArgument);
 }
 
+/** `FailedPrecondition`: a constraint or trigger of the database keeps this plant. Asking again does not help. */
+export function plantKept(id: bigint, cause: unknown): ConnectError {
+  return new ConnectError(`the database keeps plant ${id}`, Code.FailedPrecondition, undefined, undefined, cause);
+}
+
 /** `ResourceExhausted` with `Retry-After`: as many deletions wait as the store takes. */
 export function queueFull(): ConnectError {
   return new ConnectError("too many deletions are waiting", Code.ResourceExhausted, { "retry-after": retryAfterS });

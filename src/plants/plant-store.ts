@@ -23,7 +23,8 @@ export interface PlantStore {
    * A plant that is not there is a value, not an exception.
    *
    * @throws ConnectError `ResourceExhausted` when the queue is full, `Unavailable` when the store is
-   * away or the outcome cannot be known, the signal's reason when the call was given up before it was sent
+   * away or the outcome cannot be known, `FailedPrecondition` when the database keeps this plant, the
+   * signal's reason when the call was given up before it was sent
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean>;
 

@@ -164,6 +164,11 @@ export const situationTable: readonly Situation[] = [
     },
   },
   {
+    name: "says that the database keeps a plant, and not why",
+    request: (format) => deletePlantRequest(format, ids.kept, [authorized]),
+    want: { code: "failed_precondition", message: "the database keeps plant -409" },
+  },
+  {
     name: "says when to come back while the queue is full",
     request: (format) => deletePlantRequest(format, ids.full, [authorized]),
     want: { code: "resource_exhausted", message: "too many deletions are waiting", fields: { "retry-after": "1" } },

@@ -1,4 +1,4 @@
-import { queueFull, storeAway } from "../../src/plants/errors.ts";
+import { plantKept, queueFull, storeAway } from "../../src/plants/errors.ts";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
 
 /** Ids that make the store of the contract do what stores seldom do. */
@@ -7,6 +7,8 @@ export const situations = {
   fault: -500n,
   /** The database is away. */
   away: -503n,
+  /** A constraint of the database keeps the plant. */
+  kept: -409n,
   /** The queue of deletions is full. */
   full: -429n,
   /** The deletion takes until the call is given up. */
@@ -25,6 +27,7 @@ export function openSituationStore(plants: Set<bigint>): PlantStore {
     delete: async (id, call) => {
       if (id === situations.fault) throw new Error(secretText);
       if (id === situations.away) throw storeAway(new Error(secretText));
+      if (id === situations.kept) throw plantKept(id, new Error(secretText));
       if (id === situations.full) throw queueFull();
       if (id === situations.slow) await abortOf(call.signal);
       return await memory.delete(id, call);

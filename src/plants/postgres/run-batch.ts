@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcomes, TakenDelete } from "../delete-queue.ts";
-import { outcomeUnknown, storeAway } from "../errors.ts";
+import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
 import { type DeleteBatch, deleteBatch, deleteBatchAgain, toDeleteBatch } from "./delete-batch.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
@@ -50,7 +50,7 @@ export async function runBatch(session: Session, taken: readonly TakenDelete[]):
     if (tries === 0) until = performance.now() + retryForMs;
     mayBeDone ||= verdict === "look";
     if (verdict === "reconnect" || verdict === "look") session.discard();
-    if (verdict === "divide" && taken.length > 1 && !mayBeDone) return await runHalves(session, taken);
+    if (verdict === "divide" && !mayBeDone) return await divide(session, taken, fault);
     const givenUp = new BatchGivenUp(mayBeDone ? outcomeUnknown(fault) : storeAway(fault), fault, verdict);
     if (verdict === "give-up" || verdict === "divide" || performance.now() > until) throw givenUp;
     await sleep(backoffMs(tries));
@@ -63,7 +63,12 @@ export async function runBatch(session: Session, taken: readonly TakenDelete[]):
  * Finds what the server refuses in a batch of which it has done nothing: one plant that must not be
  * deleted shall not keep the others.
  */
-async function runHalves(session: Session, taken: readonly TakenDelete[]): Promise<Outcomes> {
+async function divide(session: Session, taken: readonly TakenDelete[], fault: unknown): Promise<Outcomes> {
+  const [only] = taken;
+  if (only !== undefined && taken.length === 1) {
+    only.reject(plantKept(only.id, fault));
+    return [false];
+  }
   const middle = Math.floor(taken.length / 2);
   const first = await runHalf(session, taken.slice(0, middle));
   const second = await runHalf(session, taken.slice(middle));

@@ -166,7 +166,7 @@ describe("a PostgreSQL store", () => {
     await using opened = await openWith(ids);
     await runSql(opened.url, sql);
     const told = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
-    const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.Unavailable }) };
+    const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
     expect(told).toEqual([
       ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
       { status: "fulfilled", value: false },
