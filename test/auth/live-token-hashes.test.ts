@@ -60,7 +60,8 @@ describe("openTokenHashes", () => {
     },
   ];
 
-  test.each(changes)("follows a file that $name", async ({ change }) => {
+  // Side by side, here and below: what takes its time is that the file is looked at now and then.
+  test.concurrent.each(changes)("follows a file that $name", async ({ change }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     writeFileSync(path, line("alpha"));
@@ -86,7 +87,7 @@ describe("openTokenHashes", () => {
     expect(["alpha", "betaa", "gamma"].map((token) => knows(verifier, token))).toEqual([false, false, true]);
   });
 
-  test.each([
+  test.concurrent.each([
     {
       name: "has a bad line",
       spoil: (path: string) => writeFileSync(path, `${line("gamma")}oops\n`),

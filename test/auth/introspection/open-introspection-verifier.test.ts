@@ -172,7 +172,8 @@ describe("an active token", () => {
 });
 
 describe("a token is neither good nor bad, but cannot be checked now,", () => {
-  test.each<{ name: string; answer: Endpoint["answer"]; want: RegExp }>([
+  // Side by side: two of them wait for the end of an answer that never ends.
+  test.concurrent.each<{ name: string; answer: Endpoint["answer"]; want: RegExp }>([
     { name: "fails", answer: (_request, response) => void response.writeHead(503).end(), want: /answered 503$/ },
     {
       name: "does not know us",

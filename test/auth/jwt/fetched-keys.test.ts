@@ -244,7 +244,8 @@ describe("keys that are withdrawn", () => {
 describe("a provider that misbehaves", () => {
   const hundredMegabytes = 100 * 1024 * 1024;
 
-  test.each<{ name: string; answer: NonNullable<IdentityProvider["answer"]>; want: RegExp }>([
+  // Side by side: two of them wait for the end of an answer that never ends.
+  test.concurrent.each<{ name: string; answer: NonNullable<IdentityProvider["answer"]>; want: RegExp }>([
     { name: "never answers", answer: () => {}, want: /timeout/i },
     {
       name: "never ends its answer",
