@@ -14,7 +14,7 @@ export function idMissing(): ConnectError {
 }
 
 /** `FailedPrecondition`: a constraint or trigger of the database keeps this plant. Asking again does not help. */
-export function plantKept(id: bigint, cause: unknown): ConnectError {
+export function plantKept(id: bigint, cause?: unknown): ConnectError {
   return new ConnectError(`the database keeps plant ${id}`, Code.FailedPrecondition, undefined, undefined, cause);
 }
 

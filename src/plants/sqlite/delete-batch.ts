@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Outcomes } from "../delete-queue.ts";
 import type { StoreProblem } from "../health.ts";
-import { fileProblemOf } from "./problem.ts";
+import { fileProblemOf, isRefusal } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
 /**
@@ -14,9 +14,12 @@ export interface DeleteBatch {
   readonly requestIds: readonly string[];
 }
 
-/** What became of a batch. `nothing-done` is certain; `unknown` is not: the fault came while committing. */
+/**
+ * What became of a batch. `kept` are the indexes of plants that a constraint or trigger of the file keeps.
+ * `nothing-done` is certain; `unknown` is not: the fault came while committing.
+ */
 export type BatchResult =
-  | { readonly kind: "committed"; readonly outcomes: Outcomes }
+  | { readonly kind: "committed"; readonly outcomes: Outcomes; readonly kept: readonly number[] }
   | { readonly kind: "nothing-done" | "unknown"; readonly problem: StoreProblem };
 
 /** Prepares the statements of a batch once, and returns the function that runs one. It does not throw. */
@@ -28,11 +31,18 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   const commit = db.prepare("COMMIT");
   let batchNumber = lastBatch(db);
 
-  const deleteAll = (batch: DeleteBatch): Outcomes => {
+  const deleteAll = (batch: DeleteBatch, kept: number[]): Outcomes => {
     const deletedAt = Date.now();
     batchNumber++;
     return batch.ids.map((id, i) => {
-      if (deletePlant.run(id).changes === 0n) return false;
+      try {
+        if (deletePlant.run(id).changes === 0n) return false;
+      } catch (fault) {
+        // A statement that is refused has done nothing, unless it has ended the transaction.
+        if (!isRefusal(fault) || !db.isTransaction) throw fault;
+        kept.push(i);
+        return false;
+      }
       record.run(id, deletedAt, batch.subjects[i] ?? "", batch.requestIds[i] ?? "", batchNumber);
       return true;
     });
@@ -40,12 +50,13 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
 
   return (batch) => {
     let committing = false;
+    const kept: number[] = [];
     try {
       beginWrite(db, lockTimeoutMs);
-      const outcomes = deleteAll(batch);
+      const outcomes = deleteAll(batch, kept);
       committing = true;
       commit.run();
-      return { kind: "committed", outcomes };
+      return { kind: "committed", outcomes, kept };
     } catch (fault) {
       // A full disk or a failed write has already rolled back by itself.
       if (db.isTransaction) db.exec("ROLLBACK");

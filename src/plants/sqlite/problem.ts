@@ -2,6 +2,7 @@ import type { StoreProblem } from "../health.ts";
 
 const busy = 5;
 const locked = 6;
+const constraint = 19;
 
 // Primary result codes (sqlite.org/rescode.html); the extended ones carry them in their low byte.
 const problems: ReadonlyMap<number, StoreProblem> = new Map([
@@ -27,6 +28,11 @@ export function fileProblemOf(fault: unknown): StoreProblem {
 export function isLocked(fault: unknown): boolean {
   const code = primaryCodeOf(fault);
   return code === busy || code === locked;
+}
+
+/** Whether a constraint or trigger refuses what a statement would do. */
+export function isRefusal(fault: unknown): boolean {
+  return primaryCodeOf(fault) === constraint;
 }
 
 function primaryCodeOf(fault: unknown): number | undefined {

@@ -1,5 +1,5 @@
 import { DeleteQueue, type Outcomes, type TakenDelete } from "../delete-queue.ts";
-import { outcomeUnknown, storeAway } from "../errors.ts";
+import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
 import { Health } from "../health.ts";
 import type { DeleteCall, PlantStore } from "../plant-store.ts";
 import { recordText } from "../record-text.ts";
@@ -62,10 +62,17 @@ class SqliteStore implements PlantStore {
     const result = await this.#thread.deleteBatch(batchOf(taken)).catch((fault: unknown) => {
       throw outcomeUnknown(fault);
     });
-    if (result.kind === "committed") return result.outcomes;
+    if (result.kind === "committed") {
+      tellKept(result.kept.map((i) => taken[i]));
+      return result.outcomes;
+    }
     this.#health.report(result.problem);
     throw result.kind === "unknown" ? outcomeUnknown(this.problem) : storeAway(this.problem);
   }
+}
+
+function tellKept(kept: readonly (TakenDelete | undefined)[]): void {
+  for (const one of kept) one?.reject(plantKept(one.id));
 }
 
 function batchOf(taken: readonly TakenDelete[]): DeleteBatch {

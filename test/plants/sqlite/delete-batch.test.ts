@@ -22,7 +22,11 @@ describe("committing a batch", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     const deleteBatch = prepareDeleteBatch(db);
-    expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({ kind: "committed", outcomes: [true, false, false, true] });
+    expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({
+      kind: "committed",
+      outcomes: [true, false, false, true],
+      kept: [],
+    });
     db.close();
   });
 
@@ -39,7 +43,7 @@ describe("committing a batch", () => {
     });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 100n }, { rows: 0n }]);
     db.exec("PRAGMA max_page_count = 1000000");
-    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => true) });
+    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => true), kept: [] });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 0n }, { rows: 100n }]);
     db.close();
   });

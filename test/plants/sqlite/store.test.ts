@@ -186,6 +186,36 @@ describe("an SQLite store", () => {
     await store.close();
   });
 
+  test.each([
+    {
+      name: "another table refers to",
+      sql: "CREATE TABLE beds (plant INTEGER REFERENCES plants (id)); INSERT INTO beds VALUES (5), (12)",
+    },
+    {
+      name: "a trigger keeps",
+      sql: `CREATE TRIGGER keep BEFORE DELETE ON plants WHEN OLD.id IN (5, 12)
+              BEGIN SELECT RAISE(ABORT, 'not this one'); END`,
+    },
+  ])("refuses a plant that $name, and nobody who asks for another one at the same time", async ({ sql }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: 19n } });
+    const other = new DatabaseSync(file);
+    other.exec(sql);
+    other.close();
+    const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
+    const told = await Promise.allSettled([...ids, 99n].map((id) => store.delete(id, deleteCall())));
+    const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
+    expect(told).toEqual([
+      ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
+      { status: "fulfilled", value: false },
+    ]);
+    expect(store.problem).toBeUndefined();
+    expect(plantsIn(file)).toEqual([5n, 12n]);
+    expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions").map(({ rows }) => Number(rows))).toEqual([18]);
+    await store.close();
+  });
+
   test("gives back the room that its log has taken beside a long export", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
