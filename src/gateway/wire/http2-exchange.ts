@@ -44,7 +44,11 @@ export class Http2Exchange implements Exchange {
     this.#header = header;
     this.#stream[exchangeKey] = this;
     this.#session = stream.session;
-    if (this.#session !== undefined) exchangesOf(this.#session).add(this);
+    if (this.#session !== undefined) {
+      exchangesOf(this.#session).add(this);
+      // Once the connection has closed nobody knows any more, and its calls are told of only then.
+      this.#session[peerKey] ??= peerOf(this.#session.socket);
+    }
     stream.on("close", Http2Exchange.#onClose);
     // A reset is reported to the call by `close`; without a listener it would end the process.
     stream.on("error", ignore);
@@ -58,7 +62,7 @@ export class Http2Exchange implements Exchange {
   }
 
   get peer(): Peer {
-    return peerOf(this.#session?.socket);
+    return this.#session?.[peerKey] ?? peerOf(undefined);
   }
 
   get connection(): object {
@@ -233,7 +237,8 @@ const exchangeKey: unique symbol = Symbol("exchange");
 type CarryingStream = ServerHttp2Stream & { [exchangeKey]?: Http2Exchange | undefined };
 
 const exchangesKey: unique symbol = Symbol("exchanges");
-type CarryingSession = Http2Session & { [exchangesKey]?: Set<Http2Exchange> };
+const peerKey: unique symbol = Symbol("peer");
+type CarryingSession = Http2Session & { [exchangesKey]?: Set<Http2Exchange>; [peerKey]?: Peer };
 
 /** The exchanges of a connection whose streams are not closed. */
 export function exchangesOf(session: CarryingSession): Set<Http2Exchange> {

@@ -64,6 +64,8 @@ export function createListener({ limits, http1, http2: createHttp2, engine }: Li
     });
 
   const hand = (socket: Socket, spoken: "http1" | "http2"): void => {
+    // Asked for once, the address is still known when the connection has closed and its calls are told of.
+    void socket.remoteAddress;
     if (spoken === "http2") {
       if (http2 === undefined) return engine.take(socket);
       // To node:http2 a client that has ended its side is gone; half open, nobody would ever close the connection.

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createIssuedCertificate } from "../../support/certificate.ts";
 import { within } from "../../support/deadline.ts";
 import { encodeEnvelope } from "../../support/envelope.ts";
@@ -36,7 +36,7 @@ let asked: PromiseWithResolvers<void>;
 let answer: PromiseWithResolvers<object>;
 let aborted: PromiseWithResolvers<unknown>;
 
-beforeAll(async () => {
+beforeEach(async () => {
   const start = (http2: "own" | "node"): Promise<TestGreenhouse> =>
     startGreenhouse(
       {
@@ -49,18 +49,23 @@ beforeAll(async () => {
       {},
       { http2, tls: certificate, allowCleartext: true },
     );
-  greenhouses = { own: await start("own"), node: await start("node") };
-});
-
-afterAll(async () => {
-  for (const greenhouse of Object.values(greenhouses)) await greenhouse[Symbol.asyncDispose]();
-});
-
-beforeEach(() => {
   asked = Promise.withResolvers();
   answer = Promise.withResolvers();
   aborted = Promise.withResolvers();
+  greenhouses = { own: await start("own"), node: await start("node") };
 });
+
+afterEach(async () => {
+  for (const greenhouse of Object.values(greenhouses)) await greenhouse[Symbol.asyncDispose]();
+});
+
+/** The handler learns of it, and the log, which still knows who it was. */
+async function expectCancelled({ answers }: TestGreenhouse): Promise<void> {
+  expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+  await expect.poll(() => answers.length).toBeGreaterThan(0);
+  expect(answers.at(-1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+  expect(answers.at(-1)?.peer.address).toBe("127.0.0.1");
+}
 
 type OpenCall = Awaited<ReturnType<typeof openFrames>>;
 
@@ -104,14 +109,14 @@ describe("a client that ends its side behind a request", () => {
   test.each(http2Ways.filter((way) => !isOwn(way)))("is taken to be gone, $name", async (way) => {
     using connection = await openCall(way);
     connection.socket.end();
-    expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+    await expectCancelled(greenhouses[way.http2]);
   });
 
   test.each([{ tls: false }, { tls: true }])("is taken to be gone, on HTTP/1.1 (TLS: $tls)", async ({ tls }) => {
     const socket = await openHttp1(tls);
     const fields = "host: localhost\r\ncontent-type: application/json\r\ncontent-length: 2";
     socket.end(`POST ${waterBedProcedure} HTTP/1.1\r\n${fields}\r\n\r\n{}`);
-    expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+    await expectCancelled(greenhouses.own);
     socket.destroy();
   });
 });
@@ -119,7 +124,7 @@ describe("a client that ends its side behind a request", () => {
 test.each(http2Ways)("a client that is gone altogether has its call cancelled, $name", async (way) => {
   using connection = await openCall(way);
   connection.socket.destroy();
-  expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+  await expectCancelled(greenhouses[way.http2]);
 });
 
 async function openHttp1(tls: boolean): Promise<Socket> {
