@@ -24,7 +24,7 @@ export interface DecodedBlock {
  * How much a connection remembers of blocks, in bytes as they came and as their fields count (RFC 9113 §6.5.2).
  *
  * Most blocks that a client repeats are short, once its table is warm. A client that never indexes its credential, as
- * RFC 7541 §7.1.3 advises (curl, Envoy and all that use node:http2), repeats a token of a kilobyte in each. 32 KiB hold fifty
+ * RFC 7541 §7.1.3 advises (curl, Envoy and all that use node:http2), repeats a token of a kilobyte in each. 32 KiB hold thirty
  * of the former or a dozen of the latter.
  */
 const blocksBytesMax = 32 * 1024;

@@ -1,3 +1,6 @@
+/** What an entry counts beside its bytes and its value: a key, a few objects and their places, so that a host of small ones is none. */
+const entryBytes = 256;
+
 /**
  * What bytes were read as, so that the same bytes need not be read again.
  *
@@ -11,7 +14,7 @@ export class RememberedBytes<Value> {
   #sizeBytes = 0;
   #last: Entry<Value> | undefined;
 
-  /** @param sizeBytesMax - how much is kept at once: bytes, and what they were read as */
+  /** @param sizeBytesMax - how much is kept at once: bytes, what they were read as, and 256 for each entry */
   constructor(sizeBytesMax: number) {
     this.#sizeBytesMax = sizeBytesMax;
   }
@@ -37,7 +40,7 @@ export class RememberedBytes<Value> {
    * @param valueBytes - what the value counts beside the bytes
    */
   set(bytes: Buffer, from: number, to: number, value: Value, valueBytes: number): void {
-    const sizeBytes = to - from + valueBytes;
+    const sizeBytes = to - from + valueBytes + entryBytes;
     if (sizeBytes > this.#sizeBytesMax) return;
     if (this.#sizeBytes + sizeBytes > this.#sizeBytesMax) this.clear();
     this.#entries.set(bytes.toString("latin1", from, to), { value, bytes: undefined });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as fc from "fast-check";
 import { RememberedBytes } from "../../../../src/gateway/http2/hpack/remembered-bytes.ts";
 
-const sizeBytesMax = 100;
+const sizeBytesMax = 1000;
 
 function remembering(texts: readonly string[], valueBytes = 0): RememberedBytes<string> {
   const remembered = new RememberedBytes<string>(sizeBytesMax);
@@ -21,7 +21,7 @@ describe("remembered bytes", () => {
     { name: "some of several", texts: ["abc", "abd", "ab"], find: "abd" },
     { name: "none at all", texts: ["", "a"], find: "" },
     { name: "octets above ASCII", texts: ["\u00ff\u0000\u0080"], find: "\u00ff\u0000\u0080" },
-    { name: "as many as are kept", texts: ["x".repeat(100)], find: "x".repeat(100) },
+    { name: "as many as are kept", texts: ["x".repeat(744)], find: "x".repeat(744) },
   ])("are found, the first time and again: $name", ({ texts, find: text }) => {
     const remembered = remembering(texts);
     const want = `read ${text}`;
@@ -34,7 +34,7 @@ describe("remembered bytes", () => {
     { name: "an octet that is there no more", text: "ab" },
     { name: "an octet more", text: "abcd" },
     { name: "everything", text: "" },
-    { name: "being more than is ever kept", text: "abc".repeat(100) },
+    { name: "being more than is ever kept", text: "abc".repeat(400) },
   ])("are not taken for others that differ in $name, also right behind them", ({ text }) => {
     const remembered = remembering(["abc"]);
     expect([find(remembered, text), find(remembered, "abc"), find(remembered, "abc"), find(remembered, text)]).toEqual([
@@ -46,19 +46,21 @@ describe("remembered bytes", () => {
   });
 
   test.each([
-    { name: "the bytes", texts: ["a".repeat(60), "b".repeat(41)], valueBytes: 0 },
-    { name: "the values", texts: ["a", "b"], valueBytes: 50 },
-  ])("are forgotten when there are too many, counting $name", ({ texts, valueBytes }) => {
-    const remembered = remembering(texts.slice(0, 1), valueBytes);
-    const [first = "", second = ""] = texts;
-    expect([find(remembered, first), find(remembered, first)]).toEqual([`read ${first}`, `read ${first}`]);
-    remembered.set(Buffer.from(second), 0, second.length, `read ${second}`, valueBytes);
-    expect([find(remembered, first), find(remembered, second)]).toEqual([undefined, `read ${second}`]);
+    { name: "the bytes", texts: ["a".repeat(300)], last: "b".repeat(189), valueBytes: 0 },
+    { name: "the values", texts: ["a"], last: "b", valueBytes: 244 },
+    { name: "256 for each", texts: ["a", "b", "c"], last: "d", valueBytes: 0 },
+  ])("are forgotten when there are too many, counting $name", ({ texts, last, valueBytes }) => {
+    const remembered = remembering(texts, valueBytes);
+    const want = texts.map((text) => `read ${text}`);
+    const findAll = (): unknown[] => texts.map((text) => find(remembered, text));
+    expect([findAll(), findAll()]).toEqual([want, want]);
+    remembered.set(Buffer.from(last), 0, last.length, `read ${last}`, valueBytes);
+    expect([...findAll(), find(remembered, last)]).toEqual([...texts.map(() => undefined), `read ${last}`]);
   });
 
   test.each([
-    { name: "bytes", text: "a".repeat(101), valueBytes: 0 },
-    { name: "a value", text: "a", valueBytes: 100 },
+    { name: "bytes", text: "a".repeat(745), valueBytes: 0 },
+    { name: "a value", text: "a", valueBytes: 744 },
   ])("that are too many by themselves are not kept, and cost the others nothing: $name", ({ text, valueBytes }) => {
     const remembered = remembering(["abc"]);
     remembered.set(Buffer.from(text), 0, text.length, "too much", valueBytes);
