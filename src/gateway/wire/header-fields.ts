@@ -22,7 +22,7 @@ export function readField(fields: HeaderFields, name: string): string | null {
     if (candidate.length !== name.length || !isSameName(candidate, name)) continue;
     if (value === null) value = fields[i + 1] as string;
     // HTTP/2 clients send a cookie in parts, which only a semicolon makes one again (RFC 9113 §8.2.3).
-    else value += (name === "cookie" ? "; " : ", ") + fields[i + 1];
+    else value += (name.toLowerCase() === "cookie" ? "; " : ", ") + fields[i + 1];
   }
   return value;
 }

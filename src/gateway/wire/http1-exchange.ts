@@ -118,7 +118,6 @@ export class Http1Exchange implements Exchange {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         response.off("drain", settle).off("close", settle);
-        this.#forgetReader();
         if (response.destroyed) reject(goneAway());
         else resolve();
       };
@@ -176,7 +175,7 @@ export class Http1Exchange implements Exchange {
   /** The connection has closed. */
   closed(): void {
     this.gone = true;
-    if (!this.#response.writableFinished) this.listener?.aborted(goneAway());
+    if (!this.#response.writableEnded) this.listener?.aborted(goneAway());
   }
 
   /** Ends the answer, but not the connection while the client still sends a body that nobody reads. */
@@ -194,7 +193,7 @@ export class Http1Exchange implements Exchange {
     let bytes = 0;
     const finish = (): void => {
       clearTimeout(timer);
-      this.#finish();
+      if (!response.writableEnded) this.#finish();
     };
     const timer = setTimeout(finish, lingerMs);
     request.on("end", finish).on("close", finish);
@@ -206,26 +205,21 @@ export class Http1Exchange implements Exchange {
 
   #finish(): void {
     const response = this.#response;
+    const { socket } = this.#request;
     response.end();
-    release(this.#request.socket, this);
-    if (response.writableLength === 0) return;
-    this.#watchReader();
-    response.on("finish", () => this.#forgetReader());
+    // An answer that waits behind others is still owed: it has no socket until its turn comes.
+    if (response.socket === null && !socket.destroyed) response.on("finish", () => release(socket, this));
+    else release(socket, this);
+    if (response.writableLength > 0) this.#watchReader();
   }
 
   /**
-   * Bounds how long a client may leave lie what is written for it, which is kept in memory meanwhile. node
-   * closes a socket whose time is over.
+   * Bounds how long a client may leave lie what is written for it, which is kept in memory meanwhile. The server
+   * cuts it off when the time is over and something still waits.
    */
   #watchReader(): void {
     const { stallTimeoutMs } = this.#policy;
     if (stallTimeoutMs > 0) this.#request.socket.setTimeout(stallTimeoutMs);
-  }
-
-  /** Unless an answer behind this one waits for the client by now. */
-  #forgetReader(): void {
-    const { socket } = this.#request;
-    if (this.#policy.stallTimeoutMs > 0 && socket.writableLength === 0) socket.setTimeout(0);
   }
 
   #continued = false;
@@ -262,7 +256,7 @@ function carry(socket: CarryingSocket, exchange: Http1Exchange): void {
   }
 }
 
-/** Its part of the connection is over, so that the connection's end is no news to it. */
+/** Its answer is out, so that the connection's end is no news to it. */
 function release(socket: CarryingSocket, exchange: Http1Exchange): void {
   const carried = socket[exchangesKey] ?? [];
   if (carried.at(-1) === exchange) carried.pop();

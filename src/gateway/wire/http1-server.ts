@@ -7,6 +7,7 @@ import { fieldListBytes, readField } from "./header-fields.ts";
 import { watchIdle } from "./idle-watch.ts";
 import type { Limits } from "./limits.ts";
 import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
+import { timerMsMax } from "./timeout.ts";
 
 /** What {@link createHttp1Server} stands on. */
 export interface Http1ServerOptions {
@@ -44,10 +45,11 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
   });
   // node would hide what comes behind two thousand fields, a second credential for one; their bytes are bounded.
   server.maxHeadersCount = 0;
+  const stallTimeoutMs = Math.min(limits.idleTimeoutMs, timerMsMax);
   const policy: ConnectionPolicy = {
     closing: draining,
-    stallTimeoutMs: limits.idleTimeoutMs,
-    keepAlive: ["Keep-Alive", `timeout=${Math.floor(limits.idleTimeoutMs / 1000)}`],
+    stallTimeoutMs,
+    keepAlive: ["Keep-Alive", `timeout=${Math.floor(stallTimeoutMs / 1000)}`],
   };
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const target = judge(request, limits);
@@ -63,6 +65,11 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
       // Who leaves its answer lie has a time-out of its own, and a handler may take its time.
       if (exchangeOn(socket) === undefined && socket.writableLength === 0) socket.destroySoon();
     });
+  });
+  // The time that an exchange has set for its reader. It runs on when all is taken: a quiet stream may follow.
+  server.on("timeout", (socket: Socket) => {
+    if (socket.writableLength > 0) socket.destroy();
+    else socket.setTimeout(0);
   });
   server.on("request", onRequest);
   // The client waits to be told to send its body; the exchange says so once the body is wanted.

@@ -1,8 +1,10 @@
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
+import { timerMsMax } from "./timeout.ts";
 
 /**
- * Calls `idle` whenever a connection has carried nothing for `idleTimeoutMs`, up to a quarter longer.
+ * Calls `idle` whenever a connection has carried nothing for `idleTimeoutMs`, which may be for ever, up to a
+ * quarter longer.
  *
  * In place of a time-out that each request sets anew, which costs a request of HTTP/1.1 0.4 µs, and of
  * `session.setTimeout`, which holds on to every session of HTTP/2 that has closed until its time is over: two
@@ -21,7 +23,7 @@ export function watchIdle(connection: EventEmitter, socket: Carrier, idleTimeout
     quietLooks = 0;
     idle();
   };
-  const timer = setInterval(look, idleTimeoutMs / looksPerTimeout).unref();
+  const timer = setInterval(look, Math.min(idleTimeoutMs / looksPerTimeout, timerMsMax)).unref();
   connection.once("close", () => clearInterval(timer));
 }
 

@@ -6,8 +6,8 @@ export interface Timeout {
   readonly error?: ConnectError | undefined;
 }
 
-// setTimeout takes a signed 32-bit number of milliseconds and turns anything above into 1 ms.
-const timerMsMax = 2 ** 31 - 1;
+/** Milliseconds. A timer of node's takes a signed 32-bit number and turns anything above into 1 ms. */
+export const timerMsMax: number = 2 ** 31 - 1;
 
 /**
  * Calls `expire` once `timeoutMs` have passed, however long that is: `99999999H` is a legal deadline.

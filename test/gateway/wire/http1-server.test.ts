@@ -271,9 +271,79 @@ describe("a client that takes nothing of what it is answered", () => {
     connection.socket.pause();
     await within(closed.promise, "the connection to be closed");
   });
+
+  test("for a while, and then all of it, is not cut off in the quiet stream that follows", async () => {
+    const timedOut = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: () => ({ note: bigText }),
+        async *watchReadings() {
+          await timedOut.promise;
+          yield { sensor: "quiet" };
+        },
+      },
+      {
+        limits: { idleTimeoutMs: 1000 },
+        admit: ({ connection }) => {
+          if (connection instanceof EventEmitter) timedOut.resolve(once(connection, "timeout"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.request({
+      httpMethod: "POST",
+      path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      header: [["content-type", "application/connect+json"]],
+      body: Buffer.from("\0\0\0\0\u0002{}"),
+    });
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(String((await connection.readAnswer()).body)).toContain("quiet");
+  });
+
+  test("and goes on with its request, is cut off as quietly as others", async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
+        limits: { idleTimeoutMs: 50 },
+        admit: ({ connection }) => {
+          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
+        },
+      },
+    );
+    process.on("warning", onWarning);
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write("GET /page HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    const chunk = `400\r\n${"x".repeat(1024)}\r\n`;
+    connection.write(chunk.repeat(2048));
+    await within(closed.promise, "the connection to be closed");
+    process.off("warning", onWarning);
+    expect(warnings).toEqual([]);
+  });
 });
 
 describe("a client that sends ahead", () => {
+  test("is given what is ready also when what it sends behind it is not HTTP", async () => {
+    const first = Promise.withResolvers<{ note: string }>();
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => first.promise },
+      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "second" }) }] },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.write("GET /page HTTP/1.1\r\nhost: x\r\n\r\nplants\r\n\r\n");
+    await greenhouse.answered(1);
+    first.resolve({ note: "first" });
+    expect(String((await connection.readAnswer()).body)).toContain("first");
+    expect(String((await connection.readAnswer()).body)).toContain("second");
+    expect(await connection.atEnd()).toBe(true);
+  });
+
   test("gets its answers in order, whatever order the calls end in", async () => {
     const first = Promise.withResolvers<{ note: string }>();
     const calls = new EventEmitter();
