@@ -21,6 +21,10 @@ type Tls = ClientConfig["ssl"];
 // libpq's default port.
 const portDefault = "5432";
 
+// Milliseconds of silence after which the network is asked whether the server is still there. An import or export
+// has no other time-out; the system would ask after two hours.
+const keepAliveMs = 10_000;
+
 const parameters: ReadonlySet<string> = new Set([
   "sslmode",
   "sslrootcert",
@@ -58,7 +62,8 @@ export function readServerUrl(text: string): Server {
     throw new StoreOpenError("in the database URL, the port of several hosts is the parameter port");
   }
   const port = url.searchParams.get("port") ?? (url.port || portDefault);
-  const shared = { ...credentialsOf(url), port: Number(port), keepAlive: true };
+  const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: keepAliveMs };
+  const shared = { ...credentialsOf(url), port: Number(port), ...keepAlive };
   return {
     name: `${hostNames.join(",")}:${port}${url.pathname}`,
     hosts: hostNames.map((name) => readHost(name, url.searchParams, shared)),

@@ -24,6 +24,8 @@ describe("reading the URL of a server", () => {
       name: "db:5432/p",
       way: { application_name: "a", options: "-c x=1" },
     },
+    // A server that has vanished is noticed without waiting for the system's two hours.
+    { url: "postgres://db/p", name: "db:5432/p", way: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
   ])("takes $url", ({ url, name, way }) => {
     const server = readServerUrl(url);
     expect(server.name).toBe(name);
