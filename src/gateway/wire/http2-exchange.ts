@@ -145,8 +145,8 @@ export class Http2Exchange implements Exchange {
   /** RFC 9110 §10.1.1: only now that the body is wanted is the client told to send it, and not if it has done so. */
   #continue(): void {
     const stream = this.#stream;
-    if (this.#header.expect?.toLowerCase() !== "100-continue") return;
-    if (stream.readableLength === 0 && !stream.headersSent && !stream.destroyed) stream.additionalHeaders(continued);
+    if (this.#header.expect?.toLowerCase() !== "100-continue" || stream.readableLength > 0) return;
+    if (!stream.headersSent && !stream.destroyed && !stream.closed) stream.additionalHeaders(continued);
   }
 
   #sendTrailer(trailer: HeaderFields): void {

@@ -339,6 +339,15 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
       expect(answer && statusOf(hpack, answer)).toBe("200");
     });
 
+    test.each([0, 8])("and has reset it already with code %i is told nothing, and harms nobody", async (errorCode) => {
+      await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), resetFrame(1, errorCode));
+      call(connection, 3, waterBedProcedure);
+      expect(await connection.readEnd(3)).toMatchObject({ kind: "answered" });
+    });
+
     test("is refused without being told so", async () => {
       await using greenhouse = await startGreenhouse({}, { admit: admitKey }, { http2 });
       using connection = await openExpecting(greenhouse);
