@@ -27,7 +27,8 @@ export class Http2Exchange implements Exchange {
   readonly #session: CarryingSession | undefined;
   readonly #header: IncomingHttpHeaders;
   #complete = false;
-  #givenUp = false;
+  /** Whether {@link reset} was called. */
+  givenUp = false;
   #receiver: BodyReceiver | undefined;
   #limitBytes = 0;
   #bytes = 0;
@@ -138,7 +139,7 @@ export class Http2Exchange implements Exchange {
   }
 
   reset(): void {
-    this.#givenUp = true;
+    this.givenUp = true;
     this.#stream.close(ErrorCode.internalError);
   }
 
@@ -203,7 +204,7 @@ export class Http2Exchange implements Exchange {
     if (this.#session !== undefined) exchangesOf(this.#session).delete(this);
     if (this.#complete) return;
     // node closes the streams of a broken connection with an error code of its own making.
-    const brokenOff = this.#givenUp || this.#session?.destroyed === true;
+    const brokenOff = this.givenUp || this.#session?.destroyed === true;
     this.listener?.aborted(brokenOff ? goneAway() : resetError(this.#stream.rstCode));
   }
 

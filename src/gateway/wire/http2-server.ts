@@ -53,7 +53,11 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
       // Its client was told that it is over and has not closed its side.
       if (session.destroyed) return socket.destroy();
       const exchanges = exchangesOf(session);
-      for (const exchange of exchanges) if (exchange.awaitsClient) exchange.reset();
+      for (const exchange of exchanges) {
+        // Not even its reset has gone out since: nothing does.
+        if (exchange.givenUp) return session.destroy();
+        if (exchange.awaitsClient) exchange.reset();
+      }
       if (exchanges.size === 0) session.close();
     });
     session.on("error", ignore);

@@ -29,7 +29,7 @@ import {
   openFrames,
   resetFrame,
 } from "../../support/http2-frames.ts";
-import { postHeader } from "../../support/http2-requests.ts";
+import { postHeader, settingFrame, windowUpdateFrame } from "../../support/http2-requests.ts";
 
 const json: Field = ["content-type", "application/json"];
 const emptyMessage = encodeEnvelope(0, Buffer.alloc(0));
@@ -300,6 +300,17 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
       using connection = await openFrames(greenhouse.address);
       call(connection, 1, waterBedProcedure);
       expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    });
+
+    test("to read from its socket: its handler is let go, though nothing can be said to it any more", async () => {
+      const limits = { idleTimeoutMs: 60 };
+      await using greenhouse = await startGreenhouse({ watchReadings: endless }, { limits }, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      connection.socket.pause();
+      const most = 2 ** 31 - 1;
+      connection.send(settingFrame(4, most), windowUpdateFrame(0, most - 65_535));
+      call(connection, 1, "/greenhouse.v1.GreenhouseService/WatchReadings");
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: expect.any(Number) } });
     });
 
     test("is not one whose handler takes its time", async () => {
