@@ -11,6 +11,8 @@ export interface ConnectionPolicy {
   readonly closing: () => boolean;
   /** How long a client may take nothing of what waits for it; 0 for ever. */
   readonly stallTimeoutMs: number;
+  /** How many requests may be under way before what the client sends ahead is left unread. What was read at once may be more. */
+  readonly requestsMax: number;
   /** What answers say of how long their connection is kept; nothing where node says it, or nobody. */
   readonly keepAlive: HeaderFields;
 }
@@ -48,6 +50,7 @@ export class Http1Exchange implements Exchange {
     this.#response = response;
     this.#policy = policy;
     carry(request.socket, this);
+    if (this.bodyEmpty) this.#pauseReading();
   }
 
   get origin(): string {
@@ -79,6 +82,8 @@ export class Http1Exchange implements Exchange {
     };
     const onEnd = (): void => {
       stop();
+      // To read the body the socket was started again.
+      this.#pauseReading();
       receiver.received(joinBytes(pieces, bytes));
     };
     const stop = (): void => {
@@ -205,12 +210,27 @@ export class Http1Exchange implements Exchange {
 
   #finish(): void {
     const response = this.#response;
-    const { socket } = this.#request;
     response.end();
     // An answer that waits behind others is still owed: it has no socket until its turn comes.
-    if (response.socket === null && !socket.destroyed) response.on("finish", () => release(socket, this));
-    else release(socket, this);
+    if (response.socket === null && !this.#request.socket.destroyed) response.on("finish", () => this.#leave());
+    else this.#leave();
     if (response.writableLength > 0) this.#watchReader();
+  }
+
+  /** Leaves unread what comes behind this request, which is complete, if the client has sent too many ahead. */
+  #pauseReading(): void {
+    const { socket } = this.#request;
+    if (exchangesOn(socket).length <= this.#policy.requestsMax) return;
+    // Not at once: behind each request node starts the socket again, in a tick of its own.
+    queueMicrotask(() => {
+      if (exchangesOn(socket).length > this.#policy.requestsMax) socket.pause();
+    });
+  }
+
+  #leave(): void {
+    const { socket } = this.#request;
+    release(socket, this);
+    if (exchangesOn(socket).length === this.#policy.requestsMax) socket.resume();
   }
 
   /**

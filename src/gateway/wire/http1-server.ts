@@ -49,6 +49,7 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
   const policy: ConnectionPolicy = {
     closing: draining,
     stallTimeoutMs,
+    requestsMax: limits.concurrentStreams,
     keepAlive: ["Keep-Alive", `timeout=${Math.floor(stallTimeoutMs / 1000)}`],
   };
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {

@@ -77,4 +77,9 @@ function authorityOf(request: IncomingMessage | Http2ServerRequest): string | nu
 }
 
 // The connections are somebody else's server's, and so are their time-outs.
-const foreign: ConnectionPolicy = { closing: () => false, stallTimeoutMs: 0, keepAlive: [] };
+const foreign: ConnectionPolicy = {
+  closing: () => false,
+  stallTimeoutMs: 0,
+  requestsMax: Number.POSITIVE_INFINITY,
+  keepAlive: [],
+};

@@ -124,6 +124,35 @@ describe("a client that takes nothing of what it is answered", () => {
 });
 
 describe("a client that sends ahead", () => {
+  test("more than it may has the rest left unread until it is answered", async () => {
+    const requests = 100;
+    const unread = Promise.withResolvers<unknown>();
+    let running = 0;
+    let mostRunning = 0;
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: async () => {
+          mostRunning = Math.max(mostRunning, ++running);
+          await unread.promise;
+          running--;
+          return {};
+        },
+      },
+      {
+        limits: { concurrentStreams: 8 },
+        admit: ({ connection }) => {
+          if (connection instanceof EventEmitter) unread.resolve(once(connection, "pause"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    // So long that only a few are read at once.
+    const body = JSON.stringify({ note: "n".repeat(20_000) });
+    for (let i = 0; i < requests; i++) connection.request(water([], body));
+    for (let i = 0; i < requests; i++) expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(mostRunning).toBeLessThan(20);
+  });
+
   test("is given what is ready also when what it sends behind it is not HTTP", async () => {
     const first = Promise.withResolvers<{ note: string }>();
     await using greenhouse = await startGreenhouse(
