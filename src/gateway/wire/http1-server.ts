@@ -59,19 +59,7 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
     if (typeof target === "string") serve(exchange);
     else refuse(exchange, target);
   };
-  // A header that is under way has a time-out of its own, and an answer.
-  const idleTimeoutMs = Math.max(limits.idleTimeoutMs, 2 * limits.headerTimeoutMs);
-  server.on("connection", (socket: Socket) => {
-    watchIdle(socket, socket, idleTimeoutMs, () => {
-      // Who leaves its answer lie has a time-out of its own, and a handler may take its time.
-      if (exchangeOn(socket) === undefined && socket.writableLength === 0) socket.destroySoon();
-    });
-  });
-  // The time that an exchange has set for its reader. It runs on when all is taken: a quiet stream may follow.
-  server.on("timeout", (socket: Socket) => {
-    if (socket.writableLength > 0) socket.destroy();
-    else socket.setTimeout(0);
-  });
+  cutOffTheIdle(server, limits);
   server.on("request", onRequest);
   // The client waits to be told to send its body; the exchange says so once the body is wanted.
   server.on("checkContinue", onRequest);
@@ -92,6 +80,23 @@ export function createHttp1Server(options: Http1ServerOptions): Server {
   // node:http starts the clock of its time-outs on this event, and only on it.
   server.emit("listening");
   return server;
+}
+
+/** Ends connections that carry nothing, and those of clients that leave lie what they are answered. */
+function cutOffTheIdle(server: Server, limits: Limits): void {
+  // A header that is under way has a time-out of its own, and an answer.
+  const idleTimeoutMs = Math.max(limits.idleTimeoutMs, 2 * limits.headerTimeoutMs);
+  server.on("connection", (socket: Socket) => {
+    watchIdle(socket, socket, idleTimeoutMs, () => {
+      // Who leaves its answer lie has a time-out of its own, and a handler may take its time.
+      if (exchangeOn(socket) === undefined && socket.writableLength === 0) socket.destroySoon();
+    });
+  });
+  // The time that an exchange has set for its reader. It runs on when all is taken: a quiet stream may follow.
+  server.on("timeout", (socket: Socket) => {
+    if (socket.writableLength > 0) socket.destroy();
+    else socket.setTimeout(0);
+  });
 }
 
 // node looks for requests that are late only now and then, and by default no oftener than every 30 seconds.
