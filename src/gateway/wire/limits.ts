@@ -14,7 +14,10 @@ export interface Limits {
    * earliest. With node:http2 an answer that lies is given up once its connection carries nothing else either.
    */
   readonly idleTimeoutMs: number;
-  /** Streams that an HTTP/2 connection may have open; requests that a client of HTTP/1.1 may send ahead. Default 256. */
+  /**
+   * Streams that an HTTP/2 connection may have open; further ones are refused. Requests that a connection of HTTP/1.1 may have
+   * under way; while there are more, what its client sends ahead is left unread. Default 256.
+   */
   readonly concurrentStreams: number;
   /** Connections open at once; further ones are closed. Default 10,000, below the usual 65,536 descriptors. */
   readonly connections: number;
