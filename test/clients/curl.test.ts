@@ -10,6 +10,8 @@ const shown = "%{http_code}|%{http_version}|%header{content-type}|%header{www-au
 /** What curl ends with when its time is up. */
 const operationTimedOut = 28;
 
+const invalidToken = 'Bearer realm="plantstore", error="invalid_token", error_description="the token is not valid"';
+
 const longId = 2n ** 53n + 1n;
 
 const versions = [
@@ -52,7 +54,7 @@ describe.each(versions)("curl over HTTP/$httpVersion", ({ flag, httpVersion }) =
       what: "a wrong token",
       id: 43n,
       args: bearer(tokens.unknown),
-      want: `{"error":16,"message":"the token is not valid"}\n${refused}Bearer realm="plantstore", error="invalid_token", error_description="the token is not valid"|`,
+      want: `{"error":16,"message":"the token is not valid"}\n${refused}${invalidToken}|`,
     },
     {
       what: "an id beyond a double",

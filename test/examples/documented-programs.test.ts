@@ -9,6 +9,7 @@ import { startNode } from "../support/command-line.ts";
 import { createSigningKey, type IdentityProvider, startIdentityProvider } from "../support/identity-provider.ts";
 import { blocksRunBy, type PageBlock } from "../support/page-blocks.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../support/plant-server.ts";
+import { deletePlantProcedure } from "../support/wire-format.ts";
 
 // Blocks of TypeScript are run as programs, each in a process of its own, with what the text around them says is
 // there before them and what shows their effect behind. Replaced are the hosts plants.example and id.example, by a
@@ -38,6 +39,9 @@ function ask(path: string, method = "GET", print = "response.status, await respo
     "await gateway.close();",
   ].join("\n");
 }
+
+const typeOfAnswer = 'response.status, response.headers.get("content-type")';
+const summaryOfDelete = '(await response.json()).paths["/plants/{id}"].delete.summary';
 
 const programs: readonly Program[] = [
   {
@@ -98,9 +102,14 @@ ${ask("/plants/7", "DELETE")}`,
     page: "docs/gateway.md",
     start: "createGateway({",
     before: `import { createGateway } from "plantstore/gateway";\n${routes}`,
-    after: `${listen}\n${ask("/plants/007", "DELETE", 'response.status, response.headers.get("content-type"), await response.text()')}`,
+    after: `${listen}\n${ask("/plants/007", "DELETE", `${typeOfAnswer}, await response.text()`)}`,
     prints: [
-      '400 application/problem+json {"type":"about:blank","status":400,"title":"id: \\"007\\" is not an int64","instance":"/plantstore.v1.PlantService/DeletePlant"}',
+      `400 application/problem+json ${JSON.stringify({
+        type: "about:blank",
+        status: 400,
+        title: 'id: "007" is not an int64',
+        instance: deletePlantProcedure,
+      })}`,
     ],
   },
   {
@@ -131,7 +140,7 @@ const routes = (router) => router.service(Health, { check: ({ service }) => ({ s
     page: "docs/openapi.md",
     start: "import { readFileSync }",
     before: routes,
-    after: `${listen}\n${ask("/openapi.json", "GET", 'response.status, response.headers.get("content-type"), (await response.json()).paths["/plants/{id}"].delete.summary')}`,
+    after: `${listen}\n${ask("/openapi.json", "GET", `${typeOfAnswer}, ${summaryOfDelete}`)}`,
     prints: ["200 application/json Deletes the single plant with the given identifier"],
   },
 ];

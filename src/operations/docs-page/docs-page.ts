@@ -61,8 +61,8 @@ const commonHeader: Readonly<Record<string, string>> = {
  * Returns the endpoints of the description: `/openapi.json`, and at `/docs` a page to read it and to try its
  * operations in a browser.
  *
- * Each is made when it is first asked for: few servers are, and their start is the shorter. The page works offline and under a strict content security policy. Paths in it are relative, so that it
- * works below any base URL.
+ * Each is made when it is first asked for: few servers are, and their start is the shorter. The page works offline
+ * and under a strict content security policy. Paths in it are relative, so that it works below any base URL.
  */
 export function docsPage({ document, open }: DocsPageOptions): DescriptionEndpoint[] {
   const page = files.map(({ path, file, contentType }) => ({ path, contentType, make: () => read(file) }));
