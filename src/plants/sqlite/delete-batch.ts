@@ -15,15 +15,66 @@ export interface DeleteBatch {
 }
 
 /**
- * What became of a batch. `kept` are the indexes of plants that a constraint or trigger of the file keeps.
- * `nothing-done` is certain; `unknown` is not: the fault came while committing.
+ * Why a batch, or what was left of it, was not committed. `nothing-done` is certain; `unknown` is not: the fault came
+ * while committing.
  */
-export type BatchResult =
-  | { readonly kind: "committed"; readonly outcomes: Outcomes; readonly kept: readonly number[] }
-  | { readonly kind: "nothing-done" | "unknown"; readonly problem: StoreProblem };
+export interface BatchStop {
+  readonly kind: "nothing-done" | "unknown";
+  readonly problem: StoreProblem;
+}
 
-/** Prepares the statements of a batch once, and returns the function that runs one. It does not throw. */
+/**
+ * What became of a batch. `outcomes` are durable; of a batch that was stopped they are those of its first plants, and
+ * the stop is about all others. `kept` are the indexes of plants that a constraint or trigger of the file keeps.
+ */
+export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
+  readonly outcomes: Outcomes;
+  readonly kept: readonly number[];
+};
+
+/**
+ * Prepares the statements of a batch once, and returns the function that runs one. It does not throw.
+ *
+ * A batch is one transaction. When the file refuses something in it, the transaction is rolled back, whatever the
+ * refusal has left of it, and its parts are run in transactions of their own, so that only what is refused fails.
+ */
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
+  const runPart = preparePart(db, lockTimeoutMs);
+  return (batch) => {
+    const outcomes: boolean[] = [];
+    const kept: number[] = [];
+    // Where the parts end that are still to be run, the next one last.
+    const ends = [batch.ids.length];
+    for (let to = ends.pop(); to !== undefined; to = ends.pop()) {
+      const from = outcomes.length;
+      const end = runPart(batch, to, outcomes);
+      if (end.kind === "committed") continue;
+      if (end.kind !== "refused") return { ...end, outcomes, kept };
+      if (to - from > 1) {
+        ends.push(to, end.divideAt);
+      } else {
+        kept.push(from);
+        outcomes.push(false);
+      }
+    }
+    return { kind: "committed", outcomes, kept };
+  };
+}
+
+/** How a part of a batch ended. What is refused has done nothing. */
+type PartEnd =
+  | BatchStop
+  | { readonly kind: "committed" }
+  | { readonly kind: "refused"; /** An index between the part's first and its end. */ readonly divideAt: number };
+
+/**
+ * Prepares the function that runs one part of a batch in one transaction, from the first plant without an outcome up
+ * to an index. It adds the outcomes when they are durable.
+ */
+function preparePart(
+  db: DatabaseSync,
+  lockTimeoutMs?: number,
+): (batch: DeleteBatch, to: number, outcomes: boolean[]) => PartEnd {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
@@ -31,36 +82,38 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   const commit = db.prepare("COMMIT");
   let batchNumber = lastBatch(db);
 
-  const deleteAll = (batch: DeleteBatch, kept: number[]): Outcomes => {
+  const deleteAll = (batch: DeleteBatch, to: number, outcomes: boolean[]): void => {
     const deletedAt = Date.now();
     batchNumber++;
-    return batch.ids.map((id, i) => {
-      try {
-        if (deletePlant.run(id).changes === 0n) return false;
-      } catch (fault) {
-        // A statement that is refused has done nothing, unless it has ended the transaction.
-        if (!isRefusal(fault) || !db.isTransaction) throw fault;
-        kept.push(i);
-        return false;
-      }
-      record.run(id, deletedAt, batch.subjects[i] ?? "", batch.requestIds[i] ?? "", batchNumber);
-      return true;
-    });
+    for (let i = outcomes.length; i < to; i++) {
+      const id = batch.ids[i] ?? null;
+      const isDeleted = deletePlant.run(id).changes !== 0n;
+      if (isDeleted) record.run(id, deletedAt, batch.subjects[i] ?? "", batch.requestIds[i] ?? "", batchNumber);
+      outcomes.push(isDeleted);
+    }
   };
 
-  return (batch) => {
-    let committing = false;
-    const kept: number[] = [];
+  return (batch, to, outcomes) => {
+    const from = outcomes.length;
     try {
       beginWrite(db, lockTimeoutMs);
-      const outcomes = deleteAll(batch, kept);
-      committing = true;
+      deleteAll(batch, to, outcomes);
       commit.run();
-      return { kind: "committed", outcomes, kept };
+      return { kind: "committed" };
     } catch (fault) {
-      // A full disk or a failed write has already rolled back by itself.
+      const stoppedAt = outcomes.length;
+      outcomes.length = from;
+      const isCommitting = stoppedAt === to;
+      // A commit that is refused leaves the transaction open: nothing of it is in the file.
+      const isCertain = !isCommitting || (isRefusal(fault) && db.isTransaction);
+      // A full disk, a failed write and RAISE(ROLLBACK) have already rolled back by themselves.
       if (db.isTransaction) db.exec("ROLLBACK");
-      return { kind: committing ? "unknown" : "nothing-done", problem: fileProblemOf(fault) };
+      if (!isCertain || !isRefusal(fault)) {
+        return { kind: isCertain ? "nothing-done" : "unknown", problem: fileProblemOf(fault) };
+      }
+      // A commit does not say what it refuses; a statement does, and its plant becomes a part of its own.
+      const divideAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
+      return { kind: "refused", divideAt };
     }
   };
 }

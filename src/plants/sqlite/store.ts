@@ -62,10 +62,10 @@ class SqliteStore implements PlantStore {
     const result = await this.#thread.deleteBatch(batchOf(taken)).catch((fault: unknown) => {
       throw outcomeUnknown(fault);
     });
-    if (result.kind === "committed") {
-      tellKept(result.kept.map((i) => taken[i]));
-      return result.outcomes;
-    }
+    tellKept(result.kept.map((i) => taken[i]));
+    if (result.kind === "committed") return result.outcomes;
+    // What stopped the rest of the batch does not undo what is durable.
+    result.outcomes.forEach((isDeleted, i) => taken[i]?.resolve(isDeleted));
     this.#health.report(result.problem);
     throw result.kind === "unknown" ? outcomeUnknown(this.problem) : storeAway(this.problem);
   }

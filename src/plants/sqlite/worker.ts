@@ -22,6 +22,8 @@ const reply = (message: Reply): void => port.postMessage(message);
 const misplaced: BatchResult = {
   kind: "nothing-done",
   problem: { text: "the file was moved, replaced or deleted", passing: false },
+  outcomes: [],
+  kept: [],
 };
 
 const { options, doorbell }: StorageThreadData = workerData;

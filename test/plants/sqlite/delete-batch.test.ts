@@ -40,6 +40,8 @@ describe("committing a batch", () => {
     expect(deleteBatch(batch)).toEqual({
       kind: "nothing-done",
       problem: { text: "the disk is full", passing: true },
+      outcomes: [],
+      kept: [],
     });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 100n }, { rows: 0n }]);
     db.exec("PRAGMA max_page_count = 1000000");
@@ -64,3 +66,113 @@ describe("committing a batch", () => {
     second.close();
   });
 });
+
+// What keeps plants 3 and 6 in a file with plants 1 to 8.
+const keepers: readonly { name: string; sql: string }[] = [
+  ...["BEFORE", "AFTER"].flatMap((time) =>
+    ["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
+      name: `a trigger ${time.toLowerCase()} it that raises ${kind}`,
+      sql: `CREATE TRIGGER keep ${time} DELETE ON plants WHEN old.id IN (3, 6) BEGIN SELECT RAISE(${kind}, 'no'); END`,
+    })),
+  ),
+  ...["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
+    name: `a trigger on its record that raises ${kind}`,
+    sql: `CREATE TRIGGER keep AFTER INSERT ON deletions WHEN new.plant_id IN (3, 6)
+            BEGIN SELECT RAISE(${kind}, 'no'); END`,
+  })),
+  {
+    name: "a foreign key",
+    sql: "CREATE TABLE beds (plant INTEGER REFERENCES plants (id)); INSERT INTO beds VALUES (3), (6)",
+  },
+  {
+    name: "a foreign key that is looked at when committing",
+    sql: `CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);
+          INSERT INTO beds VALUES (3), (6)`,
+  },
+];
+
+const eight = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n];
+
+describe("a batch of which the file keeps plants", () => {
+  test.each(keepers)("loses only those, with plants and records that agree: $name", ({ sql }) => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
+    db.exec(sql);
+    const deleteBatch = prepareDeleteBatch(db);
+    // The second who names a plant comes too late, also when its batch is divided.
+    expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
+      kind: "committed",
+      outcomes: [true, true, false, true, true, false, true, true, false, false],
+      kept: [2, 5],
+    });
+    expect(db.isTransaction).toBe(false);
+    expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
+    expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
+    // A plant alone, and the batch after that.
+    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: [false], kept: [0] });
+    expect(deleteBatch(batchOf(6n, 3n))).toEqual({ kind: "committed", outcomes: [false, false], kept: [0, 1] });
+    expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
+    expect(countOf(db, "deletions")).toEqual({ rows: 6n });
+    db.close();
+  });
+
+  test("takes a plant for gone that a trigger passes over without a word", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
+    db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 2 BEGIN SELECT RAISE(IGNORE); END");
+    expect(prepareDeleteBatch(db)(batchOf(1n, 2n, 3n))).toEqual({
+      kind: "committed",
+      outcomes: [true, false, true],
+      kept: [],
+    });
+    expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
+    expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 3n]);
+    db.close();
+  });
+
+  test("keeps what it has committed when the disk fills up in a later part of it", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 100n } });
+    db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 3 BEGIN SELECT RAISE(ABORT, 'no'); END");
+    const pages = db.prepare("PRAGMA page_count").get()?.["page_count"];
+    // Room for a few records, and not for all.
+    db.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`);
+    const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
+    expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
+      kind: "nothing-done",
+      problem: { text: "the disk is full", passing: true },
+      outcomes: [true, true, false],
+      kept: [2],
+    });
+    expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual(ids.filter((id) => id > 2n));
+    expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n]);
+    db.close();
+  });
+
+  test("tries each plant a few times at most when the file keeps all of them", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 1_000n } });
+    let asked = 0;
+    db.function("count_and_keep", () => {
+      asked++;
+      return 1;
+    });
+    db.exec(`CREATE TRIGGER keep BEFORE DELETE ON plants WHEN count_and_keep() BEGIN SELECT RAISE(ABORT, 'no'); END`);
+    const ids = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
+    expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
+      kind: "committed",
+      outcomes: ids.map(() => false),
+      kept: ids.map((_, i) => i),
+    });
+    expect(asked).toBeLessThanOrEqual(3 * ids.length);
+    expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
+    db.close();
+  });
+});
+
+function idsIn(db: DatabaseSync, sql: string): unknown[] {
+  return db
+    .prepare(sql)
+    .all()
+    .map(({ id }) => id);
+}

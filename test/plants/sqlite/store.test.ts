@@ -192,8 +192,18 @@ describe("an SQLite store", () => {
       sql: "CREATE TABLE beds (plant INTEGER REFERENCES plants (id)); INSERT INTO beds VALUES (5), (12)",
     },
     {
-      name: "a trigger keeps",
-      sql: `CREATE TRIGGER keep BEFORE DELETE ON plants WHEN OLD.id IN (5, 12)
+      name: "another table refers to until the commit",
+      sql: `CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);
+            INSERT INTO beds VALUES (5), (12)`,
+    },
+    ...["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
+      name: `a trigger keeps with ${kind}`,
+      sql: `CREATE TRIGGER keep AFTER DELETE ON plants WHEN OLD.id IN (5, 12)
+              BEGIN SELECT RAISE(${kind}, 'not this one'); END`,
+    })),
+    {
+      name: "a trigger keeps out of the record",
+      sql: `CREATE TRIGGER keep BEFORE INSERT ON deletions WHEN NEW.plant_id IN (5, 12)
               BEGIN SELECT RAISE(ABORT, 'not this one'); END`,
     },
   ])("refuses a plant that $name, and nobody who asks for another one at the same time", async ({ sql }) => {
@@ -213,6 +223,28 @@ describe("an SQLite store", () => {
     expect(store.problem).toBeUndefined();
     expect(plantsIn(file)).toEqual([5n, 12n]);
     expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions").map(({ rows }) => Number(rows))).toEqual([18]);
+    await store.close();
+  });
+
+  test("tells who was deleted in a part of a batch of which another part has failed", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 6n } });
+    const other = new DatabaseSync(file);
+    other.exec(`
+      CREATE TRIGGER keep AFTER DELETE ON plants WHEN OLD.id = 4 BEGIN SELECT RAISE(FAIL, 'not this one'); END;
+      CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 6 BEGIN SELECT json('no JSON'); END`);
+    other.close();
+    // The first leaves alone, and the others share a batch.
+    const told = await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 6n].map((id) => store.delete(id, deleteCall())));
+    expect(told).toEqual([
+      ...[1, 2, 3].map(() => ({ status: "fulfilled", value: true })),
+      { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) },
+      ...[5, 6].map(() => ({ status: "rejected", reason: expect.objectContaining({ code: Code.Unavailable }) })),
+    ]);
+    expect(store.problem).toBe(`${file}: malformed JSON`);
+    expect(plantsIn(file)).toEqual([4n, 5n, 6n]);
+    expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 3n }]);
     await store.close();
   });
 
