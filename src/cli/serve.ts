@@ -96,6 +96,8 @@ async function serveUntilStopped(configuration: Configuration, life: Life): Prom
   life.onListening?.(server);
   await life.stop;
   await server.drain();
+  // A log that nobody takes would keep the process for ever.
+  if (process.stderr.writableLength > 0) process.exit(exitCode.ok);
   return exitCode.ok;
 }
 

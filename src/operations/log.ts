@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import type { DestinationStream, Logger } from "pino";
+import { LineOutput } from "./line-output.ts";
 
 /** The levels of `LOG_LEVEL`, from none to all. */
 export const logLevels = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
@@ -32,8 +33,7 @@ const causeDepthMax = 5;
 /**
  * Opens the log: one JSON object a line, times as RFC 3339 in UTC, levels by name.
  *
- * Writing never holds up a call: lines are handed to the stream as it takes them, and what is left is
- * written when the process exits.
+ * Writing never holds up a call, and what waits for a reader is bounded: see {@link LineOutput}.
  *
  * @param destination - where lines go; standard error when left out, so that standard output stays
  * for what a command was asked to print
@@ -49,8 +49,19 @@ export function openLog(level: LogLevel, destination?: DestinationStream): Logge
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
     },
-    destination ?? pino.destination({ dest: 2, sync: false }),
+    destination ?? standardError(),
   );
+}
+
+let lines: LineOutput | undefined;
+
+/** One for the process: its listeners last as long as that does. */
+function standardError(): LineOutput {
+  return (lines ??= new LineOutput(process.stderr, lostLine));
+}
+
+function lostLine(lost: number): string {
+  return `${JSON.stringify({ level: "error", time: new Date().toISOString(), lost, msg: "lines of the log were lost: nobody took them" })}\n`;
 }
 
 interface ErrorDescription {

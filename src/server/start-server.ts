@@ -85,10 +85,22 @@ export async function startServer(configuration: Configuration, options: StartOp
       await server.drain();
       await toClose.disposeAsync();
       log.info("stopped");
-      log.flush();
+      await flush(log);
     },
   };
 }
+
+/** Waits until the log is written, but not for a reader who takes nothing. */
+async function flush(log: Log): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, flushTimeoutMs);
+  log.flush(() => resolve());
+  await promise;
+  clearTimeout(timer);
+}
+
+// A second: whoever reads takes the lines of a drain in far less.
+const flushTimeoutMs = 1000;
 
 function tlsFilesOf({ tlsCertFile, tlsKeyFile }: Configuration): TlsFiles | undefined {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;

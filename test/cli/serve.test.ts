@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { type CommandLine, startCommandLine } from "../support/command-line.ts";
+import { within } from "../support/deadline.ts";
 import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
 
 const token = "token-of-the-command-line-test";
@@ -36,6 +37,21 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s ends an idle server with exit code
   expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
   server.process.kill(signal);
   expect(await server.end()).toBe(0);
+});
+
+test("a server whose log nobody reads ends all the same", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder);
+  const baseUrl = await baseUrlOf(server);
+  server.process.stderr.pause();
+  // More lines than a pipe takes.
+  for (let asked = 0; asked < 2000; asked += 100) {
+    await Promise.all(Array.from({ length: 100 }, () => deletePlant(baseUrl, 1, "a-token-that-nobody-knows")));
+  }
+  const ended = once(server.process, "exit");
+  server.process.kill("SIGTERM");
+  expect(await within(ended, "the end of the server")).toEqual([0, null]);
+  server.process.stderr.resume();
 });
 
 test("a second signal ends the drain at once with exit code 1", async () => {
