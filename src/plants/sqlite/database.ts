@@ -59,19 +59,6 @@ export function openExistingDatabase(file: string): DatabaseSync {
   return openDatabase({ file });
 }
 
-/**
- * Returns a function that says whether an open file is still the one of that name. What is committed to a
- * file that somebody has moved, replaced or deleted meanwhile is gone with the next start.
- */
-export function watchPlace(file: string): () => boolean {
-  const path = resolve(file);
-  const opened = statSync(path);
-  return () => {
-    const found = statSync(path, { throwIfNoEntry: false });
-    return found?.ino === opened.ino && found.dev === opened.dev;
-  };
-}
-
 // SQLite says "unable to open database file" to all of these.
 function placeProblemOf(path: string): string | undefined {
   const folder = dirname(path);

@@ -6,9 +6,10 @@ import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreProblem } from "../health.ts";
 import { deletionsKeptMsDefault, retentionIntervalMs } from "../retention.ts";
-import { openDatabase, watchPlace } from "./database.ts";
+import { openDatabase } from "./database.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { Doorbell } from "./doorbell.ts";
+import { onlyInPlace, watchPlace } from "./place.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareDropOldDeletions } from "./retention.ts";
 import { runInTransaction } from "./transaction.ts";
@@ -19,13 +20,6 @@ if (port === null) throw new Error("this module is the storage thread of the SQL
 
 const reply = (message: Reply): void => port.postMessage(message);
 
-const misplaced: BatchResult = {
-  kind: "nothing-done",
-  problem: { text: "the file was moved, replaced or deleted", passing: false },
-  outcomes: [],
-  kept: [],
-};
-
 const { options, doorbell }: StorageThreadData = workerData;
 const work = prepareOrTell();
 if (work !== undefined) serve(work, new Doorbell(doorbell), port);
@@ -33,7 +27,6 @@ if (work !== undefined) serve(work, new Doorbell(doorbell), port);
 /** What is prepared once the file is open. */
 interface Work {
   readonly db: DatabaseSync;
-  readonly isInPlace: () => boolean;
   readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
   readonly dropOldDeletions: () => number;
 }
@@ -41,10 +34,10 @@ interface Work {
 function prepareOrTell(): Work | undefined {
   try {
     const db = openDatabase(options);
-    const isInPlace = watchPlace(options.file);
-    const deleteBatch = prepareDeleteBatch(db, options.lockTimeoutMs);
+    const deleteWherever = prepareDeleteBatch(db, options.lockTimeoutMs);
+    const deleteBatch = onlyInPlace(watchPlace(options.file, db, options.lockTimeoutMs), deleteWherever);
     const dropOldDeletions = prepareDropping(db, options.deletionsKeptMs ?? deletionsKeptMsDefault);
-    return { db, isInPlace, deleteBatch, dropOldDeletions };
+    return { db, deleteBatch, dropOldDeletions };
   } catch (fault) {
     reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
     return undefined;
@@ -52,7 +45,7 @@ function prepareOrTell(): Work | undefined {
 }
 
 /** Answers one question after the other until it is told to close, and cleans up when nobody asks. */
-function serve({ db, isInPlace, deleteBatch, dropOldDeletions }: Work, bell: Doorbell, questions: MessagePort): void {
+function serve({ db, deleteBatch, dropOldDeletions }: Work, bell: Doorbell, questions: MessagePort): void {
   let nextDropMs = performance.now() + dropOldDeletions();
   reply({ kind: "open" });
   while (db.isOpen) {
@@ -64,7 +57,7 @@ function serve({ db, isInPlace, deleteBatch, dropOldDeletions }: Work, bell: Doo
   function answer(question: Question): void {
     switch (question.kind) {
       case "delete":
-        return reply({ kind: "deleted", result: isInPlace() ? deleteBatch(question.batch) : misplaced });
+        return reply({ kind: "deleted", result: deleteBatch(question.batch) });
       case "try-to-write":
         return reply({ kind: "tried", problem: tryToWrite(db) });
       case "close":

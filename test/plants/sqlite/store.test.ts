@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
@@ -174,6 +174,13 @@ describe("an SQLite store", () => {
     { name: "moved", take: (file: string) => renameSync(file, `${file}.moved`) },
     { name: "deleted", take: (file: string) => rmSync(file) },
     { name: "replaced", take: (file: string) => renameSync(`${file}.copy`, file) },
+    {
+      name: "replaced by a link that leads nowhere",
+      take: (file: string) => {
+        rmSync(file);
+        symlinkSync(file, file);
+      },
+    },
   ])("acknowledges nothing that a restart would not find, once its file was $name", async ({ take }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
