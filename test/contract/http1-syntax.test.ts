@@ -208,7 +208,7 @@ const fieldRows: readonly Row[] = [
   },
 ];
 
-describe("over HTTP/1.1, the server", () => {
+describe.concurrent("over HTTP/1.1, the server", () => {
   test.each([...targetRows, ...hostRows, ...fieldRows])("answers $name", async ({ sent, want, closes }) => {
     const plants = new Set([7n, 8n]);
     await using server = await startPlantServer({ store: openMemoryStore(plants) });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, test } from "vitest";
 import { Health, type StoreProblem } from "../../src/plants/health.ts";
 
 const full: StoreProblem = { text: "the disk is full", passing: true };
@@ -17,12 +17,12 @@ function openHealth(watchIntervalMs?: number) {
   return { health, looks, nextLook: () => new Promise<void>((resolve) => asked.push(resolve)) };
 }
 
-describe("the health of a store", () => {
-  test("is good until something is reported", () => {
+describe.concurrent("the health of a store", () => {
+  test("is good until something is reported", ({ expect }) => {
     expect(openHealth().health.problem).toBeUndefined();
   });
 
-  test("is good again once a look finds nothing wrong", async () => {
+  test("is good again once a look finds nothing wrong", async ({ expect }) => {
     const { health, looks, nextLook } = openHealth();
     const first = nextLook();
     health.report(full);
@@ -36,7 +36,7 @@ describe("the health of a store", () => {
     await expect.poll(() => health.problem).toBeUndefined();
   });
 
-  test("never gets better from what cannot pass, and keeps the first reason", async () => {
+  test("never gets better from what cannot pass, and keeps the first reason", async ({ expect }) => {
     const { health, looks, nextLook } = openHealth();
     const first = nextLook();
     health.report(full);
@@ -48,7 +48,7 @@ describe("the health of a store", () => {
     expect(health.problem).toBe(damaged);
   });
 
-  test("gets worse when a watch finds something wrong, which is looked for once at a time", async () => {
+  test("gets worse when a watch finds something wrong, which is looked for once at a time", async ({ expect }) => {
     const { health, looks, nextLook } = openHealth(1);
     await nextLook();
     // A timer that is started now fires after the watch's next interval.

@@ -1,12 +1,10 @@
 import { once } from "node:events";
 import { constants } from "node:http2";
-import { connect } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../../src/gateway/http2/hpack/decoder.ts";
 import type { Admit } from "../../../src/gateway/index.ts";
 import { within } from "../../support/deadline.ts";
-import { encodeEnvelope } from "../../support/envelope.ts";
 import { type Field, fieldValue } from "../../support/exchange.ts";
 import {
   getReadingProcedure,
@@ -14,53 +12,25 @@ import {
   type TestGreenhouse,
   waterBedProcedure,
 } from "../../support/greenhouse.ts";
+import { emptyMessage, grpcHeader, sendUnaryCall } from "../../support/grpc-frames.ts";
 import { headerOfListBytes } from "../../support/header-list.ts";
 import { openHttp2, readHttp2Answer } from "../../support/http2-connection.ts";
 import {
-  clientPreface,
   dataFrame,
   type Frame,
   type FrameConnection,
   frame,
-  frameBytes,
   frameFlag,
   frameType,
   headersFrame,
   openFrames,
   resetFrame,
 } from "../../support/http2-frames.ts";
-import { postHeader, settingFrame, windowUpdateFrame } from "../../support/http2-requests.ts";
+import { postHeader } from "../../support/http2-requests.ts";
 
 const json: Field = ["content-type", "application/json"];
-const emptyMessage = encodeEnvelope(0, Buffer.alloc(0));
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
-/** More than the windows of HTTP/2 have room for. */
-const bigText = "plants".repeat(1_000_000);
-
-async function* endless(): AsyncGenerator<{ sensor: string }> {
-  for (;;) yield { sensor: bigText.slice(0, 100_000) };
-}
-
 const never: Promise<never> = new Promise(() => {});
-
-function grpcHeader(procedure: string): Field[] {
-  return [
-    [":method", "POST"],
-    [":path", procedure],
-    [":scheme", "http"],
-    [":authority", "x"],
-    ["content-type", "application/grpc"],
-    ["te", "trailers"],
-  ];
-}
-
-/** Sends a whole unary call on a stream. */
-function call(connection: FrameConnection, streamId: number, procedure: string): void {
-  connection.send(
-    headersFrame(streamId, grpcHeader(procedure)),
-    dataFrame(streamId, emptyMessage, frameFlag.endStream),
-  );
-}
 
 /** The status that a header block begins with. */
 function statusOf(hpack: HpackDecoder, { payload }: Frame): string | undefined {
@@ -100,7 +70,7 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
         { http2 },
       );
       using connection = await openFrames(greenhouse.address);
-      call(connection, 1, waterBedProcedure);
+      sendUnaryCall(connection, 1, waterBedProcedure);
       await within(started.promise, "the handler");
       connection.send(resetFrame(1, errorCode));
       expect(await within(ended.promise, "the end of the call")).toMatchObject({ code });
@@ -133,7 +103,7 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
         { http2 },
       );
       using connection = await openFrames(greenhouse.address);
-      call(connection, 1, waterBedProcedure);
+      sendUnaryCall(connection, 1, waterBedProcedure);
       await within(admitting.promise, "the admission");
       connection.send(resetFrame(1, constants.NGHTTP2_CANCEL));
       await settle(connection);
@@ -216,7 +186,7 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
 
     test("of open streams, is not answered", async () => {
       using connection = await openFrames(greenhouse.address);
-      for (const streamId of [1, 3, 5]) call(connection, streamId, getReadingProcedure);
+      for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, getReadingProcedure);
       // node:http2 ends the connection, where a reset of the stream would do (RFC 9113 §5.1.2).
       expect((await connection.readEnd(5)).kind).toBe(http2 === "node" ? "go-away" : "reset");
     });
@@ -238,92 +208,6 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
       const body = Buffer.from('{"note":"four"}');
       const answer = await connection.exchange({ httpMethod: "POST", path: "/beds/7:water", header: [json], body });
       expect(JSON.parse(answer.body.toString())).toMatchObject({ liters: 4 });
-    });
-  });
-
-  describe("whose client takes too long", () => {
-    test("to say anything: its connection is closed", async () => {
-      await using greenhouse = await startGreenhouse({}, { limits: { idleTimeoutMs: 30 } }, { http2 });
-      using connection = await openFrames(greenhouse.address);
-      expect(await connection.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
-      expect(await connection.readUntil(() => false)).toBeUndefined();
-    });
-
-    test("to send the rest of its body: it is reset", async () => {
-      const limits = { idleTimeoutMs: 30, requestTimeoutMs: 60 };
-      await using greenhouse = await startGreenhouse({}, { limits }, { http2 });
-      using connection = await openFrames(greenhouse.address);
-      connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
-      expect((await connection.readEnd(1)).kind).not.toBe("answered");
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
-    });
-
-    test.each([
-      { name: "an answer", procedure: waterBedProcedure },
-      { name: "a stream of messages", procedure: "/greenhouse.v1.GreenhouseService/WatchReadings" },
-    ])("to take $name: it is cut off, and its handler let go", async ({ procedure }) => {
-      const limits = { idleTimeoutMs: 60 };
-      await using greenhouse = await startGreenhouse(
-        { waterBed: () => ({ note: bigText }), watchReadings: endless },
-        { limits },
-        { http2 },
-      );
-      using connection = await openFrames(greenhouse.address);
-      // Takes as much as HTTP/2's windows have room for at first, and no more; but it is alive, and says so.
-      call(connection, 1, procedure);
-      const end = await connection.readUntil(({ type, flags, payload }) => {
-        if (type === frameType.ping && flags === 0) connection.send(frame(frameType.ping, frameFlag.ack, 0, payload));
-        return type === frameType.resetStream;
-      });
-      expect(end?.streamId).toBe(1);
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200 });
-    });
-
-    test.each([
-      { name: "after it has said GOAWAY", last: frame(frameType.goAway, 0, 0, Buffer.alloc(8)) },
-      { name: "after it was told GOAWAY", last: ping },
-      { name: "after it has broken a rule", last: dataFrame(0, Buffer.of(0)) },
-    ])("to close its side $name: it is cut off", async ({ last }) => {
-      await using greenhouse = await startGreenhouse(
-        { waterBed: () => ({}) },
-        { limits: { idleTimeoutMs: 60 } },
-        { http2 },
-      );
-      const { address: host, port } = greenhouse.address;
-      const socket = connect({ host, port, allowHalfOpen: true }).resume();
-      socket.on("error", () => {});
-      const frames = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), last];
-      socket.write(Buffer.concat([clientPreface, ...frames.map(frameBytes)]));
-      await within(once(socket, "end"), "the end of the server's side");
-      // What is sent to a connection that is no more is answered with a reset.
-      await expect.poll(() => socket.destroyed || (socket.write("x") && false)).toBe(true);
-      using connection = await openFrames(greenhouse.address);
-      call(connection, 1, waterBedProcedure);
-      expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
-    });
-
-    test("to read from its socket: its handler is let go, though nothing can be said to it any more", async () => {
-      const limits = { idleTimeoutMs: 60 };
-      await using greenhouse = await startGreenhouse({ watchReadings: endless }, { limits }, { http2 });
-      using connection = await openFrames(greenhouse.address);
-      connection.socket.pause();
-      const most = 2 ** 31 - 1;
-      connection.send(settingFrame(4, most), windowUpdateFrame(0, most - 65_535));
-      call(connection, 1, "/greenhouse.v1.GreenhouseService/WatchReadings");
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: expect.any(Number) } });
-    });
-
-    test("is not one whose handler takes its time", async () => {
-      const slow = Promise.withResolvers<{ bed: bigint }>();
-      const limits = { idleTimeoutMs: 20, requestTimeoutMs: 20 };
-      await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise }, { limits }, { http2 });
-      using connection = await openFrames(greenhouse.address);
-      call(connection, 1, waterBedProcedure);
-      // Another connection is closed meanwhile, so the clocks do run.
-      using silent = await openFrames(greenhouse.address);
-      expect(await silent.readUntil(() => false)).toBeUndefined();
-      slow.resolve({ bed: 7n });
-      expect(await connection.readEnd(1)).toMatchObject({ kind: "answered", httpStatus: 200 });
     });
   });
 
@@ -355,7 +239,7 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
       connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), resetFrame(1, errorCode));
-      call(connection, 3, waterBedProcedure);
+      sendUnaryCall(connection, 3, waterBedProcedure);
       expect(await connection.readEnd(3)).toMatchObject({ kind: "answered" });
     });
 
@@ -391,7 +275,7 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
       [second, 1],
       [first, 3],
     ] as const) {
-      call(connection, streamId, waterBedProcedure);
+      sendUnaryCall(connection, streamId, waterBedProcedure);
       expect(await connection.readEnd(streamId)).toMatchObject({ kind: "answered" });
     }
     expect(seen[2]).toBe(seen[0]);
