@@ -6,7 +6,8 @@ import { type DeleteBatch, deleteBatch, deleteBatchAgain, toDeleteBatch } from "
 import { type Verdict, verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
 
-// Milliseconds from the first fault. Long enough for a restart or a failover of a few seconds; who waits longer is told.
+// Milliseconds from the first fault, for a batch and all that it is divided into. Long enough for a restart or a
+// failover of a few seconds; who waits longer is told.
 const retryForMs = 10_000;
 
 // Milliseconds. The first retry of a deadlock's victim is all but at once, and a server that comes up is not stormed.
@@ -34,12 +35,16 @@ export class BatchGivenUp extends Error {
  * Deletes a batch on a session, and repeats it for as long as the fault table says that this helps and
  * somebody waits for it. Calls that are given up meanwhile are told so, and left out of the next try.
  *
+ * @param patience - aborted when nothing is to be begun again; by default ten seconds after the first fault
  * @throws BatchGivenUp
  */
-export async function runBatch(session: Session, taken: readonly TakenDelete[]): Promise<Outcomes> {
+export async function runBatch(
+  session: Session,
+  taken: readonly TakenDelete[],
+  patience?: AbortSignal,
+): Promise<Outcomes> {
   const token = randomUUID();
   let batch = toDeleteBatch(token, taken);
-  let until = Number.POSITIVE_INFINITY;
   // Invariant: true from the first fault that may have come after a commit, to the end. A later fault
   // that did nothing says nothing about the earlier attempt.
   let mayBeDone = false;
@@ -47,12 +52,12 @@ export async function runBatch(session: Session, taken: readonly TakenDelete[]):
     const attempt = await attemptBatch(session, batch, mayBeDone);
     if (attempt.kind === "done") return attempt.outcomes;
     const { verdict, fault } = attempt;
-    if (tries === 0) until = performance.now() + retryForMs;
+    patience ??= AbortSignal.timeout(retryForMs);
     mayBeDone ||= verdict === "look";
     if (verdict === "reconnect" || verdict === "look") session.discard();
-    if (verdict === "divide" && !mayBeDone) return await divide(session, taken, fault);
+    if (verdict === "divide" && !mayBeDone) return await divide(session, taken, fault, patience);
     const givenUp = new BatchGivenUp(mayBeDone ? outcomeUnknown(fault) : storeAway(fault), fault, verdict);
-    if (verdict === "give-up" || verdict === "divide" || performance.now() > until) throw givenUp;
+    if (verdict === "give-up" || verdict === "divide" || patience.aborted) throw givenUp;
     await sleep(backoffMs(tries));
     batch = toDeleteBatch(token, taken);
     if (batch.indexOf.size === 0) throw givenUp;
@@ -63,29 +68,42 @@ export async function runBatch(session: Session, taken: readonly TakenDelete[]):
  * Finds what the server refuses in a batch of which it has done nothing: one plant that must not be
  * deleted shall not keep the others.
  */
-async function divide(session: Session, taken: readonly TakenDelete[], fault: unknown): Promise<Outcomes> {
+async function divide(
+  session: Session,
+  taken: readonly TakenDelete[],
+  fault: unknown,
+  patience: AbortSignal,
+): Promise<Outcomes> {
   const [only] = taken;
   if (only !== undefined && taken.length === 1) {
     only.reject(plantKept(only.id, fault));
     return [false];
   }
   const middle = Math.floor(taken.length / 2);
-  const first = await runHalf(session, taken.slice(0, middle));
-  const second = await runHalf(session, taken.slice(middle));
-  return [...first, ...second];
+  const outcomes: boolean[] = [];
+  for (const half of [taken.slice(0, middle), taken.slice(middle)]) {
+    // Others wait for their turn: no time is left to begin this half.
+    if (patience.aborted) outcomes.push(...refuse(half, storeAway(fault)));
+    else outcomes.push(...(await runHalf(session, half, patience)));
+  }
+  return outcomes;
 }
 
 /** Tells the callers of a half at once: what becomes of the other half does not undo what was done for this one. */
-async function runHalf(session: Session, half: readonly TakenDelete[]): Promise<Outcomes> {
+async function runHalf(session: Session, half: readonly TakenDelete[], patience: AbortSignal): Promise<Outcomes> {
   try {
-    const outcomes = await runBatch(session, half);
+    const outcomes = await runBatch(session, half, patience);
     half.forEach(({ resolve }, i) => resolve(outcomes[i] === true));
     return outcomes;
   } catch (fault) {
     if (!(fault instanceof BatchGivenUp) || !fault.isServerWell) throw fault;
-    half.forEach(({ reject }) => reject(fault.reason));
-    return half.map(() => false);
+    return refuse(half, fault.reason);
   }
+}
+
+function refuse(half: readonly TakenDelete[], reason: Error): Outcomes {
+  half.forEach((taken) => taken.reject(reason));
+  return half.map(() => false);
 }
 
 type Attempt =

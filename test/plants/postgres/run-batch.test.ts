@@ -1,3 +1,4 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
@@ -71,4 +72,38 @@ test("leaves who gives up out of the tries that follow, and tells them why", asy
   expect(new Set(told)).toEqual(new Set(["too late"]));
   await session.close();
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "2" }]);
+});
+
+test("begins no other part of a divided batch once its time is over", async () => {
+  await using server = await startPostgres();
+  const url = await server.createSchema();
+  await migratePostgres(url);
+  await runSql(url, "INSERT INTO plants SELECT generate_series(1, 8)");
+  await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
+  await runSql(url, "INSERT INTO beds VALUES (2), (7)");
+  const session = new Session(readServerUrl(url));
+  const patience = new AbortController();
+  // Only what a call is told first counts.
+  const told = new Map<bigint, unknown>();
+  const tell = (id: bigint, outcome: unknown): unknown => told.has(id) || told.set(id, outcome);
+  const taken = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n].map((id) => ({
+    id,
+    call: deleteCall(),
+    resolve: (deleted: boolean) => void tell(id, deleted),
+    reject: (reason: unknown) => {
+      tell(id, ConnectError.from(reason).code);
+      // While the first quarter is under way, in its second half.
+      patience.abort();
+    },
+  }));
+  await expect(runBatch(session, taken, patience.signal)).resolves.toEqual([
+    true,
+    ...Array.from({ length: 7 }, () => false),
+  ]);
+  await session.close();
+  expect(told.get(1n)).toBe(true);
+  expect(told.get(2n)).toBe(Code.FailedPrecondition);
+  expect([3n, 4n, 5n, 6n, 7n, 8n].map((id) => told.get(id))).toEqual(Array(6).fill(Code.Unavailable));
+  expect(await runSql(url, "SELECT plant_id FROM deletions")).toEqual([{ plant_id: "1" }]);
+  expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "7" }]);
 });
