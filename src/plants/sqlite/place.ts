@@ -21,7 +21,6 @@ const logLost: StoreProblem = {
  *
  * Where the log's name is free, the function brings what the log holds into the file, from the log that is still open.
  *
- * @param db - has read before, which is when SQLite opens the log
  * @param lockTimeoutMs - how long it waits for others who still read what was there before
  * @throws when the file or its log is not there to begin with
  */
@@ -30,6 +29,8 @@ export function watchPlace(
   db: DatabaseSync,
   lockTimeoutMs: number = lockTimeoutMsDefault,
 ): () => StoreProblem | undefined {
+  // SQLite opens the log when it reads for the first time.
+  db.prepare("SELECT count(*) FROM sqlite_schema").get();
   const whereFile = watchName(resolve(file));
   // SQLite puts the log beside the file itself, also when it was opened by a link.
   const whereLog = watchName(`${db.location() ?? resolve(file)}-wal`);

@@ -116,8 +116,8 @@ describe("a file whose write-ahead log is taken away", () => {
     const file = folder.file("plants.db");
     createFile(file);
     const db = openDatabase({ file });
-    const deleteBatch = prepareDeleteBatch(db);
     const findPlaceProblem = watchPlace(file, db, 50);
+    const deleteBatch = prepareDeleteBatch(db);
     const reader = new DatabaseSync(file);
     reader.exec("BEGIN; SELECT count(*) FROM plants");
     expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed", outcomes: [true] });
@@ -138,10 +138,11 @@ describe("a file whose write-ahead log is taken away", () => {
   ])("says that an outcome is unknown when $name goes between a commit and its answer", ({ take, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    createFile(file);
-    const db = openDatabase({ file });
+    // A new file, to which nobody has written a log yet.
+    const db = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
+    const findPlaceProblem = watchPlace(file, db);
     const deleteWherever = prepareDeleteBatch(db);
-    const deleteBatch = onlyInPlace(watchPlace(file, db), (batch) => {
+    const deleteBatch = onlyInPlace(findPlaceProblem, (batch) => {
       const result = deleteWherever(batch);
       take(file);
       return result;
