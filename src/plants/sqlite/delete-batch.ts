@@ -61,6 +61,9 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   };
 }
 
+/** A trigger has passed over the record of a deletion without a word, as RAISE(IGNORE) does. */
+class RecordRefused extends Error {}
+
 /** How a part of a batch ended. What is refused has done nothing. */
 type PartEnd =
   | BatchStop
@@ -88,7 +91,10 @@ function preparePart(
     for (let i = outcomes.length; i < to; i++) {
       const id = batch.ids[i] ?? null;
       const isDeleted = deletePlant.run(id).changes !== 0n;
-      if (isDeleted) record.run(id, deletedAt, batch.subjects[i] ?? "", batch.requestIds[i] ?? "", batchNumber);
+      if (isDeleted) {
+        const recorded = record.run(id, deletedAt, batch.subjects[i] ?? "", batch.requestIds[i] ?? "", batchNumber);
+        if (recorded.changes === 0n) throw new RecordRefused();
+      }
       outcomes.push(isDeleted);
     }
   };
@@ -104,11 +110,12 @@ function preparePart(
       const stoppedAt = outcomes.length;
       outcomes.length = from;
       const isCommitting = stoppedAt === to;
+      const isRefused = fault instanceof RecordRefused || isRefusal(fault);
       // A commit that is refused leaves the transaction open: nothing of it is in the file.
-      const isCertain = !isCommitting || (isRefusal(fault) && db.isTransaction);
+      const isCertain = !isCommitting || (isRefused && db.isTransaction);
       // A full disk, a failed write and RAISE(ROLLBACK) have already rolled back by themselves.
       if (db.isTransaction) db.exec("ROLLBACK");
-      if (!isCertain || !isRefusal(fault)) {
+      if (!isCertain || !isRefused) {
         return { kind: isCertain ? "nothing-done" : "unknown", problem: fileProblemOf(fault) };
       }
       // A commit does not say what it refuses; a statement does, and its plant becomes a part of its own.

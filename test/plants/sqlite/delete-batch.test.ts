@@ -81,6 +81,11 @@ const keepers: readonly { name: string; sql: string }[] = [
             BEGIN SELECT RAISE(${kind}, 'no'); END`,
   })),
   {
+    name: "a trigger before its record that raises IGNORE",
+    sql: `CREATE TRIGGER keep BEFORE INSERT ON deletions WHEN new.plant_id IN (3, 6)
+            BEGIN SELECT RAISE(IGNORE); END`,
+  },
+  {
     name: "a foreign key",
     sql: "CREATE TABLE beds (plant INTEGER REFERENCES plants (id)); INSERT INTO beds VALUES (3), (6)",
   },
