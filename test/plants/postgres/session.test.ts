@@ -214,7 +214,8 @@ describe("copying into a table", () => {
       name: "a connection that is cut at the first row",
       rows: copyRowsOf([1n]),
       before: cutsItself,
-      sqlState: "57P01",
+      // The server's last word, unless the rows have met the closed socket before it was read.
+      sqlState: expect.stringMatching(/^(57P01|EPIPE|ECONNRESET)$/),
     },
   ])("takes all or nothing, and the session is of use after it: $name", async ({ rows, copied, before, sqlState }) => {
     const url = await server.createSchema();
