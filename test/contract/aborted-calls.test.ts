@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { within } from "../support/deadline.ts";
 import { encodeEnvelope } from "../support/envelope.ts";
 import type { Field } from "../support/exchange.ts";
+import { grpcHeader } from "../support/grpc-frames.ts";
 import { openHttp1 } from "../support/http1-connection.ts";
 import { openHttp2, readHttp2Answer } from "../support/http2-connection.ts";
 import { dataFrame, frameFlag, headersFrame, openFrames, resetFrame, type Frame } from "../support/http2-frames.ts";
@@ -16,15 +17,7 @@ const cancel = 8;
 const slowPlant = 7n;
 const nextPlant = 8n;
 
-const header: readonly Field[] = [
-  [":method", "POST"],
-  [":path", deletePlantProcedure],
-  [":scheme", "http"],
-  [":authority", "x"],
-  ["content-type", "application/grpc"],
-  ["te", "trailers"],
-  authorized,
-];
+const header: readonly Field[] = [...grpcHeader(deletePlantProcedure), authorized];
 
 const envelopeOf = (id: bigint): Buffer => encodeEnvelope(0, Buffer.of(8, Number(id)));
 const call = (streamId: number, id: bigint): Frame[] => [

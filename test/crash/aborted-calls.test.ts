@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
+import { grpcHeader } from "../support/grpc-frames.ts";
 import { encodeEnvelope } from "../support/envelope.ts";
 import type { Address, Field } from "../support/exchange.ts";
 import {
@@ -70,12 +71,7 @@ async function abortCalls(address: Address, count: number): Promise<void> {
 }
 
 const header: readonly Field[] = [
-  [":method", "POST"],
-  [":path", deletePlantProcedure],
-  [":scheme", "http"],
-  [":authority", "x"],
-  ["content-type", "application/grpc"],
-  ["te", "trailers"],
+  ...grpcHeader(deletePlantProcedure),
   // A deadline has a timer, which must go as well.
   ["grpc-timeout", "1H"],
   authorized,

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { within } from "../support/deadline.ts";
-import { encodeEnvelope } from "../support/envelope.ts";
-import type { Address, Field } from "../support/exchange.ts";
+import type { Address } from "../support/exchange.ts";
+import { emptyMessage, grpcHeader } from "../support/grpc-frames.ts";
 import { getReadingProcedure, startGreenhouse, waterBedProcedure } from "../support/greenhouse.ts";
 import {
   clientPreface,
@@ -26,19 +26,12 @@ const atOnce = 20;
 /** What would be kept of a connection is a socket or a session at the least, kilobytes; 200 bytes each are the noise of a heap. */
 const growthLimitBytes = connections * 200;
 
-const envelope = encodeEnvelope(0, Buffer.of());
-
 function http2Call(streamId: number, procedure: string): Buffer[] {
-  const header: Field[] = [
-    [":method", "POST"],
-    [":path", procedure],
-    [":scheme", "http"],
-    [":authority", "x"],
-    ["content-type", "application/grpc"],
-    ["te", "trailers"],
-    ["grpc-timeout", "1H"],
+  const header = [...grpcHeader(procedure), ["grpc-timeout", "1H"] as const];
+  return [
+    frameBytes(headersFrame(streamId, header)),
+    frameBytes(dataFrame(streamId, emptyMessage, frameFlag.endStream)),
   ];
-  return [frameBytes(headersFrame(streamId, header)), frameBytes(dataFrame(streamId, envelope, frameFlag.endStream))];
 }
 
 function http1Call(procedure: string): Buffer {

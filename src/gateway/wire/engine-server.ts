@@ -4,7 +4,7 @@ import { EngineExchange } from "./engine-exchange.ts";
 import { readField } from "./header-fields.ts";
 import type { Http2ServerOptions } from "./http2-server.ts";
 import type { Limits } from "./limits.ts";
-import { httpProblem, readRequestTarget } from "./request-line.ts";
+import { headerTooLarge, readRequestTarget } from "./request-line.ts";
 
 /** Serves HTTP/2 connections with the gateway's own engine. */
 export interface EngineServer {
@@ -30,7 +30,7 @@ export function createEngineServer({ limits, serve, refuse }: Http2ServerOptions
         onStream: (stream) => {
           const exchange = new EngineExchange(stream, socket);
           if (stream.headTooLarge) {
-            refuse(exchange, httpProblem(431, `the header fields are larger than ${limits.headerBytes} bytes`));
+            refuse(exchange, headerTooLarge(limits));
             return;
           }
           const authority = stream.head.authority ?? readField(exchange.fields, "host");

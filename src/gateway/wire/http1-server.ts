@@ -6,7 +6,7 @@ import { type ConnectionPolicy, exchangeOn, exchangesOn, Http1Exchange } from ".
 import { fieldListBytes, readField } from "./header-fields.ts";
 import { watchIdle } from "./idle-watch.ts";
 import type { Limits } from "./limits.ts";
-import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
+import { headerTooLarge, type HttpProblem, httpProblem, readRequestTarget, urlTooLong } from "./request-line.ts";
 import { timerMsMax } from "./timeout.ts";
 
 /** What {@link createHttp1Server} stands on. */
@@ -117,10 +117,6 @@ function judge(request: IncomingMessage, limits: Limits): string | HttpProblem {
   return readRequestTarget(request.url ?? "", readField(rawHeaders, "host"), request.httpVersionMinor > 0, limits);
 }
 
-function headerTooLarge({ headerBytes }: Limits): HttpProblem {
-  return httpProblem(431, `the header fields are larger than ${headerBytes} bytes`);
-}
-
 function answerClientError(
   error: Error & { code?: string; rawPacket?: Buffer },
   socket: Socket,
@@ -164,7 +160,7 @@ function problemOf(error: { code?: string; rawPacket?: Buffer }, limits: Limits)
     case "HPE_HEADER_OVERFLOW": {
       const firstLine = error.rawPacket?.indexOf("\n") ?? -1;
       const requestLine = firstLine < 0 ? (error.rawPacket?.byteLength ?? 0) : firstLine;
-      if (requestLine > limits.urlBytes) return httpProblem(414, `the URL is longer than ${limits.urlBytes} bytes`);
+      if (requestLine > limits.urlBytes) return urlTooLong(limits);
       return headerTooLarge(limits);
     }
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":

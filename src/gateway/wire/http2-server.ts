@@ -5,7 +5,7 @@ import { fieldListBytes, type HeaderFields, readField } from "./header-fields.ts
 import { exchangesOf, Http2Exchange } from "./http2-exchange.ts";
 import { watchIdle } from "./idle-watch.ts";
 import type { Limits } from "./limits.ts";
-import { type HttpProblem, httpProblem, readRequestTarget } from "./request-line.ts";
+import { headerTooLarge, type HttpProblem, readRequestTarget } from "./request-line.ts";
 
 /** What {@link createHttp2Server} stands on. */
 export interface Http2ServerOptions {
@@ -40,7 +40,7 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
     const authority = header[":authority"] ?? readField(fields, "host");
     const target = readRequestTarget(exchange.target, authority, true, limits);
     if (fieldListBytes(fields) > limits.headerBytes) {
-      refuse(exchange, httpProblem(431, `the header fields are larger than ${limits.headerBytes} bytes`));
+      refuse(exchange, headerTooLarge(limits));
     } else if (typeof target === "string") serve(exchange);
     else refuse(exchange, target);
   });

@@ -13,6 +13,16 @@ export function httpProblem(httpStatus: number, message: string): HttpProblem {
   return { httpStatus, error: new ConnectError(message, tooLarge ? Code.ResourceExhausted : Code.InvalidArgument) };
 }
 
+/** A header with more bytes than {@link Limits.headerBytes}. */
+export function headerTooLarge({ headerBytes }: Limits): HttpProblem {
+  return httpProblem(431, `the header fields are larger than ${headerBytes} bytes`);
+}
+
+/** A request target with more bytes than {@link Limits.urlBytes}. */
+export function urlTooLong({ urlBytes }: Limits): HttpProblem {
+  return httpProblem(414, `the URL is longer than ${urlBytes} bytes`);
+}
+
 /**
  * Judges what every request has, whatever it asks for: target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1).
  *
@@ -26,7 +36,7 @@ export function readRequestTarget(
   authorityRequired: boolean,
   limits: Limits,
 ): string | HttpProblem {
-  if (target.length > limits.urlBytes) return httpProblem(414, `the URL is longer than ${limits.urlBytes} bytes`);
+  if (target.length > limits.urlBytes) return urlTooLong(limits);
   if (authority === null) {
     if (authorityRequired) return httpProblem(400, "the Host header is missing");
   } else if (authority !== lastAuthority && !isAuthority(authority))

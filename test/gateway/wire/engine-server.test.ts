@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/gateway/index.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { encodeEnvelope } from "../../support/envelope.ts";
-import type { Field } from "../../support/exchange.ts";
+import { grpcHeader } from "../../support/grpc-frames.ts";
 import {
   clientPreface,
   dataFrame,
@@ -15,14 +15,7 @@ import {
 } from "../../support/http2-frames.ts";
 import { deletePlantProcedure } from "../../support/wire-format.ts";
 
-const header: readonly Field[] = [
-  [":method", "POST"],
-  [":path", deletePlantProcedure],
-  [":scheme", "http"],
-  [":authority", "x"],
-  ["content-type", "application/grpc"],
-  ["te", "trailers"],
-];
+const header = grpcHeader(deletePlantProcedure);
 const message = encodeEnvelope(0, Buffer.of(8, 7));
 
 describe("the server of the engine, while it is drained,", () => {

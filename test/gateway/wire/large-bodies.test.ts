@@ -5,6 +5,7 @@ import { type Reading, ReadingSchema } from "../../../examples/gen/greenhouse/v1
 import { within } from "../../support/deadline.ts";
 import { encodeEnvelope } from "../../support/envelope.ts";
 import type { Field } from "../../support/exchange.ts";
+import { grpcHeader } from "../../support/grpc-frames.ts";
 import { startGreenhouse } from "../../support/greenhouse.ts";
 import {
   dataFrame,
@@ -47,19 +48,7 @@ class Gauge {
 }
 
 function header(rpc: string): Field[] {
-  const path = `/greenhouse.v1.GreenhouseService/${rpc}`;
-  return [
-    ...([
-      [":method", "POST"],
-      [":path", path],
-      [":scheme", "http"],
-      [":authority", "x"],
-    ] as const),
-    ...([
-      ["content-type", "application/grpc"],
-      ["te", "trailers"],
-    ] as const),
-  ];
+  return grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`);
 }
 
 /** Sends DATA as far as the windows are open, and tells when they stay closed. */
