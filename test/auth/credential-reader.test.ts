@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 import { createCredentialReader } from "../../src/auth/credential-reader.ts";
@@ -43,5 +44,37 @@ describe("the reader of credentials", () => {
     read("Bearer abc", connection);
     expect(read(null, {})).toEqual({ kind: "missing" });
     expect(read("Bearer abc", {})).toEqual(presented("abc"));
+  });
+
+  test("reads whatever comes as one who has read nothing before", () => {
+    const parts = fc.constantFrom(
+      "Bearer",
+      "bearer",
+      "Basic",
+      " ",
+      "  ",
+      "\t",
+      "abc",
+      "abd",
+      ".",
+      "=",
+      ",",
+      "é",
+      "a".repeat(8 * 1024),
+    );
+    const headers = fc.array(
+      fc.oneof(
+        fc.constant(null),
+        fc.array(parts, { maxLength: 5 }).map((all) => all.join("")),
+      ),
+    );
+    fc.assert(
+      fc.property(headers, (given) => {
+        const read = createCredentialReader();
+        for (const authorization of ["Bearer abc", ...given, ...given]) {
+          expect(read(authorization, undefined)).toEqual(createCredentialReader()(authorization, undefined));
+        }
+      }),
+    );
   });
 });
