@@ -22,6 +22,7 @@ async function callOneAfterAnother(): Promise<void> {
   for (let requestId = 0; performance.now() < endMs; requestId++) {
     const { value: id, done } = ids.next();
     if (done === true) return;
-    if (await store.delete(id, { subject: "bench", requestId: String(requestId), signal })) deleted++;
+    if (await store.delete(id, { subject: "bench", requestId: String(requestId), signal, abortReason: undefined }))
+      deleted++;
   }
 }

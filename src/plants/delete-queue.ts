@@ -49,7 +49,7 @@ export class DeleteQueue {
    * Takes a deletion and resolves to whether it removed the plant.
    *
    * @throws ConnectError `ResourceExhausted` when too many wait, `Unavailable` after `close`, what `commit`
-   * rejects with, and the signal's reason when the call has been given up by the time its turn comes
+   * rejects with, and the reason of the abort when the call has been given up by the time its turn comes
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeAway());
@@ -100,7 +100,7 @@ export class DeleteQueue {
  * Asked once, when its turn has come: what was sent may happen. To listen to each signal meanwhile costs as much as
  * queueing, and whoever gave the call up does not wait for it.
  */
-function isWanted({ call: { signal }, reject }: TakenDelete): boolean {
-  if (signal.aborted) reject(signal.reason);
-  return !signal.aborted;
+function isWanted({ call: { abortReason }, reject }: TakenDelete): boolean {
+  if (abortReason !== undefined) reject(abortReason);
+  return abortReason === undefined;
 }

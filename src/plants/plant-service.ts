@@ -10,6 +10,8 @@ export interface PlantServiceOptions {
   readonly subjectOf: (contextValues: ContextValues) => string;
   /** The id that ties the call to its log lines. */
   readonly requestIdOf: (contextValues: ContextValues) => string;
+  /** Why a call was given up; `undefined` while it is wanted. Handed in, because only who serves the call knows it without a signal. */
+  readonly abortReasonOf: (context: HandlerContext) => unknown;
 }
 
 /**
@@ -53,5 +55,9 @@ class ContextCall implements DeleteCall {
 
   get signal(): AbortSignal {
     return this.#context.signal;
+  }
+
+  get abortReason(): unknown {
+    return this.#options.abortReasonOf(this.#context);
   }
 }

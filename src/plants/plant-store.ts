@@ -6,8 +6,10 @@ export interface DeleteCall {
   readonly subject: string;
   /** The id that ties this call to its log lines. */
   readonly requestId: string;
-  /** A call that is aborted before it was sent to the database is dropped. */
+  /** Aborts when the call is given up. A call that is aborted before it was sent to the database is dropped. */
   readonly signal: AbortSignal;
+  /** What `signal.reason` is, `undefined` while the call is wanted: for who asks once, and needs no signal to be built. */
+  readonly abortReason: unknown;
 }
 
 /**

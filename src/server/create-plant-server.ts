@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
 import { bearerAuth, subjectOf, type TokenVerifier } from "../auth/index.ts";
-import { createGateway, type ListenOptions } from "../gateway/index.ts";
+import { abortReasonOf, createGateway, type ListenOptions } from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
@@ -79,7 +79,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
   const forLog = writeCall === undefined ? [] : [rememberPlantId];
   const gateway = createGateway({
     routes: (router) => {
-      router.service(PlantService, createPlantService({ store, subjectOf, requestIdOf }));
+      router.service(PlantService, createPlantService({ store, subjectOf, requestIdOf, abortReasonOf }));
       router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }));
       router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
     },

@@ -14,6 +14,7 @@ function clientOf(store: PlantStore) {
     store,
     subjectOf: (contextValues) => contextValues.get(subjectKey),
     requestIdOf: (contextValues) => contextValues.get(requestIdKey),
+    abortReasonOf: (context) => `not ${String(context.signal.aborted)}`,
   });
   const transport = createRouterTransport((router) => router.service(PlantService, service), {
     router: {
@@ -57,11 +58,14 @@ describe("the plant service", () => {
     const store: PlantStore = {
       ...memory,
       delete: (id, call) => {
-        calls.push({ subject: call.subject, requestId: call.requestId, signal: call.signal });
+        const { subject, requestId, signal, abortReason } = call;
+        calls.push({ subject, requestId, signal, abortReason });
         return memory.delete(id, call);
       },
     };
     await clientOf(store).deletePlant({ id: 1n });
-    expect(calls).toEqual([{ subject: "ann", requestId: "r-1", signal: expect.any(AbortSignal) }]);
+    expect(calls).toEqual([
+      { subject: "ann", requestId: "r-1", signal: expect.any(AbortSignal), abortReason: "not false" },
+    ]);
   });
 });

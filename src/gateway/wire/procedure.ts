@@ -27,6 +27,9 @@ export interface Invocation {
   /** Aborts when the call ends, however it ends. */
   readonly signal: AbortSignal;
 
+  /** What the signal's reason is, or would be if it were built; `undefined` until it aborts. */
+  readonly abortReason: unknown;
+
   /** Presents the call to the interceptors. */
   createRequest(message: Message): UnaryRequest;
 

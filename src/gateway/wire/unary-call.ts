@@ -76,6 +76,10 @@ export class UnaryCall implements AbortListener, BodyReceiver, Invocation {
     return this.#controller.signal;
   }
 
+  get abortReason(): unknown {
+    return this.#ended;
+  }
+
   /** Runs the call. Returns at once; everything that can go wrong ends up in its answer. */
   start(): void {
     const { problem } = this.#wire;

@@ -34,7 +34,8 @@ export function toDeleteBatch(token: string, taken: readonly TakenDelete[]): Del
   const subjects: string[] = [];
   const requestIds: string[] = [];
   taken.forEach(({ id, call, reject }, i) => {
-    if (call.signal.aborted) return reject(call.signal.reason);
+    const { abortReason } = call;
+    if (abortReason !== undefined) return reject(abortReason);
     const key = String(id);
     if (indexOf.has(key)) return;
     indexOf.set(key, i);

@@ -2,11 +2,21 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { abortReasonOf } from "../../../src/gateway/index.ts";
 import { errorOf, reasonOf } from "../../support/call-end.ts";
 import { within } from "../../support/deadline.ts";
 import { callings, greenhouseClient, startGreenhouse } from "../../support/greenhouse.ts";
 
 const noteKey = createContextKey("none");
+
+/** Asks until there is an answer. */
+async function askedAgain(context: HandlerContext): Promise<unknown> {
+  for (;;) {
+    const reason = abortReasonOf(context);
+    if (reason !== undefined) return reason;
+    await nextTurn();
+  }
+}
 
 /** Fields that would break the answer they were copied to. */
 const copied = [
@@ -102,6 +112,83 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "closing time" });
       // From now on calls find it aborted.
       expect((await errorOf(client.waterBed({}))).code).toBe(Code.Unavailable);
+    });
+  });
+
+  describe("says why it is aborted without a signal to listen to", () => {
+    test("when it has been answered, and not before", async () => {
+      let context: HandlerContext | undefined;
+      await using greenhouse = await start({
+        waterBed: (_, given) => {
+          context = given;
+          return { note: String(abortReasonOf(given)) };
+        },
+      });
+      expect((await greenhouseClient(calling, greenhouse.address).waterBed({})).note).toBe("undefined");
+      await greenhouse.answered(1);
+      expect(context && abortReasonOf(context)).toMatchObject({ name: "AbortError" });
+      expect(context && abortReasonOf(context)).toBe(context?.signal.reason);
+    });
+
+    test("when the client cancels", async () => {
+      const controller = new AbortController();
+      const ended = Promise.withResolvers<readonly unknown[]>();
+      await using greenhouse = await start({
+        waterBed: async (_, context) => {
+          controller.abort();
+          const reason = await askedAgain(context);
+          ended.resolve([reason, context.signal.reason]);
+          return {};
+        },
+      });
+      await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}, { signal: controller.signal }));
+      const [asked, ofTheSignal] = await within(ended.promise, "the end of the call");
+      expect(asked).toMatchObject({ code: Code.Canceled });
+      expect(asked).toBe(ofTheSignal);
+    });
+
+    test("at its deadline", async () => {
+      const ended = Promise.withResolvers<unknown>();
+      await using greenhouse = await start({
+        waterBed: async (_, context) => {
+          ended.resolve(await askedAgain(context));
+          return {};
+        },
+      });
+      const headers = { "connect-timeout-ms": "30", "grpc-timeout": "30m" };
+      await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}, { headers }));
+      expect(await within(ended.promise, "the deadline")).toMatchObject({ code: Code.DeadlineExceeded });
+    });
+
+    test("when the server shuts down", async () => {
+      const shutdown = new AbortController();
+      await using greenhouse = await start(
+        {
+          waterBed: (_, context) => {
+            shutdown.abort(new ConnectError("closing time", Code.Unavailable));
+            throw abortReasonOf(context);
+          },
+        },
+        { shutdownSignal: shutdown.signal },
+      );
+      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "closing time" });
+    });
+
+    test("by the signal that an interceptor has put in place of its own", async () => {
+      const own = new AbortController();
+      const replace: Interceptor = (next) => (request) => next({ ...request, signal: own.signal });
+      await using greenhouse = await start(
+        {
+          waterBed: (_, context) => {
+            const before = abortReasonOf(context);
+            own.abort("enough");
+            return { note: `${String(before)} ${String(abortReasonOf(context))}` };
+          },
+        },
+        { interceptors: [replace] },
+      );
+      expect((await greenhouseClient(calling, greenhouse.address).waterBed({})).note).toBe("undefined enough");
     });
   });
 
