@@ -114,6 +114,32 @@ describe("a queue of deletions", () => {
     await expect(second).resolves.toBe(true);
   });
 
+  test("tells the callers of a large batch in order, lets others have their turn in between, and closes after the last", async () => {
+    const { queue, endBatch } = openQueue({ batchMax: 200, waitingMax: 200 });
+    const toldIds: bigint[] = [];
+    const tell = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && toldIds.push(id));
+    const first = tell(0n);
+    const ids = Array.from({ length: 200 }, (_, i) => BigInt(i + 1));
+    const calls = ids.map(tell);
+    endBatch(0, [1]);
+    await first;
+    endBatch(
+      1,
+      ids.map(() => 1),
+    );
+    const toldByTurn: number[] = [];
+    const closed = queue.close().then(() => toldByTurn.push(toldIds.length));
+    while (toldIds.length <= ids.length) {
+      await new Promise(setImmediate);
+      toldByTurn.push(toldIds.length);
+    }
+    await Promise.all([...calls, closed]);
+    expect(toldByTurn.length).toBeGreaterThan(2);
+    expect(toldByTurn.at(-1)).toBe(201);
+    expect(toldByTurn[0]).toBeLessThan(201);
+    expect(toldIds).toEqual([0n, ...ids]);
+  });
+
   test("closes once everything it took has its outcome", async () => {
     const { queue, endBatch } = openQueue();
     const events: string[] = [];
