@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Percentiles } from "../load/load.ts";
 import { numberIn, runTool, secondsIn, withFolder } from "../load/tool.ts";
 import { benchToken } from "../servers/plants.ts";
+import { scatterStep } from "./scattered.ts";
 
 /** What a load of deletions over REST showed. */
 export interface RestResult {
@@ -15,15 +16,45 @@ export interface RestResult {
 }
 
 /** Deletes plants with random ids from 1 to `plants` over REST, for `seconds`. Needs wrk. */
-export async function deleteRandomPlants(
+export function deleteRandomPlants(
   port: number,
   connections: number,
   seconds: number,
   plants: number,
 ): Promise<RestResult> {
+  const prepare = "math.randomseed(os.time())";
+  return deletePlants(port, connections, seconds, prepare, `math.random(1, ${String(plants)})`);
+}
+
+/**
+ * Deletes plants in an order without neighbours, and none twice until all are deleted.
+ *
+ * @param begun - how many were deleted before
+ */
+export function deleteScatteredPlants(
+  port: number,
+  connections: number,
+  seconds: number,
+  plants: number,
+  begun: number,
+): Promise<RestResult> {
+  const first = (BigInt(begun) * scatterStep) % BigInt(plants);
+  const prepare = `local at = ${String(first)}
+    local function nextId() at = (at + ${String(scatterStep)}) % ${String(plants)} return at + 1 end`;
+  return deletePlants(port, connections, seconds, prepare, "nextId()");
+}
+
+/** Deletes the plants whose ids an expression in Lua gives, one after the other. */
+async function deletePlants(
+  port: number,
+  connections: number,
+  seconds: number,
+  prepare: string,
+  idExpression: string,
+): Promise<RestResult> {
   const output = await withFolder(async (folder) => {
     const script = join(folder, "delete.lua");
-    writeFileSync(script, luaOf(plants));
+    writeFileSync(script, luaOf(prepare, idExpression));
     const shape = [`-c${String(connections)}`, "-t1", `-d${String(seconds)}s`, "--timeout", "30s", "--latency"];
     return await runTool(["wrk", ...shape, "-s", script, `http://127.0.0.1:${String(port)}`], seconds);
   });
@@ -42,10 +73,10 @@ export async function deleteRandomPlants(
   };
 }
 
-function luaOf(plants: number): string {
+function luaOf(prepare: string, idExpression: string): string {
   return `
-    math.randomseed(os.time())
+    ${prepare}
     wrk.method = "DELETE"
     wrk.headers["authorization"] = "Bearer ${benchToken}"
-    request = function() return wrk.format(nil, "/plants/" .. math.random(1, ${String(plants)})) end`;
+    request = function() return wrk.format(nil, string.format("/plants/%d", ${idExpression})) end`;
 }

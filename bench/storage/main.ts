@@ -8,11 +8,16 @@ import { migratePlants, openSqliteStore } from "../../src/plants/index.ts";
 import { readSqlite } from "../../test/support/sqlite-file.ts";
 import { createTempFolder } from "../../test/support/temp-folder.ts";
 import { runSql, startPostgres } from "../../test/support/postgres-server.ts";
+import { measureMainThread } from "./main-thread.ts";
 import { isStoreName, type Place, type StoreName, stores } from "./stores.ts";
 import { measureAlone, measureGrpc, type Measurement, measureRest } from "./subject.ts";
 
 // One caller alone, and enough of them that a queue fills.
 const connections = [1, 32, 256];
+
+// By turns: so many that the median says something, and more plants than the fastest store deletes meanwhile.
+const rounds = 15;
+const plantsOfRounds = 2_000_000;
 
 const { values } = parseArgs({
   options: {
@@ -37,18 +42,29 @@ await using postgres = await startPostgres(["-c", "fsync=on", "-c", "shared_buff
 console.log(`DELETE /plants/<random> over HTTP/1.1, ${plants} plants; µs a request\n`);
 console.log("store             conns  requests/s  missed       p50       p99  ping p99  main CPU  all CPU");
 for (const name of names) {
-  const rows = await measureRest(name, await prepare(name), connections, seconds);
+  const rows = await measureRest(name, await prepare(name, plants), connections, seconds);
   for (const measured of rows) console.log(rowOf(name, measured));
+}
+
+console.log(`\n256 connections by turns, ${rounds} rounds, each plant once; µs a request\n`);
+console.log("store           requests/s  main CPU  above memory");
+const durable = names.filter((name) => name !== "memory" && !name.endsWith("single"));
+const subjects = await Promise.all(
+  ["memory" as const, ...durable].map(async (name) => ({ name, place: await prepare(name, plantsOfRounds) })),
+);
+for (const { name, requestsPerS, mainUs, moreUs } of await measureMainThread(subjects, rounds)) {
+  const numbers = [String(Math.round(requestsPerS)), mainUs.toFixed(1), moreUs.toFixed(1)];
+  console.log(name.padEnd(16) + numbers.map((text, i) => text.padStart([10, 10, 14][i] ?? 0)).join(""));
 }
 
 console.log(`\ngRPC, 256 calls at a time, each plant once; the store alone is asked the same without a server\n`);
 console.log("store           requests/s       p50       p99  store alone  share");
 for (const name of names.filter((grouped) => !grouped.endsWith("single"))) {
-  const place = await prepare(name);
+  const place = await prepare(name, plants);
   const grpc = await measureGrpc(name, place, seconds);
   const gone = plants - (await countPlants(name, place));
   if (name !== "memory" && gone !== grpc.requests) throw new Error(`${grpc.requests} answers, and ${gone} plants gone`);
-  const alone = await measureAlone(name, await prepare(name), seconds);
+  const alone = await measureAlone(name, await prepare(name, plants), seconds);
   const perS = grpc.requests / grpc.durationS;
   const numbers = [perS, grpc.latencyUs.p50, grpc.latencyUs.p99, alone].map((number) => String(Math.round(number)));
   const share = `${((perS / alone) * 100).toFixed(0)} %`;
@@ -57,19 +73,19 @@ for (const name of names.filter((grouped) => !grouped.endsWith("single"))) {
   );
 }
 
-/** A new store of this kind that holds all plants. */
-async function prepare(name: StoreName): Promise<Place> {
+/** A new store of this kind that holds so many plants. */
+async function prepare(name: StoreName, count: number): Promise<Place> {
   const file = folder.file(`${++places}.db`);
   if (name.startsWith("sqlite")) {
-    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } })).close();
+    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(count) } })).close();
   }
-  if (!name.startsWith("postgres")) return { file, url: "", plants };
+  if (!name.startsWith("postgres")) return { file, url: "", plants: count };
   const url = await postgres.createSchema();
   await migratePlants({ kind: "postgres", url });
-  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
+  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${count})`);
   await runSql(url, "VACUUM ANALYZE plants");
   await runSql(url, "CHECKPOINT");
-  return { file, url, plants };
+  return { file, url, plants: count };
 }
 
 /** How many plants are left; those of `memory` are gone with their process. */

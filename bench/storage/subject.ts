@@ -21,26 +21,30 @@ export interface Measurement extends RestResult {
 }
 
 /** Runs a server with this store and measures REST at each number of connections, one after the other. */
-export function measureRest(
+export async function measureRest(
   name: StoreName,
   place: Place,
   connections: readonly number[],
   seconds: number,
 ): Promise<Measurement[]> {
-  return withServer(name, place, async (child, port) => {
-    await deleteRandomPlants(port, 32, 1, place.plants);
-    const measured = [];
-    for (const count of connections) measured.push(await measureLoad(child, port, count, seconds, place.plants));
-    return measured;
-  });
+  await using server = await startServer(name, place);
+  await deleteRandomPlants(server.port, 32, 1, place.plants);
+  const measured = [];
+  for (const count of connections) measured.push(await measureLoad(server, count, seconds, place.plants));
+  return measured;
 }
 
 /** Runs a server with this store and deletes each plant once over gRPC, with 256 calls at a time. */
-export function measureGrpc(name: StoreName, place: Place, seconds: number): Promise<GrpcSeen> {
-  return withServer(name, place, async (_, port) => {
-    const order: GrpcOrder = { port, connections: 8, streams: 32, durationS: seconds, plants: place.plants };
-    return JSON.parse(await runTool([process.execPath, pathOf("grpc-client.ts"), JSON.stringify(order)], seconds));
-  });
+export async function measureGrpc(name: StoreName, place: Place, seconds: number): Promise<GrpcSeen> {
+  await using server = await startServer(name, place);
+  const order: GrpcOrder = {
+    port: server.port,
+    connections: 8,
+    streams: 32,
+    durationS: seconds,
+    plants: place.plants,
+  };
+  return JSON.parse(await runTool([process.execPath, pathOf("grpc-client.ts"), JSON.stringify(order)], seconds));
 }
 
 /** Deletes with 256 callers from a store without a server, and returns the deletions a second. */
@@ -49,24 +53,31 @@ export async function measureAlone(name: StoreName, place: Place, seconds: numbe
   return Number(await runTool([process.execPath, ...args], seconds));
 }
 
-async function withServer<Result>(
-  name: StoreName,
-  place: Place,
-  use: (child: ChildProcess, port: number) => Promise<Result>,
-): Promise<Result> {
+/** A server with a store, in a process of its own. Dispose of it with `await using`. */
+export interface SubjectServer {
+  readonly port: number;
+  /** CPU time that it has used, in µs. */
+  usage(): Promise<Extract<Said, { kind: "usage" }>>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts a server with this store. */
+export async function startServer(name: StoreName, place: Place): Promise<SubjectServer> {
   // On no core of its own: a storage thread, like a database, is there to use another one.
   const child = spawn(process.execPath, [pathOf("server.ts"), name, JSON.stringify(place)], {
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
-  try {
-    const listening = await nextSaid(child);
-    if (listening.kind !== "listening") throw new Error("the server spoke before it listened");
-    return await use(child, listening.port);
-  } finally {
-    child.kill("SIGKILL");
-    await once(child, "exit");
-  }
+  const listening = await nextSaid(child);
+  if (listening.kind !== "listening") throw new Error("the server spoke before it listened");
+  return {
+    port: listening.port,
+    usage: () => usageOf(child),
+    [Symbol.asyncDispose]: async () => {
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    },
+  };
 }
 
 function pathOf(program: string): string {
@@ -74,19 +85,19 @@ function pathOf(program: string): string {
 }
 
 async function measureLoad(
-  child: ChildProcess,
-  port: number,
+  server: SubjectServer,
   connections: number,
   seconds: number,
   plants: number,
 ): Promise<Measurement> {
-  const before = await usageOf(child);
+  const { port } = server;
+  const before = await server.usage();
   const over = new AbortController();
   const pinging = ping(port, over.signal);
   const result = await deleteRandomPlants(port, connections, seconds, plants);
   over.abort();
   const pingUs = await pinging;
-  const after = await usageOf(child);
+  const after = await server.usage();
   return {
     ...result,
     pingUs,
@@ -121,7 +132,12 @@ async function usageOf(child: ChildProcess): Promise<Extract<Said, { kind: "usag
 
 async function nextSaid(child: ChildProcess): Promise<Said> {
   const ended = new AbortController();
-  child.once("exit", () => ended.abort(new Error("the server has ended")));
-  const [said] = await once(child, "message", { signal: ended.signal });
-  return said;
+  const abort = (): void => ended.abort(new Error("the server has ended"));
+  child.once("exit", abort);
+  try {
+    const [said] = await once(child, "message", { signal: ended.signal });
+    return said;
+  } finally {
+    child.off("exit", abort);
+  }
 }

@@ -16,6 +16,7 @@ import { exitCode } from "./exit-code.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { superviseWorkers } from "./supervise.ts";
 import { connectToSupervisor, workerPortVariable } from "./worker.ts";
+import { keepObjectsYoung } from "./young-objects.ts";
 
 const allSettings: readonly Setting<unknown>[] = Object.values(settings);
 
@@ -93,6 +94,7 @@ async function serveUntilStopped(configuration: Configuration, life: Life): Prom
   const server = await startServer(configuration, life).catch((reason: unknown) => {
     throw explain(reason, configuration);
   });
+  keepObjectsYoung();
   life.onListening?.(server);
   await life.stop;
   await server.drain();

@@ -1,21 +1,24 @@
 import { createServer } from "node:net";
 import { once } from "node:events";
+import { join } from "node:path";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { type CommandLine, startCommandLine } from "../support/command-line.ts";
+import { projectFolder } from "../support/child-program.ts";
+import { type CommandLine, startCommandLine, startNode } from "../support/command-line.ts";
 import { within } from "../support/deadline.ts";
 import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
 
 const token = "token-of-the-command-line-test";
 
+const settings: Readonly<Record<string, string>> = {
+  PORT: "0",
+  DATABASE_URL: "sqlite:plants.db",
+  PLANTSTORE_TOKENS: token,
+  PLANTSTORE_DRAIN_DELAY_MS: "0",
+};
+
 function serve(folder: TempFolder, environment: Record<string, string> = {}): CommandLine {
-  return startCommandLine(["serve"], folder.path, {
-    PORT: "0",
-    DATABASE_URL: "sqlite:plants.db",
-    PLANTSTORE_TOKENS: token,
-    PLANTSTORE_DRAIN_DELAY_MS: "0",
-    ...environment,
-  });
+  return startCommandLine(["serve"], folder.path, { ...settings, ...environment });
 }
 
 async function baseUrlOf(server: CommandLine): Promise<string> {
@@ -52,6 +55,22 @@ test("a server whose log nobody reads ends all the same", async () => {
   server.process.kill("SIGTERM");
   expect(await within(ended, "the end of the server")).toEqual([0, null]);
   server.process.stderr.resume();
+});
+
+test("a server that has started lets V8 make no object old before its time", async () => {
+  using folder = createTempFolder();
+  const v8Flags = ["--trace-pretenuring-statistics", "--max-semi-space-size=1"];
+  await using server = startNode([...v8Flags, join(projectFolder, "src/cli/main.ts"), "serve"], folder.path, settings);
+  const baseUrl = await baseUrlOf(server);
+  await deletePlant(baseUrl, 1);
+  // What it has said by now is read in the next turn.
+  await new Promise(setImmediate);
+  const saidAtStart = server.stdout().length;
+  expect(server.stdout()).toContain("pretenuring:");
+  for (let asked = 0; asked < 1000; asked += 100) {
+    await Promise.all(Array.from({ length: 100 }, (_, id) => deletePlant(baseUrl, id)));
+  }
+  expect(server.stdout().slice(saidAtStart)).toBe("");
 });
 
 test("a second signal ends the drain at once with exit code 1", async () => {
