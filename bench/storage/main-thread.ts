@@ -6,7 +6,7 @@ import { type SubjectServer, startServer } from "./subject.ts";
 export interface MainThreadCost {
   readonly name: StoreName;
   readonly mainUs: number;
-  /** Above the first of all stores in the same round: of two slices one after the other, on whatever machine this was then. */
+  /** Above the first of all stores, slice by slice of the same round. */
   readonly moreUs: number;
   readonly requestsPerS: number;
 }
@@ -16,7 +16,8 @@ const sliceS = 1;
 
 /**
  * Loads servers by turns for a second each, with 256 connections. A store's cost is a small part of what a request
- * costs, and on a machine that is shared the whole changes from one minute to the next.
+ * costs, and on a machine that is shared the whole changes from one minute to the next. The first store is what the
+ * others are compared with.
  */
 export async function measureMainThread(
   places: readonly { readonly name: StoreName; readonly place: Place }[],

@@ -1,3 +1,4 @@
+import { keepObjectsYoung } from "../../src/cli/young-objects.ts";
 import { scattered } from "./scattered.ts";
 import { isStoreName, type Place, stores } from "./stores.ts";
 
@@ -11,6 +12,8 @@ const store = await stores[name](where);
 const ids = scattered(where.plants);
 const { signal } = new AbortController();
 
+// As the server does.
+keepObjectsYoung();
 const startedMs = performance.now();
 const endMs = startedMs + Number(seconds) * 1_000;
 let deleted = 0;
@@ -22,7 +25,6 @@ async function callOneAfterAnother(): Promise<void> {
   for (let requestId = 0; performance.now() < endMs; requestId++) {
     const { value: id, done } = ids.next();
     if (done === true) return;
-    if (await store.delete(id, { subject: "bench", requestId: String(requestId), signal, abortReason: undefined }))
-      deleted++;
+    if (await store.delete(id, { subject: "bench", requestId: String(requestId), signal })) deleted++;
   }
 }

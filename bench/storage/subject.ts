@@ -68,14 +68,15 @@ export async function startServer(name: StoreName, place: Place): Promise<Subjec
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
+  // It ends with this process whatever happens here, since then its channel is gone.
   const listening = await nextSaid(child);
   if (listening.kind !== "listening") throw new Error("the server spoke before it listened");
   return {
     port: listening.port,
     usage: () => usageOf(child),
     [Symbol.asyncDispose]: async () => {
-      child.kill("SIGKILL");
-      await once(child, "exit");
+      const ended = once(child, "exit");
+      if (child.exitCode === null && child.kill("SIGKILL")) await ended;
     },
   };
 }

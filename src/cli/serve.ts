@@ -94,6 +94,7 @@ async function serveUntilStopped(configuration: Configuration, life: Life): Prom
   const server = await startServer(configuration, life).catch((reason: unknown) => {
     throw explain(reason, configuration);
   });
+  // Once the server listens: the start is over sooner, and it is the code of calls that matters.
   keepObjectsYoung();
   life.onListening?.(server);
   await life.stop;

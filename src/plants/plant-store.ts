@@ -8,8 +8,13 @@ export interface DeleteCall {
   readonly requestId: string;
   /** Aborts when the call is given up. A call that is aborted before it was sent to the database is dropped. */
   readonly signal: AbortSignal;
-  /** What `signal.reason` is, `undefined` while the call is wanted: for who asks once, and needs no signal to be built. */
-  readonly abortReason: unknown;
+  /** What `signal.reason` is, for who asks once and needs no signal to be built. Where it is left out, the signal is asked. */
+  readonly abortReason?: unknown;
+}
+
+/** Why a call was given up; `undefined` while it is wanted. */
+export function abortReasonOf(call: DeleteCall): unknown {
+  return "abortReason" in call ? call.abortReason : call.signal.reason;
 }
 
 /**

@@ -222,7 +222,7 @@ export class UnaryCall implements AbortListener, BodyReceiver, Invocation {
   }
 
   #abort(reason: unknown): void {
-    this.#ended ??= reason;
+    if (this.#ended === undefined) this.#ended = reason;
     this.#controller?.abort(reason);
   }
 }

@@ -1,4 +1,5 @@
 import type { Outcomes, TakenDelete } from "../delete-queue.ts";
+import { abortReasonOf } from "../plant-store.ts";
 import { recordText } from "../record-text.ts";
 import type { Row, Session } from "./session.ts";
 
@@ -34,8 +35,8 @@ export function toDeleteBatch(token: string, taken: readonly TakenDelete[]): Del
   const subjects: string[] = [];
   const requestIds: string[] = [];
   taken.forEach(({ id, call, reject }, i) => {
-    const { abortReason } = call;
-    if (abortReason !== undefined) return reject(abortReason);
+    const reason = abortReasonOf(call);
+    if (reason !== undefined) return reject(reason);
     const key = String(id);
     if (indexOf.has(key)) return;
     indexOf.set(key, i);

@@ -148,16 +148,19 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
 
     test("at its deadline", async () => {
-      const ended = Promise.withResolvers<unknown>();
+      const ended = Promise.withResolvers<readonly unknown[]>();
       await using greenhouse = await start({
         waterBed: async (_, context) => {
-          ended.resolve(await askedAgain(context));
+          const reason = await askedAgain(context);
+          ended.resolve([reason, context.signal.reason]);
           return {};
         },
       });
       const headers = { "connect-timeout-ms": "30", "grpc-timeout": "30m" };
       await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}, { headers }));
-      expect(await within(ended.promise, "the deadline")).toMatchObject({ code: Code.DeadlineExceeded });
+      const [asked, ofTheSignal] = await within(ended.promise, "the deadline");
+      expect(asked).toMatchObject({ code: Code.DeadlineExceeded });
+      expect(asked).toBe(ofTheSignal);
     });
 
     test("when the server shuts down", async () => {
@@ -165,14 +168,30 @@ describe.each(callings)("a unary call by $name", (calling) => {
       await using greenhouse = await start(
         {
           waterBed: (_, context) => {
-            shutdown.abort(new ConnectError("closing time", Code.Unavailable));
-            throw abortReasonOf(context);
+            shutdown.abort("closing time");
+            return { note: `${String(abortReasonOf(context))}, ${String(context.signal.reason)}` };
           },
         },
         { shutdownSignal: shutdown.signal },
       );
-      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
-      expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "closing time" });
+      const answer = await greenhouseClient(calling, greenhouse.address).waterBed({});
+      expect(answer.note).toBe("closing time, closing time");
+    });
+
+    test.each<{ name: string; derive: (context: HandlerContext, signal: AbortSignal) => HandlerContext }>([
+      { name: "a copy", derive: (context, signal) => ({ ...context, signal }) },
+      { name: "an heir", derive: (context, signal) => Object.create(context, { signal: { value: signal } }) },
+    ])("by the signal of $name of its context that has one of its own", async ({ derive }) => {
+      const own = new AbortController();
+      await using greenhouse = await start({
+        waterBed: (_, context) => {
+          const derived = derive(context, own.signal);
+          const before = abortReasonOf(derived);
+          own.abort("enough");
+          return { note: `${String(before)} ${String(abortReasonOf(derived))}` };
+        },
+      });
+      expect((await greenhouseClient(calling, greenhouse.address).waterBed({})).note).toBe("undefined enough");
     });
 
     test("by the signal that an interceptor has put in place of its own", async () => {
