@@ -8,5 +8,6 @@ const recordTextMax = 1_024;
  */
 export function recordText(text: string): string {
   const short = text.length > recordTextMax ? `${text.slice(0, recordTextMax - 1)}…` : text;
-  return short.replaceAll("\0", "\uFFFD");
+  // To look first is several times cheaper than to replace nothing.
+  return short.includes("\0") ? short.replaceAll("\0", "\uFFFD") : short;
 }

@@ -63,6 +63,18 @@ export function describePlantStore(open: (plants: readonly bigint[]) => Promise<
       expect(await opened.plants()).toEqual(there.filter((id) => id % 4n === 0n));
     });
 
+    test("tells ids of all lengths apart that are deleted together", async () => {
+      const powers = [10n ** 14n, 10n ** 15n, 10n ** 16n, 2n ** 53n, 2n ** 62n];
+      const ids = powers.flatMap((power) => [power - 1n, power, power + 1n]).flatMap((id) => [id, -id]);
+      const asked = [0n, ...ids, int64Min, int64Max, int64Min + 1n, int64Max - 1n];
+      const there = asked.filter((_, i) => i % 3 !== 0).toSorted((a, b) => (a < b ? -1 : 1));
+      await using opened = await open([1n, ...there]);
+      // While the first is committed the others become one batch.
+      const told = await Promise.all([1n, ...asked].map((id) => opened.store.delete(id, deleteCall())));
+      expect(told).toEqual([true, ...asked.map((_, i) => i % 3 !== 0)]);
+      expect(await opened.plants()).toEqual([]);
+    });
+
     test("finishes what it took when it is closed, and takes no more", async () => {
       await using opened = await open([1n, 2n, 3n]);
       const taken = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));

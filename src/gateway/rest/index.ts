@@ -14,3 +14,4 @@ export type { RestResponse } from "./response-body.ts";
 export { isFieldValue, toRestFields } from "./response-header.ts";
 export { createRestRouter, type RestMatch, type RestRouter, type RestRouterOptions } from "./rest-router.ts";
 export { readRestTimeout } from "./rest-timeout.ts";
+export { TextIndex } from "./text-index.ts";

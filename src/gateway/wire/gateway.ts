@@ -7,6 +7,7 @@ import {
   type CorsOptions,
   createCors,
   createRestRouter,
+  TextIndex,
   type ErrorRecordPolicy,
   type RestRouterOptions,
 } from "../rest/index.ts";
@@ -87,8 +88,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     ({ jsonOptions }) => ({ ...jsonRulesOf(jsonOptions), ...rest.json }),
   );
   const table: MatchTable = {
-    procedures: new Map(procedures.map((procedure) => [procedure.name, procedure])),
-    endpoints: new Map(
+    procedures: new TextIndex(procedures.map((procedure) => [procedure.name, procedure])),
+    endpoints: new TextIndex(
       endpoints.map((endpoint) => [`${endpoint.atRoot === true ? "" : requestPathPrefix}${endpoint.path}`, endpoint]),
     ),
     rest: createRestRouter(

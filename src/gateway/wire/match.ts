@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { RestBinding, RestRouter } from "../rest/index.ts";
+import type { RestBinding, RestRouter, TextIndex } from "../rest/index.ts";
 import type { Protocol } from "./admit.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
@@ -42,9 +42,10 @@ export interface Refused {
 
 /** Everything that can be asked for, looked up by path. */
 export interface MatchTable {
-  readonly procedures: ReadonlyMap<string, Procedure>;
+  /** By their path, without the prefix. */
+  readonly procedures: TextIndex<Procedure>;
   /** By their full path. */
-  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly endpoints: TextIndex<Endpoint>;
   readonly rest: RestRouter;
   readonly prefix: string;
 }

@@ -17,11 +17,20 @@ const deleteSql = `
 const lookSql = `
   UPDATE deletions SET batch = batch WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid RETURNING plant_id`;
 
+/**
+ * An id as the key of a `Map`: a number where that is exact, else its text. A text that V8 has not met before it interns
+ * to look for it in a `Map`, which costs 0.3 µs, twice for each plant.
+ */
+type PlantKey = number | string;
+
+/** Every number with as many decimal digits is exact. */
+const exactDigits = 15;
+
 /** Deletions that share a statement, and the token by which the record proves what it did. */
 export interface DeleteBatch {
   readonly token: string;
   /** Who named each plant first; who names it again in the same batch comes too late. */
-  readonly indexOf: ReadonlyMap<string, number>;
+  readonly indexOf: ReadonlyMap<PlantKey, number>;
   readonly size: number;
   readonly parameters: { readonly ids: string; readonly subjects: string; readonly requestIds: string };
 }
@@ -31,15 +40,18 @@ export interface DeleteBatch {
  * token stays the same however often it is tried.
  */
 export function toDeleteBatch(token: string, taken: readonly TakenDelete[]): DeleteBatch {
-  const indexOf = new Map<string, number>();
+  const indexOf = new Map<PlantKey, number>();
+  const ids: string[] = [];
   const subjects: string[] = [];
   const requestIds: string[] = [];
   taken.forEach(({ id, call, reject }, i) => {
     const reason = abortReasonOf(call);
     if (reason !== undefined) return reject(reason);
-    const key = String(id);
+    const idText = String(id);
+    const key = toPlantKey(idText);
     if (indexOf.has(key)) return;
     indexOf.set(key, i);
+    ids.push(idText);
     subjects.push(quoted(call.subject));
     requestIds.push(quoted(call.requestId));
   });
@@ -48,17 +60,26 @@ export function toDeleteBatch(token: string, taken: readonly TakenDelete[]): Del
     indexOf,
     size: taken.length,
     parameters: {
-      ids: `{${[...indexOf.keys()].join()}}`,
+      ids: `{${ids.join()}}`,
       subjects: `{${subjects.join()}}`,
       requestIds: `{${requestIds.join()}}`,
     },
   };
 }
 
+function toPlantKey(idText: string): PlantKey {
+  return idText.length <= exactDigits ? Number(idText) : idText;
+}
+
 // An element of an array in its text form (postgresql.org/docs/current/arrays.html#ARRAYS-IO).
 function quoted(text: string): string {
-  return `"${recordText(text).replace(/["\\]/g, "\\$&")}"`;
+  const kept = recordText(text);
+  // To look first is several times cheaper than to replace nothing.
+  return `"${special.test(kept) ? kept.replaceAll(everySpecial, "\\$&") : kept}"`;
 }
+
+const special = /["\\]/;
+const everySpecial = /["\\]/g;
 
 /** Runs a batch that was never sent before: one statement, one flight, one commit. */
 export async function deleteBatch(session: Session, batch: DeleteBatch): Promise<Outcomes> {
@@ -80,7 +101,9 @@ export async function deleteBatchAgain(session: Session, batch: DeleteBatch): Pr
 function outcomesOf(batch: DeleteBatch, rows: readonly Row[]): Outcomes {
   const outcomes = Array.from({ length: batch.size }, () => false);
   for (const [id] of rows) {
-    const index = batch.indexOf.get(id ?? "");
+    // Never: the column is NOT NULL. As a number nothing would be plant 0.
+    if (typeof id !== "string") continue;
+    const index = batch.indexOf.get(toPlantKey(id));
     if (index !== undefined) outcomes[index] = true;
   }
   return outcomes;
