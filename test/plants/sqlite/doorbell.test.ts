@@ -21,15 +21,23 @@ describe("a doorbell", () => {
     near.close();
   });
 
-  test("wakes a thread that sleeps, time after time", async () => {
+  test.each([
+    { name: "a thread that sleeps", arguments: "Infinity" },
+    { name: "a thread that stays awake for a while", arguments: "Infinity, 0.05" },
+    { name: "a thread that stays awake and would not sleep", arguments: "0, 60_000" },
+  ])("wakes $name, time after time", async ({ arguments: patience }) => {
     const program = `
       import { parentPort, workerData } from "node:worker_threads";
       import { Doorbell } from ${JSON.stringify(new URL("../../../src/plants/sqlite/doorbell.ts", import.meta.url).href)};
       const bell = new Doorbell(workerData);
+      let inVain = 0;
       for (let asked = 0; asked < 2_000; ) {
-        const question = bell.nextQuestion(parentPort, Infinity);
-        // A ring that came after its question had been found.
-        if (question === undefined) continue;
+        const question = bell.nextQuestion(parentPort, ${patience});
+        if (question === undefined) {
+          // A ring that came after its question had been found; any other would be one that was not waited for.
+          if (++inVain > 2_000) throw new Error("it did not wait");
+          continue;
+        }
         parentPort.postMessage(question);
         asked++;
       }`;
