@@ -8,7 +8,7 @@ import { migratePlants, openSqliteStore } from "../../src/plants/index.ts";
 import { readSqlite } from "../../test/support/sqlite-file.ts";
 import { createTempFolder } from "../../test/support/temp-folder.ts";
 import { runSql, startPostgres } from "../../test/support/postgres-server.ts";
-import { measureMainThread } from "./main-thread.ts";
+import { measureByTurns, type TurnsSeen } from "./by-turns.ts";
 import { isStoreName, type Place, type StoreName, stores } from "./stores.ts";
 import { measureAlone, measureGrpc, type Measurement, measureRest } from "./subject.ts";
 
@@ -30,7 +30,7 @@ const { values } = parseArgs({
 
 const plants = Number(values.plants);
 const seconds = Number(values.seconds);
-let places = 0;
+let storesMade = 0;
 const only = values.only?.split(",");
 const names = Object.keys(stores)
   .filter(isStoreName)
@@ -49,14 +49,22 @@ for (const name of names) {
 
 const durable = names.filter((name) => name !== "memory" && !name.endsWith("single"));
 if (durable.length > 0) {
-  console.log(`\n256 connections by turns, ${rounds} rounds of a second, each plant once; µs a request\n`);
+  console.log(`\nby turns with memory, ${rounds} rounds of a second, 256 connections, each plant once; µs a request\n`);
   console.log("store           requests/s  main CPU  above memory");
-  const subjects = await Promise.all(
-    ["memory" as const, ...durable].map(async (name) => ({ name, place: await prepare(name, plantsOfRounds) })),
-  );
-  for (const { name, requestsPerS, mainUs, moreUs } of await measureMainThread(subjects, rounds)) {
-    const numbers = [String(Math.round(requestsPerS)), mainUs.toFixed(1), moreUs.toFixed(1)];
+  for (const { name, requestsPerS, mainUs, mainUsAbove } of await byTurns(["memory", ...durable], 256)) {
+    const numbers = [String(Math.round(requestsPerS)), mainUs.toFixed(1), mainUsAbove.toFixed(1)];
     console.log(name.padEnd(16) + numbers.map((text, i) => text.padStart([10, 10, 14][i] ?? 0)).join(""));
+  }
+}
+
+const oneByOne = { sqlite: "sqlite single", postgres: "postgres single" } as const;
+for (const name of ["sqlite", "postgres"] as const) {
+  if (!names.includes(name)) continue;
+  console.log(`\nby turns with one statement a request, ${rounds} rounds of a second, one caller; p50 in µs\n`);
+  for (const seen of await byTurns([oneByOne[name], name], 1)) {
+    console.log(
+      seen.name.padEnd(16) + seen.p50Us.toFixed(0).padStart(6) + `${seen.p50Times.toFixed(2)} x`.padStart(10),
+    );
   }
 }
 
@@ -76,9 +84,16 @@ for (const name of names.filter((grouped) => !grouped.endsWith("single"))) {
   );
 }
 
+async function byTurns(compared: readonly StoreName[], callers: number): Promise<readonly TurnsSeen[]> {
+  const places = await Promise.all(
+    compared.map(async (name) => ({ name, place: await prepare(name, plantsOfRounds) })),
+  );
+  return await measureByTurns(places, callers, rounds);
+}
+
 /** A new store of this kind that holds so many plants. */
 async function prepare(name: StoreName, count: number): Promise<Place> {
-  const file = folder.file(`${++places}.db`);
+  const file = folder.file(`${++storesMade}.db`);
   if (name.startsWith("sqlite")) {
     await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(count) } })).close();
   }
