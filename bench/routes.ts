@@ -7,6 +7,7 @@
  */
 import { createRestRouter, type RestRouter } from "../src/gateway/rest/index.ts";
 import { Health } from "../src/gen/es/grpc/health/v1/health_pb.ts";
+import { median } from "./summary.ts";
 
 const ruleCounts = [10, 1000, 10_000] as const;
 const rounds = 5;
@@ -75,10 +76,6 @@ function requestsOf(cases: readonly Case[]): readonly Request[] {
 // A string as it comes from a socket: one piece, not the pieces it was put together from.
 function flat(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 function matchNs(router: RestRouter, requests: readonly Request[]): number {

@@ -10,9 +10,14 @@ export interface Summary {
 /** Sums up one figure over the rounds. */
 export function summarise<Item>(items: readonly Item[], figure: (item: Item) => number): Summary {
   const sorted = items.map(figure).toSorted((one, other) => one - other);
-  const median = medianOf(sorted);
+  const middle = medianOf(sorted);
   const least = sorted[0] ?? Number.NaN;
-  return { median, least, spread: ((sorted.at(-1) ?? Number.NaN) - least) / median };
+  return { median: middle, least, spread: ((sorted.at(-1) ?? Number.NaN) - least) / middle };
+}
+
+/** The middle of some figures, in whatever order they are. */
+export function median(figures: readonly number[]): number {
+  return medianOf(figures.toSorted((one, other) => one - other));
 }
 
 function medianOf(sorted: readonly number[]): number {

@@ -1,3 +1,4 @@
+import { median } from "../summary.ts";
 import { deleteScatteredPlants } from "./load.ts";
 import type { Place, StoreName } from "./stores.ts";
 import { type SubjectServer, startServer } from "./subject.ts";
@@ -66,8 +67,4 @@ async function measureSlice(server: SubjectServer, plants: number, connections: 
   const { requests, missed, latencyUs } = load;
   if (missed > 0) throw new Error("there were not enough plants: a plant that is not there costs more to answer");
   return { requests, mainUs: (after.mainUs - before.mainUs) / requests, p50Us: latencyUs.p50 };
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? Number.NaN;
 }

@@ -52,8 +52,7 @@ if (durable.length > 0) {
   console.log(`\nby turns with memory, ${rounds} rounds of a second, 256 connections, each plant once; µs a request\n`);
   console.log("store           requests/s  main CPU  above memory");
   for (const { name, requestsPerS, mainUs, mainUsAbove } of await byTurns(["memory", ...durable], 256)) {
-    const numbers = [String(Math.round(requestsPerS)), mainUs.toFixed(1), mainUsAbove.toFixed(1)];
-    console.log(name.padEnd(16) + numbers.map((text, i) => text.padStart([10, 10, 14][i] ?? 0)).join(""));
+    console.log(tableRow(name, [Math.round(requestsPerS), 10], [mainUs.toFixed(1), 10], [mainUsAbove.toFixed(1), 14]));
   }
 }
 
@@ -62,9 +61,7 @@ for (const name of ["sqlite", "postgres"] as const) {
   if (!names.includes(name)) continue;
   console.log(`\nby turns with one statement a request, ${rounds} rounds of a second, one caller; p50 in µs\n`);
   for (const seen of await byTurns([oneByOne[name], name], 1)) {
-    console.log(
-      seen.name.padEnd(16) + seen.p50Us.toFixed(0).padStart(6) + `${seen.p50Times.toFixed(2)} x`.padStart(10),
-    );
+    console.log(tableRow(seen.name, [seen.p50Us.toFixed(0), 6], [`${seen.p50Times.toFixed(2)} x`, 10]));
   }
 }
 
@@ -77,10 +74,17 @@ for (const name of names.filter((grouped) => !grouped.endsWith("single"))) {
   if (name !== "memory" && gone !== grpc.requests) throw new Error(`${grpc.requests} answers, and ${gone} plants gone`);
   const alone = await measureAlone(name, await prepare(name, plants), seconds);
   const perS = grpc.requests / grpc.durationS;
-  const numbers = [perS, grpc.latencyUs.p50, grpc.latencyUs.p99, alone].map((number) => String(Math.round(number)));
+  const { p50, p99 } = grpc.latencyUs;
   const share = `${((perS / alone) * 100).toFixed(0)} %`;
   console.log(
-    name.padEnd(16) + [...numbers, share].map((text, i) => text.padStart([10, 10, 10, 13, 7][i] ?? 0)).join(""),
+    tableRow(
+      name,
+      [Math.round(perS), 10],
+      [Math.round(p50), 10],
+      [Math.round(p99), 10],
+      [Math.round(alone), 13],
+      [share, 7],
+    ),
   );
 }
 
@@ -114,7 +118,8 @@ async function countPlants(name: StoreName, { file, url }: Place): Promise<numbe
 }
 
 function rowOf(name: string, row: Measurement): string {
-  const numbers: readonly (readonly [number | string, number])[] = [
+  return tableRow(
+    name,
     [row.connections, 7],
     [Math.round(row.requestsPerS), 12],
     [`${(row.missed * 100).toFixed(0)} %`, 8],
@@ -123,6 +128,10 @@ function rowOf(name: string, row: Measurement): string {
     [Math.round(row.pingUs.p99), 10],
     [row.mainUsPerRequest.toFixed(1), 10],
     [row.allUsPerRequest.toFixed(1), 9],
-  ];
-  return name.padEnd(16) + numbers.map(([value, width]) => String(value).padStart(width)).join("");
+  );
+}
+
+/** A row of a table: a name, and values in columns of so many characters. */
+function tableRow(name: string, ...cells: readonly (readonly [value: number | string, width: number])[]): string {
+  return name.padEnd(16) + cells.map(([value, width]) => String(value).padStart(width)).join("");
 }

@@ -25,8 +25,8 @@ export {
   parseHttpRules,
   type RestFailure,
 } from "./rest/index.ts";
-export { abortReasonOf } from "./wire/call-view.ts";
 export type { Admit, AdmitRequest, HeaderReader, Peer, Protocol } from "./wire/admit.ts";
+export { abortReasonOf } from "./wire/call-view.ts";
 export { connectNodeAdapter } from "./wire/connect-node-adapter.ts";
 export type { Endpoint, EndpointAnswer } from "./wire/endpoint.ts";
 export {

@@ -7,9 +7,9 @@ import {
   type CorsOptions,
   createCors,
   createRestRouter,
-  TextIndex,
   type ErrorRecordPolicy,
   type RestRouterOptions,
+  TextIndex,
 } from "../rest/index.ts";
 import type { Admit } from "./admit.ts";
 import { brotli, gzip, zstd } from "./compression.ts";
