@@ -3,6 +3,6 @@
  * those that are here. The gateway alone is `plantstore/gateway`, a Node client `plantstore/client`.
  */
 export { openTokenVerifier, parsePlainTokens, type TokenVerifier } from "./auth/index.ts";
-export { openLog } from "./operations/log.ts";
+export { openLog } from "./operations/index.ts";
 export { openMemoryStore, openPlantStore, openSqliteStore, type DeleteCall, type PlantStore } from "./plants/index.ts";
 export { createPlantServer, type PlantServer, type PlantServerOptions } from "./server/index.ts";

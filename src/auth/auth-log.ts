@@ -1,4 +1,4 @@
-/** Where verifiers say what operators should know; a pino logger is one. No line ever holds a token. */
+/** Where verifiers report to operators; a pino logger fits. No line ever contains a token. */
 export interface AuthLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

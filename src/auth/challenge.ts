@@ -1,10 +1,10 @@
-/** What a `Bearer` challenge tells the client. */
+/** Parameters of a `Bearer` challenge. */
 export interface Challenge {
   readonly realm: string;
-  /** The error codes of RFC 6750 §3.1; left out when the request carried no bearer credential at all. */
+  /** An error code of RFC 6750 §3.1; omitted when the request had no bearer credential at all. */
   readonly error?: "invalid_request" | "invalid_token" | "insufficient_scope" | undefined;
   readonly errorDescription?: string | undefined;
-  /** The scope that would be enough. */
+  /** The scope that the token lacks. */
   readonly scope?: string | undefined;
   /** The URL of this resource's metadata document (RFC 9728 §5.1). */
   readonly resourceMetadata?: string | undefined;
@@ -13,10 +13,10 @@ export interface Challenge {
 /**
  * Formats a challenge as a `WWW-Authenticate` field value: RFC 6750 §3 in the syntax of RFC 9110 §11.6.1.
  *
- * Every value is a quoted-string, also where a token would do: RFC 6750 wants the quotes for `scope`
- * and the error parameters, and clients in the field only read the quoted form.
+ * Every value is a quoted-string, even where a token would do: RFC 6750 requires the quotes for `scope` and the error
+ * parameters, and some clients read only the quoted form.
  *
- * @throws RangeError when a value holds a character outside printable ASCII
+ * @throws RangeError when a value contains a character outside printable ASCII
  *
  * @example
  * ```ts
@@ -36,8 +36,8 @@ export function formatChallenge(challenge: Challenge): string {
   return `Bearer ${sent.join(", ")}`;
 }
 
-// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. Its obs-text and HTAB are
-// left out: recipients differ on the charset of the one and on folding the other.
+// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. Its obs-text and HTAB are not used:
+// recipients disagree on the charset of the former and on folding of the latter.
 function toQuotedString(value: string): string {
   if (!/^[\x20-\x7e]*$/.test(value)) {
     throw new RangeError(`a challenge takes printable ASCII only, not ${JSON.stringify(value)}`);

@@ -1,23 +1,22 @@
 /**
- * Who asks? This room reads the bearer credential of a request, has it verified and remembers the principal.
+ * Who is calling? This room reads the bearer credential of a request, has it verified and remembers the principal.
  *
- * The flow: `readBearerToken` judges the syntax, a `TokenVerifier` says whose token it is, `bearerAuth` turns
- * whatever is wrong into the one answer that standards and design give it, and `subjectOf` tells the
- * handler who asked. Verifiers know nothing of requests, and the room knows nothing of plants, of the
- * gateway (whose `admit` it types by structure) or of sockets.
+ * The flow: `readBearerToken` checks the syntax, a `TokenVerifier` finds out whose token it is, and `createBearerAuth`
+ * turns every failure into the answer that the standards prescribe, or stores the principal under `principalKey` for
+ * the handler. Verifiers know nothing of requests, and the room knows nothing of plants or sockets. From the gateway it
+ * imports types only.
  */
-export { auditFieldsOf, type AuditFields } from "./audit-fields.ts";
-export { bearerAuth, type AdmitRequest, type BearerAuth, type BearerAuthOptions } from "./bearer-auth.ts";
+export { createBearerAuth, type BearerAuth, type BearerAuthOptions, type CredentialRequest } from "./bearer-auth.ts";
 export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
-export { issueToken, type IssuedToken, type TokenWish } from "./issue-token.ts";
+export { type CredentialRefusal, credentialRefusalOf } from "./credential-refusal.ts";
+export { issueToken, type IssuedToken, type TokenRequest } from "./issue-token.ts";
 export { isJwtAlgorithm, jwtAlgorithms, type JwtAlgorithm } from "./jwt/jwt-algorithm.ts";
 export type { JwtSource } from "./jwt/open-jwt-verifier.ts";
 export { openTokenVerifier, type TokenSources } from "./open-token-verifier.ts";
-export type { Parsed } from "./parsed.ts";
+export { notParsed, parsed, type ParseResult } from "./parse-result.ts";
 export { parsePlainTokens, toStaticToken } from "./plain-tokens.ts";
-export { principalOf, subjectOf } from "./principal-context.ts";
-export { protectedResourceMetadata, type MetadataEndpoint } from "./protected-resource.ts";
+export { principalKey } from "./principal-context.ts";
+export { createResourceMetadata, type ResourceMetadata } from "./protected-resource.ts";
 export { parseProviderUrl } from "./provider-url.ts";
-export { refusalOf, type Refusal, type RefusalKind } from "./refusal.ts";
 export type { StaticToken } from "./static-token.ts";
 export type { PresentedToken, Principal, TokenOutcome, TokenProblem, TokenVerifier } from "./token-verifier.ts";

@@ -1,45 +1,47 @@
 import { randomBytes } from "node:crypto";
 
-import { parsed, unparsed, type Parsed } from "./parsed.ts";
+import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenName } from "./token-columns.ts";
 import { appendTokenHash } from "./token-hashes-file.ts";
 import { formatTokenHash } from "./token-hashes.ts";
 import { digestOf } from "./token-verifier.ts";
 
-/** 256 bits: nobody guesses it, so a plain SHA-256 keeps it as well as a slow password hash would. */
+/** 256 bits: nobody can guess it, so a plain SHA-256 protects it as well as a slow password hash would. */
 const tokenBytes = 32;
 
-/** What is wanted of a token, in the words of the columns of a file of token hashes. */
-export interface TokenWish {
+/** The properties of a new token, spelled like the columns of a file of token hashes. */
+export interface TokenRequest {
   readonly name: string;
-  /** Scopes parted by commas; `-` for all. */
+  /** Scopes separated by commas; `-` for all. */
   readonly scopes: string;
   /** An RFC 3339 date-time; `-` for never. */
   readonly expiry: string;
-  /** The file of token hashes to which the line is added; `undefined` to add it nowhere. */
+  /** The file of token hashes that the line is added to; `undefined` to add it nowhere. */
   readonly file: string | undefined;
 }
 
-/** A token that was just made. */
+/** A new token. */
 export interface IssuedToken {
-  /** 43 characters of base64url: to be shown once and kept nowhere. */
+  /** 43 characters of base64url, to be shown once and stored nowhere. */
   readonly token: string;
   /** The line for the file of token hashes. */
   readonly line: string;
 }
 
 /**
- * Makes a random token of 256 bits and, if wanted, adds its line to a file of token hashes.
+ * Creates a random token of 256 bits and, if a file is given, adds its line there.
  *
- * What is wrong with the wish, or with the file, is returned; then no token was made.
+ * Returns what is wrong with the request or with the file; then no token was created.
  */
-export async function issueToken(wish: TokenWish): Promise<Parsed<IssuedToken>> {
-  const name = parseTokenName(wish.name);
-  const scopes = parseScopes(wish.scopes);
-  const expiry = parseExpiry(wish.expiry);
+export async function issueToken(request: TokenRequest): Promise<ParseResult<IssuedToken>> {
+  const name = parseTokenName(request.name);
+  const scopes = parseScopes(request.scopes);
+  const expiry = parseExpiry(request.expiry);
   if (name.kind !== "value" || scopes.kind !== "value" || expiry.kind !== "value") {
-    return unparsed(...[name, scopes, expiry].flatMap((column) => (column.kind === "problems" ? column.problems : [])));
+    return notParsed(
+      ...[name, scopes, expiry].flatMap((column) => (column.kind === "problems" ? column.problems : [])),
+    );
   }
   const token = randomBytes(tokenBytes).toString("base64url");
   const kept: StaticToken = {
@@ -48,8 +50,8 @@ export async function issueToken(wish: TokenWish): Promise<Parsed<IssuedToken>> 
     scopes: scopes.value,
     expiresAtMs: expiry.value,
   };
-  if (wish.file !== undefined) {
-    const added = await appendTokenHash(wish.file, kept);
+  if (request.file !== undefined) {
+    const added = await appendTokenHash(request.file, kept);
     if (added.kind === "problems") return added;
   }
   return parsed({ token, line: formatTokenHash(kept) });

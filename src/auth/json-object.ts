@@ -1,19 +1,19 @@
-import { parsed, unparsed, type Parsed } from "./parsed.ts";
+import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 
-/** A JSON object of which nothing is known yet. */
+/** A JSON object whose members have not been checked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether a value is an object of JSON: no array, no `null`. */
+/** Whether a value is a JSON object, and neither an array nor `null`. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Parses the text of a JSON object; `what` names it in the problem. */
-export function parseJsonObject(text: string, what: string): Parsed<JsonObject> {
+/** Parses a JSON object; `what` names it in the problem. */
+export function parseJsonObject(text: string, what: string): ParseResult<JsonObject> {
   try {
     const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? parsed(value) : unparsed(`${what} is not a JSON object`);
+    return isJsonObject(value) ? parsed(value) : notParsed(`${what} is not a JSON object`);
   } catch {
-    return unparsed(`${what} is not JSON`);
+    return notParsed(`${what} is not JSON`);
   }
 }

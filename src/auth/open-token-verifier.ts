@@ -1,49 +1,48 @@
 import type { AuthLog } from "./auth-log.ts";
 import { openIntrospectionVerifier, type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 import type { JwtSource } from "./jwt/open-jwt-verifier.ts";
-import { openTokenHashes } from "./live-token-hashes.ts";
-import { parsed, unparsed, type Parsed } from "./parsed.ts";
-import type { StaticToken } from "./static-token.ts";
-import { staticTokens } from "./static-tokens.ts";
-import { firstKnowing, type TokenVerifier } from "./token-verifier.ts";
+import { openTokenHashes } from "./open-token-hashes.ts";
+import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
+import { type StaticToken, createStaticTokenVerifier } from "./static-token.ts";
+import { createVerifierChain, type TokenVerifier } from "./token-verifier.ts";
 
-/** Who vouches for tokens. */
+/** The sources of valid tokens. */
 export interface TokenSources {
-  /** Tokens that the configuration itself gives. */
+  /** Tokens that are given in the configuration itself. */
   readonly tokens?: readonly StaticToken[] | undefined;
-  /** The path of a file of token hashes, which is followed. */
+  /** The path of a file of token hashes, which is watched. */
   readonly tokenHashesFile?: string | undefined;
   /** Issuers of JSON Web Tokens. */
   readonly jwt?: readonly JwtSource[] | undefined;
-  /** An endpoint that is asked about every other token. */
+  /** An endpoint that is asked about all other tokens. */
   readonly introspection?: IntrospectionSource | undefined;
 }
 
 /**
- * Opens a verifier over every source that is configured, or says all that is wrong with them.
+ * Opens a verifier over every configured source, or returns everything that is wrong with them.
  *
- * The verifier asks the cheapest source first. The caller closes it, and lets it `reload` on SIGHUP.
+ * The verifier tries the cheapest source first. The caller closes it, and calls `reload` on SIGHUP.
  */
-export async function openTokenVerifier(sources: TokenSources, log: AuthLog): Promise<Parsed<TokenVerifier>> {
+export async function openTokenVerifier(sources: TokenSources, log: AuthLog): Promise<ParseResult<TokenVerifier>> {
   const opened = await Promise.all(openEach(sources, log));
   const verifiers = opened.flatMap((verifier) => (verifier.kind === "value" ? [verifier.value] : []));
   const problems = opened.flatMap((verifier) => (verifier.kind === "problems" ? verifier.problems : []));
-  const verifier = firstKnowing(verifiers);
+  const verifier = createVerifierChain(verifiers);
   if (problems.length === 0) return parsed(verifier);
   verifier.close?.();
-  return unparsed(...problems);
+  return notParsed(...problems);
 }
 
-function* openEach(sources: TokenSources, log: AuthLog): Iterable<Promise<Parsed<TokenVerifier>>> {
+function* openEach(sources: TokenSources, log: AuthLog): Iterable<Promise<ParseResult<TokenVerifier>>> {
   const { tokens, tokenHashesFile, jwt, introspection } = sources;
-  if (tokens !== undefined) yield Promise.resolve(parsed(staticTokens(tokens)));
+  if (tokens !== undefined) yield Promise.resolve(parsed(createStaticTokenVerifier(tokens)));
   if (tokenHashesFile !== undefined) yield openTokenHashes(tokenHashesFile, log);
   if (jwt !== undefined) yield openJwt(jwt, log);
   if (introspection !== undefined) yield openIntrospectionVerifier(introspection, log);
 }
 
-async function openJwt(issuers: readonly JwtSource[], log: AuthLog): Promise<Parsed<TokenVerifier>> {
-  // jose takes 40 ms to load, which a server with tokens of its own need not wait for.
+async function openJwt(issuers: readonly JwtSource[], log: AuthLog): Promise<ParseResult<TokenVerifier>> {
+  // jose takes 40 ms to load, which a server with only its own tokens should not pay.
   const { openJwtVerifier } = await import("./jwt/open-jwt-verifier.ts");
   return await openJwtVerifier(issuers, log);
 }

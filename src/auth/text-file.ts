@@ -1,27 +1,30 @@
 import type { Stats } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 
-import { parsed, unparsed, type Parsed } from "./parsed.ts";
+import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 
-/** Reads a regular file as UTF-8; `limitBytes` keeps a log or an image given by mistake out of memory. */
-export async function readTextFile(path: string, limitBytes: number): Promise<Parsed<string>> {
+/**
+ * Reads a regular file as UTF-8; `limitBytes` keeps a file that was named by mistake, such as a disk image, out of
+ * memory.
+ */
+export async function readTextFile(path: string, limitBytes: number): Promise<ParseResult<string>> {
   const stats = await statRegularFile(path);
   if (stats.kind === "problems") return stats;
-  if (stats.value.size > limitBytes) return unparsed(`${path} is larger than ${limitBytes} bytes`);
+  if (stats.value.size > limitBytes) return notParsed(`${path} is larger than ${limitBytes} bytes`);
   return await readFile(path, "utf8").then(parsed, toProblem);
 }
 
-/** Looks at a file; a pipe is refused, which would keep its reader waiting for ever, and a device, which may go on for ever. */
-export async function statRegularFile(path: string): Promise<Parsed<Stats>> {
+/** Returns the status of a regular file; refuses pipes and devices, reading which might never end. */
+export async function statRegularFile(path: string): Promise<ParseResult<Stats>> {
   try {
     const stats = await stat(path);
-    return stats.isFile() ? parsed(stats) : unparsed(`${path} is not a regular file`);
+    return stats.isFile() ? parsed(stats) : notParsed(`${path} is not a regular file`);
   } catch (error) {
     return toProblem(error);
   }
 }
 
-/** Turns what a call of `node:fs` threw into a problem; its message names the call and the path. */
-export function toProblem(error: unknown): Parsed<never> {
-  return unparsed(error instanceof Error ? error.message : String(error));
+/** Turns an error of `node:fs` into a problem; its message names the system call and the path. */
+export function toProblem(error: unknown): ParseResult<never> {
+  return notParsed(error instanceof Error ? error.message : String(error));
 }

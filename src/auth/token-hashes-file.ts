@@ -1,7 +1,7 @@
 import { access, open, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
-import { parsed, unparsed, type Parsed } from "./parsed.ts";
+import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 import type { StaticToken } from "./static-token.ts";
 import { readTextFile, toProblem } from "./text-file.ts";
 import { formatTokenHash, parseTokenHashes } from "./token-hashes.ts";
@@ -9,47 +9,50 @@ import { formatTokenHash, parseTokenHashes } from "./token-hashes.ts";
 /**
  * The largest file of token hashes that is read, in bytes.
  *
- * 4 MiB are 35,000 tokens, which take a fifth of a second to read: calls wait for that when the file changes.
+ * 4 MiB hold 35,000 tokens and take a fifth of a second to read, for which calls wait when the file changes.
  */
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
-/** Owner only: hashes of 256-bit tokens tell nothing, but whoever may write here can make tokens. */
+/** Owner only: the hashes of 256-bit tokens reveal nothing, but anyone who can write here can create tokens. */
 const tokenHashesFileMode = 0o600;
 
 /**
- * Adds a token to a file of token hashes, which is made, for its owner only, when it is not there.
+ * Adds a token to a file of token hashes, which is created, readable by its owner only, if it does not exist.
  *
- * The file is replaced as a whole: a server that reads it meanwhile sees the old or the new one, and a
- * power cut leaves one of them. Two that add at a time cannot lose each other's line: the second is told
- * to repeat. Also refused when the file has a bad line, or a token of this name.
+ * The file is replaced as a whole: a server that reads it meanwhile, or a power cut, finds either the old or the new
+ * one. Two additions at the same time cannot lose a line: the second is told to repeat. Also refuses a file with a bad
+ * line, or with a token of the same name.
  */
-export async function appendTokenHash(path: string, token: StaticToken): Promise<Parsed<void>> {
-  // The file itself is replaced, not a symbolic link to it.
+export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
+  // Replaces the file itself, not a symbolic link to it.
   const target = await realpath(path).catch(() => path);
-  // The replacement is the lock as well: it is there as long as somebody is between reading and renaming.
+  // The new file doubles as a lock: it exists from before the old one is read until it takes its place.
   const replacement = `${target}.lock`;
   const file = await create(replacement);
   if (file.kind === "problems") return file;
-  const written = await writeReplacement(file.value, target, token).catch(toProblem);
-  if (written.kind === "problems") {
-    await unlink(replacement).catch(toProblem);
-    return written;
-  }
-  return await putInPlace(replacement, target).catch(toProblem);
+  const replaced = await replace(target, replacement, file.value, token).catch(toProblem);
+  if (replaced.kind === "value") return await syncFolder(dirname(target)).catch(toProblem);
+  await unlink(replacement).catch(toProblem);
+  return replaced;
 }
 
-async function create(path: string): Promise<Parsed<FileHandle>> {
+async function create(path: string): Promise<ParseResult<FileHandle>> {
   try {
     return parsed(await open(path, "wx", tokenHashesFileMode));
   } catch (error) {
     if (!hasCode(error, "EEXIST")) return toProblem(error);
-    return unparsed(
+    return notParsed(
       `${path} exists: another token is being added, or adding one was cut short (then delete that file)`,
     );
   }
 }
 
-async function writeReplacement(file: FileHandle, target: string, token: StaticToken): Promise<Parsed<void>> {
+async function replace(
+  target: string,
+  replacement: string,
+  file: FileHandle,
+  token: StaticToken,
+): Promise<ParseResult<void>> {
   await using closing = file;
   const text = await readIfThere(target);
   if (text.kind === "problems") return text;
@@ -58,14 +61,15 @@ async function writeReplacement(file: FileHandle, target: string, token: StaticT
   const tokens = parseTokenHashes(after);
   if (tokens.kind === "problems") return tokens;
   if (Buffer.byteLength(after) > tokenHashesFileLimitBytes) {
-    return unparsed(`${target} would be larger than the ${tokenHashesFileLimitBytes} bytes that are read`);
+    return notParsed(`${target} would be larger than the ${tokenHashesFileLimitBytes} bytes that are read`);
   }
   await closing.writeFile(after);
   await closing.sync();
+  await rename(replacement, target);
   return parsed(undefined);
 }
 
-async function readIfThere(path: string): Promise<Parsed<string>> {
+async function readIfThere(path: string): Promise<ParseResult<string>> {
   const isMissing = await access(path).then(
     () => false,
     (error: unknown) => hasCode(error, "ENOENT"),
@@ -73,11 +77,10 @@ async function readIfThere(path: string): Promise<Parsed<string>> {
   return isMissing ? parsed("") : await readTextFile(path, tokenHashesFileLimitBytes);
 }
 
-async function putInPlace(replacement: string, target: string): Promise<Parsed<void>> {
-  await rename(replacement, target);
-  // The new name is durable only with its directory.
-  await using directory = await open(dirname(target), "r");
-  await directory.sync();
+// A rename is durable only once the folder is synced.
+async function syncFolder(path: string): Promise<ParseResult<void>> {
+  await using folder = await open(path, "r");
+  await folder.sync();
   return parsed(undefined);
 }
 

@@ -1,11 +1,11 @@
-import { parsed, unparsed, type Parsed } from "./parsed.ts";
+import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenHash, parseTokenName } from "./token-columns.ts";
 
 /**
- * Parses the text of a file of token hashes; every bad line is reported by its number.
+ * Parses a file of token hashes; reports every bad line by its number.
  *
- * One token a line, columns parted by spaces or tabs:
+ * One token per line, columns separated by spaces or tabs:
  *
  *     line    = hash name scopes expiry
  *     hash    = "sha256:" 64HEXDIG             ; SHA-256 of the token
@@ -13,10 +13,10 @@ import { parseExpiry, parseScopes, parseTokenHash, parseTokenName } from "./toke
  *     scopes  = "-" / scope *( "," scope )     ; "-" for all
  *     expiry  = "-" / date-time                ; RFC 3339, "-" for never
  *
- * Empty lines and lines that start with "#" say nothing. A name or a hash may stand only once, so
- * that deleting *the* line of a token revokes it.
+ * Empty lines and lines that start with "#" are ignored. No name and no hash may occur twice, so that deleting *the*
+ * line of a token revokes it.
  */
-export function parseTokenHashes(text: string): Parsed<readonly StaticToken[]> {
+export function parseTokenHashes(text: string): ParseResult<readonly StaticToken[]> {
   const tokens: StaticToken[] = [];
   const problems: string[] = [];
   const lineOf = new Map<string, number>();
@@ -39,10 +39,10 @@ export function parseTokenHashes(text: string): Parsed<readonly StaticToken[]> {
     takeOnce("hash", line.value.digest, number);
     tokens.push(line.value);
   }
-  return problems.length > 0 ? unparsed(...problems) : parsed(tokens);
+  return problems.length > 0 ? notParsed(...problems) : parsed(tokens);
 }
 
-/** Returns the line, without its end, that {@link parseTokenHashes} reads back as this token. */
+/** Returns the line, without a line break, that {@link parseTokenHashes} reads back as this token. */
 export function formatTokenHash(token: StaticToken): string {
   const scopes = token.scopes === "all" ? "-" : [...token.scopes].join(",");
   const expiry = token.expiresAtMs === undefined ? "-" : new Date(token.expiresAtMs).toISOString();
@@ -50,15 +50,14 @@ export function formatTokenHash(token: StaticToken): string {
 }
 
 function toLines(text: string): readonly string[] {
-  // A byte order mark is what some editors put in front; it is no part of the first hash.
-  const lines = text.replace(/^\uFEFF/, "").split("\n");
-  return lines.map((line) => line.trim());
+  // Trimming also removes the byte order mark that some editors put at the start of a file.
+  return text.split("\n").map((line) => line.trim());
 }
 
-function parseLine(text: string): Parsed<StaticToken> {
+function parseLine(text: string): ParseResult<StaticToken> {
   const columns = text.split(/[ \t]+/);
   if (columns.length !== 4)
-    return unparsed(`${columns.length} columns instead of the 4 "sha256:<hex> name scopes|- expiry|-"`);
+    return notParsed(`${columns.length} columns instead of the 4 "sha256:<hex> name scopes|- expiry|-"`);
   const [hashText = "", nameText = "", scopesText = "", expiryText = ""] = columns;
   const digest = parseTokenHash(hashText);
   const name = parseTokenName(nameText);
@@ -67,7 +66,7 @@ function parseLine(text: string): Parsed<StaticToken> {
   if (digest.kind === "value" && name.kind === "value" && scopes.kind === "value" && expiry.kind === "value") {
     return parsed({ digest: digest.value, name: name.value, scopes: scopes.value, expiresAtMs: expiry.value });
   }
-  return unparsed(
+  return notParsed(
     ...[digest, name, scopes, expiry].flatMap((column) => (column.kind === "problems" ? column.problems : [])),
   );
 }

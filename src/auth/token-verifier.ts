@@ -1,36 +1,37 @@
 import { hash } from "node:crypto";
 
-/** Who asks, once the token was found good. */
+/** The caller, once its token has been found valid. */
 export interface Principal {
   readonly kind: "principal";
   /** The principal's id text: JWT `sub`, or the name of the token. */
   readonly subject: string;
-  /** Who vouches for the subject: JWT `iss`; `undefined` for a token of our own. */
+  /** The issuer of the subject: JWT `iss`; `undefined` for a token of our own. */
   readonly issuer: string | undefined;
-  /** What the token may be used for; `"all"` where no scopes were set. */
+  /** The scopes of the token; `"all"` where scopes are not used. */
   readonly scopes: ReadonlySet<string> | "all";
 }
 
 /**
- * Why a token is not good.
+ * Why a token is not accepted.
  *
  * - `unknown`: not a token of this verifier; another one may know it.
  * - `invalid`: recognised and refused (signature, audience, revoked …).
- * - `expired`: was good once.
- * - `unavailable`: cannot be checked now. Never to be told to the client as a bad token, who would throw it away.
+ * - `expired`: was valid once.
+ * - `unavailable`: cannot be checked right now. Never reported to the client as a bad token, because it would throw the
+ *   token away.
  *
- * `reason` is for the log of the operator. It never holds the token, and never reaches the client.
+ * `reason` is for the operator's log. It never contains the token, and never reaches the client.
  */
 export type TokenProblem =
   | { readonly kind: "unknown" | "invalid" | "expired"; readonly reason: string }
   | { readonly kind: "unavailable"; readonly reason: string; readonly retryAfterS: number };
 
-/** What is known of a token. */
+/** The result of verifying a token. */
 export type TokenOutcome = Principal | TokenProblem;
 
-/** A token as it was presented, with the form of it that may be kept. */
+/** A token as the client sent it, with the digest that may be stored. */
 export interface PresentedToken {
-  /** The token itself: well formed, not yet trusted; forgotten with the request. */
+  /** The token itself: well formed, not yet verified; not kept beyond the request. */
   readonly text: string;
   /** Its SHA-256 in lower-case hex. Every verifier looks tokens up by it, so it is computed once. */
   readonly digest: string;
@@ -43,31 +44,37 @@ export function digestOf(text: string): string {
 }
 
 /**
- * Decides whether a token is good.
+ * Decides whether a token is valid.
  *
- * Answers at once where the answer is at hand and with a promise only where it must ask somebody: the
- * hot path then makes no promise. Verifiers do not throw for a bad token; what they throw is a fault.
+ * Answers at once if it can, and with a promise only if it must wait: so the common case creates no promise. A bad
+ * token is an outcome; anything thrown is a fault.
  */
 export interface TokenVerifier {
   verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome>;
 
-  /** Why tokens cannot be verified now, in words for an operator; `undefined` while they can. */
+  /** Why tokens cannot be verified right now, for an operator; `undefined` while they can. */
   readonly problem?: string | undefined;
 
-  /** Reads again at once what is otherwise read again in time: files, keys. Never rejects: what is unreadable is logged, and the old stays. */
+  /**
+   * Reads files and keys again right away instead of at the next check. Never rejects: an unreadable source is logged,
+   * and the old content stays.
+   */
   reload?(): Promise<void>;
 
-  /** Lets go of timers and connections. */
+  /** Stops timers and closes connections. */
   close?(): void;
 }
 
 /**
- * Returns a verifier that asks each of the given ones in turn, until one knows the token.
+ * Creates a verifier that tries the given ones in order until one knows the token.
  *
- * Put the cheapest first. `unavailable` ends the search as well: a later verifier must not call a
- * token unknown that the earlier one may have issued.
+ * Put the cheapest first. `unavailable` ends the search as well: a later verifier must not call a token unknown that
+ * the earlier one may have issued.
  */
-export function firstKnowing(verifiers: readonly TokenVerifier[]): TokenVerifier {
+export function createVerifierChain(verifiers: readonly TokenVerifier[]): TokenVerifier {
+  const [only] = verifiers;
+  if (only !== undefined && verifiers.length === 1) return only;
+
   function verifyFrom(index: number, token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
     const verifier = verifiers[index];
     if (verifier === undefined) return { kind: "unknown", reason: "no verifier knows the token" };

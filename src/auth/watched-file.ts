@@ -1,50 +1,53 @@
 import type { Stats } from "node:fs";
 
 import type { AuthLog } from "./auth-log.ts";
-import { unparsed, type Parsed } from "./parsed.ts";
+import { notParsed, type ParseResult } from "./parse-result.ts";
 import { readTextFile, statRegularFile } from "./text-file.ts";
 import { digestOf } from "./token-verifier.ts";
 
-/** What is watched, and what becomes of its text. */
+/** Options of {@link watchFile}. */
 export interface FileToWatch {
   readonly path: string;
   /** What the file is, for the log: "file of token hashes". */
   readonly what: string;
   readonly limitBytes: number;
-  /** Takes a text that is not the one before, or says why the old one stays; returns what the log says of it. */
-  take(text: string): Parsed<object> | Promise<Parsed<object>>;
+  /** Uses a new text, or returns why the old one stays; a value becomes fields of the log line. */
+  take(text: string): ParseResult<object> | Promise<ParseResult<object>>;
   readonly log: AuthLog;
 }
 
-/** A file whose text is taken again whenever it changes. */
+/** A file that is read again whenever it changes. */
 export interface WatchedFile {
-  /** Looks now, and returns when what was found is taken or refused. */
+  /** Checks the file now, and resolves when its text has been used or refused. */
   reload(): Promise<void>;
   close(): void;
 }
 
 /**
- * Milliseconds between two looks at the file.
+ * Milliseconds between two checks of the file.
  *
- * A revoked token has to stop working within a second, and a change is taken at the second look. Looking at a file costs some microseconds and
- * works where change events do not come: network volumes, and Kubernetes secrets, which are swapped by symbolic link.
+ * A revoked token must stop working within a second, and a change is picked up by the second check. Polling costs a few
+ * microseconds and works where change events do not: on network volumes, and for Kubernetes secrets, which are replaced
+ * through symbolic links.
  */
 const pollIntervalMs = 250;
 
-/** Milliseconds for which a file that was just written is not trusted to show its next change in its times: FAT keeps 2 s. */
+/**
+ * Milliseconds after a write in which another change may leave the timestamps as they are: FAT has a resolution of 2 s.
+ */
 const timestampGranularityMs = 2_000;
 
 /**
- * Takes the text of a file, then goes on watching it; a first text that cannot be taken is returned as the problem.
+ * Reads a file and keeps watching it; returns the problem if the first text cannot be used.
  *
- * Later on a file that is missing, unreadable or bad changes nothing but the log, which says so once:
- * an editor's half-written file must not lock everybody out.
+ * Later on, a file that is missing, unreadable or bad only causes a log line, once: a half-written file must not lock
+ * everybody out.
  */
-export async function watchFile(file: FileToWatch): Promise<Parsed<WatchedFile>> {
+export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedFile>> {
   const first = await readTextFile(file.path, file.limitBytes);
   if (first.kind === "problems") return first;
   const taken = await file.take(first.value);
-  if (taken.kind === "problems") return unparsed(...taken.problems.map((problem) => `${file.path}: ${problem}`));
+  if (taken.kind === "problems") return notParsed(...taken.problems.map((problem) => `${file.path}: ${problem}`));
   return { kind: "value", value: keepWatching(file, digestOf(first.value)) };
 }
 
@@ -54,19 +57,18 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
   let current = firstDigest;
   let lastProblem = "";
   let looking = Promise.resolve();
-  let busy = false;
 
   async function look(atOnce: boolean): Promise<void> {
     const stats = await statRegularFile(file.path);
     if (stats.kind === "problems") return complain(stats.problems);
     const fingerprint = fingerprintOf(stats.value);
-    // What is written in place is empty first and then half there: it is read when two looks see the same.
+    // A file that is being written is empty or incomplete at first: it is read once two checks find it the same.
     const isStill = fingerprint === changing;
     changing = fingerprint;
     if (!atOnce && (fingerprint === taken || !isStill)) return;
     const text = await readTextFile(file.path, file.limitBytes);
     if (text.kind === "problems") return complain(text.problems);
-    // A file that is still young may change again without its times showing it: it is read again next time.
+    // A file that was just written may change again without new timestamps, so it is read again next time.
     taken = isYoung(stats.value) ? "" : fingerprint;
     const digest = digestOf(text.value);
     if (digest === current) return recover();
@@ -101,19 +103,15 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     return looking;
   }
 
-  const timer = setInterval(() => {
-    // A file system that hangs collects one look, not one every quarter of a second.
-    if (busy) return;
-    busy = true;
-    void lookInTurn(false).finally(() => (busy = false));
-  }, pollIntervalMs);
-  // A process that has nothing else to do may end.
+  // Restarted after each check: a file system that hangs blocks one check, rather than piling them up.
+  const timer = setTimeout(() => void lookInTurn(false).finally(() => timer.refresh()), pollIntervalMs);
+  // Does not keep the process alive.
   timer.unref();
 
-  return { reload: () => lookInTurn(true), close: () => clearInterval(timer) };
+  return { reload: () => lookInTurn(true), close: () => clearTimeout(timer) };
 }
 
-/** Problems of one file that a log line names; the rest shows when these are repaired. */
+/** The most problems of one file that a log line names. */
 const problemsLoggedMax = 20;
 
 function fingerprintOf(stats: Stats): string {

@@ -6,16 +6,16 @@ type PlantLocation = ReturnType<typeof plantLocationOf>;
 
 const { variable, flag = "database-url" } = settings.database;
 
-/** The flag by which an operator's commands are told which plants. */
+/** The flag that tells commands of an operator which plants to use. */
 export const databaseFlag: ParseArgsOptionsConfig = { [flag]: { type: "string" } };
 
-/** The line of `--help` about it. */
-export const databaseHelp: string = `  --${flag} U  which plants: sqlite:<file> or postgres://…; ${variable} when left out`;
+/** The line about it in `--help`. */
+export const databaseHelp: string = `  --${flag} U  the store: sqlite:<file> or postgres://…; default ${variable}`;
 
 /**
- * Returns which plants a command is about.
+ * Returns the location of the plants that a command is about.
  *
- * @throws ConfigurationError when neither flag nor variable says so
+ * @throws ConfigurationError when neither flag nor variable names it
  */
 export function databaseOf(flags: Flags, { environment }: Terminal): PlantLocation {
   return plantLocationOf(textOf(flags[flag]) ?? environment[variable]);

@@ -1,21 +1,20 @@
 import { openPlantDatabase } from "../server/index.ts";
-import { type Command, type Flags, textOf, UsageError } from "./command.ts";
+import { exitCode, type Command, type Flags, textOf, UsageError } from "./command.ts";
 import { databaseFlag, databaseHelp, databaseOf } from "./database-flag.ts";
-import { exitCode } from "./exit-code.ts";
 
-/** Prints the record of deletions. */
-export const deletions: Command = {
+/** Prints the deletion records. */
+export const deletionsCommand: Command = {
   name: "deletions",
   synopsis: "[--since T] [--database-url U]",
-  summary: "print the record of deletions, one JSON object a line, oldest first",
+  summary: "print the deletion records, one JSON object per line, oldest first",
   options: { ...databaseFlag, since: { type: "string" } },
   positionals: [0, 0],
-  help: () => ["  --since T  leave out what is older, for example 2030-01-31T12:00:00Z", databaseHelp],
+  help: () => ["  --since T  omit older records, for example 2030-01-31T12:00:00Z", databaseHelp],
   run: async (flags, _positionals, terminal) => {
     const since = sinceOf(flags);
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     for await (const run of database.listDeletions(since)) {
-      // As text: a JSON number that large is not read back exactly.
+      // As text: JSON numbers of this size lose digits.
       const lines = run.map((deletion) => JSON.stringify({ ...deletion, plantId: String(deletion.plantId) }));
       await terminal.write(`${lines.join("\n")}\n`);
     }
@@ -23,7 +22,7 @@ export const deletions: Command = {
   },
 };
 
-// RFC 3339, or the date alone for its midnight in UTC; Date would also take "5" and "tomorrow 12".
+// RFC 3339, or a date for its midnight in UTC; Date would also accept "5" and "tomorrow 12".
 const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/;
 
 function sinceOf(flags: Flags): Date | undefined {
@@ -34,7 +33,7 @@ function sinceOf(flags: Flags): Date | undefined {
   throw new UsageError(`--since must be a time such as 2030-01-31T12:00:00Z, not ${JSON.stringify(text)}`);
 }
 
-// Date turns February 31 into March 2; a day that does not come back is none.
+// Date turns February 31 into March 2; a date that does not survive the round trip is invalid.
 function isDay(text: string): boolean {
   return new Date(text).toISOString().startsWith(text);
 }

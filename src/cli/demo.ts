@@ -2,23 +2,23 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { issueToken } from "../server/index.ts";
 
-/** The folder of the demo, in the working directory: the store and the token. */
+/** The folder of the demo in the working directory, with its store and token. */
 const folder = ".plantstore";
 
-/** The plants of a store that the demo has just created. */
+/** The plants of a new demo store. */
 export const demoPlants = { first: 1n, last: 1000n } as const;
 
-/** What the demo has prepared: an environment as a production server would be given one. */
+/** What the demo has prepared: the same environment that a production server would get. */
 export interface Demo {
   readonly token: string;
   readonly environment: Record<string, string | undefined>;
 }
 
 /**
- * Prepares the folder of the demo, and the environment that makes `serve` the demo.
+ * Prepares the folder of the demo, and the environment that turns `serve` into the demo.
  *
- * Nothing else of the caller's environment is honoured than `HOST`, `PORT` and `LOG_LEVEL`: a `DATABASE_URL`
- * that is set for another program must not have its plants deleted by a demo.
+ * Of the environment of the caller only `HOST`, `PORT` and `LOG_LEVEL` are used: a demo must not delete the plants of a
+ * `DATABASE_URL` that is set for another program.
  *
  * @throws Error when the folder or the token file cannot be read or written
  */
@@ -34,9 +34,9 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
       PLANTSTORE_TOKENS: token,
       PLANTSTORE_DOCS: "open",
-      // What it prints is to be read by a person.
+      // The output is for people.
       PLANTSTORE_AUDIT: "by-level",
-      // Nobody balances load onto a demo, and Ctrl-C should end it now.
+      // There is no load balancer in front of a demo, and Ctrl-C should end it at once.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
     },
   };
@@ -47,7 +47,7 @@ const tokenFile = join(folder, "token");
 function readToken(): string | undefined {
   try {
     const token = readFileSync(tokenFile, "utf8").trim();
-    // Somebody may have copied the folder; the token in it is in clear.
+    // Somebody may have copied the folder, and the token in it is plain text.
     chmodSync(tokenFile, 0o600);
     if (token === "") throw new Error(`${tokenFile} is empty; delete it, and a new token is made`);
     return token;
@@ -64,7 +64,7 @@ async function makeToken(): Promise<string> {
   return issued.value.token;
 }
 
-/** Returns what the demo prints once it listens: the credential, and lines to paste into a shell. */
+/** Returns what the demo prints once it listens: the credential, and commands to paste into a shell. */
 export function demoLines(demo: Demo, address: { readonly host: string; readonly port: number }): string[] {
   const authority = `${hostToCall(address.host)}:${address.port}`;
   const credential = `Authorization: Bearer ${demo.token}`;
@@ -82,11 +82,11 @@ export function demoLines(demo: Demo, address: { readonly host: string; readonly
   ];
 }
 
-// An address that stands for all addresses can be listened on and not be called.
+// One can listen on an address that stands for all addresses, but not connect to it.
 function hostToCall(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "localhost";
   return host.includes(":") ? `[${host}]` : host;
 }
 
-// In a checkout, where this file is TypeScript, buf is among the development tools.
+// In a checkout this file is TypeScript, and buf is one of the development tools.
 const buf = import.meta.url.endsWith(".ts") ? "npx buf" : "buf";

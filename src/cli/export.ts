@@ -1,13 +1,12 @@
 import { openPlantDatabase } from "../server/index.ts";
-import type { Command } from "./command.ts";
+import { exitCode, type Command } from "./command.ts";
 import { databaseFlag, databaseHelp, databaseOf } from "./database-flag.ts";
-import { exitCode } from "./exit-code.ts";
 
 /** Prints the ids of all plants. */
-export const exportPlants: Command = {
+export const exportCommand: Command = {
   name: "export",
   synopsis: "[--database-url U]",
-  summary: "print the ids of all plants of one moment, one a line, sorted",
+  summary: "print a snapshot of the ids of all plants, one per line, sorted",
   options: databaseFlag,
   positionals: [0, 0],
   help: () => [databaseHelp],

@@ -1,28 +1,26 @@
 import { createReadStream, statSync } from "node:fs";
-import { type ImportProgress, importPlants as importText, openPlantDatabase } from "../server/index.ts";
-import type { Command, Terminal } from "./command.ts";
+import { type ImportProgress, importPlants, openPlantDatabase } from "../server/index.ts";
+import { exitCode, type Command, type Terminal } from "./command.ts";
 import { databaseFlag, databaseHelp, databaseOf } from "./database-flag.ts";
-import { exitCode } from "./exit-code.ts";
-import { describeProgress } from "./import-progress.ts";
 
-/** Adds plants, named by a text with one id a line. */
-export const importPlants: Command = {
+/** Adds plants from a text with one id per line. */
+export const importCommand: Command = {
   name: "import",
   synopsis: "[FILE|-] [--restore] [--database-url U]",
-  summary: "add plants from a file or standard input, one id a line",
+  summary: "add plants from a file or standard input, one id per line",
   options: { ...databaseFlag, restore: { type: "boolean" } },
   positionals: [0, 1],
   help: () => [
     "  FILE       the file; - or nothing for standard input",
-    "  --restore  bring back plants that have a record of deletion, which are skipped otherwise",
+    "  --restore  restore plants that have a deletion record; otherwise these are skipped",
     databaseHelp,
     "",
-    "What is there already stays; an import that was interrupted is simply run again.",
+    "Existing plants stay; an interrupted import can simply be run again.",
   ],
   run: async (flags, [file = "-"], terminal) => {
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     const text = file === "-" ? terminal.input() : createReadStream(file);
-    const counts = await importText(database, text, {
+    const counts = await importPlants(database, text, {
       restore: flags["restore"] === true,
       onProgress: showProgress(file, terminal),
     });
@@ -32,7 +30,7 @@ export const importPlants: Command = {
   },
 };
 
-/** Milliseconds between two lines of progress: eyes follow five a second. */
+/** Milliseconds between two updates of the progress. */
 const progressIntervalMs = 200;
 
 function showProgress(file: string, { progress }: Terminal): (counts: ImportProgress) => void {
@@ -46,4 +44,29 @@ function showProgress(file: string, { progress }: Terminal): (counts: ImportProg
     shownMs = nowMs;
     progress(describeProgress({ ids: added + present + deleted, bytes, bytesTotal, elapsedMs: nowMs - startMs }));
   };
+}
+
+/** The progress of an import. */
+export interface ImportState {
+  readonly ids: number;
+  readonly bytes: number;
+  /** `undefined` when the length of the input is unknown, as with a pipe. */
+  readonly bytesTotal: number | undefined;
+  readonly elapsedMs: number;
+}
+
+/** Returns a line such as "1,200,000 ids, 400,000/s, 60 %, 2 s left"; without a length it ends after the rate. */
+export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportState): string {
+  const rate = `${inGroups(ids)} ids, ${inGroups((ids / elapsedMs) * 1_000)}/s`;
+  if (bytesTotal === undefined || bytes === 0) return rate;
+  // The last line may lack its line break, which was counted.
+  const share = Math.min(bytes / bytesTotal, 1);
+  const leftS = Math.ceil((elapsedMs / share - elapsedMs) / 1_000);
+  return `${rate}, ${Math.floor(share * 100)} %, ${inGroups(leftS)} s left`;
+}
+
+// A shared formatter would be created at the start of every command, which takes as long as loading half of its
+// modules.
+function inGroups(number: number): string {
+  return number.toLocaleString("en-US", { maximumFractionDigits: 0 });
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { enableCompileCache } from "node:module";
 
-// Compiled code is kept between starts: 0.1 s becomes 0.04 s. Hence the imports below, after the call.
+// Keeps compiled code between starts: 0.1 s becomes 0.04 s. Hence the imports after the call.
 enableCompileCache();
 const { processTerminal } = await import("./process-terminal.ts");
 const { runCommandLine } = await import("./run-command-line.ts");

@@ -1,20 +1,15 @@
 import { migratePlants } from "../server/index.ts";
-import type { Command } from "./command.ts";
+import { exitCode, type Command } from "./command.ts";
 import { databaseFlag, databaseHelp, databaseOf } from "./database-flag.ts";
-import { exitCode } from "./exit-code.ts";
 
-/** Creates a store's schema, or brings it to this release's version. */
-export const migrate: Command = {
+/** Creates the schema of a store, or migrates it to the version of this release. */
+export const migrateCommand: Command = {
   name: "migrate",
   synopsis: "[--database-url U]",
   summary: "create the schema of a store, or bring it up to date",
   options: databaseFlag,
   positionals: [0, 0],
-  help: () => [
-    databaseHelp,
-    "",
-    "An SQLite file is brought up to date by `serve` too, a PostgreSQL database only by this.",
-  ],
+  help: () => [databaseHelp, "", "`serve` also migrates an SQLite file, but never a PostgreSQL database."],
   run: async (flags, _positionals, terminal) => {
     await migratePlants(databaseOf(flags, terminal));
     terminal.err("the schema is up to date");

@@ -1,11 +1,10 @@
 import { once } from "node:events";
-import type { Terminal } from "./command.ts";
-import { exitCode } from "./exit-code.ts";
+import { exitCode, type Terminal } from "./command.ts";
 
-/** Returns this process as a terminal. */
+/** Returns the terminal of this process. */
 export function processTerminal(): Terminal {
   const { stdin, stdout, stderr } = process;
-  // Whoever reads has gone, as in `plantstore export | head`: nobody is left to be told.
+  // The reader is gone, as in `plantstore export | head`, and nobody can be told.
   stdout.on("error", () => process.exit(exitCode.failure));
   return {
     environment: process.env,

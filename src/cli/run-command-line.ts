@@ -1,33 +1,32 @@
 import { parseArgs } from "node:util";
 import { ConfigurationError } from "../server/index.ts";
-import { type Command, type Flags, type Terminal, UsageError } from "./command.ts";
-import { backup } from "./backup.ts";
-import { deletions } from "./deletions.ts";
-import { exitCode } from "./exit-code.ts";
-import { serve } from "./serve.ts";
-import { tokenCreate } from "./token-create.ts";
-import { exportPlants } from "./export.ts";
-import { importPlants } from "./import.ts";
-import { migrate } from "./migrate.ts";
-import { openApi } from "./open-api.ts";
+import { exitCode, type Command, type Flags, type Terminal, UsageError } from "./command.ts";
+import { backupCommand } from "./backup.ts";
+import { deletionsCommand } from "./deletions.ts";
+import { serveCommand } from "./serve.ts";
+import { tokenCreateCommand } from "./token-create.ts";
+import { exportCommand } from "./export.ts";
+import { importCommand } from "./import.ts";
+import { migrateCommand } from "./migrate.ts";
+import { openApiCommand } from "./openapi.ts";
 import { packageVersion } from "./package-version.ts";
 
 const commands: readonly Command[] = [
-  serve,
-  tokenCreate,
-  importPlants,
-  exportPlants,
-  deletions,
-  backup,
-  migrate,
-  openApi,
+  serveCommand,
+  tokenCreateCommand,
+  importCommand,
+  exportCommand,
+  deletionsCommand,
+  backupCommand,
+  migrateCommand,
+  openApiCommand,
 ];
 
 /**
- * Runs one command line and returns its exit code; never throws.
+ * Runs a command line and returns its exit code; never throws.
  *
- * What was asked for goes to standard output, everything else to standard error. Wrong usage is
- * answered with the reason and where help is, exit code 2.
+ * Results go to standard output, everything else to standard error. Wrong usage gets the reason, a pointer to the help,
+ * and exit code 2.
  */
 export async function runCommandLine(words: readonly string[], terminal: Terminal): Promise<number> {
   try {

@@ -10,28 +10,27 @@ import {
   type StartedServer,
   type StartOptions,
 } from "../server/index.ts";
-import { type Command, type Flags, type Terminal, textOf, UsageError } from "./command.ts";
+import { exitCode, type Command, type Flags, type Terminal, textOf, UsageError } from "./command.ts";
 import { demoLines, demoPlants, prepareDemo } from "./demo.ts";
-import { exitCode } from "./exit-code.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { superviseWorkers } from "./supervise.ts";
 import { connectToSupervisor, workerPortVariable } from "./worker.ts";
-import { keepObjectsYoung } from "./young-objects.ts";
+import { disablePretenuring } from "./disable-pretenuring.ts";
 
 const allSettings: readonly Setting<unknown>[] = Object.values(settings);
 
-/** The flags that make sense with `--demo`, whose store and credential are its own. */
+/** The flags that can be combined with `--demo`, which has its own store and credential. */
 const demoFlags: ReadonlySet<string> = new Set(["demo", "host", "port", "log-level"]);
 
-/** Serves plants until a signal ends it. */
-export const serve: Command = {
+/** Serves plants until a signal ends the process. */
+export const serveCommand: Command = {
   name: "serve",
   synopsis: "[--demo] [--host H] [--port P] [--database-url U] …",
   summary: "serve plants until SIGTERM or SIGINT",
   options: { demo: { type: "boolean" }, ...settingOptions() },
   positionals: [0, 0],
   help: () => [
-    "  --demo  serve a store of its own in .plantstore/ with a token of its own",
+    "  --demo  serve a demo store in .plantstore/ with its own token",
     "",
     "Settings, by flag or by environment variable:",
     ...allSettings.flatMap(describe),
@@ -76,37 +75,38 @@ async function serveAsWorker(configuration: Configuration): Promise<number> {
   }
 }
 
-/** What `serve` does beside serving. */
-interface Life extends StartOptions {
-  /** Resolves when the server is to end. */
+/** How `serve` starts and ends. */
+interface ServeOptions extends StartOptions {
+  /** Resolves when the server is to shut down. */
   readonly stop: Promise<unknown>;
   readonly onListening?: (server: StartedServer) => void;
 }
 
-function ownSignals(): Life {
+function ownSignals(): ServeOptions {
   let reload: (() => Promise<void>) | undefined;
-  // From before the start, since an unheard SIGHUP ends a process; a demo's ends with its terminal, and should.
+  // Before the start, because an unhandled SIGHUP ends a process. A demo has no handler: it should end with its
+  // terminal.
   process.on("SIGHUP", () => void reload?.());
   return { stop: firstStopSignal(), onListening: (server) => (reload = () => server.reload()) };
 }
 
-async function serveUntilStopped(configuration: Configuration, life: Life): Promise<number> {
-  const server = await startServer(configuration, life).catch((reason: unknown) => {
+async function serveUntilStopped(configuration: Configuration, options: ServeOptions): Promise<number> {
+  const server = await startServer(configuration, options).catch((reason: unknown) => {
     throw explain(reason, configuration);
   });
-  // Once the server listens: the start is over sooner, and it is the code of calls that matters.
-  keepObjectsYoung();
-  life.onListening?.(server);
-  await life.stop;
+  // Once the server listens, because the start would take longer, and only calls matter.
+  disablePretenuring();
+  options.onListening?.(server);
+  await options.stop;
   await server.drain();
-  // A log that nobody takes would keep the process for ever.
+  // A log that nobody reads would keep the process alive forever.
   if (process.stderr.writableLength > 0) process.exit(exitCode.ok);
   return exitCode.ok;
 }
 
 function readOrThrow(flags: Flags, environment: Terminal["environment"]): Configuration {
   const reading = readConfiguration({ environment, flags: textFlags(flags) });
-  if (reading.kind === "configuration") return reading.configuration;
+  if (reading.kind === "value") return reading.value;
   throw new ConfigurationError(reading.problems);
 }
 
@@ -125,7 +125,7 @@ function textFlags(flags: Flags): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, textOf(flag)]));
 }
 
-// The system's own words ("listen EADDRINUSE: …") help only who knows them.
+// The messages of the system ("listen EADDRINUSE: …") only help those who know them.
 function explain(reason: unknown, { host, port }: Configuration): unknown {
   const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
   const at = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;

@@ -1,10 +1,10 @@
-import { exitCode } from "./exit-code.ts";
+import { exitCode } from "./command.ts";
 
 /**
- * Waits for SIGTERM or SIGINT and resolves at the first one. A second one ends the process at once
- * with exit code 1: whoever sends it has lost patience with the drain.
+ * Waits for SIGTERM or SIGINT and resolves at the first one. A second one ends the process at once with exit code 1,
+ * because its sender has lost patience with the drain.
  *
- * @param atSecond - what is left to do then, in no time
+ * @param atSecond - what to do before that; must be quick
  */
 export function firstStopSignal(atSecond: () => void = () => undefined): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

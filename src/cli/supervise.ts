@@ -1,27 +1,26 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { exitCode } from "./exit-code.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { type WorkerOrder, workerPortVariable, type WorkerReport } from "./worker.ts";
+import { exitCode } from "./command.ts";
 
-/** What is served by how many. */
+/** Options of {@link superviseWorkers}. */
 export interface WorkersOptions {
   readonly count: number;
-  /** The port that the workers share; 0 for one that is free. */
+  /** The port that the workers share; 0 for a free one. */
   readonly port: number;
-  /** Where it is said that a worker was replaced. */
+  /** The log of replaced workers. */
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** Milliseconds before a worker is replaced: soon enough after a crash, slow enough where none can start. */
+/** Milliseconds before a worker is replaced: soon enough after a crash, slow enough when workers cannot start. */
 const replaceAfterMs = 500;
 
 /**
- * Serves with several processes that share one port (SO_REUSEPORT: the kernel deals out connections).
+ * Serves with several processes that share a port (SO_REUSEPORT: the kernel distributes connections).
  *
- * A worker that ends by itself is replaced. If the first one cannot start, neither can the others: its
- * exit code is the answer. A stop signal makes all drain and resolves to 0 when they have; a second one ends
- * all at once.
+ * A worker that ends is replaced. If the first one cannot start, neither can the others, and its exit code is returned.
+ * A stop signal drains all workers, after which this resolves to 0; a second one ends all of them at once.
  */
 export async function superviseWorkers({ count, port, log }: WorkersOptions): Promise<number> {
   const workers = new Set<ChildProcess>();
@@ -63,7 +62,7 @@ export async function superviseWorkers({ count, port, log }: WorkersOptions): Pr
   return exitCode.ok;
 }
 
-/** Resolves to the port once a worker listens, or to `undefined` when it ends before. */
+/** Resolves to the port once a worker listens, or to `undefined` if it ends first. */
 function listeningPort(worker: ChildProcess): Promise<number | undefined> {
   return new Promise((resolve) => {
     worker.once("message", ({ port }: WorkerReport) => resolve(port));
@@ -73,7 +72,7 @@ function listeningPort(worker: ChildProcess): Promise<number | undefined> {
 
 function tell(workers: ReadonlySet<ChildProcess>, order: WorkerOrder): void {
   for (const worker of workers) {
-    // A worker that is just ending hears nothing, and needs to hear nothing.
+    // A worker that is about to end need not be told.
     if (worker.connected) worker.send(order, () => undefined);
   }
 }

@@ -1,12 +1,11 @@
 import { issueToken, settings } from "../server/index.ts";
-import { type Command, textOf, UsageError } from "./command.ts";
-import { exitCode } from "./exit-code.ts";
+import { exitCode, type Command, textOf, UsageError } from "./command.ts";
 
-/** Makes a bearer token, shows it once and keeps its hash. */
-export const tokenCreate: Command = {
+/** Creates a bearer token, shows it once and stores its hash. */
+export const tokenCreateCommand: Command = {
   name: "token create",
   synopsis: "NAME [--scope S]... [--expires T] [--file F]",
-  summary: "make a bearer token, shown once; only its hash is kept",
+  summary: "create a bearer token, shown once; only its hash is stored",
   options: {
     scope: { type: "string", multiple: true },
     expires: { type: "string" },
@@ -14,21 +13,21 @@ export const tokenCreate: Command = {
   },
   positionals: [1, 1],
   help: () => [
-    "  NAME         who will use the token: the subject of its calls, in logs and in the record of deletions",
-    "  --scope S    what it may be used for, for example plants:delete; may be repeated; all when left out",
-    "  --expires T  when it stops working, for example 2030-01-31T12:00:00Z; never when left out",
-    `  --file F     the file of token hashes to add it to; ${settings.tokenHashesFile.variable} when left out`,
+    "  NAME         who will use the token: the subject of its calls in logs and deletion records",
+    "  --scope S    a scope of the token, for example plants:delete; may be repeated; default all",
+    "  --expires T  when it stops working, for example 2030-01-31T12:00:00Z; default never",
+    `  --file F     the file of token hashes to add it to; default ${settings.tokenHashesFile.variable}`,
     "",
-    "Without a file the line to keep is printed to standard error. The token goes to standard output.",
+    "Without a file, the line for it is printed to standard error. The token goes to standard output.",
   ],
   run: async (flags, [name = ""], terminal) => {
     const file = textOf(flags["file"]) ?? (terminal.environment[settings.tokenHashesFile.variable] || undefined);
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
-    const wish = { name, scopes, expiry: textOf(flags["expires"]) ?? "-", file };
-    // Tried without the file first: what is wrong with the words is wrong usage, what is wrong with the file is not.
-    const rehearsal = await issueToken({ ...wish, file: undefined });
-    if (rehearsal.kind === "problems") throw new UsageError(rehearsal.problems.join("; "));
-    const issued = file === undefined ? rehearsal : await issueToken(wish);
+    const request = { name, scopes, expiry: textOf(flags["expires"]) ?? "-", file };
+    // First without the file: a wrong name, scope or expiry is wrong usage; a problem with the file is not.
+    const dryRun = await issueToken({ ...request, file: undefined });
+    if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
+    const issued = file === undefined ? dryRun : await issueToken(request);
     if (issued.kind === "problems") throw new Error(`${file}: ${issued.problems.join("; ")}`);
     terminal.out(issued.value.token);
     terminal.err(

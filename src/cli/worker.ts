@@ -1,33 +1,33 @@
-/** What the supervisor tells a worker. */
+/** A message of the supervisor to a worker. */
 export type WorkerOrder = "drain" | "reload";
 
-/** What a worker tells its supervisor once it listens. */
+/** The message of a worker to the supervisor once it listens. */
 export interface WorkerReport {
   readonly port: number;
 }
 
-/** The variable that makes `serve` a worker, and says which port the workers share. */
+/** The variable that turns `serve` into a worker and names the shared port. */
 export const workerPortVariable = "PLANTSTORE_WORKER_PORT";
 
-/** The near end of a worker's line to its supervisor. */
-export interface Supervisor {
-  /** Tells that this worker listens. */
+/** The connection of a worker to its supervisor. */
+export interface SupervisorChannel {
+  /** Reports that this worker listens. */
   readonly report: (report: WorkerReport) => void;
-  /** Calls back when the supervisor wants files read again. */
+  /** Registers the function that reads files again when the supervisor says so. */
   readonly onReload: (reload: () => void) => void;
-  /** Resolves when this worker is to end: it is told so, or the supervisor is gone. */
+  /** Resolves when this worker is to shut down: the supervisor says so, or is gone. */
   readonly stop: Promise<void>;
-  /** Lets go of the line, which otherwise keeps the process alive. */
+  /** Closes the connection, which would keep the process alive. */
   readonly leave: () => void;
 }
 
 /**
- * Returns this process's line to its supervisor; from here on signals do not end the process.
+ * Returns the connection of this process to its supervisor; from then on signals do not end the process.
  *
- * Ctrl-C and service managers signal every process of a group, the supervisor among them, and it tells its
- * workers to drain: a signal of their own would be the second one, which cuts the drain.
+ * Ctrl-C and service managers send signals to every process of a group, including the supervisor, which then tells its
+ * workers to drain. A signal to a worker would count as the second one, which cuts the drain short.
  */
-export function connectToSupervisor(): Supervisor {
+export function connectToSupervisor(): SupervisorChannel {
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
   return {
     report: (report) => void process.send?.(report),

@@ -1,9 +1,10 @@
 import type { Interceptor } from "@connectrpc/connect";
 
 /**
- * Returns an interceptor that sends a bearer token with every call of a transport (RFC 6750 §2.1).
+ * Returns an interceptor that sends a bearer token with every call (RFC 6750 §2.1).
  *
- * @param token - the token, or where to get it for each call, for tokens that expire; what that throws ends the call
+ * @param token - the token, or a function that returns it for each call, for tokens that expire; if it throws, the call
+ * fails
  */
 export function bearer(token: string | (() => string | Promise<string>)): Interceptor {
   return (next) => async (request) => {

@@ -1,9 +1,9 @@
 /**
- * The plant store for Connect clients, in browsers and in Node: over Connect, gRPC-Web or gRPC, by the
- * transport that is chosen.
+ * The plant store for Connect clients, in browsers and in Node, over Connect, gRPC-Web or gRPC, depending on the
+ * transport.
  *
- * It needs `@connectrpc/connect` and `@bufbuild/protobuf` only; the transport comes from
- * `@connectrpc/connect-web` or `@connectrpc/connect-node`.
+ * It only needs `@connectrpc/connect` and `@bufbuild/protobuf`; the transport comes from `@connectrpc/connect-web` or
+ * `@connectrpc/connect-node`.
  *
  * @example
  * ```ts

@@ -8,23 +8,22 @@ import {
 } from "@grpc/grpc-js";
 import { PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
 
-/** How to reach a plant store. */
+/** Options of {@link createPlantClient}. */
 export interface PlantClientOptions {
-  /** Host and port, as gRPC names a target: "127.0.0.1:8080", "dns:///plants.example:443". */
+  /** Host and port, as a gRPC target: "127.0.0.1:8080", "dns:///plants.example:443". */
   readonly address: string;
-  /** The bearer token, or where to get it for each call, for tokens that expire. */
+  /** The bearer token, or a function that returns it for each call, for tokens that expire. */
   readonly token: string | (() => string | Promise<string>);
   /**
-   * How the connection is secured: the system's certificates by default.
+   * How the connection is secured; by default with TLS and the certificates of the system.
    *
-   * `credentials.createInsecure()` sends the token in clear: for a server on this machine only.
+   * `credentials.createInsecure()` sends the token as plain text, which is only acceptable on the same machine.
    */
   readonly credentials?: ChannelCredentials;
 }
 
-// gRFC A6. UNAVAILABLE is the one code that says "not now". Deleting is idempotent, so that a repeated call
-// harms nothing; but when the first attempt's answer was lost, the second may say NOT_FOUND of a plant
-// that this very call deleted.
+// gRFC A6. UNAVAILABLE is the only code that means "not now". Deleting is idempotent, so repeating it does no harm; but
+// if only the first response was lost, the second may say NOT_FOUND for a plant that this very call deleted.
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
@@ -41,11 +40,11 @@ const serviceConfig = JSON.stringify({
 });
 
 /**
- * Creates a client that sends the token with every call and repeats calls that the server could not
- * take, up to four attempts within the call's deadline.
+ * Creates a client that sends the token with every call, and retries calls that the server could not accept: up to four
+ * attempts within the deadline of the call.
  *
- * Give each call a deadline; without one a call waits as long as the server does. Close the client when
- * it is no longer needed.
+ * Give each call a deadline; without one it waits as long as the server does. Close the client when it is no longer
+ * needed.
  *
  * @example
  * ```ts
@@ -62,7 +61,7 @@ export function createPlantClient(options: PlantClientOptions): PlantServiceClie
   });
 }
 
-// An interceptor rather than call credentials: those refuse a connection without TLS, also to this machine.
+// An interceptor rather than call credentials, which refuse a connection without TLS even to the same machine.
 function bearer(token: PlantClientOptions["token"]): Interceptor {
   return (callOptions, nextCall) => {
     return new InterceptingCall(nextCall(callOptions), {

@@ -1,8 +1,8 @@
 /**
- * The gateway: every RPC of your Connect routes over gRPC, gRPC-Web and Connect, and every RPC with a
- * `google.api.http` annotation as REST as well. In process, on one port, without a proxy.
+ * The gateway: serves every RPC of your Connect routes over gRPC, gRPC-Web and Connect, and every RPC with a
+ * `google.api.http` annotation over REST as well. In process, on one port, without a proxy.
  *
- * Knows nothing of plants, credentials or operations: those are handed in as routes, `admit` and endpoints.
+ * Knows nothing of plants, credentials or operations: routes, `admit` and endpoints are passed in.
  */
 export {
   type Comments,
@@ -17,7 +17,6 @@ export {
   readComments,
 } from "./openapi/index.ts";
 export {
-  type CorsOptions,
   type ErrorRecord,
   type ErrorRecordPolicy,
   type OnIgnored,
@@ -25,17 +24,21 @@ export {
   parseHttpRules,
   type RestFailure,
 } from "./rest/index.ts";
-export type { Admit, AdmitRequest, HeaderReader, Peer, Protocol } from "./wire/admit.ts";
-export { abortReasonOf } from "./wire/call-view.ts";
-export { connectNodeAdapter } from "./wire/connect-node-adapter.ts";
-export type { Endpoint, EndpointAnswer } from "./wire/endpoint.ts";
 export {
+  type Admit,
+  type AdmitRequest,
+  type AnsweredRequest,
+  type CorsOptions,
+  type Endpoint,
+  type EndpointAnswer,
+} from "./calls/index.ts";
+export type { HeaderReader, Limits, ListenOptions, OnFault, Peer } from "./carriers/index.ts";
+export {
+  connectNodeAdapter,
   createGateway,
   type Gateway,
   type GatewayOptions,
-  type NodeHandler,
   type RestOptions,
-} from "./wire/gateway.ts";
-export type { Limits } from "./wire/limits.ts";
-export type { ListenOptions } from "./wire/listener.ts";
-export type { Answer } from "./wire/serve.ts";
+} from "./create-gateway.ts";
+export type { NodeHandler } from "./node-handler.ts";
+export type { Protocol } from "./protocols/index.ts";

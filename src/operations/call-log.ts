@@ -1,61 +1,51 @@
 import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
+import type { AnsweredRequest } from "../gateway/index.ts";
 import { isFaultCode } from "./fault.ts";
 import type { Log } from "./log.ts";
 import { requestIdOf } from "./request-id.ts";
 
-/** What is known of a request once it is answered; the gateway tells it. */
-export interface Answer {
-  /** `/package.Service/Method`, or `undefined` when nothing matched. */
-  readonly procedure: string | undefined;
-  readonly protocol: string;
-  readonly httpMethod: string;
-  /** The path without the query, which may hold a secret. */
-  readonly path: string;
-  /** 0 when the client went away before it could be answered. */
-  readonly httpStatus: number;
-  /** What was answered instead of a message, or `undefined` when the call succeeded. */
-  readonly error: ConnectError | undefined;
-  readonly durationMs: number;
-  readonly contextValues: ContextValues;
-  readonly peer: { readonly address: string };
-}
-
-/** Where lines go, and how the call log learns what operations does not know. */
+/** Options of {@link createCallLog}. */
 export interface CallLogOptions {
   readonly log: Log;
-  /** Where lines of the audit trail go instead, whose level is then the one that counts for them; `log` when left out. */
+  /** The log of the audit trail, whose level then decides about these lines; default `log`. */
   readonly auditLog?: Log | undefined;
+  /** The log for the part of the audit trail that is about deletions; default `auditLog`. */
+  readonly deletionLog?: Log | undefined;
   readonly auditOf: (contextValues: ContextValues, error: ConnectError | undefined) => CallAudit;
 }
 
-/** What is known of a call beyond its answer. */
+/** What is known about a call apart from its answer. */
 export interface CallAudit {
-  /** Whether the line belongs to the audit trail. */
-  readonly isAudited: boolean;
-  /** Who asked, why the credential was refused, what the call was about. */
+  /** The part of the audit trail that the line belongs to; `undefined` for none. */
+  readonly trail: "refusals" | "deletions" | undefined;
+  /** The caller, why its credential was refused, what the call was about. */
   readonly fields: object;
 }
 
 type CallLevel = "info" | "warn" | "error";
 
-/** Characters of the path that are logged; the rest of a long one is somebody's experiment. */
+/** Characters of the path that are logged; a longer path is no path of ours. */
 const pathLengthMax = 256;
 
 /**
- * Returns the function that writes one line per answered call, or `undefined` when the levels of the
- * logs let none through, so that the caller need not even collect what the line would say.
+ * Creates the function that writes one line per answered call, or returns `undefined` when the levels of the logs let
+ * no line through, so that the caller need not collect its content.
  *
- * Successes and refusals are `info`, a server that cannot serve now (`Unavailable`,
- * `ResourceExhausted`, `DeadlineExceeded`) is `warn`, faults are `error`. No header is ever logged.
+ * Successes and refusals are `info`, a server that cannot serve right now (`Unavailable`, `ResourceExhausted`,
+ * `DeadlineExceeded`) is `warn`, faults are `error`. Headers are never logged.
  */
-export function callLog({ log, auditLog = log, auditOf }: CallLogOptions): ((answer: Answer) => void) | undefined {
-  if (!log.isLevelEnabled("error") && !auditLog.isLevelEnabled("error")) return undefined;
+export function createCallLog(options: CallLogOptions): ((answer: AnsweredRequest) => void) | undefined {
+  const { log, auditLog = log, deletionLog = auditLog, auditOf } = options;
+  const trails = { refusals: auditLog, deletions: deletionLog };
+  const isHeard = (level: CallLevel): boolean =>
+    log.isLevelEnabled(level) || auditLog.isLevelEnabled(level) || deletionLog.isLevelEnabled(level);
+  if (!isHeard("error")) return undefined;
   return (answer) => {
     const level = levelOf(answer.error?.code);
-    // Building the line costs more than the check: without a trail a healthy call pays at "warn" for the check alone.
-    if (!log.isLevelEnabled(level) && !auditLog.isLevelEnabled(level)) return;
-    const { isAudited, fields } = auditOf(answer.contextValues, answer.error);
-    const to = isAudited ? auditLog : log;
+    // Building the line is expensive; the check is all that a successful call costs at "warn".
+    if (!isHeard(level)) return;
+    const { trail, fields } = auditOf(answer.contextValues, answer.error);
+    const to = trail === undefined ? log : trails[trail];
     if (to.isLevelEnabled(level)) to[level]({ ...fieldsOf(answer), ...fields }, "call");
   };
 }
@@ -67,10 +57,10 @@ function levelOf(code: Code | undefined): CallLevel {
   return strained ? "warn" : "info";
 }
 
-function fieldsOf(answer: Answer): object {
+function fieldsOf(answer: AnsweredRequest): object {
   return {
     requestId: requestIdOf(answer.contextValues),
-    // A name that is absent is left out of the line by JSON.
+    // JSON omits an absent name from the line.
     procedure: answer.procedure,
     protocol: answer.protocol,
     httpMethod: answer.httpMethod,

@@ -11,30 +11,32 @@ import type { Log } from "./log.ts";
 import { faultMessage, isFault } from "./fault.ts";
 import { requestIdOf } from "./request-id.ts";
 
-/** What the error interceptor needs. */
+/** Options of {@link createErrorInterceptor}. */
 export interface ErrorInterceptorOptions {
-  /** Where the cause of a fault is written, with its stack and the request id. */
+  /** The log of faults, with the stack and the request id. */
   readonly log: Log;
 }
 
 type AnyRequest = UnaryRequest | StreamRequest;
 
 /**
- * Returns the interceptor that makes every error safe to show; it belongs outermost.
+ * Creates the interceptor that makes every error safe to show; it must come before those whose errors it is to see.
  *
- * Errors written on purpose, `ConnectError`s with a code that is not a fault, pass unchanged. A call
- * that was given up (deadline, cancellation) is answered with the reason of its signal, whatever the
- * handler made of it. Everything else becomes `Internal` with a fixed text and the request id in
- * `x-request-id`; the cause goes to the log and nowhere else.
+ * Intended errors, which are `ConnectError`s with a code that is not a fault, pass unchanged. A call that was given up
+ * (deadline, cancellation) gets the reason of its signal, whatever error the handler made of it. Everything else
+ * becomes `Internal` with a fixed message and the request id in `x-request-id`; the cause is only logged.
  */
-export function errorInterceptor({ log }: ErrorInterceptorOptions): Interceptor {
+export function createErrorInterceptor({ log }: ErrorInterceptorOptions): Interceptor {
   return (next) => (request) => {
     const makeSafe = (reason: unknown): never => {
       throw safeError(reason, request, log);
     };
-    // Not an async function: every call pays for its promises, and only few have an error to be made safe.
+    // Not an async function: every call would pay for its promises, though few have an error.
     try {
-      return next(request).then((response) => guard(response, request, log), makeSafe);
+      const response = next(request);
+      return request.stream
+        ? response.then((answer) => guard(answer, request, log), makeSafe)
+        : response.then(undefined, makeSafe);
     } catch (reason) {
       return Promise.reject(safeError(reason, request, log));
     }
@@ -60,7 +62,7 @@ async function* guardStream<T>(messages: AsyncIterable<T>, request: AnyRequest, 
 
 function safeError(reason: unknown, request: AnyRequest, log: Log): ConnectError {
   if (reason instanceof ConnectError && !isFault(reason)) return reason;
-  // fetch, timers and drivers reject with an error of their own when their signal aborts.
+  // fetch, timers and drivers reject with their own errors when their signal aborts.
   if (request.signal.aborted) return abortReason(request.signal);
   const requestId = requestIdOf(request.contextValues);
   log.error({ requestId, procedure: procedureOf(request), err: reason }, "fault in a handler");

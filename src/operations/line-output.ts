@@ -1,18 +1,26 @@
 import type { Writable } from "node:stream";
 
 /**
- * The most bytes of lines that wait for whoever reads the log; later ones are dropped, and counted.
+ * The most bytes of lines that wait for the reader of the log; further lines are dropped and counted.
  *
- * 8 MiB: some thirty thousand lines, which is seconds of a server under load whose log is read slowly.
+ * 4 MiB are about ten thousand lines: what a busy server writes in a second. The same amount again is reserved for
+ * lines that others must not crowd out.
  */
-const waitingBytesMax = 8 * 1024 * 1024;
+const waitingBytesMax = 4 * 1024 * 1024;
+
+/** Accepts lines, including their line breaks. */
+interface LineWriter {
+  write(line: string): void;
+}
 
 /**
- * Where the lines of a log go, so that writing them never holds up a call: those of a turn of the event loop in one
- * write, and none at all once too many wait. A log that nobody reads takes a bounded memory, and says how many lines
- * it has lost as soon as somebody does.
+ * Writes the lines of a log without ever holding up a call: those of one turn of the event loop in one write, and none
+ * while too many are waiting. A log that nobody reads takes bounded memory, and once it is read again, it says how many
+ * lines were lost.
  */
-export class LineOutput {
+export class LineOutput implements LineWriter {
+  /** The same for lines that are accepted even when the others are already dropped. */
+  readonly reserve: LineWriter = { write: (line) => this.#add(line, 2 * waitingBytesMax) };
   readonly #stream: Writable;
   readonly #lostLine: (lines: number) => string;
   #lines = "";
@@ -21,23 +29,29 @@ export class LineOutput {
 
   /**
    * @param stream - such as `process.stderr`
-   * @param lostLine - makes the line that says how many lines were lost
+   * @param lostLine - formats the line that says how many lines were lost
    */
   constructor(stream: Writable, lostLine: (lines: number) => string) {
     this.#stream = stream;
     this.#lostLine = lostLine;
-    // Whoever read has gone: nobody is left to be told.
+    // The reader is gone, and nobody can be told.
     stream.on("error", ignore);
     process.on("exit", () => this.#send());
   }
 
-  /** Takes a line, with its end. */
+  /** Writes a line, including its line break. */
   write(line: string): void {
-    if (this.#stream.writableLength + this.#lines.length > waitingBytesMax) {
+    this.#add(line, waitingBytesMax);
+  }
+
+  #add(line: string, bytesMax: number): void {
+    const waitingBytes = this.#stream.writableLength + this.#lines.length;
+    if (waitingBytes > bytesMax) {
       this.#lost += 1;
       return;
     }
-    if (this.#lost > 0) {
+    // Not before there is room for all lines: the lines about losses would fill the reserve.
+    if (this.#lost > 0 && waitingBytes <= waitingBytesMax) {
       this.#lines += this.#lostLine(this.#lost);
       this.#lost = 0;
     }
@@ -47,7 +61,7 @@ export class LineOutput {
     setImmediate(() => this.#send());
   }
 
-  /** Calls back once what was written before is out, or cannot be any more. */
+  /** Calls back once all earlier lines are written, or cannot be written any more. */
   flush(done: (error?: Error) => void = ignore): void {
     if (this.#stream.writable) this.#stream.write(this.#take(), (error) => done(error ?? undefined));
     else done();

@@ -2,16 +2,18 @@ import { createRequire } from "node:module";
 import type { DestinationStream, Logger } from "pino";
 import { LineOutput } from "./line-output.ts";
 
-/** The levels of `LOG_LEVEL`, from none to all. */
+/** The values of `LOG_LEVEL`, from none to all. */
 export const logLevels = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
 
 /** One of {@link logLevels}. */
 export type LogLevel = (typeof logLevels)[number];
 
-/** A structured log: JSON lines with a level, a time and fields. As much of pino's as is used here. */
+/**
+ * A structured log: JSON lines with a level, a time and fields. The part of the interface of pino that is used here.
+ */
 export type Log = Pick<Logger, Exclude<LogLevel, "silent"> | "isLevelEnabled" | "flush">;
 
-/** The log of a server that logs nowhere. */
+/** A log that discards everything. */
 export const silentLog: Log = {
   fatal: nothing,
   error: nothing,
@@ -27,19 +29,18 @@ function nothing(): void {}
 
 const require = createRequire(import.meta.filename);
 
-/** How many causes below an error are written; enough for a driver's error inside a store's. */
+/** The depth to which causes of an error are logged: enough for the error of a driver within that of a store. */
 const causeDepthMax = 5;
 
 /**
- * Opens the log: one JSON object a line, times as RFC 3339 in UTC, levels by name.
+ * Opens a log: one JSON object per line, times as RFC 3339 in UTC, levels by name.
  *
- * Writing never holds up a call, and what waits for a reader is bounded: see {@link LineOutput}.
+ * Writing never holds up a call, and the lines that wait for a reader are bounded: see {@link LineOutput}.
  *
- * @param destination - where lines go; standard error when left out, so that standard output stays
- * for what a command was asked to print
+ * @param destination - default standard error, which leaves standard output to the results of commands
  */
-export function openLog(level: LogLevel, destination?: DestinationStream): Logger {
-  // Loaded with the first log: it takes 8 ms, and a server that is embedded without a log starts sooner.
+export function openLog(level: LogLevel, destination: DestinationStream = standardError()): Logger {
+  // Loaded with the first log: it takes 8 ms, which a server without a log need not pay.
   const { pino }: typeof import("pino") = require("pino");
   return pino(
     {
@@ -49,13 +50,18 @@ export function openLog(level: LogLevel, destination?: DestinationStream): Logge
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
     },
-    destination ?? standardError(),
+    destination,
   );
+}
+
+/** Opens a log like {@link openLog} whose lines are kept when a full log drops those of others. */
+export function openReserveLog(level: LogLevel, destination: DestinationStream = standardError().reserve): Logger {
+  return openLog(level, destination);
 }
 
 let lines: LineOutput | undefined;
 
-/** One for the process: its listeners last as long as that does. */
+/** One per process, because its listeners are never removed. */
 function standardError(): LineOutput {
   return (lines ??= new LineOutput(process.stderr, lostLine));
 }
@@ -71,7 +77,7 @@ interface ErrorDescription {
   readonly cause?: ErrorDescription;
 }
 
-// Only what an Error always has. Other properties may hold the request, and with it a credential.
+// Only the standard properties of errors. Others may contain the request, and with it a credential.
 function describeError(reason: unknown, depth: number = 0): ErrorDescription {
   if (!(reason instanceof Error)) return { type: typeof reason, message: String(reason) };
   return {

@@ -1,15 +1,15 @@
-/** A part of the service that may be unwell. */
+/** A part of the server that may fail. */
 export interface ReadinessCheck {
-  /** What a probe is told, for example "store"; never a secret, since probes carry no credential. */
+  /** The name that probes report, for example "store"; never a secret, because probes carry no credential. */
   readonly name: string;
-  /** Why the part cannot serve, in words for an operator; `undefined` while it can. Must be cheap. */
+  /** Returns why the part cannot serve, for an operator; `undefined` while it can. Must be cheap. */
   readonly problem: () => string | undefined;
 }
 
 /**
- * The one answer to "should calls be sent here?", shared by the probes, gRPC health and the drain.
+ * Whether calls should be sent to this server, as probes, gRPC health and the drain see it.
  *
- * It is computed when asked, never stored, so it cannot disagree with what it is about.
+ * It is computed on demand and never stored, so it cannot be out of date.
  */
 export class Readiness {
   readonly #checks: readonly ReadinessCheck[];
@@ -19,17 +19,17 @@ export class Readiness {
     this.#checks = checks;
   }
 
-  /** From here on the service is not ready, for good: it is about to stop. */
+  /** Makes the server not ready for good: it is about to stop. */
   startDraining(): void {
     this.#drain.abort();
   }
 
-  /** Aborted when the service starts to drain, for those who wait. */
+  /** Aborts when the server starts to drain. */
   get draining(): AbortSignal {
     return this.#drain.signal;
   }
 
-  /** Names what is in the way, `"draining"` or checks by name; empty when the service is ready. */
+  /** Returns the reasons why the server is not ready: `"draining"`, or names of checks. Empty when it is ready. */
   obstacles(): string[] {
     const names = this.#checks.filter((check) => check.problem() !== undefined).map((check) => check.name);
     return this.draining.aborted ? ["draining", ...names] : names;

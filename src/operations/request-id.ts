@@ -1,20 +1,21 @@
 import { randomBytes } from "node:crypto";
-import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
+import { type ContextKey, type ContextValues, createContextKey, type Interceptor } from "@connectrpc/connect";
 
-const requestIdKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined, {
+/** The key of the request id in the context values of a call, once {@link requestIdOf} has created it. */
+export const requestIdKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined, {
   description: "request id",
 });
 
-// 64 random bits name the process, a counter names the call: unique across replicas and restarts,
-// and far cheaper than random bytes for every call.
+// 64 random bits identify the process, a counter the call: unique across replicas and restarts, and far cheaper than
+// random bytes for every call.
 const processId = randomBytes(8).toString("hex");
 let lastCall = 0;
 
 /**
- * Returns the id that ties one request to its log lines and to its deletion record.
+ * Returns the id that ties a request to its log lines and its deletion record.
  *
- * The id is made when it is first asked for and stays the same for the request's context values, so
- * a request that nobody asks about costs nothing. It is `<16 hex digits>-<counter in base 36>`.
+ * It is created on first use and then stays with the context values of the request. It is `<16 hex digits>-<counter in
+ * base 36>`.
  */
 export function requestIdOf(contextValues: ContextValues): string {
   const known = contextValues.get(requestIdKey);
@@ -24,3 +25,11 @@ export function requestIdOf(contextValues: ContextValues): string {
   contextValues.set(requestIdKey, requestId);
   return requestId;
 }
+
+/**
+ * Creates the request id of every call for all later interceptors and the handler. It must be the first interceptor.
+ */
+export const requestIdInterceptor: Interceptor = (next) => (request) => {
+  requestIdOf(request.contextValues);
+  return next(request);
+};

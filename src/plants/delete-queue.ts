@@ -1,53 +1,53 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { queueFull, storeAway } from "./errors.ts";
-import { abortReasonOf, type DeleteCall } from "./plant-store.ts";
+import type { DeleteCall } from "./plant-store.ts";
 
-/** A deletion that was taken and was not told its outcome. */
-export interface TakenDelete {
+/** A deletion that is queued or being committed. */
+export interface PendingDelete {
   readonly id: bigint;
   readonly call: DeleteCall;
-  /** Tells the outcome. Only the first of all calls to `resolve` and `reject` counts. */
+  /** Reports the outcome. Only the first call of `resolve` or `reject` counts. */
   readonly resolve: (deleted: boolean) => void;
   readonly reject: (reason: unknown) => void;
 }
 
-/** The outcomes of a batch, in its order: whether this deletion removed the plant. */
+/** The outcomes of a batch, in its order: whether each deletion removed the plant. */
 export type Outcomes = readonly boolean[];
 
-/** How a store commits what was queued. */
+/** Options of a {@link DeleteQueue}. */
 export interface DeleteQueueOptions {
   /**
-   * Makes one batch durable. A rejection is what every caller of the batch is told, so it must be a
+   * Makes one batch durable. When it rejects, every caller of the batch gets the reason, so it must be a
    * `ConnectError`.
    */
-  readonly commit: (batch: readonly TakenDelete[]) => Promise<Outcomes>;
+  readonly commit: (batch: readonly PendingDelete[]) => Promise<Outcomes>;
   /** The most deletions in one batch. */
   readonly batchMax: number;
-  /** The most deletions that wait for a batch; more are refused. */
+  /** The most deletions that wait for a batch; further ones are refused. */
   readonly waitingMax: number;
-  /** The most batches that are being committed at once. */
+  /** The most batches that are committed at the same time. */
   readonly inFlightMax: number;
 }
 
 /**
- * Callers of one batch that are told in one turn of the event loop, half a millisecond of answers: a request that has
- * nothing to do with the batch need not wait for all of it, and who is told first is back in time for the next one. The
- * last of a batch of 1,024 are told after 15 turns, with whatever else is done in those.
+ * How many callers of a batch are answered in one turn of the event loop. That is half a millisecond of work, so that
+ * other requests need not wait for the whole batch, and the first callers are back in time for the next one. The last
+ * of 1,024 callers is answered 15 turns later.
  */
-const toldAtOnce = 64;
+const answeredAtOnce = 64;
 
 /**
  * Groups concurrent deletions into batches, so that many share one commit.
  *
- * The next batch is whatever was queued while the last one committed: nothing waits for a timer, a
- * lone deletion leaves at once, and batches grow only with the load. Batches are committed in order of arrival.
+ * The next batch is whatever arrived while the last one was being committed: there is no timer, a lone deletion leaves
+ * at once, and batches only grow with the load. Batches are committed in order of arrival.
  */
 export class DeleteQueue {
   readonly #options: DeleteQueueOptions;
-  readonly #waiting: TakenDelete[] = [];
+  readonly #waiting: PendingDelete[] = [];
   #inFlight = 0;
-  /** Batches of which somebody is still to be told the outcome. */
-  #untold = 0;
+  /** Batches whose callers have not all been answered. */
+  #unanswered = 0;
   readonly #drained = Promise.withResolvers<void>();
   #closed = false;
 
@@ -56,45 +56,47 @@ export class DeleteQueue {
   }
 
   /**
-   * Takes a deletion and resolves to whether it removed the plant.
+   * Deletes a plant and resolves to whether it was there.
    *
-   * @throws ConnectError `ResourceExhausted` when too many wait, `Unavailable` after `close`, what `commit`
-   * rejects with, and the reason of the abort when the call has been given up by the time its turn comes
+   * @throws ConnectError `ResourceExhausted` when too many deletions wait, `Unavailable` after `close`, whatever
+   * `commit` rejects with, and the reason of the abort when the call had to wait and was given up meanwhile
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeAway());
-    // No plant has an id of more than 64 bits. It must neither fail the batch it is in nor lose its upper bits.
+    // No plant has an id of more than 64 bits. Such an id must neither fail its batch nor be truncated.
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
     if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(queueFull());
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ id, call, resolve, reject });
-      this.#commitWaiting();
+      const pending = { id, call, resolve, reject };
+      // Invariant: nothing waits while another batch may be sent.
+      if (this.#inFlight < this.#options.inFlightMax) void this.#commit([pending]);
+      else this.#waiting.push(pending);
     });
   }
 
-  /** Takes nothing more, and resolves once all that was taken has its outcome. */
+  /** Refuses new deletions, and resolves once every earlier one has its outcome. */
   close(): Promise<void> {
     this.#closed = true;
-    if (this.#untold === 0) this.#drained.resolve();
+    if (this.#unanswered === 0) this.#drained.resolve();
     return this.#drained.promise;
   }
 
-  async #commit(batch: readonly TakenDelete[]): Promise<void> {
+  async #commit(batch: readonly PendingDelete[]): Promise<void> {
     this.#inFlight++;
-    this.#untold++;
+    this.#unanswered++;
     const settle = await this.#options.commit(batch).then(
-      (outcomes) => (taken: TakenDelete, i: number) => taken.resolve(outcomes[i] === true),
-      (reason: unknown) => (taken: TakenDelete) => taken.reject(reason),
+      (outcomes) => (pending: PendingDelete, i: number) => pending.resolve(outcomes[i] === true),
+      (reason: unknown) => (pending: PendingDelete) => pending.reject(reason),
     );
     this.#inFlight--;
     // The next batch leaves before the callers of this one run, so the store never waits for them.
     this.#commitWaiting();
-    for (const [i, taken] of batch.entries()) {
-      if (i > 0 && i % toldAtOnce === 0) await nextTurn();
-      settle(taken, i);
+    for (const [i, pending] of batch.entries()) {
+      if (i > 0 && i % answeredAtOnce === 0) await nextTurn();
+      settle(pending, i);
     }
-    this.#untold--;
-    if (this.#closed && this.#untold === 0) this.#drained.resolve();
+    this.#unanswered--;
+    if (this.#closed && this.#unanswered === 0) this.#drained.resolve();
   }
 
   #commitWaiting(): void {
@@ -104,19 +106,20 @@ export class DeleteQueue {
     }
   }
 
-  #takeBatch(): TakenDelete[] {
+  #takeBatch(): PendingDelete[] {
     return this.#waiting.splice(0, this.#options.batchMax).filter(isWanted);
   }
 }
 
 /**
- * Whether the call still wants to be sent; one that does not is told so.
+ * Returns whether the caller is still waiting; rejects the deletion otherwise.
  *
- * Asked once, when its turn has come: what was sent may happen. To listen to each signal meanwhile costs as much as
- * queueing, and whoever gave the call up does not wait for it.
+ * This is checked once, when the deletion leaves the queue; from then on it may happen. A listener on every signal
+ * would cost as much as the queue, only to reject earlier a call that nobody waits for. A deletion that did not wait is
+ * not checked, because reading its signal would create it.
  */
-function isWanted({ call, reject }: TakenDelete): boolean {
-  const reason = abortReasonOf(call);
-  if (reason !== undefined) reject(reason);
-  return reason === undefined;
+function isWanted({ call, reject }: PendingDelete): boolean {
+  const { aborted, reason } = call.context.signal;
+  if (aborted) reject(reason);
+  return !aborted;
 }

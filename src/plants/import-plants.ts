@@ -1,19 +1,19 @@
 import type { ImportCounts, ImportOptions, PlantDatabase } from "./plant-database.ts";
 import { readIds } from "./read-ids.ts";
 
-/** How far an import has come. */
+/** The progress of an import. */
 export interface ImportProgress extends ImportCounts {
-  /** Bytes of the input that are stored. */
+  /** Bytes of the input that have been stored. */
   readonly bytes: number;
 }
 
 /**
- * Imports plants from text with one id per line. Each batch is durable before the next one is read, so
- * an import that was interrupted is simply run again.
+ * Imports plants from text with one id per line. Each batch is durable before the next one is read, so an interrupted
+ * import can simply be run again.
  *
  * @returns the counts of the whole import
- * @throws BadLine at the first line that is no id; nothing of its batch is stored
- * @throws StoreOpenError when the store cannot be worked with
+ * @throws BadLine at the first line that is not an id; nothing of its batch is stored
+ * @throws StoreOpenError when the database fails
  */
 export async function importPlants(
   database: PlantDatabase,

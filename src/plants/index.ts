@@ -1,11 +1,11 @@
 /**
  * What happened to the plant?
  *
- * The service asks a {@link PlantStore}, and a store answers once its answer is durable. Stores group
- * concurrent deletions into one commit; no caller knows. This room knows ids and who deletes them, and
- * nothing of protocols, credentials or the process around it: what it needs of those is handed in.
+ * The service asks a {@link PlantStore}, which answers once the result is durable. Stores group concurrent deletions
+ * into one commit, which is invisible to callers. This room knows plants and the callers that delete them, and nothing
+ * of protocols, credentials or the process: what it needs of those is passed in.
  */
-export { StoreOpenError } from "./errors.ts";
+export { StoreOpenError } from "./store-open-error.ts";
 export { importPlants, type ImportProgress } from "./import-plants.ts";
 export { openMemoryStore } from "./memory-store.ts";
 export type { Deletion, ImportCounts, ImportOptions, PlantDatabase } from "./plant-database.ts";

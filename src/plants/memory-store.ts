@@ -2,8 +2,8 @@ import { storeAway } from "./errors.ts";
 import type { PlantStore } from "./plant-store.ts";
 
 /**
- * Opens a store that is the given set, for benches and tests: the plants die with the process, and
- * there is no deletion record. Nothing ever waits, so no call is dropped.
+ * Opens a store over the given set, for benches and tests: nothing outlives the process, and deletions are not
+ * recorded. No deletion ever waits, so none is dropped.
  */
 export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
   let closed = false;

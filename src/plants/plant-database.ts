@@ -1,47 +1,47 @@
-/** One plant that was deleted, and who asked for it. */
+/** The record of a deletion. */
 export interface Deletion {
   readonly plantId: bigint;
   readonly deletedAt: Date;
   /** The principal's id text. */
   readonly subject: string;
   readonly requestId: string;
-  /** What was committed together has the same batch. */
+  /** The same for all deletions that were committed together. */
   readonly batch: string;
 }
 
-/** What became of imported ids. */
+/** The results of an import. */
 export interface ImportCounts {
-  /** Plants that are there now and were not before. */
+  /** Plants that are new. */
   readonly added: number;
-  /** Plants that were there already. */
+  /** Plants that already existed. */
   readonly present: number;
-  /** Ids with a deletion record, which an import that does not restore leaves deleted. */
+  /** Ids with a deletion record, which stay deleted unless the import restores them. */
   readonly deleted: number;
 }
 
-/** How to import. */
+/** Options of an import. */
 export interface ImportOptions {
-  /** Brings back plants that have a deletion record. They can be deleted again. */
+  /** Restores plants that have a deletion record. They can be deleted again. */
   readonly restore?: boolean;
 }
 
-/** An import in progress: ids go in batch by batch. */
+/** An import in progress: ids are added batch by batch. */
 export interface PlantImport extends AsyncDisposable {
   /** Stores one batch in one transaction, durably. Repeating a batch changes nothing. */
   add(ids: readonly bigint[]): Promise<ImportCounts>;
 }
 
 /**
- * What an operator does with the plants as a whole, beside a server that goes on serving. Everything
- * streams: memory does not grow with the number of plants.
+ * The operations on all plants at once, for operators, beside a server that keeps serving. Everything streams: memory
+ * does not grow with the number of plants.
  *
- * Every method throws {@link StoreOpenError} with words for the operator when the data cannot be worked with.
+ * Every method throws {@link StoreOpenError} with a message for the operator when the database fails.
  */
 export interface PlantDatabase extends AsyncDisposable {
   /** Starts an import. */
   startImport(options?: ImportOptions): Promise<PlantImport>;
-  /** All ids of one moment in ascending order, in runs of at most 10,000. */
+  /** Lists all ids in ascending order, from one snapshot, in chunks of at most 10,000. */
   exportPlants(): AsyncIterable<readonly bigint[]>;
-  /** The deletion records since a moment, oldest first, in runs of at most 10,000. */
+  /** Lists the deletion records since a time, oldest first, in chunks of at most 10,000. */
   listDeletions(since?: Date): AsyncIterable<readonly Deletion[]>;
 }

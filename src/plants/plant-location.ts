@@ -5,36 +5,37 @@ import { openSqliteStore } from "./sqlite/store.ts";
 import type { PlantDatabase } from "./plant-database.ts";
 import type { PlantStore } from "./plant-store.ts";
 
-/** Where plants are kept, apart from a store that dies with its process. */
+/** Where plants are stored persistently. */
 export type PlantLocation =
   | { readonly kind: "sqlite"; readonly path: string }
-  /** The URL as libpq reads it. It may hold a password. */
+  /** The URL, as libpq reads it. It may contain a password. */
   | { readonly kind: "postgres"; readonly url: string };
 
-/** How to open a store, wherever it is. */
+/** Options of {@link openPlantStore}. */
 export interface StoreOptions {
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
-  /** Plants for an SQLite file that is created now. */
+  /** The plants that an SQLite file starts with if it is created now. */
   readonly plantsWhenCreated?: IdRange;
 }
 
 /**
- * Opens the store of a server. An SQLite file is created and migrated; a PostgreSQL database must have been.
+ * Opens the store of a server. An SQLite file is created and migrated if necessary; a PostgreSQL database must have
+ * been migrated before.
  *
- * @throws StoreOpenError with words for the operator
+ * @throws StoreOpenError with a message for the operator
  */
 export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
   if (location.kind === "sqlite") return await openSqliteStore({ file: location.path, ...options });
-  // Loaded when it is wanted: a server on SQLite starts a third sooner without it.
+  // Loaded on demand: without it, a server on SQLite starts in two thirds of the time.
   const { openPostgresStore } = await import("./postgres/store.ts");
   return await openPostgresStore({ url: location.url, ...options });
 }
 
 /**
- * Opens what is there for an operator's tools.
+ * Opens an existing database for the commands of an operator.
  *
- * @throws StoreOpenError with words for the operator
+ * @throws StoreOpenError with a message for the operator
  */
 export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
   if (location.kind === "sqlite") return await openSqliteDatabase(location.path);
@@ -43,9 +44,9 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
 }
 
 /**
- * Creates the schema or brings it to this release's version. Nothing happens where it has that already.
+ * Creates the schema or migrates it to the version of this release. Does nothing if it is current.
  *
- * @throws StoreOpenError with words for the operator, also when the schema is of a newer release
+ * @throws StoreOpenError with a message for the operator, also when the schema belongs to a newer release
  */
 export async function migratePlants(location: PlantLocation): Promise<void> {
   if (location.kind === "sqlite") return openDatabase({ file: location.path }).close();

@@ -1,43 +1,37 @@
-/**
- * Who deletes, for the deletion record and for giving up early.
- */
+/** The call that asks for a deletion. */
 export interface DeleteCall {
   /** The principal's id text: JWT `sub`, or the name of the token. */
   readonly subject: string;
-  /** The id that ties this call to its log lines. */
+  /** The id that ties the call to its log lines. */
   readonly requestId: string;
-  /** Aborts when the call is given up. A call that is aborted before it was sent to the database is dropped. */
-  readonly signal: AbortSignal;
-  /** What `signal.reason` is, for who asks once and needs no signal to be built. Where it is left out, the signal is asked. */
-  readonly abortReason?: unknown;
-}
-
-/** Why a call was given up; `undefined` while it is wanted. */
-export function abortReasonOf(call: DeleteCall): unknown {
-  return "abortReason" in call ? call.abortReason : call.signal.reason;
+  /**
+   * Its `signal` aborts when the call is given up. Connect creates the signal when it is first read, so a store reads
+   * it only for a deletion that had to wait, and drops the deletion if the signal has aborted.
+   */
+  readonly context: { readonly signal: AbortSignal };
 }
 
 /**
- * Where plants are kept.
+ * A store of plants.
  *
- * The contract that every store keeps: of any number of concurrent deletes of one id exactly one is
- * told `true`; nothing is acknowledged before it is durable; an acknowledged delete is never lost.
+ * Every store guarantees: of any number of concurrent deletions of one plant exactly one gets `true`; nothing is
+ * acknowledged before it is durable; an acknowledged deletion is never lost.
  */
 export interface PlantStore {
   /**
-   * Deletes the plant and says whether *this* call deleted it, once that is durable.
+   * Deletes a plant, and resolves to whether *this* call deleted it once that is durable.
    *
-   * A plant that is not there is a value, not an exception.
+   * A missing plant is a value, not an error.
    *
-   * @throws ConnectError `ResourceExhausted` when the queue is full, `Unavailable` when the store is
-   * away or the outcome cannot be known, `FailedPrecondition` when the database keeps this plant, the
-   * signal's reason when the call was given up before it was sent
+   * @throws ConnectError `ResourceExhausted` when the queue is full, `Unavailable` when the store is unavailable or the
+   * outcome cannot be known, `FailedPrecondition` when the database protects this plant, the reason of the signal when
+   * the call was given up while it waited to be sent
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean>;
 
-  /** Why the store cannot delete now, in words for an operator; `undefined` while it can. */
+  /** Why the store cannot delete right now, for an operator; `undefined` while it can. */
   readonly problem: string | undefined;
 
-  /** Finishes what was taken, then lets go of files and connections. Later deletes are `Unavailable`. */
+  /** Finishes accepted deletions, then closes files and connections. Later deletions are `Unavailable`. */
   close(): Promise<void>;
 }

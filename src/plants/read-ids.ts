@@ -1,32 +1,33 @@
 /** The ids of consecutive lines. */
 export interface IdBatch {
   readonly ids: readonly bigint[];
-  /** Bytes of the text up to the end of this batch. */
+  /** Bytes of the input up to the end of this batch. */
   readonly bytes: number;
 }
 
-/** A line is no id. The message names it, for the operator who has the file. */
+/** A line is not an id. The message quotes it, for the operator, who has the file. */
 export class BadLine extends Error {
   override readonly name = "BadLine";
 }
 
-// Ids. A batch is a transaction: long enough to share its commit, short enough for a server beside it to delete meanwhile.
+// Ids. A batch is one transaction: long enough to share its commit, short enough for a server beside it to keep
+// deleting.
 const batchMax = 10_000;
 
-// Characters. -9223372036854775808 has 20; beyond this a line is not worth waiting for its end.
+// Characters. -9223372036854775808 has 20; a longer line cannot be an id.
 const lineMax = 64;
 
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-// One spelling per id, as everywhere: no leading zero, no plus sign, no minus zero.
+// Each id has one spelling here too: no leading zero, no plus sign, no minus zero.
 const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 
 /**
- * Reads text with one id per line, in batches. A line ends with LF or CRLF, the last one also with
- * the text; empty lines hold no id.
+ * Reads text with one id per line, in batches. Lines end with LF or CRLF, the last one also with the text; empty lines
+ * are skipped.
  *
- * @throws BadLine at the first line that is no canonical int64. What came before it in its batch is not yielded.
+ * @throws BadLine at the first line that is not a canonical int64. Earlier ids of its batch are not yielded.
  */
 export async function* readIds(text: AsyncIterable<Uint8Array>): AsyncGenerator<IdBatch> {
   let ids: bigint[] = [];
@@ -50,12 +51,12 @@ export async function* readIds(text: AsyncIterable<Uint8Array>): AsyncGenerator<
 async function* bundlesOf(text: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
   let unfinished = "";
   for await (const chunk of text) {
-    // Latin-1 has a character for each byte, so lengths are bytes, and nothing but ASCII looks like digits.
+    // Latin-1 has one character per byte, so lengths are bytes, and only ASCII digits look like digits.
     const lines = (unfinished + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString("latin1")).split(
       "\n",
     );
     unfinished = lines.pop() ?? "";
-    // A line without an end, such as a binary file, is bad before memory is full of it.
+    // An endless line, such as in a binary file, is rejected before it fills the memory.
     if (unfinished.length > lineMax) lines.push(unfinished);
     yield lines;
   }

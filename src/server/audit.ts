@@ -1,29 +1,38 @@
 import { type ContextKey, createContextKey, type ContextValues, type Interceptor } from "@connectrpc/connect";
-import { isMessage } from "@bufbuild/protobuf";
-import { auditFieldsOf } from "../auth/index.ts";
-import { DeletePlantRequestSchema } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import type { CallAudit } from "../operations/call-log.ts";
+import { credentialRefusalOf, principalKey } from "../auth/index.ts";
+import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import type { CallAudit } from "../operations/index.ts";
 
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined, {
   description: "plant id",
 });
 
-/** Remembers which plant a call is about, for {@link auditOf}: the path tells it on REST only. */
+/**
+ * Remembers which plant a call is about, for {@link auditOf}: only on REST is it in the path. In every RPC of the
+ * service, the field `id` of the request names the plant.
+ */
 export const rememberPlantId: Interceptor = (next) => (request) => {
-  if (!request.stream && isMessage(request.message, DeletePlantRequestSchema)) {
-    request.contextValues.set(plantIdKey, request.message.id);
+  if (!request.stream && request.service === PlantService && "id" in request.message) {
+    const { id } = request.message;
+    if (typeof id === "bigint") request.contextValues.set(plantIdKey, id);
   }
   return next(request);
 };
 
 /**
- * Returns what an audit line says of a call: who asked, why the credential was refused if it was, and which
- * plant it was about. Refusals and calls that named a plant are the audit trail.
+ * Returns what the audit line of a call says: the caller, why its credential was refused if it was, and which plant the
+ * call was about. The audit trail consists of refused credentials and of calls that named a plant.
  */
 export function auditOf(contextValues: ContextValues, error: unknown): CallAudit {
   const plantId = contextValues.get(plantIdKey);
-  const fields = auditFieldsOf(contextValues, error);
-  if (plantId === undefined) return { isAudited: fields.refusal !== undefined, fields };
+  const principal = contextValues.get(principalKey);
+  const refusal = credentialRefusalOf(error);
+  const fields = {
+    ...(principal !== undefined && { subject: principal.subject }),
+    ...(principal?.issuer !== undefined && { issuer: principal.issuer }),
+    ...(refusal !== undefined && { refusal: refusal.kind, reason: refusal.reason }),
+  };
+  if (plantId === undefined) return { trail: refusal && "refusals", fields };
   // As text: a JSON number that large is not read back exactly.
-  return { isAudited: true, fields: { ...fields, plantId: String(plantId) } };
+  return { trail: "deletions", fields: { ...fields, plantId: String(plantId) } };
 }

@@ -1,4 +1,4 @@
-/** What was configured cannot be worked with; one sentence for each problem. */
+/** The configuration cannot be used; one sentence per problem. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
   readonly problems: readonly string[];

@@ -1,34 +1,30 @@
+import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
 import { isLoopback } from "./loopback.ts";
-import type { Setting } from "./setting.ts";
+import type { Setting } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
 
-/** A configuration, or every reason why there is none: one sentence each. */
-export type ConfigurationReading =
-  | { readonly kind: "configuration"; readonly configuration: Configuration }
-  | { readonly kind: "problems"; readonly problems: readonly string[] };
-
-/** Where settings come from; a flag beats the variable of the same setting. */
+/** The sources of the settings; a flag takes precedence over the variable of the same setting. */
 export interface ConfigurationSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Flags by name, without their dashes. */
+  /** Flags by name, without dashes. */
   readonly flags: Readonly<Record<string, string | undefined>>;
 }
 
 /**
  * Reads every setting and checks them against each other.
  *
- * Nothing stops at the first mistake: an operator sees all of them at once. An empty variable counts
- * as not set, since that is what container files make of a missing value. The value of a secret is
- * never part of a problem.
+ * It does not stop at the first mistake, so that an operator sees all of them at once. An empty variable counts as not
+ * set, because that is what container files turn a missing value into. The value of a secret never appears in a
+ * problem.
  */
-export function readConfiguration(sources: ConfigurationSources): ConfigurationReading {
+export function readConfiguration(sources: ConfigurationSources): ParseResult<Configuration> {
   const problems: string[] = [];
   const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
-  // Keys and types are those of the table, which Configuration types; whole only if there is no problem.
+  // Keys and types are those of the table; the configuration is complete only if there are no problems.
   const configuration: Configuration = Object.fromEntries(entries);
   problems.push(...contradictions(configuration, sources));
-  return problems.length > 0 ? { kind: "problems", problems } : { kind: "configuration", configuration };
+  return problems.length > 0 ? notParsed(...problems) : parsed(configuration);
 }
 
 function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, problems: string[]): unknown {
@@ -41,8 +37,13 @@ function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, p
   const reading = setting.read(text);
   if (reading.kind === "value") return reading.value;
   const name = given?.name ?? setting.variable;
-  problems.push(`${name} must ${reading.must}${setting.secret ? "" : `, not ${JSON.stringify(text)}`}`);
+  problems.push(`${name} must ${reading.problems.join(", ")}${setting.secret ? "" : `, not ${quote(text)}`}`);
   return undefined;
+}
+
+// Any kind of URL may contain a password.
+function quote(text: string): string {
+  return JSON.stringify(text.replaceAll(/\/\/[^/@]*@/g, "//…@"));
 }
 
 function givenText(
@@ -55,7 +56,7 @@ function givenText(
   return variable === undefined || variable === "" ? undefined : { name: setting.variable, text: variable };
 }
 
-// Settings that had a problem of their own are undefined here, so each rule asks what was given.
+// A setting with a problem of its own is undefined here, so each rule asks what was given.
 function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
   const isGiven = (setting: Setting<unknown>): boolean => givenText(setting, sources) !== undefined;
   const { host, database, workers } = configuration;

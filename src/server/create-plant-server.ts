@@ -1,71 +1,71 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
-import { bearerAuth, subjectOf, type TokenVerifier } from "../auth/index.ts";
-import { abortReasonOf, createGateway, type ListenOptions } from "../gateway/index.ts";
+import { createBearerAuth, principalKey, type TokenVerifier } from "../auth/index.ts";
+import { type AnsweredRequest, createGateway, type Endpoint, type ListenOptions } from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import { bothListeners } from "../operations/answer-listener.ts";
-import { callLog } from "../operations/call-log.ts";
-import { type DescriptionEndpoint, docsPage } from "../operations/docs-page/docs-page.ts";
-import { errorInterceptor } from "../operations/error-interceptor.ts";
-import { createHealthService } from "../operations/health.ts";
-import { silentLog } from "../operations/log.ts";
-import { probes } from "../operations/probes.ts";
-import { Readiness } from "../operations/readiness.ts";
-import { createReflectionService } from "../operations/reflection.ts";
-import { requestIdOf } from "../operations/request-id.ts";
+import {
+  createCallLog,
+  createDocsPage,
+  createErrorInterceptor,
+  createHealthService,
+  silentLog,
+  createProbes,
+  Readiness,
+  createReflectionService,
+  requestIdInterceptor,
+  requestIdKey,
+} from "../operations/index.ts";
 import { createPlantService } from "../plants/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { isLoopback } from "./loopback.ts";
-import { describePlantStore } from "./open-api.ts";
+import { describePlantStore } from "./describe-plant-store.ts";
 import type { PlantDescriptionOptions, PlantServerOptions } from "./plant-server-options.ts";
 import { errorRecord } from "./rest-policy.ts";
+import { policyOf } from "./rpc-policy.ts";
 
-/** Where a server listens. */
+/** The address that a server listens on. */
 export interface ListeningAddress {
-  /** The IP address that the host stood for. */
+  /** The IP address that the host was resolved to. */
   readonly address: string;
   readonly port: number;
 }
 
-/** A plant server: every protocol on one port. */
+/** A plant server: all protocols on one port. */
 export interface PlantServer {
   /**
-   * Starts to listen and resolves to where; 127.0.0.1 and a free port when `at` names none.
+   * Starts to listen and resolves to the address; by default 127.0.0.1 and a free port.
    *
-   * @throws Error when the host is no loopback address and there is no verifier; the system's error
+   * @throws Error when the host is not a loopback address and there is no verifier; the error of the system
    * (`EADDRINUSE` and the like) when it cannot listen
    */
   listen(at: ListenOptions): Promise<ListeningAddress>;
-  /** Takes a renewed certificate for new connections; those that are open live on. */
+  /** Uses a renewed certificate for new connections; existing ones stay open. */
   setSecureContext(context: SecureContextOptions): void;
-  /** Ends well: readiness off, serve on for the drain delay, stop accepting, finish what was taken. */
+  /**
+   * Shuts down gracefully: turns readiness off, keeps serving for the drain delay, stops accepting, finishes running
+   * calls.
+   */
   drain(): Promise<void>;
-  /** Ends at once; calls that are under way are cut. */
+  /** Shuts down at once and aborts running calls. */
   close(): Promise<void>;
 }
 
-// 20 s, and with the 5 s of the drain delay below the 30 s after which Kubernetes kills.
+// 20 s: with the 5 s of the drain delay, less than the 30 s after which Kubernetes kills.
 const drainTimeoutMsDefault = 20_000;
 
-// 64 KiB: messages here are an id or a name. Health may be asked without a credential, so that this, for as many
-// streams as a connection may have, is what anybody can make the server hold.
+// 64 KiB: messages here are an id or a name. Health checks need no credential, so this, times the streams of a
+// connection, is what anyone can make the server hold.
 const messageBytesMax = 64 * 1024;
 
-/** What a token needs to delete, where tokens have scopes. */
-export const deleteScope = "plants:delete";
-
-/**
- * Creates the plant server out of its parts; the only place where plants, credentials, gateway and
- * operations meet.
- */
+/** Creates the plant server from its parts; the only place where plants, credentials, gateway and operations meet. */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   const { store, auth: verifier, resourceMetadata, requestPathPrefix = "", drainDelayMs = 0 } = options;
   const log = options.log ?? silentLog;
-  const auth = bearerAuth(verifier ?? nobody, {
+  const auth = createBearerAuth(verifier ?? nobody, {
     realm: "plantstore",
-    requiredScope,
+    requiredScope: (procedure) => policyOf(procedure)?.scope,
     open: [Health.typeName],
     resourceMetadata: resourceMetadata?.url,
   });
@@ -73,23 +73,29 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     { name: "store", problem: () => store.problem },
     { name: "credentials", problem: () => verifier?.problem },
   ]);
-  const writeCall = callLog({ log, auditLog: options.auditLog, auditOf });
-  const onAnswer = bothListeners(writeCall, options.onAnswer, log);
-  // What only the log asks for is not worked out without it.
+  const writeCall = createCallLog({ log, auditLog: options.auditLog, deletionLog: options.deletionLog, auditOf });
+  const onAnswer = bothOf(writeCall, options.onAnswer);
+  // What only the log needs is not collected without it.
   const forLog = writeCall === undefined ? [] : [rememberPlantId];
   const gateway = createGateway({
     routes: (router) => {
-      router.service(PlantService, createPlantService({ store, subjectOf, requestIdOf, abortReasonOf }));
+      router.service(PlantService, createPlantService({ store, principalKey, requestIdKey }));
       router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }));
       router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
     },
-    // Outermost first: whatever the others throw is made safe to show.
-    interceptors: [errorInterceptor({ log }), auth.interceptor, ...forLog, ...(options.interceptors ?? [])],
-    admit: (request) => auth.admit(request),
+    // Outermost first: errors of all others are made safe to show.
+    interceptors: [
+      requestIdInterceptor,
+      createErrorInterceptor({ log }),
+      auth.interceptor,
+      ...forLog,
+      ...(options.interceptors ?? []),
+    ],
+    admit: auth.admit,
     readMaxBytes: messageBytesMax,
     rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
     endpoints: [
-      ...probes(readiness),
+      ...createProbes(readiness),
       ...describe(options.description ?? {}, requestPathPrefix),
       ...(resourceMetadata === undefined ? [] : [resourceMetadata]),
     ],
@@ -97,6 +103,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     ...(options.cors && { cors: options.cors }),
     ...(options.limits && { limits: options.limits }),
     ...(onAnswer && { onAnswer }),
+    onFault: (err, what) => log.error({ err }, what),
   });
   return {
     listen: async (at) => {
@@ -118,14 +125,22 @@ function demandLoopback(host: string | undefined): void {
   throw new Error(`${host} is no loopback address: without a verifier of credentials only those are listened on`);
 }
 
-function describe({ open = false, baseUrl }: PlantDescriptionOptions, prefix: string): DescriptionEndpoint[] {
-  // A relative URL in `servers` is relative to where the document is, whatever host and port that has for the client.
+function describe({ open = false, baseUrl }: PlantDescriptionOptions, prefix: string): Endpoint[] {
+  // A relative URL in `servers` is relative to the location of the document, whatever host and port the client sees.
   const document = (): string => JSON.stringify(describePlantStore(baseUrl ?? (prefix === "" ? "/" : prefix)));
-  return docsPage({ document, open });
+  return createDocsPage({ document, open });
 }
 
-function requiredScope(procedure: string): string | undefined {
-  return procedure === `/${PlantService.typeName}/${PlantService.method.deletePlant.name}` ? deleteScope : undefined;
+type OnAnswer = (answer: AnsweredRequest) => void;
+
+/** Returns one listener for two, or `undefined` when there is none: then the gateway need not measure anything. */
+function bothOf(first: OnAnswer | undefined, second: OnAnswer | undefined): OnAnswer | undefined {
+  if (first === undefined || second === undefined) return first ?? second;
+  return (answer) => {
+    first(answer);
+    // Returned, so that the gateway sees the fault of an async listener.
+    return second(answer);
+  };
 }
 
 const nobody: TokenVerifier = {

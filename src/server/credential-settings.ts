@@ -8,17 +8,20 @@ import {
   parseProviderUrl,
   type StaticToken,
   type TokenSources,
+  notParsed,
+  parsed,
+  type ParseResult,
 } from "../auth/index.ts";
-import { bad, oneOf, readableFile, type Reading, type Setting, value } from "./setting.ts";
+import { oneOf, readableFile, type Setting } from "./setting-readers.ts";
 
-/** Who vouches for tokens, as an operator decides it. */
+/** The settings of credentials. */
 export interface CredentialConfiguration {
-  /** Development tokens; only their hashes are left here. */
+  /** Development tokens; only their hashes are kept. */
   readonly tokens: readonly StaticToken[] | undefined;
   readonly tokenHashesFile: string | undefined;
   readonly jwtIssuers: readonly string[] | undefined;
   readonly jwtAudiences: readonly string[] | undefined;
-  /** The key set of each issuer, in their order. */
+  /** The key set of each issuer, in the same order. */
   readonly jwksUrls: readonly string[] | undefined;
   readonly jwksFile: string | undefined;
   readonly jwtAlgorithms: readonly JwtAlgorithm[];
@@ -40,98 +43,100 @@ export const credentialSettings: {
 } = {
   tokens: {
     variable: "PLANTSTORE_TOKENS",
-    about: "bearer tokens in clear, separated by commas, for development",
+    about: "plain bearer tokens, separated by commas, for development",
     secret: true,
     read: readTokens,
   },
   tokenHashesFile: {
     variable: "PLANTSTORE_TOKEN_HASHES_FILE",
     flag: "token-hashes-file",
-    about: "file of token hashes, as `plantstore token create` writes it",
+    about: "file of token hashes, written by `plantstore token create`",
     read: readableFile,
   },
   jwtIssuers: {
     variable: "PLANTSTORE_JWT_ISSUER",
     flag: "jwt-issuer",
-    about: "issuers whose JWTs are taken, separated by commas, each as `iss` spells it",
+    about: "issuers whose JWTs are accepted, separated by commas, spelled exactly like `iss`",
     read: listOf("be texts separated by commas", (text) => text || undefined),
   },
   jwtAudiences: {
     variable: "PLANTSTORE_JWT_AUDIENCE",
     flag: "jwt-audience",
-    about: "audiences of which a JWT must name one, separated by commas",
+    about: "audiences, separated by commas; a JWT must contain one of them",
     read: listOf("be texts separated by commas", (text) => text || undefined),
   },
   jwksUrls: {
     variable: "PLANTSTORE_JWKS_URL",
     flag: "jwks-url",
-    about: "key set of each issuer, in their order; without it the issuer's metadata is asked",
+    about: "URL of the key set of each issuer, in the same order; by default from the metadata of the issuer",
     read: listOf(`${safeUrl}; several are separated by commas`, providerUrl),
   },
   jwksFile: {
     variable: "PLANTSTORE_JWKS_FILE",
     flag: "jwks-file",
-    about: "key set of the one issuer as a file, which is followed",
+    about: "file with the key set of a single issuer, which is watched",
     read: readableFile,
   },
   jwtAlgorithms: {
     variable: "PLANTSTORE_JWT_ALGORITHMS",
     flag: "jwt-algorithms",
-    about: "signature algorithms that are taken, separated by commas",
+    about: "accepted signature algorithms, separated by commas",
     fallback: "RS256,PS256,ES256,EdDSA",
     read: listOf(`be some of ${jwtAlgorithms.join(", ")}`, (text) => (isJwtAlgorithm(text) ? text : undefined)),
   },
   jwtType: {
     variable: "PLANTSTORE_JWT_TYPE",
     flag: "jwt-type",
-    about: "what `typ` must be: any, or at+jwt as RFC 9068 has it",
+    about: "required `typ`: any, or at+jwt as in RFC 9068",
     fallback: "any",
     read: oneOf(["any", "at+jwt"]),
   },
   providerScopes: {
     variable: "PLANTSTORE_PROVIDER_SCOPES",
     flag: "provider-scopes",
-    about: "scopes of tokens that are not our own: ignored, or demanded",
+    about: "whether scopes of providers' tokens are ignored or demanded",
     fallback: "ignored",
     read: oneOf(["ignored", "demanded"]),
   },
   jwtScopeClaims: {
     variable: "PLANTSTORE_JWT_SCOPE_CLAIMS",
     flag: "jwt-scope-claims",
-    about: "claims of a JWT that hold its scopes, where they are demanded, separated by commas",
+    about: "claims of a JWT that contain its scopes, separated by commas",
     fallback: "scope,scp",
     read: listOf("be names separated by commas", (text) => text || undefined),
   },
   introspectionUrl: {
     variable: "PLANTSTORE_INTROSPECTION_URL",
     flag: "introspection-url",
-    about: "endpoint that is asked about every other token (RFC 7662)",
+    about: "introspection endpoint for all other tokens (RFC 7662)",
     read: (text) => {
       const url = providerUrl(text);
-      return url === undefined ? bad(safeUrl) : value(url);
+      return url === undefined ? notParsed(safeUrl) : parsed(url);
     },
   },
   introspectionClientId: {
     variable: "PLANTSTORE_INTROSPECTION_CLIENT_ID",
     flag: "introspection-client-id",
-    about: "who we are to that endpoint",
-    read: value,
+    about: "our client id at that endpoint",
+    read: parsed,
   },
   introspectionClientSecretFile: {
     variable: "PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE",
     flag: "introspection-client-secret-file",
-    about: "file with our secret there, which is followed",
+    about: "file with our client secret there, which is watched",
     read: readableFile,
   },
   introspectionAudiences: {
     variable: "PLANTSTORE_INTROSPECTION_AUDIENCE",
     flag: "introspection-audience",
-    about: "audiences of which an introspected token must name one, separated by commas",
+    about: "audiences, separated by commas; an introspected token must contain one of them",
     read: listOf("be texts separated by commas", (text) => text || undefined),
   },
 };
 
-/** Says what of the settings of credentials does not go together; `isGiven` says what was set at all. */
+/**
+ * Returns the contradictions between the settings of credentials; `isGiven` tells whether a setting was given at all.
+ */
 export function credentialContradictions(
   configuration: Partial<CredentialConfiguration>,
   isGiven: (setting: Setting<unknown>) => boolean,
@@ -167,7 +172,7 @@ export function credentialContradictions(
   return problems;
 }
 
-/** The settings of which one is enough to verify credentials. */
+/** The settings of which at least one is needed to verify credentials. */
 export const verifierSettings: readonly Setting<unknown>[] = [
   credentialSettings.tokenHashesFile,
   credentialSettings.tokens,
@@ -175,7 +180,7 @@ export const verifierSettings: readonly Setting<unknown>[] = [
   credentialSettings.introspectionUrl,
 ];
 
-/** Returns who vouches for tokens, or `undefined` when nobody is configured to. */
+/** Returns the sources of valid tokens, or `undefined` when none is configured. */
 export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSources | undefined {
   const { tokens, tokenHashesFile, jwtIssuers } = configuration;
   const introspection = introspectionOf(configuration);
@@ -206,16 +211,18 @@ function introspectionOf(configuration: CredentialConfiguration): IntrospectionS
   return { url, clientId, clientSecretFile, audiences, demandScopes: configuration.providerScopes === "demanded" };
 }
 
-function readTokens(text: string): Reading<readonly StaticToken[]> {
+function readTokens(text: string): ParseResult<readonly StaticToken[]> {
   const tokens = parsePlainTokens(text);
-  return tokens.kind === "value" ? value(tokens.value) : bad(`hold bearer tokens: ${tokens.problems.join(", ")}`);
+  return tokens.kind === "value"
+    ? parsed(tokens.value)
+    : notParsed(`hold bearer tokens: ${tokens.problems.join(", ")}`);
 }
 
-function listOf<T>(must: string, read: (text: string) => T | undefined): (text: string) => Reading<readonly T[]> {
+function listOf<T>(must: string, read: (text: string) => T | undefined): (text: string) => ParseResult<readonly T[]> {
   return (text) => {
     const items = text.split(",").map((item) => read(item.trim()));
     const good = items.filter((item) => item !== undefined);
-    return good.length === items.length ? value(good) : bad(must);
+    return good.length === items.length ? parsed(good) : notParsed(must);
   };
 }
 

@@ -1,35 +1,35 @@
+import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
 import type { PlantLocation } from "../plants/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
-import { bad, type Reading, value } from "./setting.ts";
 
-/** Where plants are kept: a `DATABASE_URL`, understood. */
+/** The meaning of a `DATABASE_URL`. */
 export type Database = { readonly kind: "memory" } | PlantLocation;
 
 const forms = "be sqlite:<file>, postgres://user:password@host:port/database or memory:";
 
 /**
- * Reads a `DATABASE_URL`: `sqlite:plants.db` (a path as the file system takes it, relative to the
- * working directory or absolute), `postgres://…` as libpq reads it, or `memory:`.
+ * Reads a `DATABASE_URL`: `sqlite:plants.db` (a path as the file system reads it, relative to the working directory or
+ * absolute), `postgres://…` as libpq reads it, or `memory:`.
  */
-export function readDatabaseUrl(text: string): Reading<Database> {
-  if (text === "memory:") return value({ kind: "memory" });
+export function readDatabaseUrl(text: string): ParseResult<Database> {
+  if (text === "memory:") return parsed({ kind: "memory" });
   if (/^postgres(?:ql)?:\/\//.test(text))
-    return URL.canParse(text) ? value({ kind: "postgres", url: text }) : bad(forms);
-  if (!text.startsWith("sqlite:")) return bad(forms);
+    return URL.canParse(text) ? parsed({ kind: "postgres", url: text }) : notParsed(forms);
+  if (!text.startsWith("sqlite:")) return notParsed(forms);
   const path = text.slice("sqlite:".length);
   // SQLite would take "" and ":memory:" for a database that is gone with the process.
-  if (path === "" || path.startsWith(":") || path.includes("\0")) return bad(forms);
-  return value({ kind: "sqlite", path });
+  if (path === "" || path.startsWith(":") || path.includes("\0")) return notParsed(forms);
+  return parsed({ kind: "sqlite", path });
 }
 
 /**
- * Reads the `DATABASE_URL` of an operator's command, which works on plants that are kept.
+ * Reads the `DATABASE_URL` for the command of an operator, which needs a persistent store.
  *
- * @throws ConfigurationError when it is missing, cannot be understood, or keeps nothing
+ * @throws ConfigurationError when it is missing, invalid or not persistent
  */
 export function plantLocationOf(url: string | undefined): PlantLocation {
-  const reading = url === undefined || url === "" ? bad("be set") : readDatabaseUrl(url);
-  if (reading.kind === "bad") throw new ConfigurationError([`DATABASE_URL must ${reading.must}`]);
+  const reading = url === undefined || url === "" ? notParsed("be set") : readDatabaseUrl(url);
+  if (reading.kind === "problems") throw new ConfigurationError([`DATABASE_URL must ${reading.problems.join(", ")}`]);
   if (reading.value.kind !== "memory") return reading.value;
   throw new ConfigurationError(["DATABASE_URL must not be memory:, which only its own server sees"]);
 }

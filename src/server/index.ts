@@ -1,19 +1,19 @@
 /**
- * How do the parts fit?
+ * How do the parts fit together?
  *
- * The only room in which the others meet: settings become a configuration, a configuration becomes a
- * store, a verifier and a log, and {@link createPlantServer} makes one server of them. It decides the
- * plant store's policy (which status, which scope, which addresses) and does no work of its own.
+ * The only room where all others meet: settings become a configuration, the configuration becomes a store, a verifier
+ * and a log, and {@link createPlantServer} combines them into a server. It defines the policy of the plant store
+ * (statuses, scopes, addresses) and does no work of its own.
  */
 export { issueToken } from "../auth/index.ts";
-export { describePlantStore } from "./open-api.ts";
-export { openLog } from "../operations/log.ts";
+export { describePlantStore } from "./describe-plant-store.ts";
+export { openLog } from "../operations/index.ts";
 export { backUp, importPlants, type ImportProgress, migratePlants, openPlantDatabase } from "../plants/index.ts";
 export { ConfigurationError } from "./configuration-error.ts";
-export { readConfiguration, type ConfigurationReading } from "./configuration.ts";
+export { readConfiguration } from "./configuration.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
 export { plantLocationOf } from "./database-url.ts";
 export type { PlantServerOptions } from "./plant-server-options.ts";
-export type { Setting } from "./setting.ts";
+export type { Setting } from "./setting-readers.ts";
 export { type Configuration, settings } from "./settings.ts";
 export { startServer, type StartedServer, type StartOptions } from "./start-server.ts";

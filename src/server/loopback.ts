@@ -1,13 +1,13 @@
 import { BlockList, isIP } from "node:net";
 
-// RFC 6890: 127.0.0.0/8 and ::1, and the mapped form of the former that dual-stack sockets show.
+// RFC 6890: 127.0.0.0/8 and ::1, and the mapped form of the former, which dual-stack sockets report.
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 loopback.addSubnet("::ffff:127.0.0.0", 104, "ipv6");
 
 /**
- * Says whether a host to listen on is reached from this machine only.
+ * Whether a host to listen on can be reached from this machine only.
  *
  * `localhost` counts (RFC 6761 §6.3); any other name may resolve to anything and does not.
  */

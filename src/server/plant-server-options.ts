@@ -1,58 +1,48 @@
 import type { Interceptor } from "@connectrpc/connect";
-import type { MetadataEndpoint, TokenVerifier } from "../auth/index.ts";
-import type { Answer, CorsOptions, Limits } from "../gateway/index.ts";
-import type { Log } from "../operations/log.ts";
+import type { ResourceMetadata, TokenVerifier } from "../auth/index.ts";
+import type { AnsweredRequest, CorsOptions, Limits } from "../gateway/index.ts";
+import type { Log } from "../operations/index.ts";
 import type { PlantStore } from "../plants/index.ts";
 
-/** The parts of a plant server, and how it behaves. */
-export interface PlantServerOptions extends PlantServerReach, PlantServerWatch, PlantServerDrain {
-  /** Where plants are kept. The caller opened it and closes it, after the server. */
+/** Options of {@link createPlantServer}. */
+export interface PlantServerOptions {
+  /** The store of the plants. The caller opens it, and closes it after the server. */
   readonly store: PlantStore;
-  /** Who vouches for tokens. Without one nobody is admitted, and only a loopback address is listened on. */
+  /** Verifies tokens. Without it every call is refused, and only a loopback address may be listened on. */
   readonly auth?: TokenVerifier | undefined;
-}
-
-/** How clients reach it, and what they learn of it. */
-export interface PlantServerReach {
-  /** The path of the base URL, such as "/api"; every path of the server begins with it. Default "". */
+  /** The path of the base URL, such as "/api", with which every path of the server begins. Default "". */
   readonly requestPathPrefix?: string | undefined;
-  /** The description of this service as a protected resource (RFC 9728), to which challenges then point. */
-  readonly resourceMetadata?: MetadataEndpoint | undefined;
-  /** The description at `/openapi.json` and its page at `/docs`. By default only who has a credential may read them. */
+  /** The metadata of this service as a protected resource (RFC 9728); challenges then point to it. */
+  readonly resourceMetadata?: ResourceMetadata | undefined;
+  /** The description at `/openapi.json` and its page at `/docs`. By default they need a credential. */
   readonly description?: PlantDescriptionOptions | undefined;
-  /** Which pages of other origins may call from browsers. None by default. */
+  /** The other origins whose pages may send requests from browsers. Default none. */
   readonly cors?: CorsOptions | undefined;
-  /** Bounds on connections, headers and waits, where they are to differ from the gateway's own. */
+  /** Bounds on connections, headers and waits that differ from the defaults of the gateway. */
   readonly limits?: Partial<Limits> | undefined;
-}
-
-/** Who is told of what happens in it. */
-export interface PlantServerWatch {
-  /** Where calls and faults are logged; nowhere by default. */
+  /** The log of calls and faults. Default none. */
   readonly log?: Log | undefined;
   /**
-   * Where the audit trail goes, one line per refused credential and per deletion: a log whose own level lets `info` through.
-   * Left out, these are lines of `log`, and only there if its level lets them through.
+   * The log of the audit trail, one line per refused credential and per deletion; its level must let `info` through.
+   * By default `log`, if its level lets these lines through.
    */
   readonly auditLog?: Log | undefined;
-  /** Interceptors of the embedder, between the credential check and the service: traces, for example. */
+  /** The log of deletions, if they are to be apart from refusals, with which anyone can fill a log. Default `auditLog`. */
+  readonly deletionLog?: Log | undefined;
+  /** Additional interceptors between the credential check and the service: traces, for example. */
   readonly interceptors?: readonly Interceptor[] | undefined;
-  /** Told of every answered request, refused ones and probes included: metrics, for example. */
-  readonly onAnswer?: ((answer: Answer) => void) | undefined;
-}
-
-/** How it ends. */
-export interface PlantServerDrain {
-  /** Milliseconds to serve on after readiness went off, for load balancers to notice. Default 0. */
+  /** Called for every answered request, including refused ones and probes: for metrics, for example. */
+  readonly onAnswer?: ((answer: AnsweredRequest) => void) | undefined;
+  /** Milliseconds to keep serving after readiness went off, so that load balancers can notice. Default 0. */
   readonly drainDelayMs?: number | undefined;
-  /** Milliseconds that calls which were taken may still run once that is over. Default 20,000. */
+  /** Milliseconds that running calls get to finish after that. Default 20,000. */
   readonly drainTimeoutMs?: number | undefined;
 }
 
-/** How the description is served. */
+/** How the OpenAPI description is served. */
 export interface PlantDescriptionOptions {
-  /** Whether everybody may read it; `/` then leads to its page. Default false. */
+  /** Whether everyone may read it; `/` then redirects to its page. Default false. */
   readonly open?: boolean;
-  /** The base URL that it names. Default: the one under which it was fetched, as a path. */
+  /** The base URL in it. Default: the path under which it was fetched. */
   readonly baseUrl?: string | undefined;
 }

@@ -1,11 +1,10 @@
-import { type LogLevel, logLevels } from "../operations/log.ts";
-import { readCorsOrigins } from "./cors-origins.ts";
+import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
+import { type LogLevel, logLevels } from "../operations/index.ts";
 import { type Database, readDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
-import { readPublicUrl } from "./public-url.ts";
-import { bad, oneOf, readableFile, type Reading, type Setting, value, wholeNumber } from "./setting.ts";
+import { oneOf, readableFile, readCorsOrigins, readPublicUrl, type Setting, wholeNumber } from "./setting-readers.ts";
 
-/** Everything an operator decides, read and checked. */
+/** The configuration, read and checked. */
 export interface Configuration extends CredentialConfiguration {
   readonly host: string;
   readonly port: number;
@@ -24,16 +23,16 @@ export interface Configuration extends CredentialConfiguration {
   readonly drainTimeoutMs: number;
 }
 
-/** An hour: longer than any orchestrator waits, short enough to be no typing error. */
+/** An hour: longer than any orchestrator waits, short enough to catch typing errors. */
 const drainMsMax = 3_600_000;
 
-/** Far above the cores of a machine; a typing error must not fork it to death. */
+/** More than any machine has cores, so that a typing error cannot exhaust it. */
 const workersMax = 256;
 
-/** A century: who wants to keep records for ever writes this. */
+/** A century, for those who want to keep records forever. */
 const deletionsKeptHoursMax = 876_000;
 
-/** The one table of settings: `--help`, docs/configuration.md and the reader all follow it. */
+/** The table of settings, which `--help`, docs/configuration.md and the reader all follow. */
 export const settings: { readonly [Key in keyof Configuration]: Setting<NonNullable<Configuration[Key]>> } = {
   host: {
     variable: "HOST",
@@ -59,7 +58,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   database: {
     variable: "DATABASE_URL",
     flag: "database-url",
-    about: "where plants are kept: sqlite:<file>, postgres://…, or memory: (loopback only)",
+    about: "where plants are stored: sqlite:<file>, postgres://…, or memory: (loopback only)",
     required: true,
     secret: true,
     read: readDatabaseUrl,
@@ -67,7 +66,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   deletionsKeptHours: {
     variable: "PLANTSTORE_DELETIONS_KEPT_HOURS",
     flag: "deletions-kept-hours",
-    about: "how long records of deletions are kept",
+    about: "how long deletion records are kept",
     fallback: "2160",
     read: wholeNumber(1, deletionsKeptHoursMax, "hours"),
   },
@@ -75,72 +74,71 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   publicUrl: {
     variable: "PLANTSTORE_PUBLIC_URL",
     flag: "public-url",
-    about: "base URL of the clients; its path prefixes every path",
+    about: "base URL for clients; its path prefixes every path",
     read: readPublicUrl,
   },
   docs: {
     variable: "PLANTSTORE_DOCS",
     flag: "docs",
-    about: "who may read /docs and /openapi.json: open to everybody, or closed to who has no credential",
+    about: "access to /docs and /openapi.json: open to everyone, or closed without a credential",
     fallback: "closed",
     read: oneOf(["open", "closed"]),
   },
   corsOrigins: {
     variable: "PLANTSTORE_CORS_ORIGINS",
     flag: "cors-origins",
-    about: "origins whose pages may call from browsers, separated by commas, or *",
+    about: "origins whose pages may send requests from browsers, separated by commas, or *",
     read: readCorsOrigins,
   },
   tlsCertFile: {
     variable: "TLS_CERT_FILE",
     flag: "tls-cert-file",
-    about: "certificate chain in PEM; goes with the key",
+    about: "certificate chain in PEM; needs the key",
     read: readableFile,
   },
   tlsKeyFile: {
     variable: "TLS_KEY_FILE",
     flag: "tls-key-file",
-    about: "private key in PEM; goes with the certificate",
+    about: "private key in PEM; needs the certificate",
     read: readableFile,
   },
   http2: {
     variable: "PLANTSTORE_HTTP2",
     flag: "http2",
-    about: "what serves HTTP/2: the gateway's own engine, or node's",
+    about: "the engine for HTTP/2: the gateway's own, or node's",
     fallback: "own",
     read: oneOf(["own", "node"]),
   },
   logLevel: {
     variable: "LOG_LEVEL",
     flag: "log-level",
-    about: `least level that is logged: ${logLevels.join(", ")}`,
+    about: `lowest level that is logged: ${logLevels.join(", ")}`,
     fallback: "info",
     read: oneOf(logLevels),
   },
   audit: {
     variable: "PLANTSTORE_AUDIT",
     flag: "audit",
-    about:
-      "lines of refused credentials and of deletions: always, but at silent; or by-level, as info like other calls",
+    about: "when refused credentials and deletions are logged: always, except at silent; or by-level, as info",
     fallback: "always",
     read: oneOf(["always", "by-level"]),
   },
   drainDelayMs: {
     variable: "PLANTSTORE_DRAIN_DELAY_MS",
     flag: "drain-delay-ms",
-    about: "how long to serve on after readiness went off",
+    about: "how long to keep serving after readiness went off",
     fallback: "5000",
     read: wholeNumber(0, drainMsMax, "milliseconds"),
   },
   drainTimeoutMs: {
     variable: "PLANTSTORE_DRAIN_TIMEOUT_MS",
     flag: "drain-timeout-ms",
-    about: "how long calls that were taken may still run after that",
+    about: "how long running calls may take after that",
     fallback: "20000",
     read: wholeNumber(0, drainMsMax, "milliseconds"),
   },
 };
 
-function readHost(text: string): Reading<string> {
-  return /^[A-Za-z0-9.:_%-]+$/.test(text) ? value(text) : bad("be an IP address or a host name");
+function readHost(text: string): ParseResult<string> {
+  return /^[A-Za-z0-9.:_%-]+$/.test(text) ? parsed(text) : notParsed("be an IP address or a host name");
 }

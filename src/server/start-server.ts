@@ -1,46 +1,43 @@
 import type { DestinationStream } from "pino";
-import {
-  type MetadataEndpoint,
-  openTokenVerifier,
-  protectedResourceMetadata,
-  type TokenVerifier,
-} from "../auth/index.ts";
-import { type Log, openLog } from "../operations/log.ts";
+import { type ResourceMetadata, openTokenVerifier, createResourceMetadata, type TokenVerifier } from "../auth/index.ts";
+import { type Log, openLog, openReserveLog } from "../operations/index.ts";
 import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
-import { createPlantServer, deleteScope, type ListeningAddress } from "./create-plant-server.ts";
+import { createPlantServer, type ListeningAddress } from "./create-plant-server.ts";
 import { tokenSourcesOf } from "./credential-settings.ts";
-import { requestPathPrefixOf } from "./public-url.ts";
+import { requestPathPrefixOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 import { followTlsFiles, readTlsFiles, type TlsFiles } from "./tls-files.ts";
+import { plantScopes } from "./rpc-policy.ts";
 
-/** A server that was started from a configuration. */
+/** A running server. */
 export interface StartedServer extends ListeningAddress {
-  /** Stops accepting, finishes what was taken, and lets go of the store and the files. */
+  /** Stops accepting, finishes running calls, and closes the store and the files. */
   drain(): Promise<void>;
-  /** Reads files of credentials, keys and certificates again at once, which are otherwise read again when they change. */
+  /** Reads the files of credentials, keys and certificates again right away instead of when they change. */
   reload(): Promise<void>;
 }
 
-/** How a start differs from the usual one. */
+/** Options of {@link startServer}. */
 export interface StartOptions {
-  /** The plants of a store that this start creates; one that was there is never filled, also when it has become empty. */
+  /** The plants of a store that this start creates; an existing store is never filled, even when it is empty. */
   readonly plantsWhenCreated?: IdRange;
   /** Whether other processes share the port. */
   readonly reusePort?: boolean;
-  /** Where the lines of the log go; standard error when left out. */
+  /** The destination of the log; standard error by default. */
   readonly logLines?: DestinationStream;
 }
 
 /**
- * Opens all that is configured and serves it.
+ * Opens everything that is configured and serves it.
  *
- * @throws ConfigurationError when a configured file holds what it should not
- * @throws StoreOpenError, and the system's error when the address cannot be listened on
+ * @throws ConfigurationError when a configured file has wrong content
+ * @throws StoreOpenError, and the error of the system when it cannot listen on the address
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
-  const { host, port, http2 } = configuration;
-  const log = openLog(configuration.logLevel, options.logLines);
+  const { host, port, http2, logLevel } = configuration;
+  const log = openLog(logLevel, options.logLines);
+  const trailLevel = configuration.audit === "always" && logLevel !== "silent" ? "info" : logLevel;
   const tlsFiles = tlsFilesOf(configuration);
   const tls = tlsFiles && (await readTlsFiles(tlsFiles));
   await using opened = new AsyncDisposableStack();
@@ -53,8 +50,9 @@ export async function startServer(configuration: Configuration, options: StartOp
     store,
     auth,
     log,
-    // Of the same stream, so that lines keep their order; at a level of its own, so that quiet logs keep the trail.
-    auditLog: configuration.audit === "always" && log.level !== "silent" ? log.child({}, { level: "info" }) : undefined,
+    // The same stream, so that lines stay in order, but its own level, so that a quiet log keeps the audit trail.
+    auditLog: log.child({}, { level: trailLevel }),
+    deletionLog: openReserveLog(trailLevel, options.logLines),
     requestPathPrefix: requestPathPrefixOf(configuration.publicUrl),
     description: { open: configuration.docs === "open", baseUrl: configuration.publicUrl?.href.replace(/\/+$/, "") },
     cors: configuration.corsOrigins && { origins: configuration.corsOrigins },
@@ -90,7 +88,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   };
 }
 
-/** Waits until the log is written, but not for a reader who takes nothing. */
+/** Waits until the log is written, unless its reader has stopped reading. */
 async function flush(log: Log): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, flushTimeoutMs);
@@ -99,7 +97,7 @@ async function flush(log: Log): Promise<void> {
   clearTimeout(timer);
 }
 
-// A second: whoever reads takes the lines of a drain in far less.
+// A second: a reader takes the lines of a drain in far less.
 const flushTimeoutMs = 1000;
 
 function tlsFilesOf({ tlsCertFile, tlsKeyFile }: Configuration): TlsFiles | undefined {
@@ -115,10 +113,10 @@ async function openVerifier(configuration: Configuration, log: Log): Promise<Tok
   throw new ConfigurationError(verifier.problems);
 }
 
-function resourceMetadataOf({ publicUrl, jwtIssuers, providerScopes }: Configuration): MetadataEndpoint | undefined {
+function resourceMetadataOf({ publicUrl, jwtIssuers, providerScopes }: Configuration): ResourceMetadata | undefined {
   if (publicUrl === undefined) return undefined;
-  const scopes = providerScopes === "demanded" ? [deleteScope] : [];
-  return protectedResourceMetadata({ publicUrl, issuers: jwtIssuers ?? [], scopes });
+  const scopes = providerScopes === "demanded" ? plantScopes : [];
+  return createResourceMetadata({ publicUrl, issuers: jwtIssuers ?? [], scopes });
 }
 
 async function openStore(

@@ -1,38 +1,38 @@
 import { readFile } from "node:fs/promises";
-import type { Log } from "../operations/log.ts";
+import type { Log } from "../operations/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 
-/** Where a certificate chain and its key are, both in PEM. */
+/** The files of a certificate chain and its key, both in PEM. */
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
 }
 
-/** A certificate chain and its key, found to fit each other. */
+/** A certificate chain and its key, checked to match. */
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
 }
 
-/** Files that are read again when they change. */
+/** The watched files of a certificate. */
 export interface FollowedTlsFiles {
-  /** Reads them now; never rejects: what does not fit is logged, and the old certificate stays. */
+  /** Reads the files now; never rejects: a bad pair is logged, and the old certificate stays. */
   reload(): Promise<void>;
   close(): void;
 }
 
-/** Milliseconds between two looks at the files: they are renewed days before they expire. */
+/** Milliseconds between two checks: certificates are renewed days before they expire. */
 const lookIntervalMs = 10_000;
 
 /**
  * Reads a certificate and its key.
  *
- * @throws ConfigurationError when they cannot be read or do not fit each other
+ * @throws ConfigurationError when they cannot be read or do not match
  */
 export async function readTlsFiles({ certFile, keyFile }: TlsFiles): Promise<TlsMaterial> {
   try {
     const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
-    // Loaded where there is TLS only: it is 10 ms of a start.
+    // Loaded only for TLS: it takes 10 ms of the start.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
     return { cert, key };
   } catch (reason) {
@@ -42,10 +42,10 @@ export async function readTlsFiles({ certFile, keyFile }: TlsFiles): Promise<Tls
 }
 
 /**
- * Follows the files, and hands on what they hold each time it is another pair that fits.
+ * Watches the files, and passes on every new pair that matches.
  *
- * Between the writing of the two files they do not fit each other; then the old pair is kept until
- * they do. Contents are compared, since times do not tell with Kubernetes' symbolic links.
+ * While only one of the two files has been replaced, they do not match, and the old pair stays. Contents are compared,
+ * because timestamps say nothing with the symbolic links of Kubernetes.
  */
 export function followTlsFiles(
   files: TlsFiles,

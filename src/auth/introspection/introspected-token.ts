@@ -1,35 +1,38 @@
 import type { JsonObject } from "../json-object.ts";
-import type { KnownOutcome } from "../known-outcomes.ts";
+import type { TimedOutcome } from "../outcome-cache.ts";
 import { clockSkewS, isSubject, readScopes } from "../token-claims.ts";
 import type { TokenOutcome } from "../token-verifier.ts";
 
-/** What an active token must be. */
+/** What an active token must fulfil. */
 export interface IntrospectionDemands {
-  /** `aud` must name one of these; not asked for when `undefined`, since an endpoint may answer to us about our tokens only. */
+  /**
+   * `aud` must contain one of these; not checked when `undefined`, because an endpoint may only answer about our own
+   * tokens.
+   */
   readonly audiences: readonly string[] | undefined;
-  /** Whether the scopes of the token count; otherwise it has them all. */
+  /** Whether the scopes of the token count; otherwise it has every scope. */
   readonly demandScopes: boolean;
 }
 
 /**
- * How long an answer is believed, in milliseconds: a token that is revoked works on for so long.
+ * How long an answer is cached, in milliseconds, and so how long a revoked token keeps working.
  *
- * 30 s spares the provider nearly every question of a busy client. A refusal is kept for less, because a
- * token may be asked about by one replica before it has reached another one of the provider's.
+ * 30 s saves the provider nearly every request about a busy client. A refusal is kept for less time, because one
+ * replica of the provider may be asked about a token before it has heard of it from another.
  */
 const activeForMs = 30_000;
 const inactiveForMs = 10_000;
 
 /**
- * Judges the answer of an introspection endpoint (RFC 7662 §2.2); `undefined` when it is no such answer.
+ * Judges the response of an introspection endpoint (RFC 7662 §2.2); `undefined` when it is no such response.
  *
- * Only a token that is proven inactive is remembered as bad.
+ * Only a token that is known to be inactive is cached as bad.
  */
 export function judgeIntrospection(
   answer: JsonObject,
   issuer: string,
   demands: IntrospectionDemands,
-): KnownOutcome | undefined {
+): TimedOutcome | undefined {
   const { active, sub, iss, exp, scope } = answer;
   if (active === false) return { outcome: invalid("the token is not active"), untilMs: Date.now() + inactiveForMs };
   if (active !== true) return undefined;
@@ -53,7 +56,7 @@ function problemOf(answer: JsonObject, { audiences }: IntrospectionDemands): Tok
   if (exp !== undefined && exp + clockSkewS <= nowS) return { kind: "expired", reason: '"exp" is in the past' };
   if (nbf !== undefined && !(typeof nbf === "number" && nbf - clockSkewS <= nowS))
     return invalid('"nbf" is not in the past');
-  // RFC 7800 §3.1 and RFC 9449: such a token is good only with a proof of its key, for which nobody here asks.
+  // RFC 7800 §3.1 and RFC 9449: such a token is valid only together with a proof of its key, which we do not support.
   if (cnf !== undefined) return invalid('the token is bound to a key ("cnf")');
   if (typeof type === "string" && type.toLowerCase() === "dpop") return invalid("the token is no bearer token");
   const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];

@@ -1,39 +1,57 @@
 import type { AuthLog } from "../auth-log.ts";
-import { fetchText, placeOf } from "../fetch-text.ts";
+import { fetchText, withoutQuery } from "../fetch-text.ts";
 import { parseJsonObject } from "../json-object.ts";
-import { KnownOutcomes, type KnownOutcome } from "../known-outcomes.ts";
-import { unparsed, type Parsed } from "../parsed.ts";
+import { OutcomeCache, type TimedOutcome } from "../outcome-cache.ts";
+import { parsed, notParsed, type ParseResult } from "../parse-result.ts";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
 import { judgeIntrospection, type IntrospectionDemands } from "./introspected-token.ts";
 
-/** An endpoint that knows tokens (RFC 7662), and who we are to it. */
+/** An introspection endpoint (RFC 7662) and our credentials there. */
 export interface IntrospectionEndpoint extends IntrospectionDemands {
   readonly url: URL;
   readonly clientId: string;
-  /** The client's secret as it is now. */
+  /** Returns the current client secret. */
   readonly clientSecret: () => string;
-  /** How long one question may take, in milliseconds. */
+  /** How long one request may take, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** Questions under way at a time; a provider that hangs holds up so many calls and no more. */
+/** Why the endpoint did not say whether a token is active. */
+interface Failure {
+  readonly kind: "failure";
+  readonly problem: string;
+  /** Whether the endpoint as a whole failed, rather than only for this token. */
+  readonly endpointFailed: boolean;
+}
+
+/** Concurrent requests to the endpoint; a provider that hangs blocks this many calls and no more. */
 const askingMax = 64;
 
-/** After a question that failed nothing is asked for so long, in milliseconds. */
+/**
+ * Distinct tokens in a row for which the endpoint must fail before it is considered down.
+ *
+ * Any client can make us ask about anything, so a single failure may be due to the token.
+ */
+const failuresMax = 5;
+
+/**
+ * How long an endpoint that is down is left alone, and a token for which it failed is not retried, in milliseconds.
+ */
 const pauseMs = 1_000;
 
 /**
- * How long a failure is told as a problem, in milliseconds. Not until the next success: a server that
- * is not ready is asked nothing, and would never find out that the provider is back.
+ * How long an endpoint that is down is reported as a problem, in milliseconds. Not until the next success: a server
+ * that is not ready gets no calls, and would never find out that the provider is back.
  */
 const problemForMs = 10_000;
 
-/** Returns a verifier that asks the endpoint about every token it does not remember. */
-export function introspectionVerifier(endpoint: IntrospectionEndpoint, log: AuthLog): TokenVerifier {
-  const known = new KnownOutcomes<KnownOutcome>();
+/** Creates a verifier that asks the endpoint about every token that it has not cached. */
+export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log: AuthLog): TokenVerifier {
+  const known = new OutcomeCache<TimedOutcome>();
   const closed = new AbortController();
+  const failedOn = new Set<string>();
   let asking = 0;
-  let failedAtMs = Number.NEGATIVE_INFINITY;
+  let awayAtMs = Number.NEGATIVE_INFINITY;
   let failure: string | undefined;
 
   function verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
@@ -41,7 +59,7 @@ export function introspectionVerifier(endpoint: IntrospectionEndpoint, log: Auth
   }
 
   async function askInTurn(token: PresentedToken): Promise<TokenOutcome> {
-    if (Date.now() - failedAtMs < pauseMs) return unavailable(`the introspection endpoint failed just now: ${failure}`);
+    if (Date.now() - awayAtMs < pauseMs) return unavailable(`the introspection endpoint failed just now: ${failure}`);
     if (asking >= askingMax) return unavailable(`${askingMax} questions are with the introspection endpoint already`);
     asking += 1;
     try {
@@ -51,27 +69,39 @@ export function introspectionVerifier(endpoint: IntrospectionEndpoint, log: Auth
     }
   }
 
-  async function ask(token: PresentedToken): Promise<TokenOutcome> {
+  async function ask({ text, digest }: PresentedToken): Promise<TokenOutcome> {
     const signal = AbortSignal.any([AbortSignal.timeout(endpoint.timeoutMs), closed.signal]);
-    const answer = await introspect(endpoint, token.text, signal);
-    if (answer.kind === "problems") return fail(answer.problems.join("; "));
-    if (failure !== undefined) log.info({ endpoint: placeOf(endpoint.url) }, "tokens can be introspected again");
+    const answer = await introspect(endpoint, text, signal);
+    if (answer.kind === "failure") return fail(answer, digest);
+    if (failure !== undefined) log.info({ endpoint: withoutQuery(endpoint.url) }, "tokens can be introspected again");
     failure = undefined;
-    known.set(token.digest, answer.value);
+    awayAtMs = Number.NEGATIVE_INFINITY;
+    failedOn.clear();
+    known.set(digest, answer.value);
     return answer.value.outcome;
   }
 
-  function fail(problem: string): TokenOutcome {
-    if (problem !== failure) log.warn({ endpoint: placeOf(endpoint.url), problem }, "tokens cannot be introspected");
+  function fail({ problem, endpointFailed }: Failure, digest: string): TokenOutcome {
+    if (endpointFailed) countFailure(problem, digest);
+    const outcome = unavailable(problem);
+    known.set(digest, { outcome, untilMs: Date.now() + pauseMs });
+    return outcome;
+  }
+
+  function countFailure(problem: string, digest: string): void {
+    if (problem !== failure)
+      log.warn({ endpoint: withoutQuery(endpoint.url), problem }, "tokens cannot be introspected");
     failure = problem;
-    failedAtMs = Date.now();
-    return unavailable(problem);
+    failedOn.add(digest);
+    if (failedOn.size < failuresMax) return;
+    awayAtMs = Date.now();
+    failedOn.clear();
   }
 
   return {
     verify,
     get problem() {
-      return Date.now() - failedAtMs < problemForMs ? failure : undefined;
+      return Date.now() - awayAtMs < problemForMs ? failure : undefined;
     },
     close: () => closed.abort(),
   };
@@ -81,26 +111,36 @@ async function introspect(
   endpoint: IntrospectionEndpoint,
   token: string,
   signal: AbortSignal,
-): Promise<Parsed<KnownOutcome>> {
+): Promise<Failure | { readonly kind: "value"; readonly value: TimedOutcome }> {
   const { url, clientId, clientSecret } = endpoint;
   const header = { authorization: `Basic ${toBasicCredentials(clientId, clientSecret())}` };
   const form = new URLSearchParams({ token, token_type_hint: "access_token" });
   const text = await fetchText({ url, header, form, signal });
-  if (text.kind === "problems") return text;
-  const answer = parseJsonObject(text.value, `the answer of ${placeOf(url)}`);
-  if (answer.kind === "problems") return answer;
-  const value = judgeIntrospection(answer.value, url.origin, endpoint);
-  return value === undefined
-    ? unparsed(`the answer of ${placeOf(url)} does not say whether the token is active`)
-    : { kind: "value", value };
+  const answer = text.kind === "value" ? judge(text.value, endpoint) : text;
+  if (answer.kind === "value") return answer;
+  return { kind: "failure", problem: answer.problems.join("; "), endpointFailed: isEndpointFailure(text.httpStatus) };
 }
 
-// RFC 6749 §2.3.1: both are form-encoded before they are put together, so that a colon in the one does not end it.
+function judge(text: string, endpoint: IntrospectionEndpoint): ParseResult<TimedOutcome> {
+  const what = `the answer of ${withoutQuery(endpoint.url)}`;
+  const answer = parseJsonObject(text, what);
+  if (answer.kind === "problems") return answer;
+  const known = judgeIntrospection(answer.value, endpoint.url.origin, endpoint);
+  return known === undefined ? notParsed(`${what} does not say whether the token is active`) : parsed(known);
+}
+
+// No response at all, our own credentials refused (RFC 7662 §2.3), too many requests, a server error. Any other
+// response that §2.2 does not define, such as the 403 of a firewall, is about the token that was sent.
+function isEndpointFailure(httpStatus: number | undefined): boolean {
+  return httpStatus === undefined || httpStatus === 401 || httpStatus === 429 || httpStatus >= 500;
+}
+
+// RFC 6749 §2.3.1: both are form-encoded before they are joined, so that a colon in the id cannot end it.
 function toBasicCredentials(clientId: string, clientSecret: string): string {
   const [id, secret] = [clientId, clientSecret].map((text) => new URLSearchParams({ "": text }).toString().slice(1));
   return Buffer.from(`${id}:${secret}`).toString("base64");
 }
 
 function unavailable(reason: string): TokenOutcome {
-  return { kind: "unavailable", reason, retryAfterS: Math.ceil(pauseMs / 1000) };
+  return { kind: "unavailable", reason, retryAfterS: pauseMs / 1000 };
 }

@@ -1,12 +1,12 @@
 import type { AuthLog } from "../auth-log.ts";
-import { parsed, type Parsed } from "../parsed.ts";
+import { parsed, type ParseResult } from "../parse-result.ts";
 import { digestOf } from "../token-verifier.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import type { FetchKeyDocument } from "./key-document.ts";
 import { type KeySet, noKeys, readKeySet, withdrawsAllKeys } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** What keys are fetched, and how often. The times are options for providers that are unlike the others, and for tests. */
+/** Options of {@link openFetchedKeys}. The times are for providers with other needs, and for tests. */
 export interface FetchedKeysOptions {
   readonly issuer: string;
   readonly algorithms: readonly JwtAlgorithm[];
@@ -15,28 +15,30 @@ export interface FetchedKeysOptions {
   readonly timing?: Partial<KeyTiming> | undefined;
 }
 
-/** The times of a key set that is fetched, in milliseconds. */
+/** When a key set is fetched, in milliseconds. */
 export interface KeyTiming {
-  /** Between a fetch that succeeded and the next one. */
+  /** Between a successful fetch and the next one. */
   readonly refreshMs: number;
-  /** How long keys are used after the last fetch that succeeded. */
+  /** How long keys are used after the last successful fetch. */
   readonly usableMs: number;
-  /** The least time between two fetches that tokens with an unknown key cause. */
+  /** The least time between two fetches that are caused by tokens with an unknown key. */
   readonly coolDownMs: number;
   /** How long one fetch may take, discovery included. */
   readonly fetchMs: number;
-  /** Before the first repetition of a fetch that failed; doubled each time. */
+  /** Before a failed fetch is repeated for the first time; doubled after every failure. */
   readonly backOffMs: number;
   readonly backOffMaxMs: number;
 }
 
 /**
- * Five minutes: a key that is withdrawn is soon gone, and a provider is asked 300 times a day.
- * 24 hours: a provider's longest outages are over by then, and a stolen key is not good for ever.
- * 10 seconds: who rotates keys publishes them before; who sends unknown keys costs six fetches a minute.
- * 5 seconds: a request that waits for an unknown key is not to outlast its client's patience.
+ * The default times.
+ *
+ * 5 minutes: a withdrawn key is soon gone, and the provider gets 300 requests a day. 24 hours: outlasts the longest
+ * outages of providers, and a stolen key does not stay valid forever. 10 seconds: keys are published before they are
+ * used, and a client that sends unknown keys causes six fetches a minute at most. 5 seconds: a call that waits for an
+ * unknown key should not outlast the patience of its client.
  */
-const defaultTiming: KeyTiming = {
+export const defaultKeyTiming: KeyTiming = {
   refreshMs: 5 * 60_000,
   usableMs: 24 * 3_600_000,
   coolDownMs: 10_000,
@@ -46,10 +48,10 @@ const defaultTiming: KeyTiming = {
 };
 
 /**
- * Opens the keys of an issuer that publishes them; resolves after the first fetch, also when that failed.
+ * Opens the keys that an issuer publishes; resolves after the first fetch, even when it failed.
  *
- * Keys are fetched in the background, never by a request, except one: a token that names an unknown key makes one
- * fetch for all that wait for it. While the provider is away the last keys stay in use for a day.
+ * Keys are fetched in the background, with one exception: a token with an unknown key causes a fetch, which all such
+ * tokens wait for together. While the provider is down, the last keys stay in use for a day.
  */
 export async function openFetchedKeys(options: FetchedKeysOptions): Promise<IssuerKeys> {
   const keys = new FetchedKeys(options);
@@ -73,7 +75,7 @@ class FetchedKeys implements IssuerKeys {
 
   constructor(options: FetchedKeysOptions) {
     this.#options = options;
-    this.#timing = { ...defaultTiming, ...options.timing };
+    this.#timing = { ...defaultKeyTiming, ...options.timing };
   }
 
   current(): KeySet | undefined {
@@ -81,12 +83,12 @@ class FetchedKeys implements IssuerKeys {
   }
 
   async renew(): Promise<void> {
-    // After a failure the next fetch is timed: requests must not turn the back-off into a hail.
+    // After a failure the next fetch is scheduled: requests must not undermine the back-off.
     const isDue = this.#failures === 0 && Date.now() - this.#askedAtMs >= this.#timing.coolDownMs;
     if (this.#fetching !== undefined || isDue) await this.reload();
   }
 
-  get behindS(): number | undefined {
+  get retryAfterS(): number | undefined {
     if (this.#failures === 0) return undefined;
     return Math.max(1, Math.ceil((this.#nextAtMs - Date.now()) / 1000));
   }
@@ -120,9 +122,9 @@ class FetchedKeys implements IssuerKeys {
     if (taken.kind === "problems") this.#fail(taken.problems.join("; "));
   }
 
-  async #take(text: string): Promise<Parsed<void>> {
+  async #take(text: string): Promise<ParseResult<void>> {
     const digest = digestOf(text);
-    // The same document keeps the same set, and with it every token that was verified by it.
+    // An unchanged document keeps the same set, and with it every cached outcome.
     if (digest !== this.#documentDigest) {
       const set = withdrawsAllKeys(text) ? parsed(noKeys) : await readKeySet(text, this.#options.algorithms);
       if (set.kind === "problems") return set;
@@ -151,11 +153,11 @@ class FetchedKeys implements IssuerKeys {
     if (this.#closed.signal.aborted) return;
     const { refreshMs, backOffMs, backOffMaxMs } = this.#timing;
     const delayMs = this.#failures === 0 ? refreshMs : Math.min(backOffMaxMs, backOffMs * 2 ** (this.#failures - 1));
-    // Replicas that started together, or failed together, do not ask together.
+    // Spreads the fetches of replicas that started, or failed, at the same time.
     const spreadMs = delayMs * (0.75 + Math.random() / 4);
     this.#nextAtMs = Date.now() + spreadMs;
     this.#timer = setTimeout(() => void this.reload(), spreadMs);
-    // A process that has nothing else to do may end.
+    // Does not keep the process alive.
     this.#timer.unref();
   }
 }

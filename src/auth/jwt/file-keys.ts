@@ -1,17 +1,17 @@
 import type { AuthLog } from "../auth-log.ts";
 import { providerAnswerLimitBytes } from "../fetch-text.ts";
-import { parsed, type Parsed } from "../parsed.ts";
+import { parsed, type ParseResult } from "../parse-result.ts";
 import { watchFile } from "../watched-file.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { readKeySet, type KeySet } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** Opens keys that lie in a file and follows the file; a file that is bad at the start is the problem returned. */
+/** Opens a key set in a file and watches it; returns the problem when the file is bad at the start. */
 export async function openFileKeys(
   path: string,
   algorithms: readonly JwtAlgorithm[],
   log: AuthLog,
-): Promise<Parsed<IssuerKeys>> {
+): Promise<ParseResult<IssuerKeys>> {
   let set: KeySet | undefined;
   const file = await watchFile({
     path,
@@ -28,9 +28,9 @@ export async function openFileKeys(
   if (file.kind === "problems") return file;
   return parsed({
     current: () => set,
-    // The file is followed anyway: what it does not hold is not there.
+    // The file is watched anyway: a key that it does not contain does not exist.
     renew: () => Promise.resolve(),
-    behindS: undefined,
+    retryAfterS: undefined,
     problem: undefined,
     reload: () => file.value.reload(),
     close: () => file.value.close(),

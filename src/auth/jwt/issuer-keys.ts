@@ -1,24 +1,24 @@
 import type { KeySet } from "./key-set.ts";
 
-/** The keys of one issuer, kept fresh without the requests that need them. */
+/** The keys of one issuer, kept up to date in the background. */
 export interface IssuerKeys {
-  /** The set to verify with now; `undefined` when there never was one, or none that is young enough. */
+  /** Returns the set to verify with; `undefined` when there has never been one, or the last one is too old. */
   current(): KeySet | undefined;
 
   /**
-   * Asks for a newer set, for a token that names an unknown key; resolves when asking is over, also when it was in vain.
+   * Tries to get a newer set, for a token that names an unknown key; resolves when that is done, successful or not.
    *
-   * Returns at once when asking is not due: any number of such tokens makes one fetch.
+   * Returns at once when it is too early to ask again: any number of such tokens causes one fetch.
    */
   renew(): Promise<void>;
 
-  /** Seconds until it is worth trying again, when the set may be older than what the issuer has; `undefined` when it is up to date. */
-  readonly behindS: number | undefined;
+  /** Seconds until it is worth trying again, when the set may be out of date; `undefined` when it is current. */
+  readonly retryAfterS: number | undefined;
 
-  /** Why nothing can be verified, for an operator; `undefined` while something can. */
+  /** Why no token can be verified, for an operator; `undefined` while tokens can be. */
   readonly problem: string | undefined;
 
-  /** Reads the keys anew, whatever is due. */
+  /** Reads the keys again, whether or not it is time to. */
   reload(): Promise<void>;
 
   close(): void;

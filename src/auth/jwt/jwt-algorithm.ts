@@ -1,6 +1,6 @@
 import type { JsonObject } from "../json-object.ts";
 
-/** The keys a signature algorithm works with, in the words of RFC 7518 and RFC 8037. */
+/** The kind of key that an algorithm uses, in the terms of RFC 7518 and RFC 8037. */
 interface KeyShape {
   readonly kty: "RSA" | "EC" | "OKP";
   readonly crv?: string;
@@ -20,8 +20,8 @@ export type JwtAlgorithm =
   | "EdDSA"
   | "Ed25519";
 
-// Asymmetric algorithms only. HS256 and its kin would let whoever knows the public key sign with it
-// (RFC 8725 §3.1), and "none" is no signature at all: neither can be configured.
+// Asymmetric algorithms only. HS256 and the like would let anyone who knows the public key sign with it (RFC 8725
+// §3.1), and "none" is no signature at all: neither can be configured.
 const keyShapes: Readonly<Record<JwtAlgorithm, KeyShape>> = {
   RS256: { kty: "RSA" },
   RS384: { kty: "RSA" },
@@ -36,18 +36,19 @@ const keyShapes: Readonly<Record<JwtAlgorithm, KeyShape>> = {
   Ed25519: { kty: "OKP", crv: "Ed25519" },
 };
 
-/** The names of all algorithms that can be allowed. */
+/** The algorithms that can be allowed. */
 export const jwtAlgorithms: readonly string[] = Object.keys(keyShapes);
 
-/** What identity providers sign with, unless told otherwise. */
+/** The algorithms that are allowed by default: what identity providers use. */
 export const defaultJwtAlgorithms: readonly JwtAlgorithm[] = ["RS256", "PS256", "ES256", "EdDSA"];
 
-/** Whether a text names an algorithm that can be allowed. */
 export function isJwtAlgorithm(text: string): text is JwtAlgorithm {
   return Object.hasOwn(keyShapes, text);
 }
 
-/** Whether a JSON Web Key may verify signatures of an algorithm (RFC 7517 §4: `kty`, `crv`, `use`, `key_ops`, `alg`). */
+/**
+ * Whether a JSON Web Key can verify signatures of an algorithm (RFC 7517 §4: `kty`, `crv`, `use`, `key_ops`, `alg`).
+ */
 export function fitsAlgorithm(jwk: JsonObject, algorithm: JwtAlgorithm): boolean {
   const shape = keyShapes[algorithm];
   const { kty, crv, use, key_ops: operations, alg } = jwk;

@@ -1,4 +1,4 @@
-import { KnownOutcomes, type KnownOutcome } from "../known-outcomes.ts";
+import { OutcomeCache, type TimedOutcome } from "../outcome-cache.ts";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { isJwtAlgorithm, type JwtAlgorithm } from "./jwt-algorithm.ts";
@@ -6,17 +6,22 @@ import type { KeySearch, KeySet } from "./key-set.ts";
 import { readUnverifiedJwt, type UnverifiedJwt } from "./unverified-jwt.ts";
 import { verifyJwt, type JwtDemands } from "./verify-jwt.ts";
 
-/** An issuer whose tokens are taken, and which of them. */
+/** An issuer whose tokens are accepted, and what they must fulfil. */
 export interface TrustedIssuer extends JwtDemands {
   readonly algorithms: readonly JwtAlgorithm[];
-  /** Whether `typ` must be `at+jwt` (RFC 9068 §4); otherwise `JWT` and none at all do as well, since many providers send those. */
+  /**
+   * Whether `typ` must be `at+jwt` (RFC 9068 §4). Otherwise `JWT` and no type are accepted too, since many providers
+   * send those.
+   */
   readonly demandAccessTokenType: boolean;
-  /** The keys of this issuer, and of no other. */
   readonly keys: IssuerKeys;
 }
 
-/** An outcome that holds as long as the set is the current one of its issuer: with its key a token is gone. */
-interface ProvenOutcome extends KnownOutcome {
+/**
+ * An outcome that is valid while the set is the current one of its issuer: a token is rejected once its key is
+ * withdrawn.
+ */
+interface ProvenOutcome extends TimedOutcome {
   readonly keys: IssuerKeys;
   readonly set: KeySet;
 }
@@ -24,14 +29,14 @@ interface ProvenOutcome extends KnownOutcome {
 const notOurs: TokenOutcome = { kind: "unknown", reason: "not a signed JWT of a trusted issuer" };
 
 /**
- * Returns a verifier of JSON Web Tokens that trusted issuers signed; the tokens of others are `unknown`.
+ * Creates a verifier of JSON Web Tokens that trusted issuers have signed; tokens of other issuers are `unknown`.
  *
- * A token that was verified before is answered at once from memory, until it expires or the keys of
- * its issuer change. A new one costs a signature; one that names an unknown key may wait for newer keys.
+ * A known token is answered at once from the cache, until it expires or the keys of its issuer change. A new one costs
+ * a signature check; one that names an unknown key may wait for newer keys.
  */
-export function jwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerifier {
+export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerifier {
   const trustedBy = new Map(issuers.map((trusted) => [trusted.issuer, trusted]));
-  const known = new KnownOutcomes<ProvenOutcome>();
+  const known = new OutcomeCache<ProvenOutcome>();
 
   function verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
     const proven = known.get(token.digest, Date.now());
@@ -71,8 +76,8 @@ export function jwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerifier {
   };
 }
 
-// `typ` is a media type whose "application/" may be left out (RFC 7515 §4.1.9). A type of its own (`logout+jwt`,
-// `dpop+jwt`) says that a token is not meant for this (RFC 8725 §3.11).
+// `typ` is a media type whose "application/" may be omitted (RFC 7515 §4.1.9). Another type (`logout+jwt`, `dpop+jwt`)
+// means that the token is not an access token (RFC 8725 §3.11).
 function isFitType(type: string | undefined, demandAccessTokenType: boolean): boolean {
   const name = type?.toLowerCase().replace(/^application\//, "");
   if (name === "at+jwt") return true;
@@ -92,15 +97,15 @@ async function findKey(
   return { set: renewed, search: renewed?.find(algorithm, keyId) ?? { kind: "unknown-key" } };
 }
 
-// Nobody may be told that a token is bad while the key that signed it may exist: it cannot be checked now.
+// A token must not be called bad while the key that signed it may exist: then it cannot be checked right now.
 function keyIsMissing(keys: IssuerKeys): TokenOutcome {
-  const { problem, behindS } = keys;
-  if (problem === undefined && behindS === undefined)
+  const { problem, retryAfterS } = keys;
+  if (problem === undefined && retryAfterS === undefined)
     return invalid("the token names a key that its issuer does not have");
   return {
     kind: "unavailable",
     reason: problem ?? "the token names an unknown key, and newer keys cannot be fetched",
-    retryAfterS: behindS ?? 1,
+    retryAfterS: retryAfterS ?? 1,
   };
 }
 

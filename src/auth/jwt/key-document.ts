@@ -1,45 +1,51 @@
-import { fetchText, placeOf } from "../fetch-text.ts";
+import { fetchText, withoutQuery } from "../fetch-text.ts";
 import { parseJsonObject } from "../json-object.ts";
-import { unparsed, type Parsed } from "../parsed.ts";
+import { notParsed, type ParseResult } from "../parse-result.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 
 /** Fetches the text of a JWK Set; never rejects. */
-export type FetchKeyDocument = (signal: AbortSignal) => Promise<Parsed<string>>;
+export type FetchKeyDocument = (signal: AbortSignal) => Promise<ParseResult<string>>;
 
-/** Returns a function that fetches the key set at a URL. */
-export function keysAt(url: URL): FetchKeyDocument {
+/** Creates a function that fetches the key set from a URL. */
+export function createKeyFetcher(url: URL): FetchKeyDocument {
   return (signal) => fetchText({ url, header: { accept: "application/jwk-set+json, application/json" }, signal });
 }
 
 /**
- * Returns a function that asks the issuer where its key set is, each time, and fetches it.
+ * Creates a function that looks up the URL of the key set in the metadata of the issuer, every time, and fetches it.
  *
- * OpenID Connect Discovery 1.0 §4 first, which nearly every provider has, then RFC 8414 §3. The two differ in where the
- * well-known part goes: behind the issuer's path, or before it.
+ * First by OpenID Connect Discovery 1.0 §4, which nearly every provider supports, then by RFC 8414 §3. They differ in
+ * where the well-known part goes: after the path of the issuer, or before it.
+ *
+ * @param issuer - what the metadata must call itself
+ * @param url - the issuer as a URL
  */
-export function keysByDiscovery(issuer: string): FetchKeyDocument {
-  const openIdUrl = URL.parse(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
-  const oauthUrl = URL.parse(issuer);
-  if (oauthUrl !== null) {
-    oauthUrl.pathname = `/.well-known/oauth-authorization-server${oauthUrl.pathname.replace(/\/$/, "")}`;
-  }
+export function createKeyDiscovery(issuer: string, url: URL): FetchKeyDocument {
+  const path = url.pathname.replace(/\/$/, "");
+  const openIdUrl = withPath(url, `${path}/.well-known/openid-configuration`);
+  const oauthUrl = withPath(url, `/.well-known/oauth-authorization-server${path}`);
   return async (signal) => {
     const openId = await readMetadata(openIdUrl, issuer, signal);
     const metadata = openId.kind === "value" ? openId : await readMetadata(oauthUrl, issuer, signal);
-    if (metadata.kind === "value") return await keysAt(metadata.value)(signal);
-    return openId.kind === "problems" ? unparsed(...openId.problems, ...metadata.problems) : metadata;
+    if (metadata.kind === "value") return await createKeyFetcher(metadata.value)(signal);
+    return openId.kind === "problems" ? notParsed(...openId.problems, ...metadata.problems) : metadata;
   };
 }
 
-async function readMetadata(url: URL | null, issuer: string, signal: AbortSignal): Promise<Parsed<URL>> {
-  if (url === null) return unparsed(`the issuer ${issuer} is no URL`);
+function withPath(url: URL, path: string): URL {
+  const other = new URL(url);
+  other.pathname = path;
+  return other;
+}
+
+async function readMetadata(url: URL, issuer: string, signal: AbortSignal): Promise<ParseResult<URL>> {
   const text = await fetchText({ url, signal });
   if (text.kind === "problems") return text;
-  const document = parseJsonObject(text.value, placeOf(url));
+  const document = parseJsonObject(text.value, withoutQuery(url));
   if (document.kind === "problems") return document;
   const { issuer: named, jwks_uri: keysUrl } = document.value;
-  // RFC 8414 §3.3, OpenID Connect Discovery §4.3: or one issuer could speak for another.
-  if (named !== issuer) return unparsed(`${placeOf(url)} is the metadata of another issuer`);
-  if (typeof keysUrl !== "string") return unparsed(`${placeOf(url)} has no "jwks_uri"`);
+  // RFC 8414 §3.3, OpenID Connect Discovery §4.3: otherwise one issuer could impersonate another.
+  if (named !== issuer) return notParsed(`${withoutQuery(url)} is the metadata of another issuer`);
+  if (typeof keysUrl !== "string") return notParsed(`${withoutQuery(url)} has no "jwks_uri"`);
   return parseProviderUrl(keysUrl);
 }

@@ -1,21 +1,21 @@
 import { importJWK, type CryptoKey, type JWK } from "jose";
 
 import { isJsonObject, parseJsonObject, type JsonObject } from "../json-object.ts";
-import { parsed, unparsed, type Parsed } from "../parsed.ts";
+import { parsed, notParsed, type ParseResult } from "../parse-result.ts";
 import { fitsAlgorithm, type JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** The public keys of one issuer, at one time. Two sets are the same set when they are the same object. */
+/** The public keys of one issuer at one time. Sets are compared by identity. */
 export interface KeySet {
-  /** How many keys can verify something. */
+  /** How many keys are usable. */
   readonly size: number;
   /** Finds the key of a signature, by the `alg` and `kid` of the token's header. */
   find(algorithm: JwtAlgorithm, keyId: string | undefined): KeySearch;
 }
 
-/** What was found. */
+/** The result of {@link KeySet.find}. */
 export type KeySearch =
   | { readonly kind: "key"; readonly key: CryptoKey }
-  /** No key has this id; a newer set may have it. */
+  /** No key has this id; a newer set may contain it. */
   | { readonly kind: "unknown-key" }
   /** The token does not say which of several keys signed it. */
   | { readonly kind: "ambiguous" };
@@ -26,22 +26,22 @@ interface UsableKey {
   readonly key: CryptoKey;
 }
 
-/** Keys of a set that are looked at; providers publish two to ten. */
+/** The most keys of a set that are read; providers publish two to ten. */
 const keysMax = 100;
 
-/** RFC 7518 §3.3 and §3.5: RSA keys below this are not to be used. */
+/** RFC 7518 §3.3 and §3.5: shorter RSA keys must not be used. */
 const rsaModulusMinBits = 2048;
 
-/** A modulus above this costs milliseconds a signature. */
+/** A longer modulus costs milliseconds per signature. */
 const rsaModulusMaxBits = 8192;
 
-/** A key set without keys: every token is by an unknown one. */
+/** A key set without keys: the key of every token is unknown. */
 export const noKeys: KeySet = { size: 0, find: () => ({ kind: "unknown-key" }) };
 
 /**
- * Whether a document is a JWK Set that says in so many words that there are no keys: `{"keys":[]}`.
+ * Whether a document is a JWK Set that explicitly contains no keys: `{"keys":[]}`.
  *
- * That is how a provider withdraws all of them, which is not the same as a document that cannot be used.
+ * That is how a provider withdraws all of them, as opposed to a document that is broken.
  */
 export function withdrawsAllKeys(text: string): boolean {
   const document = parseJsonObject(text, "the key set");
@@ -51,14 +51,14 @@ export function withdrawsAllKeys(text: string): boolean {
 /**
  * Reads a JWK Set (RFC 7517 §5) for the allowed algorithms.
  *
- * Keys for other purposes, symmetric keys and keys that are broken are passed over, as §5 asks; a set
- * in which no key is left is a problem. Of each key only the public members are read.
+ * Keys for other purposes, symmetric keys and broken keys are ignored, as §5 requires; a set without a usable key is a
+ * problem. Only the public members of each key are read.
  */
-export async function readKeySet(text: string, algorithms: readonly JwtAlgorithm[]): Promise<Parsed<KeySet>> {
+export async function readKeySet(text: string, algorithms: readonly JwtAlgorithm[]): Promise<ParseResult<KeySet>> {
   const document = parseJsonObject(text, "the key set");
   if (document.kind === "problems") return document;
   const { keys } = document.value;
-  if (!Array.isArray(keys)) return unparsed('the key set has no array "keys"');
+  if (!Array.isArray(keys)) return notParsed('the key set has no array "keys"');
   const jwks = keys.slice(0, keysMax).filter(isJsonObject);
   const uses = jwks.flatMap((jwk) =>
     algorithms.filter((algorithm) => fitsAlgorithm(jwk, algorithm)).map((algorithm) => ({ jwk, algorithm })),
@@ -66,7 +66,7 @@ export async function readKeySet(text: string, algorithms: readonly JwtAlgorithm
   const imported = await Promise.all(uses.map(({ jwk, algorithm }) => importKey(jwk, algorithm)));
   const usable = imported.filter((key) => key !== undefined);
   if (usable.length === 0)
-    return unparsed(`none of the ${keys.length} keys of the set verifies ${algorithms.join(", ")}`);
+    return notParsed(`none of the ${keys.length} keys of the set verifies ${algorithms.join(", ")}`);
   return parsed({
     size: new Set(usable.map(({ keyId }) => keyId)).size,
     find: (algorithm, keyId) => find(usable, algorithm, keyId),
@@ -77,7 +77,7 @@ function find(keys: readonly UsableKey[], algorithm: JwtAlgorithm, keyId: string
   const fitting = keys.filter((key) => key.algorithm === algorithm && (keyId === undefined || key.keyId === keyId));
   const [first] = fitting;
   if (first === undefined) return { kind: "unknown-key" };
-  // Trying several keys would multiply what a bad token costs.
+  // Trying several keys would multiply the cost of a bad token.
   return fitting.length === 1 ? { kind: "key", key: first.key } : { kind: "ambiguous" };
 }
 
@@ -87,7 +87,7 @@ async function importKey(jwk: JsonObject, algorithm: JwtAlgorithm): Promise<Usab
     const key = await importJWK(publicMembersOf(jwk), algorithm);
     return key instanceof Uint8Array || !hasFitLength(key) ? undefined : { keyId, algorithm, key };
   } catch {
-    // Members that are missing, too long or no point on the curve: one such key must not cost the others.
+    // Missing or oversized members, or a point that is not on the curve: one broken key must not disable the others.
     return undefined;
   }
 }

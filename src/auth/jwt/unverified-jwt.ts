@@ -1,6 +1,6 @@
 import { decodeJwt, decodeProtectedHeader } from "jose";
 
-/** What a token says of itself before anybody vouched for it: good for finding the key, and for nothing else. */
+/** What an unverified token claims: good for finding the key, and for nothing else. */
 export interface UnverifiedJwt {
   readonly algorithm: string;
   readonly keyId: string | undefined;
@@ -8,10 +8,14 @@ export interface UnverifiedJwt {
   readonly issuer: string;
 }
 
-// JWS compact serialisation (RFC 7515 §7.1) with a signature. Encrypted tokens have five parts, unsecured ones an empty third.
+// JWS compact serialisation (RFC 7515 §7.1) with a signature. Encrypted tokens have five parts; unsecured ones have an
+// empty third part.
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
-/** Reads a signed JWT without verifying it; `undefined` for every other text. Of what points to keys (`jku`, `x5u`, `jwk`) nothing is read. */
+/**
+ * Reads a signed JWT without verifying it; `undefined` for any other text. References to keys (`jku`, `x5u`, `jwk`) are
+ * ignored.
+ */
 export function readUnverifiedJwt(text: string): UnverifiedJwt | undefined {
   if (!compactJws.test(text)) return undefined;
   try {
@@ -20,7 +24,7 @@ export function readUnverifiedJwt(text: string): UnverifiedJwt | undefined {
     if (typeof alg !== "string" || typeof iss !== "string") return undefined;
     return { algorithm: alg, keyId: textOrNone(kid), type: textOrNone(typ), issuer: iss };
   } catch {
-    // What cannot be decoded is somebody else's token, or nobody's.
+    // A token that cannot be decoded is not ours.
     return undefined;
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The pieces of a body that nobody has taken yet, in memory that is in proportion to their bytes.
+ * Body pieces that nobody has read yet, held in memory proportional to their size.
  *
- * A piece is a view of the chunk that it came in with. A peer could have a byte of it keep 64 KiB of other
- * frames alive, or send a body as a million pieces; so those that are small beside their chunk are copied together.
+ * A piece is a view of the chunk it arrived in. A one-byte piece could keep 64 KiB of other frames alive, and a body
+ * could arrive as a million pieces; so small pieces are copied together.
  */
 export class BodyPieces {
   #pieces: Uint8Array[] = none;
@@ -10,20 +10,22 @@ export class BodyPieces {
   #tailBytes = 0;
   #bytes = 0;
 
-  /** How many bytes are held. */
+  /** Bytes held. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Takes a piece. */
+  /** Adds a piece. */
   add(piece: Uint8Array): void {
     const { byteLength } = piece;
+    // The first piece is often the only one.
+    const isFirst = this.#bytes === 0;
+    const fillsChunk = byteLength * 2 >= piece.buffer.byteLength;
     this.#bytes += byteLength;
-    if (byteLength * 2 >= piece.buffer.byteLength) {
+    if (fillsChunk && (isFirst || byteLength >= ownPieceBytesMin)) {
       this.#seal();
       this.#push(piece);
-    } else if (this.#bytes === byteLength) {
-      // The first is often the only one.
+    } else if (isFirst) {
       this.#push(new Uint8Array(piece));
     } else {
       if (byteLength > this.#tail.byteLength - this.#tailBytes) this.#renewTail(byteLength);
@@ -32,7 +34,7 @@ export class BodyPieces {
     }
   }
 
-  /** Takes the earliest piece out; `undefined` when there is none. */
+  /** Removes and returns the earliest piece; `undefined` when there is none. */
   shift(): Uint8Array | undefined {
     if (this.#pieces.length === 0) this.#seal();
     const piece = this.#pieces.shift();
@@ -40,7 +42,7 @@ export class BodyPieces {
     return piece;
   }
 
-  /** Takes all out, as one. */
+  /** Removes all pieces and returns them as one. */
   takeAll(): Uint8Array {
     this.#seal();
     const pieces = this.#pieces;
@@ -49,7 +51,7 @@ export class BodyPieces {
     return pieces.length === 1 ? (pieces[0] ?? nothing) : Buffer.concat(pieces, bytes);
   }
 
-  /** Lets go of all. */
+  /** Drops all pieces. */
   clear(): void {
     this.#pieces = none;
     this.#tail = nothing;
@@ -59,9 +61,9 @@ export class BodyPieces {
 
   #renewTail(bytes: number): void {
     this.#seal();
-    // As much again as is there already: half of it at most is unused.
+    // As large as everything held so far, so at most half of the memory is unused.
     const size = Math.min(Math.max(this.#bytes, tailBytesMin), tailBytesMax);
-    // Not zeroed, and no part of a pool: only what was written to it is ever handed on.
+    // Not zeroed, which is safe because only bytes that were written are ever handed on; and outside of node's pool.
     this.#tail = Buffer.allocUnsafeSlow(Math.max(bytes, size));
   }
 
@@ -80,5 +82,7 @@ export class BodyPieces {
 
 const none: Uint8Array[] = [];
 const nothing = new Uint8Array(0);
+// A view and its chunk take some 250 bytes of objects besides.
+const ownPieceBytesMin = 1024;
 const tailBytesMin = 1024;
 const tailBytesMax = 64 * 1024;

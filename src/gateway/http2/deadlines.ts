@@ -1,84 +1,76 @@
+import type { ConnectionParts, FrameRules } from "./frame-rules.ts";
 import { ConnectionError, ErrorCode, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
-import type { Http2Stream } from "./http2-stream.ts";
 
-/** What is looked at from time to time. */
-export interface Watched {
-  /** Whether both sides know each other's settings. */
-  readonly settled: boolean;
-  /** Whether a header block has begun and is not complete. */
-  readonly blockOpen: boolean;
-  readonly streams: { readonly size: number; values(): Iterable<Http2Stream> };
-  /** The streams whose peer takes nothing of what waits for it. */
-  stalled(nowMs: number): readonly Http2Stream[];
-  /** The counts of {@link Http2Limits} begin anew. */
-  restartCounts(): void;
-  /** Asks the peer for a sign of life. */
+/** What {@link Deadlines} does to its connection. */
+export interface DeadlineEffects {
+  /** Sends a PING, to see whether the peer still answers. */
   ping(): void;
   fail(error: ConnectionError): void;
+  /** Ends the connection without losing a request. */
+  drain(): void;
   destroy(): void;
 }
 
-/** The times by which things must have happened on a connection, looked at every so often rather than clocked one by one. */
+/** The deadlines of a connection. They are checked at intervals, which is cheaper than a timer for each. */
 export class Deadlines {
-  readonly #limits: Http2Limits;
-  readonly #watched: Watched;
+  readonly #parts: ConnectionParts;
+  readonly #rules: FrameRules;
+  readonly #effects: DeadlineEffects;
   readonly #clock: NodeJS.Timeout;
   readonly #openedAtMs = performance.now();
-  #heardAtMs = performance.now();
+  /** When the peer last sent anything, by `performance.now()`. */
+  heardAtMs: number = performance.now();
+  /** When a stream was last seen open, and the highest stream number at that time. */
+  #busyAtMs = performance.now();
+  #lastStreamId = 0;
   #restartedAtMs = performance.now();
   #blockOpenSinceMs: number | undefined;
   #pingedAtMs: number | undefined;
 
-  constructor(limits: Http2Limits, watched: Watched) {
-    this.#limits = limits;
-    this.#watched = watched;
-    this.#clock = setInterval(() => this.#look(), lookEveryMs(limits)).unref();
+  constructor(parts: ConnectionParts, rules: FrameRules, effects: DeadlineEffects) {
+    this.#parts = parts;
+    this.#rules = rules;
+    this.#effects = effects;
+    this.#clock = setInterval(() => this.#look(), lookEveryMs(parts.limits)).unref();
   }
 
-  /** When the peer was last heard of, by the clock that is `performance.now()`. */
-  get heardAtMs(): number {
-    return this.#heardAtMs;
-  }
-
-  /** Something came in. */
-  heard(): void {
-    this.#heardAtMs = performance.now();
-  }
-
-  /** The connection is over. */
+  /** Stops checking; the connection is over. */
   stop(): void {
     clearInterval(this.#clock);
   }
 
   #look(): void {
     const nowMs = performance.now();
-    const { intervalMs } = this.#limits;
-    if (nowMs - this.#restartedAtMs >= intervalMs) {
+    const { limits, guard, sendFlow } = this.#parts;
+    if (nowMs - this.#restartedAtMs >= limits.intervalMs) {
       this.#restartedAtMs = nowMs;
-      this.#watched.restartCounts();
+      guard.restart();
     }
-    for (const stream of this.#watched.stalled(nowMs)) stream.reset(ErrorCode.cancel);
+    for (const stream of sendFlow.stalled(nowMs)) stream.reset(ErrorCode.cancel);
     this.#lookAtBodies(nowMs);
     const problem = this.#handshakeProblem(nowMs);
     if (problem === undefined) this.#lookForLife(nowMs);
-    else this.#watched.fail(problem);
+    else this.#effects.fail(problem);
   }
 
   #lookAtBodies(nowMs: number): void {
-    for (const stream of this.#watched.streams.values()) {
-      if (stream.remoteEnded || nowMs - stream.openedAtMs <= this.#limits.requestTimeoutMs) continue;
-      if (stream.localEnded) stream.reset(ErrorCode.noError);
-      else if (stream.bodyAwaited) stream.reset(ErrorCode.cancel);
+    const { streams, limits } = this.#parts;
+    const { lingerMs, requestTimeoutMs } = limits;
+    for (const stream of streams.open.values()) {
+      if (stream.remoteEnded) continue;
+      // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
+      if (stream.answeredAtMs > 0 && nowMs - stream.answeredAtMs > lingerMs) stream.reset(ErrorCode.noError);
+      else if (stream.bodyAwaited && nowMs - stream.openedAtMs > requestTimeoutMs) stream.reset(ErrorCode.cancel);
     }
   }
 
   #handshakeProblem(nowMs: number): ConnectionError | undefined {
-    const { stallTimeoutMs } = this.#limits;
-    if (!this.#watched.settled && nowMs - this.#openedAtMs > stallTimeoutMs) {
-      return new ConnectionError(ErrorCode.settingsTimeout, "there are no settings");
+    const { stallTimeoutMs } = this.#parts.limits;
+    if (!this.#rules.settingsExchanged && nowMs - this.#openedAtMs > stallTimeoutMs) {
+      return new ConnectionError(ErrorCode.settingsTimeout, "SETTINGS were not sent or acknowledged in time");
     }
-    if (!this.#watched.blockOpen) this.#blockOpenSinceMs = undefined;
+    if (!this.#rules.blockOpen) this.#blockOpenSinceMs = undefined;
     else if (nowMs - (this.#blockOpenSinceMs ??= nowMs) > stallTimeoutMs) {
       return protocolError("a header block is not continued");
     }
@@ -86,20 +78,24 @@ export class Deadlines {
   }
 
   #lookForLife(nowMs: number): void {
-    const { idleTimeoutMs, stallTimeoutMs } = this.#limits;
-    if (nowMs - this.#heardAtMs < idleTimeoutMs) {
-      this.#pingedAtMs = undefined;
-    } else if (this.#watched.streams.size === 0) {
-      this.#watched.fail(new ConnectionError(ErrorCode.noError, "idle"));
-    } else if (this.#pingedAtMs === undefined) {
-      // A connection whose other end is gone looks just like a patient client; a PING tells them apart.
+    const { output, streams, limits } = this.#parts;
+    const { idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs } = limits;
+    if (output.count() > 0 && nowMs - output.movedAtMs > blockedTimeoutMs) return this.#effects.destroy();
+    if (streams.open.size > 0 || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
+    this.#lastStreamId = streams.lastStreamId;
+    // Judged by its streams, not by its frames: a PING now and then does not keep a connection open.
+    if (nowMs - this.#busyAtMs >= idleTimeoutMs) this.#effects.drain();
+    // A peer that reads what was waiting for it is alive, too.
+    else if (nowMs - Math.max(this.heardAtMs, output.movedAtMs) < idleTimeoutMs) this.#pingedAtMs = undefined;
+    else if (this.#pingedAtMs === undefined) {
+      // A dead connection looks like a quiet client; a PING tells them apart.
       this.#pingedAtMs = nowMs;
-      this.#watched.ping();
-    } else if (nowMs - this.#pingedAtMs > stallTimeoutMs) this.#watched.destroy();
+      this.#effects.ping();
+    } else if (nowMs - this.#pingedAtMs > stallTimeoutMs) this.#effects.destroy();
   }
 }
 
-// Often enough that a deadline is missed by a quarter at most.
+// Often enough that no deadline is missed by more than a quarter.
 function lookEveryMs(limits: Http2Limits): number {
   const { intervalMs, idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs, requestTimeoutMs } = limits;
   const shortestMs = Math.min(idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs, requestTimeoutMs);

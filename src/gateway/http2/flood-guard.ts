@@ -1,15 +1,21 @@
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
+import type { Output } from "./output.ts";
 
-/** What is counted. Each is cheap to send and costs work to take. */
+/** The things that are counted: each is cheap to send and costs work to handle. */
 export type Counted = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
-// More frames than are ever on their way at once: a gigabyte of the largest ones.
+// More frames than are ever in flight: a gigabyte of the largest ones.
 const allowanceMax = 65_536;
 
-/** Counts what a peer does too much of, per interval. */
+// Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each answer. Clients built on
+// gRPC's C core open the windows of the stream and of the connection with every call.
+const allowedPerStream = 2;
+
+/** Counts, per interval, what a peer may not do too often. */
 export class FloodGuard {
   readonly #limits: Http2Limits;
+  readonly #output: Pick<Output, "headerBlocks" | "dataFrames">;
   readonly #counts: Record<Counted, number> = {
     resets: 0,
     settings: 0,
@@ -18,27 +24,61 @@ export class FloodGuard {
     ignoredFrames: 0,
     windowUpdates: 0,
   };
+  /** What the peer had earned when it was last credited. */
+  readonly #granted: Record<Counted, number> = { ...this.#counts };
+  /** Streams that the peer has opened; incremented by {@link FrameRules}. */
+  openedStreams = 0;
+  #openedBefore = 0;
 
-  constructor(limits: Http2Limits) {
+  constructor(limits: Http2Limits, output: Pick<Output, "headerBlocks" | "dataFrames">) {
     this.#limits = limits;
+    this.#output = output;
   }
 
   /** @throws ConnectionError ENHANCE_YOUR_CALM above the limit */
   count(what: Counted): void {
-    if (++this.#counts[what] > this.#limits[what]) {
-      throw new ConnectionError(ErrorCode.enhanceYourCalm, `too many ${what}`);
-    }
+    this.#grant(what);
+    const limit = this.#limits[what];
+    if (++this.#counts[what] <= limit) return;
+    // Behind a proxy many clients give up, but most of their streams are answered.
+    const opened = this.openedStreams - this.#openedBefore;
+    if (what === "resets" && this.#counts.resets <= opened * this.#limits.resetShare) return;
+    throw new ConnectionError(ErrorCode.enhanceYourCalm, `too many ${what}`);
   }
 
-  /** We did something that the peer may well answer with so many of them. What is not used adds up, but not for ever. */
-  allow(what: Counted, times: number): void {
-    this.#counts[what] = Math.max(this.#counts[what] - times, -allowanceMax);
-  }
-
-  /** A new interval begins. What was allowed for and is not used up stays allowed: answers take their time. */
+  /** Starts a new interval. Credit that is not used up stays, because answers take their time. */
   restart(): void {
     for (const what of Object.keys(this.#counts) as Counted[]) {
+      this.#grant(what);
       this.#counts[what] = Math.min(0, this.#counts[what]);
+    }
+    this.#openedBefore = this.openedStreams;
+  }
+
+  /**
+   * Subtracts from the count what the peer has earned since the last time. Unused credit adds up, but not without
+   * bound.
+   */
+  #grant(what: Counted): void {
+    const earned = this.#earned(what);
+    this.#counts[what] = Math.max(this.#counts[what] - (earned - this.#granted[what]), -allowanceMax);
+    this.#granted[what] = earned;
+  }
+
+  /** How many of these the peer may have sent for a good reason. */
+  #earned(what: Counted): number {
+    const { headerBlocks, dataFrames } = this.#output;
+    switch (what) {
+      // Clients that measure the bandwidth send a PING for each DATA frame that they receive, or for any frame.
+      case "pings":
+        return headerBlocks + dataFrames;
+      // One for the connection and one for the stream of each DATA frame.
+      case "windowUpdates":
+        return this.openedStreams * allowedPerStream + dataFrames * 2;
+      case "ignoredFrames":
+        return this.openedStreams * allowedPerStream;
+      default:
+        return 0;
     }
   }
 }

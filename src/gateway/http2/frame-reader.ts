@@ -1,55 +1,104 @@
 import { connectionPreface, frameBytesMax, frameHeaderBytes } from "./frame.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 
-/** Takes a frame whose payload lies at `from` in `bytes`, and is not there any more once it returns. */
-export type TakeFrame = (
-  type: number,
-  flags: number,
-  streamId: number,
-  bytes: Buffer,
-  from: number,
-  length: number,
-) => void;
+/** A frame in place: its payload is `length` bytes from `from` on in `bytes`. */
+export interface Frame {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  readonly bytes: Buffer;
+  readonly from: number;
+  readonly length: number;
+}
+
+/** Receives the frames of a connection. */
+export interface FrameTaker {
+  /** Receives a frame, which is valid only until this returns: the reader reuses one object for all frames. */
+  take(frame: Frame): void;
+}
 
 /**
- * Cuts what comes in from a client into frames (RFC 9113 §4.1). Frames are read where they lie; only one
- * that is split between two chunks is copied.
+ * Cuts the bytes of a client into frames (RFC 9113 §4.1). Frames are read in place; only one that is split between
+ * chunks is copied, once, into memory that grows with what has arrived of it.
  */
 export class FrameReader {
-  readonly #take: TakeFrame;
-  #rest: Buffer | undefined;
+  /** Set after a connection error: no more frames are handed on, not even from the same chunk. */
+  stopped = false;
+  readonly #taker: FrameTaker;
+  /** An incomplete frame, and how many of its bytes have arrived. */
+  #begun: Buffer = nothing;
+  #begunBytes = 0;
+  readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#begun, from: 0, length: 0 };
   #prefaceRead = 0;
 
-  constructor(take: TakeFrame) {
-    this.#take = take;
+  constructor(taker: FrameTaker) {
+    this.#taker = taker;
   }
 
-  /** @throws ConnectionError for a wrong preface or a frame that is too large, and what `take` throws */
+  /** @throws ConnectionError for a wrong preface or a frame that is too large, and what the taker throws */
   read(chunk: Buffer): void {
-    let bytes = chunk;
-    let at = 0;
-    if (this.#prefaceRead < connectionPreface.byteLength) at = this.#readPreface(chunk);
-    if (this.#rest !== undefined) {
-      bytes = Buffer.concat([this.#rest, chunk.subarray(at)]);
-      at = 0;
-      this.#rest = undefined;
-    }
-    const end = bytes.byteLength;
+    const end = chunk.byteLength;
+    let at = this.#prefaceRead < connectionPreface.byteLength ? this.#readPreface(chunk) : 0;
+    if (this.#begunBytes > 0) at = this.#readOn(chunk, at);
     while (end - at >= frameHeaderBytes) {
-      const length = ((bytes[at] as number) << 16) | ((bytes[at + 1] as number) << 8) | (bytes[at + 2] as number);
-      // §4.2: judged by the length alone, before the payload is there.
-      if (length > frameBytesMax) throw new ConnectionError(ErrorCode.frameSizeError, "a frame is too large");
-      const from = at + frameHeaderBytes;
-      if (end - from < length) break;
-      // §4.1: the reserved bit is ignored.
-      const streamId = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;
-      this.#take(bytes[at + 3] as number, bytes[at + 4] as number, streamId, bytes, from, length);
-      at = from + length;
+      const length = payloadLength(chunk, at);
+      const next = at + frameHeaderBytes + length;
+      if (next > end) break;
+      this.#takeFrame(chunk, at, length);
+      at = next;
     }
-    if (at < end) this.#rest = at === 0 ? bytes : Buffer.from(bytes.subarray(at));
+    if (at < end) this.#keep(chunk, at, end);
   }
 
-  /** Compares the preface as far as it is there, and says where it ends. */
+  /** Continues the incomplete frame, as far as the chunk reaches. @returns where the next frame begins */
+  #readOn(chunk: Buffer, start: number): number {
+    const end = chunk.byteLength;
+    let at = start;
+    if (this.#begunBytes < frameHeaderBytes) {
+      at = this.#keep(chunk, at, Math.min(end, at + frameHeaderBytes - this.#begunBytes));
+      if (this.#begunBytes < frameHeaderBytes) return at;
+    }
+    const length = payloadLength(this.#begun, 0);
+    const next = at + frameHeaderBytes + length - this.#begunBytes;
+    at = this.#keep(chunk, at, Math.min(end, next));
+    if (at === next) {
+      const frame = this.#begun;
+      // Not reused: body pieces are views of it.
+      this.#begun = nothing;
+      this.#begunBytes = 0;
+      this.#takeFrame(frame, 0, length);
+    }
+    return at;
+  }
+
+  #keep(chunk: Buffer, from: number, to: number): number {
+    const before = this.#begun;
+    const bytes = this.#begunBytes + to - from;
+    if (bytes > before.byteLength) {
+      this.#begun = Buffer.allocUnsafe(Math.max(bytes, 2 * before.byteLength));
+      before.copy(this.#begun, 0, 0, this.#begunBytes);
+    }
+    chunk.copy(this.#begun, this.#begunBytes, from, to);
+    this.#begunBytes = bytes;
+    return to;
+  }
+
+  #takeFrame(bytes: Buffer, at: number, length: number): void {
+    if (this.stopped) return;
+    const frame = this.#frame;
+    frame.type = bytes[at + 3] as number;
+    frame.flags = bytes[at + 4] as number;
+    // §4.1: the reserved bit is ignored.
+    frame.streamId = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;
+    frame.bytes = bytes;
+    frame.from = at + frameHeaderBytes;
+    frame.length = length;
+    this.#taker.take(frame);
+    // Whatever came in one chunk with it would be kept as long as nothing else comes.
+    frame.bytes = nothing;
+  }
+
+  /** Compares the part of the preface that has arrived, and returns where it ends. */
   #readPreface(chunk: Buffer): number {
     const length = Math.min(chunk.byteLength, connectionPreface.byteLength - this.#prefaceRead);
     const start = this.#prefaceRead;
@@ -59,4 +108,13 @@ export class FrameReader {
     }
     return length;
   }
+}
+
+const nothing = Buffer.alloc(0);
+
+/** @throws ConnectionError for a frame that is too large, before its payload has arrived (RFC 9113 §4.2) */
+function payloadLength(bytes: Buffer, at: number): number {
+  const length = ((bytes[at] as number) << 16) | ((bytes[at + 1] as number) << 8) | (bytes[at + 2] as number);
+  if (length > frameBytesMax) throw new ConnectionError(ErrorCode.frameSizeError, "a frame is too large");
+  return length;
 }

@@ -34,7 +34,7 @@ export const Setting = {
 /** Length, type, flags and stream identifier (RFC 9113 §4.1). */
 export const frameHeaderBytes = 9;
 
-/** The largest payload that we take, HTTP/2's initial value (§6.5.2), and the largest that we send. */
+/** The largest payload that we accept, HTTP/2's initial value (§6.5.2), and the largest that we send. */
 export const frameBytesMax = 16_384;
 
 /** The largest flow-control window (§6.9.1). */
@@ -45,23 +45,3 @@ export const windowBytesInitial = 65_535;
 
 /** What a client sends first (§3.4). */
 export const connectionPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-
-/** Writes a frame header. */
-export function writeFrameHeader(
-  into: Buffer,
-  at: number,
-  length: number,
-  type: number,
-  flags: number,
-  streamId: number,
-): void {
-  into[at] = length >>> 16;
-  into[at + 1] = length >>> 8;
-  into[at + 2] = length;
-  into[at + 3] = type;
-  into[at + 4] = flags;
-  into[at + 5] = streamId >>> 24;
-  into[at + 6] = streamId >>> 16;
-  into[at + 7] = streamId >>> 8;
-  into[at + 8] = streamId;
-}

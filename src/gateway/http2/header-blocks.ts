@@ -1,25 +1,27 @@
 import { Flag, FrameType } from "./frame.ts";
+import type { Frame } from "./frame-reader.ts";
 import { type DecodedBlock, HpackDecoder } from "./hpack/decoder.ts";
 import { ConnectionError, ErrorCode, frameSizeError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** A header block that is complete. */
+/** A complete header block. */
 export interface HeaderBlock {
   readonly streamId: number;
   /** The flags of its HEADERS frame. */
   readonly flags: number;
   readonly decoded: DecodedBlock;
-  /** The stream it names in the priority fields, which are otherwise ignored (RFC 9113 §5.3.2). */
+  /** The stream named in its priority fields, which are otherwise ignored (RFC 9113 §5.3.2). */
   readonly dependsOn: number | undefined;
 }
 
-/** Puts the header blocks of a connection together from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
+/** Assembles the header blocks of a connection from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
 export class HeaderBlocks {
+  /** The stream of an incomplete block, during which only its next frame is allowed; 0 when there is none. */
+  streamId = 0;
   readonly #limits: Http2Limits;
   readonly #decoder: HpackDecoder;
   #parts: Buffer[] = [];
   #bytes = 0;
-  #streamId = 0;
   #flags = 0;
   #dependsOn: number | undefined;
 
@@ -28,26 +30,14 @@ export class HeaderBlocks {
     this.#decoder = new HpackDecoder(limits.headerListBytes);
   }
 
-  /** Whether a block has begun and is not complete: nothing but its next frame may come. */
-  get open(): boolean {
-    return this.#streamId !== 0;
-  }
-
   /**
    * Takes a HEADERS or CONTINUATION frame.
    *
-   * @returns the block if it is complete with it. It is decoded whatever becomes of its stream: the tables
-   * of both ends must stay in step
+   * @returns the block that this frame completes. It is decoded whatever happens to its stream, because the tables of
+   * both ends must stay in step
    * @throws ConnectionError
    */
-  take(
-    type: number,
-    flags: number,
-    streamId: number,
-    bytes: Buffer,
-    from: number,
-    length: number,
-  ): HeaderBlock | undefined {
+  take({ type, flags, streamId, bytes, from, length }: Frame): HeaderBlock | undefined {
     let start = from;
     let end = from + length;
     if (type === FrameType.headers) {
@@ -65,16 +55,16 @@ export class HeaderBlocks {
         start += 5;
       }
       if (start > end) throw protocolError("the padding is longer than its frame");
-      // Nearly all blocks are one frame, and are decoded where they lie.
+      // Nearly all blocks are one frame, and are decoded in place.
       if ((flags & Flag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
-      this.#streamId = streamId;
-    } else if (streamId === 0 || streamId !== this.#streamId) throw protocolError("CONTINUATION continues nothing");
+      this.streamId = streamId;
+    } else if (streamId === 0 || streamId !== this.streamId) throw protocolError("CONTINUATION without a header block");
     this.#collect(bytes, start, end);
     if ((flags & Flag.endHeaders) === 0) return undefined;
     const block = Buffer.concat(this.#parts, this.#bytes);
     this.#parts = [];
     this.#bytes = 0;
-    this.#streamId = 0;
+    this.streamId = 0;
     return this.#decoded(streamId, block, 0, block.byteLength);
   }
 

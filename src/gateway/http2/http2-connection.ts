@@ -1,92 +1,104 @@
 import type { Duplex } from "node:stream";
+import type { Backlog, BacklogBudget } from "./backlog.ts";
 import { Deadlines } from "./deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
-import { Flag, FrameType, windowBytesMax } from "./frame.ts";
+import { FrameType, windowBytesMax } from "./frame.ts";
 import { FrameReader } from "./frame-reader.ts";
 import { FrameRules } from "./frame-rules.ts";
-import { emptyTable } from "./hpack/encoder.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import { Http2Stream, type StreamCarrier } from "./http2-stream.ts";
 import { Output } from "./output.ts";
 import { ReceiveFlow } from "./receive-flow.ts";
 import type { RequestHead } from "./request-head.ts";
-import { type QueueBudget, SendFlow } from "./send-flow.ts";
+import { SendFlow } from "./send-flow.ts";
 import { encodeOwnSettings } from "./settings.ts";
 import { StreamTable } from "./stream-table.ts";
 
-/** Who is told of the requests of a connection, and what bounds it. */
+/** Options of {@link Http2Connection}. */
 export interface Http2ConnectionOptions {
   readonly limits: Http2Limits;
-  /** Shared by the connections of a server. */
-  readonly budget: QueueBudget;
-  /** A request has begun: its header is there. The receiver of its body is to be set before this returns. */
+  /** Counts what peers do not read; shared by all connections of a server. */
+  readonly budget: BacklogBudget;
+  /** Called when a request has begun, with its header. Must set the stream's receiver before it returns. */
   readonly onStream: (stream: Http2Stream) => void;
-  /** The connection is over. */
+  /** Called when the connection is over. */
   readonly onClose: () => void;
-  /** Who serves a stream has thrown: a defect there. The stream is reset and the others go on. */
+  /**
+   * Called with a defect: a stream's receiver has thrown, which resets the stream, or our own code has, which ends the
+   * connection.
+   */
   readonly onFault: (error: unknown) => void;
 }
 
 /**
- * The server's side of an HTTP/2 connection (RFC 9113) on a socket whose first bytes may be the preface.
+ * The server's side of an HTTP/2 connection (RFC 9113), on a socket whose first bytes should be the preface.
  *
- * Here is its life: from our SETTINGS to the last GOAWAY, whatever end comes first. What a frame means is
- * {@link FrameRules}' to say. Knows nothing of what is asked for.
+ * This class is the life of a connection, from our SETTINGS to the last GOAWAY; {@link FrameRules} knows what frames
+ * mean. Knows nothing of RPC.
  */
 export class Http2Connection implements StreamCarrier {
+  readonly output: Output;
   readonly sendFlow: SendFlow;
   readonly receiveFlow: ReceiveFlow;
   readonly #socket: Duplex;
   readonly #options: Http2ConnectionOptions;
-  readonly #output: Output;
-  readonly #guard: FloodGuard;
+  readonly #backlog: Backlog;
   readonly #streams = new StreamTable();
   readonly #rules: FrameRules;
   readonly #reader: FrameReader;
   readonly #deadlines: Deadlines;
-  #firstBlock = true;
   #drain: "no" | "announced" | "final" = "no";
   #ended = false;
-  /** For what the end of the connection waits for. */
+  /** Runs the next step of ending the connection. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor(socket: Duplex, options: Http2ConnectionOptions) {
     const { limits, budget } = options;
     this.#socket = socket;
     this.#options = options;
-    this.#output = new Output(socket, () => this.sendFlow.pump());
-    this.#guard = new FloodGuard(limits);
-    this.sendFlow = new SendFlow(this.#output, limits, budget);
-    this.receiveFlow = new ReceiveFlow(limits, this.#output);
-    this.#rules = this.#createRules();
-    this.#reader = new FrameReader((type, flags, streamId, bytes, from, length) => {
-      // Behind a connection error nothing is taken any more, also not what came in the same chunk.
-      if (!this.#ended) this.#rules.take(type, flags, streamId, bytes, from, length);
+    this.#backlog = budget.open(() => this.#cut());
+    this.output = new Output(socket, this.#backlog, () => this.#drained());
+    this.sendFlow = new SendFlow(this.output, limits, this.#backlog);
+    this.receiveFlow = new ReceiveFlow(limits, this.output);
+    const { output, sendFlow, receiveFlow } = this;
+    const guard = new FloodGuard(limits, output);
+    const parts = { limits, output, guard, streams: this.#streams, sendFlow, receiveFlow };
+    this.#rules = new FrameRules(parts, {
+      opened: (streamId, head, headTooLarge, ended) => this.#open(streamId, head, headTooLarge, ended),
+      ponged: (payload) => {
+        if (payload.equals(drainPing)) this.#finalGoAway();
+      },
     });
-    this.#deadlines = this.#createDeadlines();
+    this.#reader = new FrameReader(this.#rules);
+    this.#deadlines = new Deadlines(parts, this.#rules, {
+      ping: () => output.frame(FrameType.ping, 0, 0, alivePing),
+      fail: (error) => this.#fail(error),
+      drain: () => this.drain(),
+      destroy: () => this.destroy(),
+    });
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
     socket.on("end", () => this.#peerEnded());
     socket.on("close", () => this.#close());
     socket.on("error", ignore);
-    this.#output.frame(FrameType.settings, 0, 0, encodeOwnSettings(limits));
+    this.output.frame(FrameType.settings, 0, 0, encodeOwnSettings(limits));
     this.receiveFlow.open();
   }
 
-  /** Whether a stream is open, or what ends one has not left yet. */
+  /** Whether a stream is open, or the end of one has not been sent yet. */
   get busy(): boolean {
-    return this.#streams.size > 0 || this.#output.waitingBytes > 0;
+    return this.#streams.open.size > 0 || this.output.waitingBytes > 0;
   }
 
   /**
-   * Ends the connection without losing a request that crosses: announces it, waits for the round trip of a
-   * PING, says which stream is the last, and closes once the streams have ended (RFC 9113 §6.8).
+   * Ends the connection without losing a request that is on its way: announces the end, waits for the round trip of a
+   * PING, names the last stream, and closes once all streams have ended (RFC 9113 §6.8).
    */
   drain(): void {
     if (this.#drain !== "no" || this.#ended) return;
     this.#drain = "announced";
     this.#goAway(windowBytesMax, ErrorCode.noError);
-    this.#output.frame(FrameType.ping, 0, 0, drainPing);
+    this.output.frame(FrameType.ping, 0, 0, drainPing);
     this.#after(drainPingTimeoutMs, () => this.#finalGoAway());
   }
 
@@ -95,136 +107,114 @@ export class Http2Connection implements StreamCarrier {
     this.#socket.destroy();
   }
 
-  sendHeaders(streamId: number, endStream: boolean, parts: readonly Uint8Array[]): void {
-    const block = this.#firstBlock ? [emptyTable, ...parts] : parts;
-    this.#firstBlock = false;
-    this.#output.headerBlock(streamId, endStream, block);
-  }
-
-  sendData(streamId: number, endStream: boolean, piece: Uint8Array): void {
-    // For its connection and for its stream.
-    this.#guard.allow("windowUpdates", 2);
-    this.#output.frame(FrameType.data, endStream ? Flag.endStream : 0, streamId, piece);
-  }
-
   sendReset(stream: Http2Stream, code: ErrorCode): void {
-    this.#output.numbers(FrameType.rstStream, stream.id, code);
+    this.output.numbers(FrameType.rstStream, stream.id, code);
     this.#streams.rememberReset(stream.id);
-    this.#forget(stream);
-    stream.receiveReset(code);
   }
 
-  ended(stream: Http2Stream): void {
-    if (stream.remoteEnded) this.#forget(stream);
+  forget(stream: Http2Stream): void {
+    this.#streams.open.delete(stream.id);
+    if (this.#drain === "final") this.#endIfDone();
   }
 
   faulted(error: unknown): void {
     this.#options.onFault(error);
   }
 
-  #createRules(): FrameRules {
-    const parts = {
-      limits: this.#options.limits,
-      output: this.#output,
-      guard: this.#guard,
-      streams: this.#streams,
-      sendFlow: this.sendFlow,
-      receiveFlow: this.receiveFlow,
-    };
-    return new FrameRules(parts, {
-      opened: (streamId, head, headTooLarge, ended) => this.#open(streamId, head, headTooLarge, ended),
-      sendReset: (stream, code) => this.sendReset(stream, code),
-      forget: (stream) => this.#forget(stream),
-      ponged: (payload) => {
-        if (payload.equals(drainPing)) this.#finalGoAway();
-      },
-    });
-  }
-
-  #createDeadlines(): Deadlines {
-    const rules = this.#rules;
-    return new Deadlines(this.#options.limits, {
-      get settled() {
-        return rules.settled;
-      },
-      get blockOpen() {
-        return rules.blockOpen;
-      },
-      streams: this.#streams,
-      stalled: (nowMs) => this.sendFlow.stalled(nowMs),
-      restartCounts: () => this.#guard.restart(),
-      ping: () => this.#output.frame(FrameType.ping, 0, 0, alivePing),
-      fail: (error) => this.#fail(error),
-      destroy: () => this.destroy(),
-    });
-  }
-
   #open(streamId: number, head: RequestHead, headTooLarge: boolean, ended: boolean): void {
-    const opening = { sendWindow: this.#rules.peer.initialWindowSize, nowMs: this.#deadlines.heardAtMs };
-    const stream = new Http2Stream(this, streamId, head, headTooLarge, opening);
-    stream.remoteEnded = ended;
-    this.#streams.add(stream);
+    const sendWindow = this.#rules.peer.initialWindowSize;
+    const nowMs = this.#deadlines.heardAtMs;
+    const stream = new Http2Stream(this, streamId, { head, headTooLarge, ended, sendWindow, nowMs });
+    this.#streams.open.set(streamId, stream);
     stream.begin(this.#options.onStream);
   }
 
   #read(chunk: Buffer): void {
     if (this.#ended) return;
-    this.#deadlines.heard();
+    this.#deadlines.heardAtMs = performance.now();
     try {
       this.#reader.read(chunk);
-      if (this.#output.waitingBytes > this.#options.limits.queuedBytes) {
-        throw new ConnectionError(ErrorCode.enhanceYourCalm, "too much is waiting to be taken");
-      }
+      // Anything else it asks for would have to wait, too. A peer that only reads after it has written everything never
+      // gets here, because what the windows allow stays below this limit.
+      const { output } = this;
+      if (output.congested && output.waitingBytes > this.#options.limits.unreadBytes) this.#socket.pause();
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  /** §5.4.1: says why and which streams were taken, and ends the connection. */
+  /** The peer has read what the socket held. */
+  #drained(): void {
+    this.#socket.resume();
+    this.sendFlow.pump();
+  }
+
+  /** Ends the connection to make room for others. */
+  #cut(): void {
+    // A GOAWAY would wait behind everything else and never arrive.
+    if (this.output.congested) this.destroy();
+    else this.#fail(new ConnectionError(ErrorCode.enhanceYourCalm, "too much is waiting to be taken"));
+  }
+
+  /** §5.4.1: sends the reason and the last stream that was taken, and ends the connection. */
   #fail(error: unknown): void {
     if (this.#ended) return;
-    const code = error instanceof ConnectionError ? error.code : ErrorCode.internalError;
-    this.#goAway(this.#streams.lastStreamId, code);
-    this.#end(lingerMs);
+    const isOurs = !(error instanceof ConnectionError);
+    this.#goAway(this.#streams.lastStreamId, isOurs ? ErrorCode.internalError : error.code);
+    this.#end(this.#options.limits.lingerMs);
+    if (isOurs) this.#options.onFault(error);
   }
 
   #finalGoAway(): void {
     if (this.#drain !== "announced" || this.#ended) return;
     this.#drain = "final";
-    this.#streams.seal();
+    this.#streams.sealed = true;
     this.#goAway(this.#streams.lastStreamId, ErrorCode.noError);
     this.#endIfDone();
   }
 
-  /** The peer says no more: what it began it never will complete, nor will it make room; the rest is answered. */
+  /**
+   * The peer has ended its side. Its incomplete requests will never be complete, and answers that its windows do not
+   * admit will never fit: both are reset. The others are answered.
+   */
   #peerEnded(): void {
     if (this.#ended) return;
     this.#drain = "final";
-    this.#streams.seal();
-    for (const stream of this.#streams.values()) if (!stream.remoteEnded) stream.reset(ErrorCode.cancel);
+    this.#streams.sealed = true;
+    for (const stream of this.#streams.open.values()) if (!stream.remoteEnded) stream.reset(ErrorCode.cancel);
     for (const stream of this.sendFlow.finish()) stream.reset(ErrorCode.cancel);
     this.#endIfDone();
-    // One that is gone altogether has ended its side too; only what we send tells: its system resets the connection.
-    if (!this.#ended) this.#output.frame(FrameType.ping, 0, 0, alivePing);
+    this.#askForLife();
+  }
+
+  // A peer that has closed its socket has ended its side as well. Only sending reveals it: its system resets the
+  // connection on our first packet, and the next one fails.
+  #askForLife(): void {
+    if (this.#ended) return;
+    this.output.frame(FrameType.ping, 0, 0, alivePing);
+    this.#after(askAgainMs, () => this.#askForLife());
   }
 
   #endIfDone(): void {
-    if (this.#drain === "final" && this.#streams.size === 0) this.#end(this.#options.limits.stallTimeoutMs);
+    if (this.#drain === "final" && this.#streams.open.size === 0) this.#end(this.#options.limits.stallTimeoutMs);
   }
 
   /**
-   * Says no more, and lets out what is written.
+   * Stops sending, once what was written is out.
    *
-   * @param patienceMs - a peer that does not take the rest by then, or goes on sending, is cut off
+   * @param patienceMs - a peer that has not read the rest by then, or is still sending, is cut off
    */
   #end(patienceMs: number): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#reader.stopped = true;
     this.#deadlines.stop();
-    this.#output.close();
+    this.output.close();
     this.#after(patienceMs, () => this.#socket.destroy());
-    // A socket that is closed with bytes of the peer unread takes our last words back: so it may still talk a while.
-    this.#socket.end(() => this.#after(lingerMs, () => this.#socket.destroy()));
+    // Closing a socket with unread bytes resets it, and the peer may lose our last frames. So it may send a while
+    // longer.
+    this.#socket.resume();
+    this.#socket.end(() => this.#after(this.#options.limits.lingerMs, () => this.#socket.destroy()));
     this.#resetAll();
   }
 
@@ -232,27 +222,18 @@ export class Http2Connection implements StreamCarrier {
     clearTimeout(this.#timer);
     this.#deadlines.stop();
     this.#ended = true;
-    this.#output.close();
+    this.output.close();
     this.#resetAll();
+    this.#backlog.close();
     this.#options.onClose();
   }
 
   #resetAll(): void {
-    for (const stream of this.#streams.values()) {
-      this.#forget(stream);
-      stream.receiveReset(ErrorCode.cancel);
-    }
-  }
-
-  #forget(stream: Http2Stream): void {
-    stream.closed = true;
-    this.#streams.remove(stream);
-    this.receiveFlow.release(stream);
-    if (this.#drain === "final") this.#endIfDone();
+    for (const stream of this.#streams.open.values()) stream.receiveReset(ErrorCode.cancel);
   }
 
   #goAway(lastStreamId: number, code: ErrorCode): void {
-    this.#output.numbers(FrameType.goAway, 0, lastStreamId, code);
+    this.output.numbers(FrameType.goAway, 0, lastStreamId, code);
   }
 
   #after(ms: number, then: () => void): void {
@@ -264,10 +245,10 @@ export class Http2Connection implements StreamCarrier {
 
 const drainPing = Buffer.from("draining");
 const alivePing = Buffer.from("alive? \n");
-// As long as the slowest round trip that is still worth waiting for.
+// Soon enough for calls that nobody waits for any more, and far above a round trip.
+const askAgainMs = 1000;
+// As long as the slowest round trip worth waiting for.
 const drainPingTimeoutMs = 2000;
-// For the last frames to be taken by the peer.
-const lingerMs = 1000;
 
-// An error of the socket is followed by its end, which is what counts.
+// A socket's error is followed by its close, which is handled.
 function ignore(): void {}

@@ -16,10 +16,10 @@ export const ErrorCode = {
   http11Required: 0xd,
 } as const;
 
-/** One of the {@link ErrorCode}s; peers may send others, which mean no more than an error (RFC 9113 §7). */
+/** One of our {@link ErrorCode}s; peers may send others (RFC 9113 §7). */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
-/** What ends a connection: GOAWAY with this code (RFC 9113 §5.4.1). */
+/** An error that ends the connection: GOAWAY with this code (RFC 9113 §5.4.1). */
 export class ConnectionError extends Error {
   readonly code: ErrorCode;
 
@@ -30,12 +30,12 @@ export class ConnectionError extends Error {
   }
 }
 
-/** The commonest of them (RFC 9113 §7): what was sent has no place here. */
+/** Returns a PROTOCOL_ERROR: the peer sent something that is not allowed (RFC 9113 §7). */
 export function protocolError(message: string): ConnectionError {
   return new ConnectionError(ErrorCode.protocolError, message);
 }
 
-/** A frame whose length its type does not allow (RFC 9113 §4.2). */
+/** Returns a FRAME_SIZE_ERROR: the length is wrong for the type of the frame (RFC 9113 §4.2). */
 export function frameSizeError(frame: string): ConnectionError {
   return new ConnectionError(ErrorCode.frameSizeError, `${frame} has a wrong size`);
 }

@@ -1,49 +1,76 @@
-/** Bounds on what a peer may make a connection hold or do. Beyond one of the counts it is told to calm down. */
+/**
+ * Bounds on what a peer may make a connection hold or do. Above a count, the connection ends with ENHANCE_YOUR_CALM.
+ */
 export interface Http2Limits {
   /** Streams open at once; further ones are refused. Default 256. */
   readonly concurrentStreams: number;
   /** Bytes of a header list by RFC 9113 §6.5.2; the request is answered with 431 above. Default 16 KiB. */
   readonly headerListBytes: number;
-  /** Bytes of a header block as sent, all its frames together. Default 64 KiB: four times the list that is allowed. */
+  /** Bytes of a header block as sent, in all its frames. Default 64 KiB: four times the size of the list. */
   readonly headerBlockBytes: number;
-  /** CONTINUATION frames of a header block. Default 16: more than any block of the allowed size needs. */
+  /** CONTINUATION frames of a header block. Default 16: more than a block of the allowed size needs. */
   readonly continuations: number;
-  /** Bytes that a stream may send ahead of its reader. Default 256 KiB: one round trip for a message of that size. */
+  /**
+   * Bytes that a stream may send before its reader takes them. Default 256 KiB: one round trip for a message of that
+   * size.
+   */
   readonly streamWindowBytes: number;
-  /** Bytes that all streams together may send ahead. Default 1 MiB. */
+  /** Bytes that all streams together may send before their readers take them. Default 1 MiB. */
   readonly connectionWindowBytes: number;
-  /** Milliseconds over which the counts below are taken. Default 10 s. */
+  /** Milliseconds of the interval for the counts below. Default 10 s. */
   readonly intervalMs: number;
-  /** Streams that fail or are reset before their answer is complete, per interval. Default 400 (CVE-2023-44487). */
+  /**
+   * Streams per interval that fail, or are reset early and before their answer is complete. More are allowed while they
+   * are at most this share of the streams opened. Default 400, and half (CVE-2023-44487).
+   */
   readonly resets: number;
-  /** SETTINGS, and acknowledgements of ours, per interval. Default 100. */
+  readonly resetShare: number;
+  /** Milliseconds within which a reset is early. Default 1 s: a client that has waited longer has given up. */
+  readonly rapidResetMs: number;
+  /** SETTINGS frames, and acknowledgements of ours, per interval. Default 100. */
   readonly settings: number;
-  /** PING per interval. Default 2,000: some clients measure the bandwidth by them, one each round trip. */
+  /** PING frames per interval, beyond one for each HEADERS and DATA frame that we sent. Default 2,000. */
   readonly pings: number;
-  /** DATA without data that do not end their stream, per interval. Default 200. */
+  /** Empty DATA frames that do not end their stream, per interval. Default 200. */
   readonly emptyData: number;
-  /** Frames that take no part in anything, per interval beyond two for each stream. Default 2,000. */
+  /** Frames without effect per interval, beyond two for each stream. Default 2,000. */
   readonly ignoredFrames: number;
-  /** WINDOW_UPDATE per interval beyond two for each DATA frame that we sent. Default 5,000. */
+  /**
+   * WINDOW_UPDATE frames per interval, beyond two for each stream and for each DATA frame that we sent. Default 5,000.
+   */
   readonly windowUpdates: number;
   /**
-   * Bytes of answers that wait for the peer to take them, per connection; above, further streams are refused,
-   * and a peer that does not even take what must be said is left. Default 16 MiB.
+   * Bytes of bodies that wait for the peer's windows, per connection; further streams are refused above it. Default 16
+   * MiB.
    */
   readonly queuedBytes: number;
-  /** The same for all connections together; above, an answer that would have to wait is given up. Default 256 MiB. */
-  readonly queuedBytesTotal: number;
-  /** Milliseconds without a byte from the peer until it is asked for a sign of life, or let go if nothing is open. Default 75 s. */
+  /**
+   * Bytes that the socket still holds, above which we stop reading from the peer. Default 512 KiB: room for the headers
+   * of all streams. DATA alone never gets there, because it waits in its queue once the socket is full.
+   */
+  readonly unreadBytes: number;
+  /**
+   * Milliseconds without a stream after which the connection ends, or with streams and without a frame after which the
+   * peer is sent a PING. Default 75 s.
+   */
   readonly idleTimeoutMs: number;
-  /** Milliseconds for what a peer does by itself: SETTINGS and their acknowledgement, a header block, a PING. Default 20 s. */
+  /**
+   * Milliseconds for what a peer does on its own: SETTINGS and their acknowledgement, a header block, a PING. Default
+   * 20 s.
+   */
   readonly stallTimeoutMs: number;
-  /** Milliseconds that an answer may wait for a peer that takes nothing of it. Default 75 s: readers may pause. */
+  /**
+   * Milliseconds that an answer, or all output, may wait for a peer that takes none of it. Default 75 s: readers may
+   * pause.
+   */
   readonly blockedTimeoutMs: number;
-  /** Milliseconds until a body that is waited for must be complete. Default 5 min. */
+  /** Milliseconds until a body that a call waits for must be complete. Default 5 min. */
   readonly requestTimeoutMs: number;
+  /** Milliseconds that a peer may go on sending a body after its answer, or anything after GOAWAY. Default 1 s. */
+  readonly lingerMs: number;
 }
 
-/** The limits that hold where an option does not say otherwise. */
+/** The defaults of {@link Http2Limits}. */
 export const defaultHttp2Limits: Http2Limits = {
   concurrentStreams: 256,
   headerListBytes: 16 * 1024,
@@ -53,15 +80,18 @@ export const defaultHttp2Limits: Http2Limits = {
   connectionWindowBytes: 1024 * 1024,
   intervalMs: 10_000,
   resets: 400,
+  resetShare: 0.5,
+  rapidResetMs: 1000,
   settings: 100,
   pings: 2000,
   emptyData: 200,
   ignoredFrames: 2000,
   windowUpdates: 5000,
   queuedBytes: 16 * 1024 * 1024,
-  queuedBytesTotal: 256 * 1024 * 1024,
+  unreadBytes: 512 * 1024,
   idleTimeoutMs: 75_000,
   stallTimeoutMs: 20_000,
   blockedTimeoutMs: 75_000,
   requestTimeoutMs: 300_000,
+  lingerMs: 1000,
 };

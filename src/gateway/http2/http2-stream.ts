@@ -1,152 +1,184 @@
+import { Flag, FrameType, windowBytesInitial } from "./frame.ts";
 import { ErrorCode } from "./http2-error.ts";
+import type { Output } from "./output.ts";
 import type { RequestHead } from "./request-head.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
 import type { SendFlow } from "./send-flow.ts";
 
-/** Who is told what happens on a stream. What it throws ends the stream with INTERNAL_ERROR, and no other. */
+/** Receives what happens on a stream. If a method throws, the stream ends with INTERNAL_ERROR; other streams go on. */
 export interface StreamReceiver {
   /**
-   * A piece of the body: a view of what came in, valid beyond the call, though keeping it keeps its whole chunk.
-   * To be followed by `stream.consumed(bytes)` once it is used. With the last one `stream.remoteEnded` is set.
+   * Receives a piece of the body: a view of its chunk, which may be kept, but keeps the whole chunk alive. Call
+   * `stream.consumed(bytes)` once it is used.
+   *
+   * @param last - whether it completes the body; {@link onEnd} is then not called
    */
-  onData(piece: Uint8Array): void;
+  onData(piece: Uint8Array, last: boolean): void;
   /** The body is complete. */
   onEnd(): void;
-  /** The stream is over before its time: the code that the peer, or we, reset it with. */
+  /** The stream was reset, by the peer or by us, with this code. */
   onReset(code: number): void;
-  /** All that was queued has been sent, as far as HTTP/2 is concerned. */
+  /** Everything that was queued has been sent, as far as HTTP/2 is concerned. */
   onWritable(): void;
 }
 
-/** What a stream needs of its connection. */
+/** What a stream needs from its connection. */
 export interface StreamCarrier {
+  readonly output: Output;
   readonly sendFlow: SendFlow;
   readonly receiveFlow: ReceiveFlow;
-  sendHeaders(streamId: number, endStream: boolean, parts: readonly Uint8Array[]): void;
-  sendData(streamId: number, endStream: boolean, piece: Uint8Array): void;
+  /** Sends RST_STREAM. */
   sendReset(stream: Http2Stream, code: ErrorCode): void;
-  /** Our side of the stream has ended. */
-  ended(stream: Http2Stream): void;
-  /** Who serves the stream has thrown. */
+  /** The stream is closed. */
+  forget(stream: Http2Stream): void;
+  /** A receiver has thrown. */
   faulted(error: unknown): void;
 }
 
+/** Parts of a new {@link Http2Stream}. */
+export interface StreamInit {
+  readonly head: RequestHead;
+  /** The request's header list exceeds the limit; `head` has the fields that fit. */
+  readonly headTooLarge: boolean;
+  /** The request has no body. */
+  readonly ended: boolean;
+  readonly sendWindow: number;
+  readonly nowMs: number;
+}
+
 /**
- * One request and its answer: the state of a stream (RFC 9113 §5.1) and what waits to be sent on it.
+ * One request and its answer: the state of a stream (RFC 9113 §5.1), what came in and is unused, and what waits to be
+ * sent.
  *
- * A small record, not a Duplex. Bodies are pieces of the chunks that came in, and go out as they are given.
+ * A small record, not a Duplex. Bodies are pieces of the chunks that came in, and are sent as given. The fields are
+ * plain because getters would cost their callers more; only this class writes them, unless a comment says otherwise.
  */
 export class Http2Stream {
   readonly id: number;
   readonly head: RequestHead;
-  /** The request's header list was larger than the limit: `head` is what fits. */
   readonly headTooLarge: boolean;
   readonly openedAtMs: number;
+  /** Set by the code that serves the stream. */
   receiver: StreamReceiver | undefined;
-  /** The whole body is waited for, so there is a time by which it must be there. */
+  /** Set by the code that serves the stream when it waits for the whole body, which must then arrive in time. */
   bodyAwaited = false;
   /** The peer has ended its side. */
-  remoteEnded = false;
-  /** We have ended ours, or have all that ends it in the queue. */
+  remoteEnded: boolean;
+  /** We have ended our side, or queued everything that ends it. */
   localEnded = false;
+  /** When we ended our side before the peer ended its own; 0 before that. */
+  answeredAtMs = 0;
   /** Neither side may send any more. */
   closed = false;
-  /** What the peer lets us send; negative where it has taken room back (RFC 9113 §6.9.2). */
+  /** Bytes of body that wait to be sent. */
+  queuedBytes = 0;
+  /**
+   * Kept by {@link SendFlow}: bytes that we may send; negative after the peer has narrowed the window (RFC 9113
+   * §6.9.2).
+   */
   sendWindow: number;
-  receiveWindow: number;
-  /** Bytes of body that have come in. */
-  receivedBytes = 0;
-  /** Of these, with their padding, the bytes that nobody has used. */
-  heldBytes = 0;
-  /** Bytes that were used and for which the peer has not been given new credit. */
-  uncreditedBytes = 0;
-  /** Since when something waits to be sent, and when the peer took something last. Meaningless while nothing waits. */
-  waitsSinceMs = 0;
+  /** Kept by {@link SendFlow}: when the peer last took something. Meaningless while nothing waits. */
   progressAtMs = 0;
   readonly #carrier: StreamCarrier;
+  #receiveWindow: number;
+  /** Bytes of body received. */
+  #receivedBytes = 0;
+  /** Bytes received, with padding, that nobody has used yet. */
+  #heldBytes = 0;
+  /** Bytes used for which the peer has not been given new credit. */
+  #uncreditedBytes = 0;
   #queue: Uint8Array[] = none;
-  #queuedBytes = 0;
-  /** What ends the stream behind the queue: a trailer block, or nothing but the end. */
+  /** What ends the stream after the queue: a trailer block, or nothing but the end. */
   #ending: readonly Uint8Array[] | undefined;
 
-  constructor(
-    carrier: StreamCarrier,
-    id: number,
-    head: RequestHead,
-    headTooLarge: boolean,
-    opening: { readonly sendWindow: number; readonly nowMs: number },
-  ) {
+  constructor(carrier: StreamCarrier, id: number, { head, headTooLarge, ended, sendWindow, nowMs }: StreamInit) {
     this.#carrier = carrier;
     this.id = id;
     this.head = head;
     this.headTooLarge = headTooLarge;
-    this.sendWindow = opening.sendWindow;
-    this.receiveWindow = carrier.receiveFlow.streamWindowBytes;
-    this.openedAtMs = opening.nowMs;
+    this.remoteEnded = ended;
+    this.sendWindow = sendWindow;
+    // Until our settings are acknowledged, the peer may assume the initial value.
+    this.#receiveWindow = Math.max(carrier.receiveFlow.streamWindowBytes, windowBytesInitial);
+    this.openedAtMs = nowMs;
   }
 
-  /** Bytes of body that wait to be sent. */
-  get queuedBytes(): number {
-    return this.#queuedBytes;
-  }
-
-  /** Sends a header section: informational, or the one of the answer. */
+  /** Sends a header section: an informational one, or that of the answer. */
   sendHeaders(parts: readonly Uint8Array[], endStream: boolean): void {
     if (this.closed || this.localEnded) return;
-    this.#carrier.sendHeaders(this.id, endStream, parts);
+    this.#carrier.output.headerBlock(this.id, endStream, parts);
     if (endStream) this.#end();
   }
 
-  /** Sends a piece of the body, or as much of it as the windows take now. */
+  /** Sends the header section of the answer, then the body and trailer section that there are, and ends our side. */
+  answer(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
+    const isAll = body === undefined && trailer === undefined;
+    this.sendHeaders(parts, isAll);
+    if (!isAll) this.end(body, trailer);
+  }
+
+  /** Sends a piece of the body; what the windows do not admit is queued. */
   sendData(piece: Uint8Array): void {
     if (!this.closed && !this.localEnded && piece.byteLength > 0) this.#enqueue(piece);
   }
 
   /**
-   * Ends our side, behind all that waits.
+   * Ends our side, after everything that is queued.
    *
    * @param piece - the last piece of the body
-   * @param trailer - the header block of the trailer section; without one the last piece says that it is the last
+   * @param trailer - the header block of the trailer section; without one the last DATA frame ends the stream
    */
   end(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     this.localEnded = true;
     this.#ending = trailer === undefined ? none : [trailer];
     if (piece !== undefined && piece.byteLength > 0) this.#enqueue(piece);
-    if (this.#queuedBytes === 0) this.#sendEnding();
+    if (this.queuedBytes === 0) this.#sendEnding();
   }
 
-  /** Ends both sides at once. */
+  /** Ends both sides at once, with RST_STREAM. */
   reset(code: ErrorCode): void {
-    if (!this.closed) this.#carrier.sendReset(this, code);
+    if (this.closed) return;
+    this.#carrier.sendReset(this, code);
+    this.receiveReset(code);
   }
 
-  /** The receiver has used so many bytes of the body. */
+  /** Tells the stream that its receiver has used so many bytes of the body, so the peer may send as many more. */
   consumed(bytes: number): void {
-    this.#carrier.receiveFlow.used(this, bytes);
+    const { receiveFlow, output } = this.#carrier;
+    // What was held when the stream closed has been given back already.
+    const used = Math.min(bytes, this.#heldBytes);
+    this.#heldBytes -= used;
+    receiveFlow.credit(used);
+    if (this.closed || this.remoteEnded) return;
+    this.#uncreditedBytes += used;
+    if (this.#uncreditedBytes < receiveFlow.streamWindowBytes / 2) return;
+    output.numbers(FrameType.windowUpdate, this.id, this.#uncreditedBytes);
+    this.#receiveWindow += this.#uncreditedBytes;
+    this.#uncreditedBytes = 0;
   }
 
-  /** Nobody wants what came in of the body and was not used: it is as good as used. */
+  /** Discards what came in of the body and was not used. */
   discard(): void {
-    this.#carrier.receiveFlow.used(this, this.heldBytes);
+    this.consumed(this.#heldBytes);
   }
 
-  /** Sends a frame of what waits; the windows must have room for it. Other streams get their turn in between. */
+  /** Sends one frame of the queue; the windows must have room. Other streams get their turn in between. */
   sendNext(): void {
     const piece = this.#queue[0];
     if (piece === undefined) return;
-    const bytes = Math.min(piece.byteLength, this.#carrier.sendFlow.allowance(this));
+    const bytes = this.#carrier.sendFlow.take(this, piece.byteLength);
     if (bytes === piece.byteLength) this.#queue.shift();
     else this.#queue[0] = piece.subarray(bytes);
-    this.#queuedBytes -= bytes;
-    this.#carrier.sendFlow.release(this, bytes, this.#queuedBytes === 0);
-    this.#sendPart(piece.subarray(0, bytes), this.#queuedBytes === 0);
-    if (this.#queuedBytes > 0 || this.closed) return;
+    this.queuedBytes -= bytes;
+    this.#carrier.sendFlow.release(this, bytes, this.queuedBytes === 0);
+    this.#sendPart(piece.subarray(0, bytes), this.queuedBytes === 0);
+    if (this.queuedBytes > 0 || this.closed) return;
     if (this.localEnded) this.#sendEnding();
     else this.#tellWritable();
   }
 
-  /** The request is there: hands it to who serves it. */
+  /** Hands the stream to the code that serves it. */
   begin(serve: (stream: Http2Stream) => void): void {
     try {
       serve(this);
@@ -155,29 +187,37 @@ export class Http2Stream {
     }
   }
 
-  /** The peer sent a piece of the body. */
-  receive(piece: Uint8Array): void {
+  /**
+   * Takes a DATA frame, of `length` bytes with its padding, or the trailer section.
+   *
+   * @returns what is wrong with it, in which case nothing is handed on
+   */
+  receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
+    const bytes = piece.byteLength;
+    this.#heldBytes += length;
+    this.#receiveWindow -= length;
+    if (this.#receiveWindow < 0) return ErrorCode.flowControlError;
+    // Padding counts for flow control, and is used as soon as it arrives.
+    if (bytes < length) this.consumed(length - bytes);
+    this.#receivedBytes += bytes;
+    if (!this.#isLengthPossible(last)) return ErrorCode.protocolError;
+    this.remoteEnded = last;
     try {
-      this.receiver?.onData(piece);
+      if (bytes > 0) this.receiver?.onData(piece, last);
+      else if (last) this.receiver?.onEnd();
     } catch (error) {
       this.#fault(error);
     }
+    if (last && this.answeredAtMs > 0) this.#close();
+    return undefined;
   }
 
-  /** The peer has ended its side. */
-  receiveEnd(): void {
-    try {
-      this.receiver?.onEnd();
-    } catch (error) {
-      this.#fault(error);
-    }
-  }
-
-  /** The stream is over: lets go of what waits and tells the receiver. */
+  /** Ends the stream: drops what waits and tells the receiver. */
   receiveReset(code: number): void {
-    if (this.#queuedBytes > 0) this.#carrier.sendFlow.release(this, this.#queuedBytes, true);
+    this.#close();
+    if (this.queuedBytes > 0) this.#carrier.sendFlow.release(this, this.queuedBytes, true);
     this.#queue = none;
-    this.#queuedBytes = 0;
+    this.queuedBytes = 0;
     this.#ending = undefined;
     try {
       this.receiver?.onReset(code);
@@ -194,42 +234,41 @@ export class Http2Stream {
     }
   }
 
-  /** A fault in what serves this stream: it ends this stream, not the others, and not the process. */
+  /** A receiver has thrown: ends this stream, not the others and not the process. */
   #fault(error: unknown): void {
     this.reset(ErrorCode.internalError);
     this.#carrier.faulted(error);
   }
 
   #enqueue(piece: Uint8Array): void {
-    const rest = this.#queuedBytes > 0 ? piece : this.#sendNow(piece);
+    const rest = this.queuedBytes > 0 ? piece : this.#sendNow(piece);
     const bytes = rest.byteLength;
     if (bytes === 0) return;
     if (this.#queue === none) this.#queue = [rest];
     else this.#queue.push(rest);
-    this.#queuedBytes += bytes;
+    this.queuedBytes += bytes;
     if (!this.#carrier.sendFlow.wait(this, bytes)) this.reset(ErrorCode.enhanceYourCalm);
   }
 
-  /** Sends what the windows and the socket take at once, which is nearly always all. @returns what is left */
+  /** Sends what the windows and the socket take now, which is nearly always everything. @returns what is left */
   #sendNow(piece: Uint8Array): Uint8Array {
     let rest = piece;
     while (rest.byteLength > 0) {
-      const allowed = this.#carrier.sendFlow.allowance(this);
-      if (allowed <= 0) return rest;
-      if (rest.byteLength <= allowed) {
+      const bytes = this.#carrier.sendFlow.take(this, rest.byteLength);
+      if (bytes === 0) return rest;
+      if (bytes === rest.byteLength) {
         this.#sendPart(rest, true);
         return noBytes;
       }
-      this.#sendPart(rest.subarray(0, allowed), false);
-      rest = rest.subarray(allowed);
+      this.#sendPart(rest.subarray(0, bytes), false);
+      rest = rest.subarray(bytes);
     }
     return rest;
   }
 
   #sendPart(part: Uint8Array, emptiesQueue: boolean): void {
-    this.#carrier.sendFlow.spend(this, part.byteLength);
     const last = emptiesQueue && this.#ending === none;
-    this.#carrier.sendData(this.id, last, part);
+    this.#carrier.output.frame(FrameType.data, last ? Flag.endStream : 0, this.id, part);
     if (!last) return;
     this.#ending = undefined;
     this.#end();
@@ -239,14 +278,30 @@ export class Http2Stream {
     const ending = this.#ending;
     this.#ending = undefined;
     if (ending === undefined || this.closed) return;
-    if (ending === none) this.#carrier.sendData(this.id, true, noBytes);
-    else this.#carrier.sendHeaders(this.id, true, ending);
+    if (ending === none) this.#carrier.output.frame(FrameType.data, Flag.endStream, this.id, noBytes);
+    else this.#carrier.output.headerBlock(this.id, true, ending);
     this.#end();
   }
 
   #end(): void {
     this.localEnded = true;
-    this.#carrier.ended(this);
+    if (this.remoteEnded) this.#close();
+    else this.answeredAtMs = performance.now();
+  }
+
+  #close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    if (this.#heldBytes > 0) this.#carrier.receiveFlow.credit(this.#heldBytes);
+    this.#heldBytes = 0;
+    this.#carrier.forget(this);
+  }
+
+  /** §8.1.1: a request whose body is not as long as announced is malformed. */
+  #isLengthPossible(last: boolean): boolean {
+    const { contentLength } = this.head;
+    if (contentLength === undefined) return true;
+    return last ? this.#receivedBytes === contentLength : this.#receivedBytes <= contentLength;
   }
 }
 

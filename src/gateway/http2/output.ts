@@ -1,45 +1,53 @@
 import type { Duplex } from "node:stream";
-import { Flag, frameBytesMax, frameHeaderBytes, FrameType, writeFrameHeader } from "./frame.ts";
+import type { Backlog } from "./backlog.ts";
+import { Flag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame.ts";
+import { emptyTable } from "./hpack/encoder.ts";
 
-// Frames are collected in a buffer of this size first; it grows for a turn that has more to say.
+// Frames are first collected in a buffer of this size, which grows in a turn that sends more.
 const scratchBytes = 4096;
-// From this size on a piece of a body is passed on as it is rather than copied.
+// Larger pieces of a body are passed on instead of copied.
 const copyBytesMax = 4096;
-// What may be collected in a turn. A handler that never waits would otherwise keep the turn from ending while
-// this grows; at such a size a write is not dear any more.
+// Above this a turn's output is written early. A handler that never waits, or a chunk full of requests, would otherwise
+// let it grow without bound; at this size a write is not expensive any more.
 const collectedBytesMax = 64 * 1024;
 
 /**
- * What goes out on a connection: all frames of a turn of the event loop in one write.
+ * The output of a connection: all frames of a turn of the event loop in one write.
  *
- * A write costs as much as a dozen calls. The answers to the requests of one chunk, and those that one
- * message from a worker or a database completes, leave together.
+ * A write costs as much as a dozen calls. So the answers to all requests of one chunk, or to all calls that one message
+ * from a worker or a database completes, leave together.
  */
 export class Output {
+  /** Whether the socket's buffer is full, so that anything that can wait should. */
+  congested = false;
+  /** Header blocks and DATA frames sent. */
+  headerBlocks = 0;
+  dataFrames = 0;
+  /** When the peer last took something that had been waiting, or we began to wait; 0 before that. */
+  movedAtMs = 0;
   readonly #socket: Duplex;
+  readonly #backlog: Backlog;
   readonly #drained: () => void;
   #scratch: Buffer = Buffer.allocUnsafe(scratchBytes);
   #used = 0;
   #sealed: Uint8Array[] = [];
   #scheduled = false;
-  #congested = false;
   #closed = false;
-  /** Bytes that were queued here since the last flush. */
+  /** Bytes queued here since the last flush. */
   #queuedBytes = 0;
+  /** Bytes in the socket when last checked. */
+  #heldBytes = 0;
 
   /** @param drained - called when the socket takes more again */
-  constructor(socket: Duplex, drained: () => void) {
+  constructor(socket: Duplex, backlog: Backlog, drained: () => void) {
     this.#socket = socket;
+    this.#backlog = backlog;
     this.#drained = drained;
     socket.on("drain", () => {
-      this.#congested = false;
+      this.congested = false;
+      this.count();
       this.#drained();
     });
-  }
-
-  /** Whether the socket has more than it wants already; what can wait had better wait. */
-  get congested(): boolean {
-    return this.#congested;
   }
 
   /** Bytes that wait here and in the socket. */
@@ -47,19 +55,39 @@ export class Output {
     return this.#queuedBytes + this.#socket.writableLength;
   }
 
-  /** Adds a frame. The payload is copied or, if it is large, held until it is sent. */
+  /**
+   * Counts what the socket still holds, after `writtenBytes` more were written to it.
+   *
+   * @returns how many bytes it holds
+   */
+  count(writtenBytes: number = 0): number {
+    const before = this.#heldBytes;
+    const held = this.#socket.writableLength;
+    // The usual case: the system took everything.
+    if (before === 0 && held === 0) return 0;
+    const taken = before + writtenBytes - held;
+    this.#heldBytes = held;
+    if (before === 0 || taken > 0) this.movedAtMs = performance.now();
+    this.#backlog.add(writtenBytes);
+    this.#backlog.remove(taken);
+    return held;
+  }
+
+  /** Adds a frame. The payload is copied or, if it is large, kept until it is sent. */
   frame(type: number, flags: number, streamId: number, payload: Uint8Array): void {
+    if (type === FrameType.data) this.dataFrames++;
     const length = payload.byteLength;
     const isLarge = length > copyBytesMax;
     const at = this.#reserve(isLarge ? frameHeaderBytes : frameHeaderBytes + length);
     writeFrameHeader(this.#scratch, at, length, type, flags, streamId);
     if (isLarge) this.#hold(payload);
     else this.#scratch.set(payload, at + frameHeaderBytes);
-    if (this.#queuedBytes > collectedBytesMax) this.#write();
   }
 
-  /** Adds a header block made of parts, in as many frames as it takes (RFC 9113 §4.3). */
-  headerBlock(streamId: number, endStream: boolean, parts: readonly Uint8Array[]): void {
+  /** Adds a header block made of parts, in as many frames as it needs (RFC 9113 §4.3). */
+  headerBlock(streamId: number, endStream: boolean, sections: readonly Uint8Array[]): void {
+    // The first block of a connection tells the peer that we use no dynamic table.
+    const parts = this.headerBlocks++ === 0 ? [emptyTable, ...sections] : sections;
     let length = 0;
     for (const part of parts) length += part.byteLength;
     const endFlag = endStream ? Flag.endStream : 0;
@@ -73,21 +101,21 @@ export class Output {
     }
   }
 
-  /** Adds a frame whose payload is numbers of 32 bits. */
+  /** Adds a frame whose payload is 32-bit numbers. */
   numbers(type: number, streamId: number, ...values: readonly number[]): void {
     const at = this.#reserve(frameHeaderBytes + values.length * 4);
     writeFrameHeader(this.#scratch, at, values.length * 4, type, 0, streamId);
     for (const [i, value] of values.entries()) this.#scratch.writeUInt32BE(value, at + frameHeaderBytes + i * 4);
   }
 
-  /** Sends what has been collected and takes nothing more. */
+  /** Sends what has been collected, and ignores everything after that. */
   close(): void {
     if (this.#closed) return;
     this.#write();
     this.#closed = true;
   }
 
-  /** The turn is over: sends what has been collected in it. */
+  /** Sends what was collected in this turn. */
   flush(): void {
     this.#scheduled = false;
     this.#write();
@@ -97,15 +125,17 @@ export class Output {
     if (this.#queuedBytes === 0) return;
     this.#seal();
     const pieces = this.#sealed;
+    const bytes = this.#queuedBytes;
     this.#sealed = [];
     this.#queuedBytes = 0;
-    // Behind our own end, or when the peer has gone, there is nobody to tell.
+    // After our own end, or when the peer has gone, nobody would read it.
     if (this.#closed || !this.#socket.writable) return;
     if (pieces.length > 1) this.#socket.cork();
     let more = true;
     for (const piece of pieces) more = this.#socket.write(piece);
     if (pieces.length > 1) this.#socket.uncork();
-    if (!more) this.#congested = true;
+    if (!more) this.congested = true;
+    this.count(bytes);
   }
 
   #continuedBlock(streamId: number, endFlag: number, block: Buffer): void {
@@ -122,16 +152,20 @@ export class Output {
     this.#queuedBytes += piece.byteLength;
   }
 
-  /** Moves what is in the scratch buffer out of it, so that it can be used again. */
+  /** Moves the contents of the scratch buffer out, so that it can be reused. */
   #seal(): void {
     if (this.#used === 0) return;
-    // A copy of just that size: the socket may hold on to it.
-    this.#sealed.push(Buffer.from(this.#scratch.subarray(0, this.#used)));
+    // An exact copy, because the socket may keep it. While the socket is congested it is not taken from node's pool, of
+    // which it would keep 64 KiB alive.
+    const copy = this.congested ? Buffer.allocUnsafeSlow(this.#used) : Buffer.allocUnsafe(this.#used);
+    this.#scratch.copy(copy, 0, 0, this.#used);
+    this.#sealed.push(copy);
     this.#used = 0;
     if (this.#scratch.byteLength > scratchBytes * 16) this.#scratch = Buffer.allocUnsafe(scratchBytes);
   }
 
   #reserve(bytes: number): number {
+    if (this.#queuedBytes > collectedBytesMax) this.#write();
     const at = this.#used;
     this.#used += bytes;
     this.#queuedBytes += bytes;
@@ -150,4 +184,23 @@ export class Output {
 
 function flushOutput(output: Output): void {
   output.flush();
+}
+
+function writeFrameHeader(
+  into: Buffer,
+  at: number,
+  length: number,
+  type: number,
+  flags: number,
+  streamId: number,
+): void {
+  into[at] = length >>> 16;
+  into[at + 1] = length >>> 8;
+  into[at + 2] = length;
+  into[at + 3] = type;
+  into[at + 4] = flags;
+  into[at + 5] = streamId >>> 24;
+  into[at + 6] = streamId >>> 16;
+  into[at + 7] = streamId >>> 8;
+  into[at + 8] = streamId;
 }

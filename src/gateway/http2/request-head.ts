@@ -1,20 +1,20 @@
-/** The header of a request, taken apart. The same object may stand for many requests: it is not to be changed. */
+/** The parsed header of a request. One object may stand for many requests, so it must not be changed. */
 export interface RequestHead {
   /** All fields, pseudo-header fields among them: name, value, name, value, … */
   readonly fields: readonly string[];
   readonly method: string;
   readonly path: string;
   readonly scheme: string;
-  /** `undefined` when it was not sent; `host` is then there. */
+  /** `undefined` when it was not sent; there is a `host` field then. */
   readonly authority: string | undefined;
   /** `undefined` when it was not sent. */
   readonly contentLength: number | undefined;
-  /** The client waits to be told to send the body (RFC 9110 §10.1.1). */
+  /** The client waits for a 100 before it sends the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
 }
 
 /**
- * Takes the header of a request apart, if it is one (RFC 9113 §8.2, §8.3.1).
+ * Parses the header of a request (RFC 9113 §8.2, §8.3.1).
  *
  * @returns `undefined` for a malformed header, which is refused, never repaired
  */
@@ -26,7 +26,7 @@ export function readRequestHead(fields: readonly string[]): RequestHead | undefi
     const name = fields[i] as string;
     const value = fields[i + 1] as string;
     if (name.charCodeAt(0) === colon) {
-      // §8.3: known ones only, each once, all before the regular fields.
+      // §8.3: only known ones, each once, all before the regular fields.
       if (regular || !requestPseudoFields.has(name) || pseudo[name] !== undefined) return undefined;
       pseudo[name] = value;
     } else {
@@ -46,7 +46,7 @@ export function isTrailer(fields: readonly string[]): boolean {
   return true;
 }
 
-/** What a header says by its regular fields; some of it must not be said in two ways. */
+/** What the regular fields say; a field that may be sent only once is remembered. */
 interface Found {
   host: string | undefined;
   contentLength: number | undefined;
@@ -55,8 +55,7 @@ interface Found {
 
 function isConsistent(name: string, value: string, found: Found): boolean {
   if (name === "content-length") {
-    // RFC 9110 §8.6: digits, once. A second one, also of the same value, may be refused, and is where bodies are
-    // smuggled.
+    // RFC 9110 §8.6: digits. A second one may be refused even if its value is the same; request smuggling hides there.
     const before = found.contentLength;
     found.contentLength = Number(value);
     return before === undefined && /^[0-9]{1,15}$/.test(value);
@@ -77,14 +76,14 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   if (method === undefined || !isToken(method)) return undefined;
   if (authority !== undefined && !authoritySyntax.test(authority)) return undefined;
   if (method === "CONNECT") {
-    // §8.5: no scheme and no path. Nothing here is a proxy: it will be answered that there is no such path.
+    // §8.5: no scheme and no path. We are no proxy: the request will be answered with 404.
     if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
     return { fields, method, path: "", scheme: "", authority, contentLength, expectsContinue };
   }
   // §8.3.1: "*" stands for no path at all, which only OPTIONS has.
   if (path === undefined || !pathSyntax.test(path) || (path === "*" && method !== "OPTIONS")) return undefined;
   if (scheme === undefined || !schemeSyntax.test(scheme)) return undefined;
-  // §8.3.1: one of the two is there, and they name the same.
+  // §8.3.1: there is one of the two, and they must agree.
   if (authority === undefined && host === undefined) return undefined;
   const differs = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
   return differs ? undefined : { fields, method, path, scheme, authority, contentLength, expectsContinue };
@@ -93,16 +92,15 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
 const colon = 0x3a;
 const requestPseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":authority", ":path"]);
 
-// §8.3.1: a path begins with a slash, but for "OPTIONS *". Octets above ASCII are left to who knows the paths.
+// §8.3.1: a path begins with a slash, except in "OPTIONS *". Bytes above ASCII are for the router to judge.
 const pathSyntax = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
 // RFC 3986 §3.1.
 const schemeSyntax = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
-// The characters of RFC 3986 §3.2 without those of userinfo, which §8.3.1 forbids. What stands where is left to who
-// knows the hosts.
+// The characters of RFC 3986 §3.2 without those of userinfo, which §8.3.1 forbids. Their order is not checked here.
 const authoritySyntax = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]+$/;
 
-// §8.2.2: these speak of the connection in HTTP/1.1, and mean nothing here.
-const connectionFields: ReadonlySet<string> = new Set([
+/** Fields that describe the connection in HTTP/1.1, and are not allowed in HTTP/2 (RFC 9113 §8.2.2). */
+export const connectionFields: ReadonlySet<string> = new Set([
   "connection",
   "proxy-connection",
   "keep-alive",
@@ -124,7 +122,7 @@ function isToken(text: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(text);
 }
 
-/** §8.2.1: no NUL, CR or LF anywhere, no white space at either end; the other controls are refused as RFC 9110 §5.5 lets us. */
+/** §8.2.1: no NUL, CR or LF, and no white space at either end. RFC 9110 §5.5 lets us refuse the other controls. */
 function isFieldValue(value: string): boolean {
   for (let at = 0; at < value.length; at++) {
     const octet = value.charCodeAt(at);

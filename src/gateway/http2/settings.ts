@@ -2,7 +2,7 @@ import { frameBytesMax, Setting, windowBytesInitial, windowBytesMax } from "./fr
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** Our settings: what differs from the initial values of RFC 9113 §6.5.2. */
+/** Returns our SETTINGS: what differs from the initial values of RFC 9113 §6.5.2. */
 export function encodeOwnSettings(limits: Http2Limits): Buffer {
   const settings: readonly (readonly [id: number, value: number])[] = [
     [Setting.maxConcurrentStreams, limits.concurrentStreams],
@@ -18,9 +18,10 @@ export function encodeOwnSettings(limits: Http2Limits): Buffer {
 }
 
 /**
- * The settings of the peer, as far as they concern what we send.
+ * The settings of the peer that affect what we send.
  *
- * Not the size of its header table: we use none. Not its largest frame: ours fit the smallest limit.
+ * Not the size of its header table, because we use none, and not its largest frame, because ours fit the smallest
+ * limit.
  */
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;

@@ -5,16 +5,13 @@ import { AnySchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { FieldProblem, quote } from "./field-problem.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext } from "./read-context.ts";
+import { requireFieldsRead } from "./required-fields.ts";
 
-// `@type` may stand behind the fields it gives a meaning, so each level of Any may be walked twice:
-// this bound keeps the reading linear.
+// `@type` may come after the fields that it gives a meaning, so each level of Any may be read twice. This limit keeps
+// the total linear.
 const anyDepthMax = 8;
 
-/**
- * Reads a google.protobuf.Any: the fields of the message it holds, beside the `@type` that names it.
- *
- * The type is looked up in the registry of the reading; `{}` is an empty Any.
- */
+/** Reads a google.protobuf.Any: `@type` and the fields of the message of that type. `{}` is an empty Any. */
 export function readAny(context: ReadContext): Any {
   const { scanner } = context;
   if (scanner.peek() !== "object") throw new FieldProblem("not an object");
@@ -28,6 +25,8 @@ export function readAny(context: ReadContext): Any {
     ? readCustomValue(context, desc)
     : context.messages.readFields(context, desc, undefined, "@type");
   context.anyDepth--;
+  // toBinary() refuses messages that lack required fields.
+  requireFieldsRead(context, desc, message);
   if (!isMessage(message, desc)) throw new TypeError(`the reader of ${desc.typeName} made something else`);
   return create(AnySchema, { typeUrl, value: toBinary(desc, message) });
 }
@@ -51,22 +50,18 @@ function findType(context: ReadContext, typeUrl: string): DescMessage {
   return desc;
 }
 
-// A type with a form of its own stands under "value", where its fields would otherwise be.
+// A type with its own JSON form has that form under "value" instead of its fields.
 function readCustomValue(context: ReadContext, desc: DescMessage): unknown {
-  const { scanner, unknown } = context;
-  const seen = new Set<string>();
-  let message: unknown = create(desc);
-  scanner.openObject();
-  for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
-    seen.add(key);
+  const { scanner, unknown, path } = context;
+  let message: unknown;
+  scanner.readObject((key) => {
     if (key === "value") {
       message = context.messages.readerOf(desc)(context);
-      continue;
+      return;
     }
-    if (key !== "@type") unknown.push(key);
+    if (key !== "@type") unknown.addField(key, path);
     scanner.skipValue();
-  }
-  if (!seen.has("value")) throw new FieldProblem('has no "value"');
+  });
+  if (message === undefined) throw new FieldProblem('has no "value"');
   return message;
 }

@@ -2,7 +2,7 @@ import type { DescEnum } from "@bufbuild/protobuf";
 
 const namesByEnum = new WeakMap<DescEnum, ReadonlyMap<string, number>>();
 
-/** The number of an enum value by its name, exact in case; `undefined` when the enum has no such name. */
+/** Returns the number of an enum value by its name, which is case-sensitive; `undefined` when there is none. */
 export function enumNumberByName(desc: DescEnum, name: string): number | undefined {
   let names = namesByEnum.get(desc);
   if (names === undefined) {
@@ -15,7 +15,15 @@ export function enumNumberByName(desc: DescEnum, name: string): number | undefin
   return names.get(name);
 }
 
-/** Whether the enum may hold the number: any int32 when it is open, a declared one when it is closed. */
+// A protobuf identifier. Any other text cannot be a name from a newer schema.
+const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Tells whether a text could be a name that only a newer schema has: it is an identifier, but not in this enum. */
+export function isUnknownEnumName(desc: DescEnum, text: string): boolean {
+  return identifier.test(text) && enumNumberByName(desc, text) === undefined;
+}
+
+/** Tells whether the enum may hold the number: any int32 if it is open, only declared ones if it is closed. */
 export function enumHasNumber(desc: DescEnum, number: number): boolean {
   return desc.open || desc.value[number] !== undefined;
 }

@@ -1,12 +1,12 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import type { StoreField } from "./field-store.ts";
-import { createFieldStore, fieldsOf, localFormOf, setOwn } from "./field-store.ts";
+import type { FieldSetter } from "./field-values.ts";
+import { createFieldSetter, asFieldValues, localFormOf, setOwn } from "./field-values.ts";
 import { integerRangeOf, parseCanonicalInteger } from "./integers.ts";
 import { FieldProblem, quote } from "./field-problem.ts";
-import type { FieldReader, ReadContext, ValueReader } from "./read-context.ts";
-import { absent, locateUnknown } from "./read-context.ts";
+import type { FieldReader, ValueReader } from "./read-context.ts";
+import { absent } from "./read-context.ts";
 import { createEnumReader, createScalarReader } from "./scalar-readers.ts";
 import { readJsonObject } from "./well-known-readers.ts";
 
@@ -14,9 +14,9 @@ type ListField = DescField & { readonly fieldKind: "list" };
 type MapField = DescField & { readonly fieldKind: "map" };
 type MessageTypedField = DescField & { readonly message: DescMessage };
 
-/** Makes the reader of one field from its descriptor. */
+/** Creates the reader of a field. */
 export function createFieldReader(field: DescField): FieldReader {
-  const store = createFieldStore(field);
+  const store = createFieldSetter(field);
   switch (field.fieldKind) {
     case "list":
       return { field, nullIsValue: false, read: createListReader(field) };
@@ -34,7 +34,7 @@ export function createFieldReader(field: DescField): FieldReader {
 function createSingularReader(
   field: DescField,
   readValue: ValueReader,
-  store: StoreField,
+  store: FieldSetter,
   nullIsValue: boolean,
 ): FieldReader {
   const reader = nullIsValue ? nullValueReader(readValue) : readValue;
@@ -48,23 +48,21 @@ function createSingularReader(
   };
 }
 
-function createMessageFieldReader(field: MessageTypedField, store: StoreField): FieldReader {
+function createMessageFieldReader(field: MessageTypedField, store: FieldSetter): FieldReader {
   const readLocal = createLocalReader(field);
   const plain = !hasCustomJsonRepresentation(field.message);
   return {
     field,
     nullIsValue: isValueMessage(field),
-    read(context, fields, forbidden) {
-      const before = context.unknown.length;
-      // Only a message of fields has fields to forbid; where one of a special form is bound, it is bound whole.
-      const limited = plain && forbidden !== undefined;
-      store(fields, limited ? context.messages.readFields(context, field.message, forbidden) : readLocal(context));
-      locateUnknown(context, before, field.name);
+    read(context, fields, bound) {
+      // The path sets a well-known type only as a whole, so fields inside are bound only in other messages.
+      const limited = plain && bound !== undefined;
+      store(fields, limited ? context.messages.readFields(context, field.message, bound) : readLocal(context));
     },
   };
 }
 
-// The value of a message-typed field in the form in which protobuf-es keeps it.
+// Reads the value of a message-typed field in the form in which protobuf-es stores it.
 function createLocalReader(field: MessageTypedField): ValueReader {
   const form = localFormOf(field);
   if (form === "json-object") return readJsonObject;
@@ -92,42 +90,36 @@ function createElementReader(field: ListField | MapField): ValueReader {
 function createListReader(field: ListField): FieldReader["read"] {
   const readElement = createElementReader(field);
   return (context, fields) => {
-    const { scanner, unknown } = context;
+    const { scanner, path } = context;
     if (scanner.peek() !== "array") throw new FieldProblem("not an array");
     const items = listOf(fields[field.localName]);
     let index = 0;
-    scanner.openArray();
-    for (let more = scanner.firstItem(); more; more = scanner.nextItem()) {
-      const before = unknown.length;
-      const value = readLocated(context, readElement, index);
-      locateUnknown(context, before, `${field.name}[${index}]`);
+    scanner.readArray(() => {
+      path.push(index++);
+      const value = readElement(context);
+      path.pop();
       if (value !== absent) items.push(value);
-      index++;
-    }
+    });
   };
 }
 
 function createMapReader(field: MapField): FieldReader["read"] {
   const readElement = createElementReader(field);
   return (context, fields) => {
-    const { scanner, unknown } = context;
+    const { scanner, path } = context;
     if (scanner.peek() !== "object") throw new FieldProblem("not an object");
-    const entries = fieldsOf(fields[field.localName]);
-    const seen = new Set<string>();
-    scanner.openObject();
-    for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-      if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quote(key)} is no key of this map`);
-      if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
-      seen.add(key);
-      const before = unknown.length;
-      const value = readLocated(context, readElement, key);
-      locateUnknown(context, before, `${field.name}[${quote(key)}]`);
+    const entries = asFieldValues(fields[field.localName]);
+    scanner.readObject((key) => {
+      if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quote(key)} is not a valid key of this map`);
+      path.push(key);
+      const value = readElement(context);
+      path.pop();
       if (value !== absent) setOwn(entries, key, value);
-    }
+    });
   };
 }
 
-// Integer keys are taken in their canonical spelling only, so that "1" and "01" cannot be two entries of one key.
+// Integer keys must be canonical, so that "1" and "01" cannot be two entries with the same key.
 function isMapKey(key: string, type: ScalarType): boolean {
   const range = integerRangeOf(type);
   if (range !== undefined) return parseCanonicalInteger(key, range) !== undefined;
@@ -139,22 +131,14 @@ function listOf(value: unknown): unknown[] {
   throw new TypeError("not a list");
 }
 
-function readLocated(context: ReadContext, read: ValueReader, key: string | number): unknown {
-  try {
-    return read(context);
-  } catch (error) {
-    throw error instanceof FieldProblem ? error.insideItem(key) : error;
-  }
-}
-
 function refusingNull(read: ValueReader): ValueReader {
   return (context) => {
-    if (context.scanner.peek() === "null") throw new FieldProblem("null is no element");
+    if (context.scanner.peek() === "null") throw new FieldProblem("null cannot be in a list or a map");
     return read(context);
   };
 }
 
-// google.protobuf.NullValue is the one enum whose value is spelled null.
+// google.protobuf.NullValue is the only enum whose value is written as null.
 function nullValueReader(read: ValueReader): ValueReader {
   return (context) => {
     if (context.scanner.peek() !== "null") return read(context);

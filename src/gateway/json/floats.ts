@@ -1,11 +1,10 @@
 import { isJsonNumber } from "./integers.ts";
 
 /**
- * Parses a `float` or `double` as proto3 JSON spells it: a number of RFC 8259 §6, or one of the names
- * `NaN`, `Infinity` and `-Infinity`.
+ * Parses a `float` or `double` as proto3 JSON writes it: a number of RFC 8259 §6, or `NaN`, `Infinity` or `-Infinity`.
  *
- * @param single - whether the value has to fit a 32-bit float
- * @returns the value, or `undefined` for any other text and for a number that is too large
+ * @param single - whether the value is a 32-bit float
+ * @returns `undefined` for any other text, and for a number that is too large
  */
 export function parseFloatText(text: string, single: boolean): number | undefined {
   switch (text) {
@@ -20,14 +19,7 @@ export function parseFloatText(text: string, single: boolean): number | undefine
   }
 }
 
-// The largest float, (2 - 2^-23) * 2^127.
-const floatMax = Math.fround(3.4028234663852886e38);
-
-/** The value of a number token; `undefined` when it is beyond the type's largest finite value. */
-export function parseFiniteNumber(numberText: string, single: boolean): number | undefined {
-  const value = Number(numberText);
-  if (!single || Math.abs(value) <= floatMax) return Number.isFinite(value) ? value : undefined;
-  // A little above the largest float there are decimals that still round to it.
-  const rounded = Math.fround(value);
-  return Number.isFinite(rounded) ? rounded : undefined;
+function parseFiniteNumber(text: string, single: boolean): number | undefined {
+  const value = single ? Math.fround(Number(text)) : Number(text);
+  return Number.isFinite(value) ? value : undefined;
 }

@@ -1,2 +1,17 @@
-export { type ReadJsonOptions, readJson } from "./read-json.ts";
-export { type WriteJsonOptions, writeJson } from "./write-json.ts";
+/** Which message is this JSON? Strict proto3 JSON, with int64 read from the source text and never through a double. */
+export {
+  type ReadJsonOptions,
+  createJsonFieldReader,
+  type JsonReadResult,
+  readJson,
+  readPartialJson,
+} from "./read-json.ts";
+export { type WriteJsonOptions, anyToJson, createJsonFieldWriter, writeJson } from "./write-json.ts";
+export { type FieldSetter, type FieldValues, createFieldSetter, asFieldValues, loadField } from "./field-values.ts";
+export { FieldProblem, printPath, quote } from "./field-problem.ts";
+export type { BoundFields, ReadNotes } from "./read-context.ts";
+export { hasRequiredFields, requireFields } from "./required-fields.ts";
+export { UnknownNames } from "./unknown-names.ts";
+export { isUnknownEnumName } from "./enums.ts";
+export { createTextParser, type TextParser } from "./text-parser.ts";
+export { createReachableRegistry } from "./reachable-types.ts";

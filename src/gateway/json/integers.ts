@@ -1,28 +1,22 @@
 import { ScalarType } from "@bufbuild/protobuf";
+import { FieldProblem, quote } from "./field-problem.ts";
 
-/** Smallest int64, -2^63. */
-export const int64Min: bigint = -(2n ** 63n);
-/** Largest int64, 2^63-1. */
-export const int64Max: bigint = 2n ** 63n - 1n;
-/** Largest uint64, 2^64-1. */
-export const uint64Max: bigint = 2n ** 64n - 1n;
-
-/** The values an integer type of protobuf can hold, both ends included. */
+/** The values of an integer type of protobuf, from `min` to `max` inclusive. */
 export interface IntegerRange {
   /** The type's name, for error messages. */
   readonly name: "int32" | "uint32" | "int64" | "uint64";
   readonly min: bigint;
   readonly max: bigint;
-  /** Whether messages hold the value as a `bigint`; otherwise as a `number`. */
+  /** Whether messages store the value as a `bigint`, and not as a `number`. */
   readonly big: boolean;
 }
 
 const int32: IntegerRange = { name: "int32", min: -(2n ** 31n), max: 2n ** 31n - 1n, big: false };
 const uint32: IntegerRange = { name: "uint32", min: 0n, max: 2n ** 32n - 1n, big: false };
-const int64: IntegerRange = { name: "int64", min: int64Min, max: int64Max, big: true };
-const uint64: IntegerRange = { name: "uint64", min: 0n, max: uint64Max, big: true };
+const int64: IntegerRange = { name: "int64", min: -(2n ** 63n), max: 2n ** 63n - 1n, big: true };
+const uint64: IntegerRange = { name: "uint64", min: 0n, max: 2n ** 64n - 1n, big: true };
 
-/** The range of a scalar type, or `undefined` when it is not an integer type. */
+/** Returns the range of a scalar type; `undefined` when it is not an integer type. */
 export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
   switch (scalar) {
     case ScalarType.INT32:
@@ -47,26 +41,26 @@ export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
 /** The range of enum numbers: int32. */
 export const enumNumberRange: IntegerRange = int32;
 
-// 15 digits always fit a double exactly (2^53 has 16), so short ids need no BigInt arithmetic on the way.
+// A double is exact for any 15 digits (2^53 has 16), so short ids need no BigInt arithmetic.
 const exactDigitsMax = 15;
 // The longest canonical integer is -9223372036854775808, 20 characters (as is 2^64-1).
 const canonicalLengthMax = 20;
 
 /**
- * Parses the one canonical spelling of an integer: `0` or `-?[1-9][0-9]*`, ASCII, in range.
+ * Parses an integer in canonical form: `0` or `-?[1-9][0-9]*`, ASCII, in range.
  *
- * No sign but minus, no leading zeros, no spaces, no `-0`, no exponent: one spelling per value, so that
- * caches, logs and authorisation rules in front of a service see the id that its handler sees.
+ * Plus signs, leading zeros, spaces, `-0` and exponents are refused. Each value has one spelling, so that caches, logs
+ * and authorisation rules in front of a service see the id that its handler sees.
  *
- * @returns the value (a `bigint` where the range is 64 bits wide), or `undefined` for any other text
+ * @returns the value, a `bigint` if the range is 64 bits wide; `undefined` for any other text
  */
 export function parseCanonicalInteger(text: string, range: IntegerRange): bigint | number | undefined {
   const length = text.length;
-  if (length === 0 || length > canonicalLengthMax) return undefined;
+  if (length > canonicalLengthMax) return undefined;
   const first = text.charCodeAt(0) === 0x2d ? 1 : 0; // 0x2d is "-".
   const digits = length - first;
   if (digits === 0) return undefined;
-  // 0x30 is "0": alone it is zero, in front of anything or after a minus it is another spelling.
+  // 0x30 is "0", which is canonical only on its own: neither before other digits nor after a minus.
   if (text.charCodeAt(first) === 0x30 && length > 1) return undefined;
   let value = 0;
   for (let at = first; at < length; at++) {
@@ -83,17 +77,17 @@ export function parseCanonicalInteger(text: string, range: IntegerRange): bigint
 // The number grammar of RFC 8259 §6.
 const jsonNumber = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
-/** Whether the text is a number of RFC 8259 §6: no leading zeros, plus signs, spaces or hexadecimal. */
+/** Tells whether the text is a number of RFC 8259 §6: without leading zeros, plus signs, spaces or hexadecimal. */
 export function isJsonNumber(text: string): boolean {
   return jsonNumber.test(text);
 }
 
 /**
- * Parses every spelling of an integer that proto3 JSON allows (`7`, `7.0`, `1e3`), exactly.
+ * Parses an integer in any spelling that proto3 JSON allows (`7`, `7.0`, `1e3`), exactly.
  *
- * Works on the digits, never on a double, so that 9007199254740993 is not 9007199254740992.
+ * It works on the digits and never on a double, which would turn 9007199254740993 into 9007199254740992.
  *
- * @returns the value, or `undefined` when the text is no number, has a fraction, or is out of range
+ * @returns `undefined` when the text is not a number, has a fraction, or is out of range
  */
 export function parseExactInteger(text: string, range: IntegerRange): bigint | number | undefined {
   const canonical = parseCanonicalInteger(text, range);
@@ -106,7 +100,7 @@ export function parseExactInteger(text: string, range: IntegerRange): bigint | n
   if (end === 0) return range.big ? 0n : 0;
   const start = startWithoutZeros(digits);
   const exponent = Number(exponentText) - fraction.length + (digits.length - end);
-  // A negative exponent here means a fraction that is not zero; more than 20 digits fit no range.
+  // A negative exponent here means a fraction other than zero. More than 20 digits are out of every range.
   if (exponent < 0 || end - start + exponent > canonicalLengthMax) return undefined;
   return withinRange(BigInt(sign + digits.slice(start, end) + "0".repeat(exponent)), range);
 }
@@ -116,7 +110,7 @@ function withinRange(value: bigint, range: IntegerRange): bigint | number | unde
   return range.big ? value : Number(value);
 }
 
-// Loops, not /0+$/: that expression is quadratic on a long run of zeros followed by another digit.
+// Loops instead of /0+$/, which takes quadratic time for many zeros followed by another digit.
 function endWithoutZeros(digits: string): number {
   let end = digits.length;
   while (end > 0 && digits.charCodeAt(end - 1) === 0x30) end--;
@@ -127,4 +121,14 @@ function startWithoutZeros(digits: string): number {
   let start = 0;
   while (digits.charCodeAt(start) === 0x30) start++;
   return start;
+}
+
+/** Returns the error for a text that is not an integer of the range, or not in the required spelling. */
+export function integerProblem(text: string, range: IntegerRange): FieldProblem {
+  return new FieldProblem(`${quote(text)} is not ${nounOf(range)}`);
+}
+
+/** The type's name with its article, for error messages: `an int64`, `a uint32`. */
+export function nounOf(range: IntegerRange): string {
+  return range.min === 0n ? `a ${range.name}` : `an ${range.name}`;
 }

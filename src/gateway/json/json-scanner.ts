@@ -1,18 +1,18 @@
 import { FieldProblem, quote } from "./field-problem.ts";
 
-/** What the next value of a JSON text is, told by its first character. */
+/** The kind of a JSON value, by its first character. */
 export type JsonKind = "object" | "array" | "string" | "number" | "true" | "false" | "null";
 
-/** Deepest nesting of objects and arrays, in levels: protobuf's own recursion limit for messages. */
+/** The deepest nesting of objects and arrays, in levels: protobuf's own recursion limit for messages. */
 export const jsonDepthMax = 100;
 
-/** A place in the text to come back to. */
+/** A position of the scanner to return to. */
 export interface JsonMark {
   readonly at: number;
   readonly depth: number;
 }
 
-// The literal escapes of RFC 8259 §7, by the character after the backslash.
+// The escapes of RFC 8259 §7, by the character after the backslash.
 const escapes: Readonly<Record<string, string>> = {
   '"': '"',
   "\\": "\\",
@@ -24,18 +24,18 @@ const escapes: Readonly<Record<string, string>> = {
   t: "\t",
 };
 
-// The number grammar of RFC 8259 §6, wherever the scanner stands.
+// The number grammar of RFC 8259 §6; sticky, to match at the scanner's position.
 const numberToken = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const hexDigits = /^[0-9A-Fa-f]{4}$/;
 
 /**
- * Walks a JSON text of RFC 8259 value by value and refuses whatever the grammar refuses.
+ * Reads a JSON text value by value, as strictly as RFC 8259 allows.
  *
- * Numbers are handed out as their source text: what an int64 is, nobody learns from a double. Strings
- * with a lone surrogate are refused (they are no Unicode text), as is nesting beyond {@link jsonDepthMax}.
- * Nothing is built that the caller does not ask for.
+ * Numbers are returned as their source text, because a double cannot hold every int64. Strings with a lone surrogate are
+ * refused, because they are not Unicode text, and so is nesting beyond {@link jsonDepthMax}. Only what the caller asks
+ * for is built.
  *
- * Every method throws a {@link FieldProblem} where the text is not what the method reads.
+ * Every method throws a {@link FieldProblem} when the text is not what the method reads.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ export class JsonScanner {
     this.#text = text;
   }
 
-  /** The kind of the value that comes next. */
+  /** Returns the kind of the next value. */
   peek(): JsonKind {
     switch (this.#skipSpace()) {
       case 0x7b: // {
@@ -73,24 +73,32 @@ export class JsonScanner {
     }
   }
 
-  /** Reads the string that comes next. */
+  /** Reads the next value, a string. */
   readString(): string {
     if (this.#skipSpace() !== 0x22) throw this.#unexpected("a string");
-    const start = ++this.#at;
     const text = this.#text;
+    const start = ++this.#at;
+    let value = "";
+    let from = start;
     for (let at = start; at < text.length; at++) {
       const unit = text.charCodeAt(at);
       if (unit === 0x22) {
         this.#at = at + 1;
-        return text.slice(start, at);
+        value += text.slice(from, at);
+        // Only escapes can produce one. RFC 8259 §8.2 leaves "\uD800" undefined, and UTF-8 cannot represent it.
+        if (from > start && !value.isWellFormed()) throw this.#problemAt(start, "a lone surrogate in a string");
+        return value;
       }
-      if (unit === 0x5c) return this.#readEscapedString(start, at);
       if (unit < 0x20) throw this.#problemAt(at, "a control character in a string");
+      if (unit !== 0x5c) continue;
+      value += text.slice(from, at) + this.#escapeAt(at + 1);
+      at += text.charCodeAt(at + 1) === 0x75 ? 5 : 1;
+      from = at + 1;
     }
     throw this.#problemAt(text.length, "the text ends inside a string");
   }
 
-  /** Reads the number that comes next and returns its source text. */
+  /** Reads the next value, a number, and returns its source text. */
   readNumber(): string {
     this.#skipSpace();
     numberToken.lastIndex = this.#at;
@@ -100,24 +108,24 @@ export class JsonScanner {
     return token;
   }
 
-  /** Reads the literal `true`, `false` or `null` that comes next. */
+  /** Reads the next value, which must be the given literal. */
   readLiteral(literal: "true" | "false" | "null"): void {
     this.#skipSpace();
     if (!this.#text.startsWith(literal, this.#at)) throw this.#unexpected("a value");
     this.#at += literal.length;
   }
 
-  /** Steps into the object that comes next; {@link firstKey} follows. */
+  /** Enters the next value, an object; {@link firstKey} must follow. */
   openObject(): void {
     this.#open(0x7b, "an object");
   }
 
-  /** Reads the first key of the object just opened; `undefined` when it is empty and now closed. */
+  /** Reads the first key of the object that was just entered; `undefined` when it is empty, and then left. */
   firstKey(): string | undefined {
     return this.#skipSpace() === 0x7d ? this.#close() : this.#readKey();
   }
 
-  /** Reads the next key after a value; `undefined` when the object is now closed. */
+  /** Reads the key after a value; `undefined` when there is none, and the object is left. */
   nextKey(): string | undefined {
     const unit = this.#skipSpace();
     if (unit === 0x7d) return this.#close();
@@ -126,40 +134,39 @@ export class JsonScanner {
     return this.#readKey();
   }
 
-  /** Steps into the array that comes next; {@link firstItem} follows. */
-  openArray(): void {
-    this.#open(0x5b, "an array");
-  }
-
-  /** Whether the array just opened has an item; if not, it is now closed. */
-  firstItem(): boolean {
-    if (this.#skipSpace() !== 0x5d) return true;
-    this.#close();
-    return false;
-  }
-
-  /** Whether another item follows; if not, the array is now closed. */
-  nextItem(): boolean {
-    const unit = this.#skipSpace();
-    if (unit === 0x5d) {
-      this.#close();
-      return false;
+  /** Reads the next value, an object whose keys are all different; `readValue` reads the value of each key. */
+  readObject(readValue: (key: string) => void): void {
+    const seen = new Set<string>();
+    this.openObject();
+    for (let key = this.firstKey(); key !== undefined; key = this.nextKey()) {
+      if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
+      seen.add(key);
+      readValue(key);
     }
-    if (unit !== 0x2c) throw this.#unexpected('"," or "]"');
-    this.#at++;
-    return true;
   }
 
-  /** Reads past the value that comes next, as strictly as if it were wanted. */
+  /** Reads the next value, an array; `readItem` reads each of its items. */
+  readArray(readItem: () => void): void {
+    this.#open(0x5b, "an array");
+    if (this.#skipSpace() === 0x5d) return this.#close();
+    for (;;) {
+      readItem();
+      const unit = this.#skipSpace();
+      if (unit === 0x5d) return this.#close();
+      if (unit !== 0x2c) throw this.#unexpected('"," or "]"');
+      this.#at++;
+    }
+  }
+
+  /** Skips the next value, but checks it as strictly as if it were read. */
   skipValue(): void {
     const kind = this.peek();
     switch (kind) {
       case "object":
-        this.#skipObject();
+        this.readObject(() => this.skipValue());
         break;
       case "array":
-        this.openArray();
-        for (let more = this.firstItem(); more; more = this.nextItem()) this.skipValue();
+        this.readArray(() => this.skipValue());
         break;
       case "string":
         this.readString();
@@ -172,31 +179,21 @@ export class JsonScanner {
     }
   }
 
-  /** Where the scanner stands, to return to with {@link rewind}. */
+  /** Returns the current position, for {@link rewind}. */
   mark(): JsonMark {
     return { at: this.#at, depth: this.#depth };
   }
 
-  /** Goes back to a place of this text. */
+  /** Goes back to a position that {@link mark} returned. */
   rewind(mark: JsonMark): void {
     this.#at = mark.at;
     this.#depth = mark.depth;
   }
 
-  /** Makes sure that only white space follows. */
+  /** Checks that only white space follows. */
   finish(): void {
     this.#skipSpace();
     if (this.#at < this.#text.length) throw this.#unexpected("the end of the text");
-  }
-
-  #skipObject(): void {
-    const seen = new Set<string>();
-    this.openObject();
-    for (let key = this.firstKey(); key !== undefined; key = this.nextKey()) {
-      if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
-      seen.add(key);
-      this.skipValue();
-    }
   }
 
   #readKey(): string {
@@ -217,35 +214,13 @@ export class JsonScanner {
     this.#depth--;
   }
 
-  #readEscapedString(start: number, firstEscape: number): string {
-    const text = this.#text;
-    let value = "";
-    let from = start;
-    for (let at = firstEscape; at < text.length; at++) {
-      const unit = text.charCodeAt(at);
-      if (unit === 0x22) {
-        value += text.slice(from, at);
-        this.#at = at + 1;
-        // RFC 8259 §8.2 leaves "\uD800" open; a protobuf string is UTF-8, which cannot hold it.
-        if (!value.isWellFormed()) throw this.#problemAt(start, "a lone surrogate in a string");
-        return value;
-      }
-      if (unit < 0x20) throw this.#problemAt(at, "a control character in a string");
-      if (unit !== 0x5c) continue;
-      value += text.slice(from, at) + this.#escapeAt(at + 1);
-      at += text.charCodeAt(at + 1) === 0x75 ? 5 : 1;
-      from = at + 1;
-    }
-    throw this.#problemAt(text.length, "the text ends inside a string");
-  }
-
   #escapeAt(at: number): string {
     const name = this.#text.charAt(at);
     if (name === "u") {
       const digits = this.#text.slice(at + 1, at + 5);
       if (hexDigits.test(digits)) return String.fromCharCode(Number.parseInt(digits, 16));
     }
-    const value = Object.hasOwn(escapes, name) ? escapes[name] : undefined;
+    const value = escapes[name];
     if (value === undefined) throw this.#problemAt(at, "an unknown escape in a string");
     return value;
   }

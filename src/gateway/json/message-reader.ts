@@ -1,10 +1,10 @@
-import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, DescOneof, MessageShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
+import { findExtensionReader } from "./extension-reader.ts";
 import { createFieldReader } from "./field-reader.ts";
-import type { Fields } from "./field-store.ts";
-import { fieldsOf } from "./field-store.ts";
-import { FieldProblem, quote } from "./field-problem.ts";
-import type { FieldReader, ForbiddenFields, MessageReaders, ReadContext, ValueReader } from "./read-context.ts";
+import type { FieldValues } from "./field-values.ts";
+import { FieldProblem, printPath, quote } from "./field-problem.ts";
+import type { FieldReader, BoundFields, MessageReaders, ReadContext, ValueReader } from "./read-context.ts";
 import { createWellKnownReader } from "./well-known-readers.ts";
 
 /** The readers of a message's fields, by JSON name and by proto name. */
@@ -13,7 +13,7 @@ type FieldsByName = ReadonlyMap<string, FieldReader>;
 const shapes = new WeakMap<DescMessage, FieldsByName>();
 const readers = new WeakMap<DescMessage, ValueReader>();
 
-/** The readers of every message type; each is made on first use, since message types may contain themselves. */
+/** The readers of all message types, each created on first use, because a message type may contain itself. */
 export const messageReaders: MessageReaders = { readerOf, readFields };
 
 function readerOf(desc: DescMessage): ValueReader {
@@ -28,23 +28,24 @@ function readerOf(desc: DescMessage): ValueReader {
 function readFields<Desc extends DescMessage>(
   context: ReadContext,
   desc: Desc,
-  forbidden?: ForbiddenFields,
+  bound?: BoundFields,
   ignoredKey?: string,
 ): MessageShape<Desc> {
-  const { scanner, unknown } = context;
+  const { scanner, unknown, path } = context;
   const shape = shapeOf(desc);
   const message = create(desc);
-  const fields = fieldsOf(message);
   const seen = new FieldsSeen();
   scanner.openObject();
   for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    const reader = shape.get(key);
+    const reader = shape.get(key) ?? findExtensionReader(context, desc, key);
     if (reader !== undefined) {
-      readField(context, reader, fields, seen, forbidden);
+      path.push(reader.field);
+      readField(context, reader, message, seen, bound);
+      path.pop();
       continue;
     }
     seen.addUnknown(key);
-    if (key !== ignoredKey) unknown.push(key);
+    if (key !== ignoredKey) unknown.addField(key, path);
     scanner.skipValue();
   }
   return message;
@@ -53,36 +54,73 @@ function readFields<Desc extends DescMessage>(
 function readField(
   context: ReadContext,
   reader: FieldReader,
-  fields: Fields,
+  fields: FieldValues,
   seen: FieldsSeen,
-  forbidden: ForbiddenFields | undefined,
+  bound: BoundFields | undefined,
 ): void {
   const { field } = reader;
-  try {
-    seen.addField(field);
-    const ban = forbidden?.get(field);
-    if (ban === true) {
-      if (context.rejectUnknown) throw new FieldProblem("is bound by the path");
-      context.unknown.push(field.name);
-      context.scanner.skipValue();
-      return;
-    }
-    if (!reader.nullIsValue && context.scanner.peek() === "null") {
-      context.scanner.readLiteral("null");
-      return;
-    }
-    seen.addOneofMember(field);
-    reader.read(context, fields, ban);
-  } catch (error) {
-    throw error instanceof FieldProblem ? error.insideField(field.name) : error;
+  const { scanner, notes } = context;
+  seen.addField(field);
+  const below = bound?.get(field);
+  if (below === "whole") return readBoundField(context, reader);
+  if (!reader.nullIsValue && scanner.peek() === "null") {
+    scanner.readLiteral("null");
+    if (notes?.fieldPaths !== undefined) noteFieldPath(context, notes.fieldPaths);
+    return;
   }
+  seen.addOneofMember(field);
+  if (notes?.fieldPaths === undefined) reader.read(context, fields, below);
+  else readNotedField(context, reader, fields, below, notes.fieldPaths);
 }
+
+function readBoundField(context: ReadContext, reader: FieldReader): void {
+  const { field } = reader;
+  const { scanner, path, unknown, notes } = context;
+  if (notes?.boundValues !== undefined) {
+    // Here too, null means that the field is not set.
+    if (scanner.peek() === "null") return scanner.readLiteral("null");
+    const message = create(field.parent);
+    reader.read(context, message, undefined);
+    notes.boundValues.push({ path: [...path], message });
+    return;
+  }
+  if (context.rejectUnknown) throw new FieldProblem("is bound by the path");
+  unknown.addField(field.name, path.slice(0, -1));
+  scanner.skipValue();
+}
+
+// Notes the fields inside this one, or if there are none the field itself. A field is not noted when part of its value
+// was ignored, because then it is not set to what the client meant.
+function readNotedField(
+  context: ReadContext,
+  reader: FieldReader,
+  fields: FieldValues,
+  bound: BoundFields | undefined,
+  fieldPaths: string[],
+): void {
+  const before = fieldPaths.length;
+  const ignoredBefore = context.unknown.count;
+  const boundBefore = context.notes?.boundValues?.length;
+  reader.read(context, fields, bound);
+  const untouched = context.unknown.count === ignoredBefore && context.notes?.boundValues?.length === boundBefore;
+  if (fieldPaths.length === before && untouched) noteFieldPath(context, fieldPaths);
+}
+
+function noteFieldPath({ path, anyDepth }: ReadContext, fieldPaths: string[]): void {
+  if (anyDepth > 0 || !path.every((step) => typeof step === "object")) return;
+  if (fieldPaths.length === fieldPathsMax)
+    throw new FieldProblem(`more than ${fieldPathsMax} fields for an update mask`);
+  fieldPaths.push(printPath(path));
+}
+
+// Limits how many paths one body can produce, because each can be as long as messages are deep.
+const fieldPathsMax = 1000;
 
 function shapeOf(desc: DescMessage): FieldsByName {
   let shape = shapes.get(desc);
   if (shape === undefined) {
     const fields = desc.fields.map(createFieldReader);
-    // Where the JSON name of one field is the proto name of another, the proto name has it.
+    // If the JSON name of one field is the proto name of another, it means the latter.
     shape = new Map([
       ...fields.map((reader): [string, FieldReader] => [reader.field.jsonName, reader]),
       ...fields.map((reader): [string, FieldReader] => [reader.field.name, reader]),
@@ -92,29 +130,19 @@ function shapeOf(desc: DescMessage): FieldsByName {
   return shape;
 }
 
-/** What one JSON object has set so far: nothing may be there twice, under whatever name. */
+/** What one JSON object has set so far. Nothing may be set twice, by whatever name. */
 class FieldsSeen {
-  // Most objects have one or two fields of few: an array is cheaper than a Set until it is long.
-  #fields: DescField[] | Set<DescField> = [];
-  #unknown: Set<string> | undefined;
-  #oneofs: Map<unknown, DescField> | undefined;
+  readonly #seen = new Set<DescField | string>();
+  #oneofs: Map<DescOneof, DescField> | undefined;
 
   addField(field: DescField): void {
-    const seen = this.#fields;
-    if (Array.isArray(seen)) {
-      if (seen.includes(field)) throw new FieldProblem("is set more than once");
-      seen.push(field);
-      if (seen.length > arrayLengthMax) this.#fields = new Set(seen);
-    } else {
-      if (seen.has(field)) throw new FieldProblem("is set more than once");
-      seen.add(field);
-    }
+    if (this.#seen.has(field)) throw new FieldProblem("is set more than once");
+    this.#seen.add(field);
   }
 
   addUnknown(key: string): void {
-    this.#unknown ??= new Set();
-    if (this.#unknown.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
-    this.#unknown.add(key);
+    if (this.#seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
+    this.#seen.add(key);
   }
 
   addOneofMember(field: DescField): void {
@@ -125,5 +153,3 @@ class FieldsSeen {
     this.#oneofs.set(field.oneof, field);
   }
 }
-
-const arrayLengthMax = 8;

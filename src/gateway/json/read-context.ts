@@ -1,75 +1,78 @@
-import type { DescField, DescMessage, MessageShape, Registry } from "@bufbuild/protobuf";
-import type { Fields } from "./field-store.ts";
+import type { DescField, DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf";
+import type { PathStep } from "./field-problem.ts";
+import type { FieldValues } from "./field-values.ts";
 import type { JsonScanner } from "./json-scanner.ts";
+import type { UnknownNames } from "./unknown-names.ts";
 
 /**
- * Fields that a JSON text must not set, because something else does; a tree by field identity, so that
- * the proto name and the JSON name of a field are the same field. Where unknown fields are ignored, so are
- * these, otherwise they are refused: they never have an effect.
+ * The fields that one part of a request sets, so that no other part may: `"whole"`, or some of the fields inside.
  *
- * `true` forbids the field whole, a nested map only the fields below it.
+ * The keys are descriptors, not names, because a client may use a field's proto name or its JSON name.
  */
-export type ForbiddenFields = ReadonlyMap<DescField, true | ForbiddenFields>;
+export type BoundFields = ReadonlyMap<DescField, "whole" | BoundFields>;
 
-/** What one reading of a text carries from message to message. */
+/** What one reading of a text collects beside the message. A member is `undefined` if nobody needs it. */
+export interface ReadNotes {
+  /**
+   * The values that the text has for bound fields, each in a message of its own, with the path to the field. When
+   * `undefined`, bound fields are refused or ignored instead.
+   */
+  readonly boundValues: { readonly path: readonly PathStep[]; readonly message: Message }[] | undefined;
+  /** The paths of the fields that the text sets, as in a field mask: a list, map or Any counts as one field. */
+  readonly fieldPaths: string[] | undefined;
+}
+
+/** The state of one reading of a text, passed from reader to reader. */
 export interface ReadContext {
   readonly scanner: JsonScanner;
-  /** Refuses what the descriptor does not have; otherwise it is skipped. */
+  /** Whether unknown fields and enum names are refused; otherwise they are skipped. */
   readonly rejectUnknown: boolean;
-  /** Takes integers in their canonical spelling only. */
+  /** Whether integers must be in canonical form. */
   readonly canonicalIntegers: boolean;
-  /** Where the types of google.protobuf.Any are looked up. */
+  /** The types that a google.protobuf.Any may contain. */
   readonly registry: Registry | undefined;
-  /** The unknown fields met so far, as the client wrote them, each with its path from the message being read. */
-  readonly unknown: string[];
-  /** How messages inside of messages are read. */
+  /** The unknown fields and enum names found so far. */
+  readonly unknown: UnknownNames;
+  /** The path to the value being read; after a reader has thrown, the path to the problem. */
+  readonly path: PathStep[];
+  readonly notes: ReadNotes | undefined;
   readonly messages: MessageReaders;
-  /** How many google.protobuf.Any are open around the value being read. */
+  /** How many google.protobuf.Any enclose the value being read. */
   anyDepth: number;
 }
 
-/**
- * Puts a field's name in front of the unknown fields that were met inside of it.
- *
- * Done on the way out, so that a message without unknown fields pays nothing for their paths.
- */
-export function locateUnknown(context: ReadContext, firstInside: number, name: string): void {
-  const { unknown } = context;
-  for (let at = firstInside; at < unknown.length; at++) unknown[at] = `${name}.${unknown[at]}`;
-}
-
-/** Stands for a value that is as good as not there: an unknown enum name where unknown things are ignored. */
+/** Returned instead of a value that counts as not set: an unknown enum name that is ignored. */
 export const absent: unique symbol = Symbol("absent");
 
-/** Reads the value that comes next and returns it as a protobuf-es message stores it, or {@link absent}. */
+/** Reads the next value and returns it as a protobuf-es message stores it, or {@link absent}. */
 export type ValueReader<Value = unknown> = (context: ReadContext) => Value;
 
 /**
- * The readers of message types. They travel in the context because they need each other: a message has
- * fields of message type, a google.protobuf.Any holds any message.
+ * The readers of message types. They are part of the context because the files of readers need each other and must not
+ * import in circles: messages have fields of message types, and a google.protobuf.Any holds any message.
  */
 export interface MessageReaders {
-  /** The reader of a message type, in its special form where it has one. */
+  /** Returns the reader of a message type, for its own JSON form if it has one. */
   readerOf(desc: DescMessage): ValueReader;
   /**
-   * Reads a JSON object field by field, whatever special form its type might have.
+   * Reads a JSON object field by field, even if its type has another JSON form.
    *
-   * @param forbidden - fields that the text must not set, because the URL does
-   * @param ignoredKey - a key that is no field: `@type` inside of google.protobuf.Any
+   * @param bound - fields that the path sets: refused in the text, or ignored where unknown fields are
+   * @param ignoredKey - a key that is not a field: `@type` inside google.protobuf.Any
    */
   readFields<Desc extends DescMessage>(
     context: ReadContext,
     desc: Desc,
-    forbidden?: ForbiddenFields,
+    bound?: BoundFields,
     ignoredKey?: string,
   ): MessageShape<Desc>;
 }
 
-/** How one field of a message is read; compiled once per descriptor. */
+/** Reads one field of a message; created once per descriptor. */
 export interface FieldReader {
   readonly field: DescField;
-  /** Whether JSON `null` is a value of this field. For all others it is as good as leaving the field out. */
+  /** Whether JSON `null` is a value of this field. For all other fields it means that the field is not set. */
   readonly nullIsValue: boolean;
-  /** Reads the value that comes next into the message. */
-  read(context: ReadContext, fields: Fields, forbidden: ForbiddenFields | undefined): void;
+  /** Reads the next value into the message. */
+  read(context: ReadContext, fields: FieldValues, bound: BoundFields | undefined): void;
 }

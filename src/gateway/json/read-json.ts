@@ -1,51 +1,49 @@
 /**
- * Is this text that message? Strict proto3 JSON, read straight from the source text.
+ * Which message is this JSON? Strict proto3 JSON, read directly from the source text.
  *
- * Flow: bytes → UTF-8 text → tokens (json-scanner) → fields by descriptor (message-reader, field-reader,
- * scalar-readers, well-known-readers) → message. This room knows nothing of URLs, sockets or services.
+ * Flow: bytes → UTF-8 text → tokens (json-scanner) → fields by descriptor (message-reader, field-reader, scalar-readers,
+ * well-known-readers) → message. This room knows nothing about URLs, sockets or services.
  */
 import type { DescField, DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createFieldReader } from "./field-reader.ts";
-import { fieldsOf } from "./field-store.ts";
-import { FieldProblem, quote } from "./field-problem.ts";
+import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { messageReaders } from "./message-reader.ts";
-import type { ForbiddenFields, ReadContext } from "./read-context.ts";
+import type { BoundFields, ReadContext, ReadNotes } from "./read-context.ts";
+import { requireFields } from "./required-fields.ts";
+import { UnknownNames } from "./unknown-names.ts";
 
-/** How strictly a JSON text is read. */
+/** Options of {@link readJson}. */
 export interface ReadJsonOptions {
-  /** What to do about fields and enum names that the descriptor does not have. Default `"reject"`. */
+  /** What to do about fields and enum names that are not defined. Default `"reject"`. */
   readonly unknownFields?: "reject" | "ignore";
   /**
-   * Takes an integer in its canonical digits only, as a string or as a number. Otherwise every spelling
-   * that the mapping allows is taken where it is exact: `7`, `"7"`, `7.0`, `1e3`.
+   * Requires integers in canonical form, as a string or a number. By default every exact spelling that the JSON mapping
+   * allows is accepted: `7`, `"7"`, `7.0`, `1e3`.
    */
   readonly canonicalIntegers?: boolean;
-  /** The message types that a google.protobuf.Any may hold. Without it only `{}` is one. */
+  /** The message types that a google.protobuf.Any may contain. Without it only the empty Any, `{}`, is accepted. */
   readonly registry?: Registry;
 }
 
-/** What a text said: the message, and what of it the message could not hold. */
-export interface JsonReading<Desc extends DescMessage> {
+/** A message that was read, and what was ignored. */
+export interface JsonReadResult<Desc extends DescMessage> {
   readonly message: MessageShape<Desc>;
-  /** Paths of the fields that were ignored; empty where unknown fields are refused. */
-  readonly ignored: readonly string[];
+  /** Empty if unknown fields are refused. */
+  readonly ignored: UnknownNames;
 }
-
-/** Most unknown fields that one error message names; the others are counted. */
-const namesMax = 16;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Reads a message from JSON text, exactly: an int64 never passes through a double, and what RFC 8259
- * or the proto3 JSON mapping leaves doubtful is refused (duplicate keys under whatever name, lone
- * surrogates, bad UTF-8, trailing text, nesting beyond 100 levels, two members of a oneof).
+ * Reads a message from JSON text. An int64 never passes through a double, and whatever RFC 8259 or the proto3 JSON
+ * mapping leaves ambiguous is refused: a field set twice by whatever name, lone surrogates, bad UTF-8, trailing text,
+ * nesting beyond 100 levels, two members of a oneof.
  *
- * A field that is left out or `null` is absent, which is not the same as zero where presence counts.
+ * A field that is missing or `null` is not set, which differs from zero for fields with presence.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  *
@@ -59,87 +57,89 @@ export function readJson<Desc extends DescMessage>(
   json: Uint8Array | string,
   options: ReadJsonOptions = {},
 ): MessageShape<Desc> {
-  return readJsonReport(desc, json, options).message;
+  const { message } = readPartialJson(desc, json, options);
+  requireFields(desc, message);
+  return message;
 }
 
 /**
- * Like {@link readJson}, and says which fields were ignored.
+ * Reads a message that may be only part of a request: like {@link readJson}, but required fields may be missing, and
+ * what was ignored is returned.
  *
- * @param forbidden - fields that the text must not set
+ * @param bound - fields that the text must not set, because the path does
+ * @param notes - collects more about the text
  */
-export function readJsonReport<Desc extends DescMessage>(
+export function readPartialJson<Desc extends DescMessage>(
   desc: Desc,
   json: Uint8Array | string,
   options: ReadJsonOptions,
-  forbidden?: ForbiddenFields,
-): JsonReading<Desc> {
-  return readText(json, options, (context) => {
-    if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, forbidden);
+  bound?: BoundFields,
+  notes?: ReadNotes,
+): JsonReadResult<Desc> {
+  return readText(json, options, notes, (context) => {
+    if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, bound);
     const message = context.messages.readerOf(desc)(context);
     if (!isMessage(message, desc)) throw new TypeError(`the reader of ${desc.typeName} made something else`);
     return message;
   });
 }
 
-/** Reads the value of one field into a message, and says which fields were ignored. */
-export type JsonFieldReader = (
-  message: Message,
-  json: Uint8Array | string,
-  options: ReadJsonOptions,
-) => readonly string[];
+/** Reads the value of one field into a message and returns what was ignored. */
+export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: ReadNotes) => UnknownNames;
 
 /**
- * Makes the reader of a field that is a whole JSON text: the body of a rule that names a body field. `null`
- * leaves the field unset, as it would inside of a message.
+ * Creates the reader of a field whose value is the whole text: the body of a rule that names a body field. `null` leaves
+ * the field unset, as it does inside a message.
  *
  * The reader throws a `ConnectError` of `InvalidArgument` whose message names the field.
  *
- * @param forbidden - fields below this one that the text must not set
+ * @param bound - fields inside this one that the text must not set, because the path does
  */
-export function createJsonFieldReader(field: DescField, forbidden?: ForbiddenFields): JsonFieldReader {
+export function createJsonFieldReader(
+  field: DescField,
+  options: ReadJsonOptions,
+  bound?: BoundFields,
+): JsonFieldReader {
   const reader = createFieldReader(field);
   const read = (context: ReadContext, message: Message): void => {
-    try {
-      if (reader.nullIsValue || context.scanner.peek() !== "null") reader.read(context, fieldsOf(message), forbidden);
-      else context.scanner.readLiteral("null");
-    } catch (error) {
-      throw error instanceof FieldProblem ? error.insideField(field.name) : error;
-    }
+    context.path.push(field);
+    if (reader.nullIsValue || context.scanner.peek() !== "null") reader.read(context, message, bound);
+    else context.scanner.readLiteral("null");
+    context.path.pop();
   };
-  return (message, json, options) => readText(json, options, (context) => read(context, message)).ignored;
+  return (message, json, notes) => readText(json, options, notes, (context) => read(context, message)).ignored;
 }
 
 function readText<Value>(
   json: Uint8Array | string,
   options: ReadJsonOptions,
+  notes: ReadNotes | undefined,
   read: (context: ReadContext) => Value,
-): { readonly message: Value; readonly ignored: readonly string[] } {
+): { readonly message: Value; readonly ignored: UnknownNames } {
   const rejectUnknown = options.unknownFields !== "ignore";
+  const unknown = new UnknownNames();
+  const path: PathStep[] = [];
   try {
     const context: ReadContext = {
       scanner: new JsonScanner(toText(json)),
       rejectUnknown,
       canonicalIntegers: options.canonicalIntegers === true,
       registry: options.registry,
-      unknown: [],
+      unknown,
+      path,
+      notes,
       messages: messageReaders,
       anyDepth: 0,
     };
     const message = read(context);
     context.scanner.finish();
-    if (rejectUnknown && context.unknown.length > 0) throw new FieldProblem(describeUnknown("field", context.unknown));
-    return { message, ignored: context.unknown };
+    if (rejectUnknown && unknown.count > 0) throw new FieldProblem(unknown.describe("field"));
+    return { message, ignored: unknown };
   } catch (error) {
-    if (error instanceof FieldProblem) throw new ConnectError(error.describe(), Code.InvalidArgument);
-    throw error;
+    if (!(error instanceof FieldProblem)) throw error;
+    const where = path.length === 0 ? "" : `${printPath(path)}: `;
+    throw new ConnectError(where + error.message, Code.InvalidArgument);
   }
-}
-
-/** The sentence that refuses names nobody knows: all of them, up to 16, so that one round trip tells the client everything. */
-export function describeUnknown(noun: string, names: readonly string[]): string {
-  const named = names.slice(0, namesMax).map(quote).join(", ");
-  const more = names.length - namesMax;
-  return `unknown ${noun}${names.length > 1 ? "s" : ""} ${named}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function toText(json: Uint8Array | string): string {

@@ -1,19 +1,18 @@
 import type { DescMessage, JsonObject, JsonValue, Message } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
-import type { ListValue, Struct, Value } from "@bufbuild/protobuf/wkt";
+import type { Struct, Value } from "@bufbuild/protobuf/wkt";
 import { isWrapperDesc, ListValueSchema, NullValue, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { readAny } from "./any-reader.ts";
-import { parseDuration } from "./duration.ts";
 import { parseFieldMask } from "./field-mask.ts";
-import { createFieldStore, fieldsOf, setOwn } from "./field-store.ts";
-import { parseFiniteNumber } from "./floats.ts";
+import { createFieldSetter, setOwn } from "./field-values.ts";
+import { parseFloatText } from "./floats.ts";
 import { FieldProblem, quote } from "./field-problem.ts";
 import type { JsonScanner } from "./json-scanner.ts";
-import type { ReadContext, ValueReader } from "./read-context.ts";
+import type { ValueReader } from "./read-context.ts";
 import { createScalarReader } from "./scalar-readers.ts";
-import { parseTimestamp } from "./timestamp.ts";
+import { parseDuration, parseTimestamp } from "./times.ts";
 
-/** The reader of a well-known type with a JSON form of its own; `undefined` for every other type. */
+/** Creates the reader of a well-known type with its own JSON form; `undefined` for every other type. */
 export function createWellKnownReader(desc: DescMessage): ValueReader | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
@@ -25,17 +24,17 @@ export function createWellKnownReader(desc: DescMessage): ValueReader | undefine
     case "google.protobuf.FieldMask":
       return createTextReader("a list of lowerCamelCase field paths", (text) => parseFieldMask(text, false));
     case "google.protobuf.Struct":
-      return readStruct;
+      return (context) => toStruct(readJsonObject(context));
     case "google.protobuf.Value":
-      return readValue;
+      return ({ scanner }) => toValue(readPlainValue(scanner));
     case "google.protobuf.ListValue":
-      return readListValue;
+      return ({ scanner }) => create(ListValueSchema, { values: readPlainArray(scanner).map(toValue) });
     default:
       return isWrapperDesc(desc) ? createWrapperReader(desc) : undefined;
   }
 }
 
-/** Reads a JSON object as the plain object that protobuf-es keeps in fields of type google.protobuf.Struct. */
+/** Reads a JSON object into the plain object that protobuf-es stores in fields of type google.protobuf.Struct. */
 export const readJsonObject: ValueReader<JsonObject> = ({ scanner }) => {
   if (scanner.peek() !== "object") throw new FieldProblem("not an object");
   return readPlainObject(scanner);
@@ -55,10 +54,10 @@ function createWrapperReader(desc: DescMessage): ValueReader {
   const [field] = desc.fields;
   if (field?.fieldKind !== "scalar") return () => create(desc);
   const readInner = createScalarReader(field.scalar, field.longAsString);
-  const store = createFieldStore(field);
+  const store = createFieldSetter(field);
   return (context) => {
     const message = create(desc);
-    store(fieldsOf(message), readInner(context));
+    store(message, readInner(context));
     return message;
   };
 }
@@ -68,12 +67,8 @@ function readPlainValue(scanner: JsonScanner): JsonValue {
   switch (kind) {
     case "object":
       return readPlainObject(scanner);
-    case "array": {
-      const items: JsonValue[] = [];
-      scanner.openArray();
-      for (let more = scanner.firstItem(); more; more = scanner.nextItem()) items.push(readPlainValue(scanner));
-      return items;
-    }
+    case "array":
+      return readPlainArray(scanner);
     case "string":
       return scanner.readString();
     case "number":
@@ -86,66 +81,45 @@ function readPlainValue(scanner: JsonScanner): JsonValue {
 
 function readPlainObject(scanner: JsonScanner): JsonObject {
   const target: JsonObject = {};
-  readEntries(scanner, (key) => setOwn(target, key, readPlainValue(scanner)));
+  scanner.readObject((key) => setOwn(target, key, readPlainValue(scanner)));
   return target;
 }
 
-const readStruct: ValueReader<Struct> = (context) => {
-  const struct = create(StructSchema);
-  readEntries(context.scanner, (key) => setOwn(struct.fields, key, readValue(context)));
-  return struct;
-};
-
-const readListValue: ValueReader<ListValue> = (context) => {
-  const { scanner } = context;
-  const list = create(ListValueSchema);
-  scanner.openArray();
-  for (let more = scanner.firstItem(); more; more = scanner.nextItem()) list.values.push(readValue(context));
-  return list;
-};
-
-function readValue(context: ReadContext): Value {
-  const { scanner } = context;
-  const value = create(ValueSchema);
-  const kind = scanner.peek();
-  switch (kind) {
-    case "object":
-      value.kind = { case: "structValue", value: readStruct(context) };
-      break;
-    case "array":
-      value.kind = { case: "listValue", value: readListValue(context) };
-      break;
-    case "string":
-      value.kind = { case: "stringValue", value: scanner.readString() };
-      break;
-    case "number":
-      value.kind = { case: "numberValue", value: readDouble(scanner) };
-      break;
-    case "null":
-      scanner.readLiteral("null");
-      value.kind = { case: "nullValue", value: NullValue.NULL_VALUE };
-      break;
-    default:
-      scanner.readLiteral(kind);
-      value.kind = { case: "boolValue", value: kind === "true" };
-  }
-  return value;
+function readPlainArray(scanner: JsonScanner): JsonValue[] {
+  const items: JsonValue[] = [];
+  scanner.readArray(() => items.push(readPlainValue(scanner)));
+  return items;
 }
 
-// google.protobuf.Value holds a double and nothing wider; a number beyond its range has no value at all.
+function toStruct(json: JsonObject): Struct {
+  const struct = create(StructSchema);
+  for (const [key, value] of Object.entries(json)) setOwn(struct.fields, key, toValue(value));
+  return struct;
+}
+
+function toValue(json: JsonValue): Value {
+  return create(ValueSchema, { kind: toKind(json) });
+}
+
+function toKind(json: JsonValue): Value["kind"] {
+  if (json === null) return { case: "nullValue", value: NullValue.NULL_VALUE };
+  if (Array.isArray(json)) return { case: "listValue", value: create(ListValueSchema, { values: json.map(toValue) }) };
+  switch (typeof json) {
+    case "string":
+      return { case: "stringValue", value: json };
+    case "number":
+      return { case: "numberValue", value: json };
+    case "boolean":
+      return { case: "boolValue", value: json };
+    default:
+      return { case: "structValue", value: toStruct(json) };
+  }
+}
+
+// google.protobuf.Value holds a double, so a number beyond its range is refused.
 function readDouble(scanner: JsonScanner): number {
   const text = scanner.readNumber();
-  const value = parseFiniteNumber(text, false);
+  const value = parseFloatText(text, false);
   if (value === undefined) throw new FieldProblem(`${quote(text)} is not a double`);
   return value;
-}
-
-function readEntries(scanner: JsonScanner, readEntry: (key: string) => void): void {
-  const seen = new Set<string>();
-  scanner.openObject();
-  for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
-    seen.add(key);
-    readEntry(key);
-  }
 }

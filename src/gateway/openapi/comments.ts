@@ -1,106 +1,63 @@
 import type { DescEnum, DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
-import { fromBinary } from "@bufbuild/protobuf";
-import {
-  type DescriptorProto,
-  DescriptorProtoSchema,
-  type EnumDescriptorProto,
-  EnumDescriptorProtoSchema,
-  type FileDescriptorProto,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-  ServiceDescriptorProtoSchema,
-} from "@bufbuild/protobuf/wkt";
+import { fromBinary, isMessage } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 /**
- * The comments of a definition, by the full name of what they stand at: `pkg.Message`,
- * `pkg.Message.field`, `pkg.Enum`, `pkg.Enum.VALUE`, `pkg.Service`, `pkg.Service.Method`.
+ * The comments of a definition, by the full name of what they describe: `pkg.Message`, `pkg.Message.field`, `pkg.Enum`,
+ * `pkg.Enum.VALUE`, `pkg.Service`, `pkg.Service.Method`.
  */
 export type Comments = ReadonlyMap<string, string>;
 
 /**
- * Reads the comments out of a FileDescriptorSet that has source info.
+ * Reads the comments from a FileDescriptorSet with source info, because generated code has descriptors without comments.
+ * `buf build -o definition.binpb` writes such a file, and `protoc --include_source_info --descriptor_set_out`.
  *
- * Generated code carries descriptors without their comments, so they come by another way: the file that
- * `buf build -o definition.binpb` writes, or `protoc --include_source_info --descriptor_set_out`.
- *
- * @throws Error when the bytes are no FileDescriptorSet
+ * @throws Error when the bytes are not a FileDescriptorSet
  */
 export function readComments(fileDescriptorSet: Uint8Array): Comments {
   return commentsOfFiles(fromBinary(FileDescriptorSetSchema, fileDescriptorSet).file);
 }
 
-/** The comments of files; none of a file that has no source info. */
+/** Returns the comments of files; a file without source info has none. */
 export function commentsOfFiles(files: readonly FileDescriptorProto[]): Comments {
-  return new Map(files.flatMap((file) => [...commentsOfFile(file)]));
-}
-
-/** The comment at a descriptor; `undefined` when there is none. */
-export function commentOf(
-  comments: Comments,
-  desc: DescMessage | DescField | DescEnum | DescEnum["values"][number] | DescService | DescMethod,
-): string | undefined {
-  return comments.get("typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`);
-}
-
-// Paths of descriptor.proto's SourceCodeInfo: field numbers and indexes, from the file down.
-const inFile = FileDescriptorProtoSchema.field;
-const inMessage = DescriptorProtoSchema.field;
-const inEnum = EnumDescriptorProtoSchema.field;
-const inService = ServiceDescriptorProtoSchema.field;
-
-function commentsOfFile(file: FileDescriptorProto): Comments {
-  const names = new Map<string, string>();
-  const prefix = file.package === "" ? "" : `${file.package}.`;
-  file.messageType.forEach((message, at) => nameMessage(names, message, prefix, [inFile.messageType.number, at]));
-  file.enumType.forEach((desc, at) => nameEnum(names, desc, prefix, [inFile.enumType.number, at]));
-  file.service.forEach((service, at) => {
-    const path = [inFile.service.number, at];
-    names.set(path.join(), prefix + service.name);
-    service.method.forEach((method, index) => {
-      names.set([...path, inService.method.number, index].join(), `${prefix}${service.name}.${method.name}`);
-    });
-  });
   const comments = new Map<string, string>();
-  for (const location of file.sourceCodeInfo?.location ?? []) {
-    const name = names.get(location.path.join());
-    const text = trimComment(location.leadingComments) || trimComment(location.trailingComments);
-    if (name !== undefined && text !== "") comments.set(name, text);
+  for (const file of files) {
+    for (const { path, leadingComments, trailingComments } of file.sourceCodeInfo?.location ?? []) {
+      const name = nameAt(file, path);
+      const text = trimComment(leadingComments) || trimComment(trailingComments);
+      if (name !== undefined && text !== "") comments.set(name, text);
+    }
   }
   return comments;
 }
 
-function nameMessage(
-  names: Map<string, string>,
-  message: DescriptorProto,
-  prefix: string,
-  path: readonly number[],
-): void {
-  const name = prefix + message.name;
-  names.set(path.join(), name);
-  message.field.forEach((field, at) => {
-    names.set([...path, inMessage.field.number, at].join(), `${name}.${field.name}`);
-  });
-  message.nestedType.forEach((nested, at) => {
-    nameMessage(names, nested, `${name}.`, [...path, inMessage.nestedType.number, at]);
-  });
-  message.enumType.forEach((nested, at) => {
-    nameEnum(names, nested, `${name}.`, [...path, inMessage.enumType.number, at]);
-  });
+/** A descriptor that a comment can describe. */
+export type Commented = DescMessage | DescField | DescEnum | DescEnum["values"][number] | DescService | DescMethod;
+
+/** Returns the comment that describes a descriptor; `undefined` when there is none. */
+export function commentOf(comments: Comments, desc: Commented): string | undefined {
+  return comments.get("typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`);
 }
 
-function nameEnum(
-  names: Map<string, string>,
-  desc: EnumDescriptorProto,
-  prefix: string,
-  path: readonly number[],
-): void {
-  names.set(path.join(), prefix + desc.name);
-  desc.value.forEach((value, at) => {
-    names.set([...path, inEnum.value.number, at].join(), `${prefix}${desc.name}.${value.name}`);
-  });
+// A path of SourceCodeInfo in descriptor.proto leads from the file through lists of named descriptors: the number of a
+// field, an index in it, and so on. Other paths lead to parts of these, which have no full name.
+function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
+  const names = file.package === "" ? [] : [file.package];
+  let desc: DescMessage = FileDescriptorProtoSchema;
+  let value: Readonly<Record<string, unknown>> = file;
+  for (let at = 0; at < path.length; at += 2) {
+    const field = desc.fields.find(({ number }) => number === path[at]);
+    const list = field?.fieldKind === "list" && field.message !== undefined ? value[field.localName] : undefined;
+    const index = path[at + 1];
+    const item: unknown = Array.isArray(list) && index !== undefined ? list[index] : undefined;
+    if (field?.message === undefined || !isMessage(item) || !("name" in item)) return undefined;
+    names.push(String(item.name));
+    [desc, value] = [field.message, item];
+  }
+  return names.join(".");
 }
 
-// The text behind "//" begins with the space that stands there for the eye.
+// The text after "//" usually starts with a space.
 function trimComment(text: string): string {
   return text
     .split(/\r?\n/)

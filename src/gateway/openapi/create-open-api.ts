@@ -1,14 +1,14 @@
 /**
  * What does it look like? Descriptors and the compiled HTTP rules of services → an OpenAPI 3.1 document.
  *
- * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; messages and enums that are
- * referred to become components. It is made of the same bindings that serve, so it cannot drift from them.
- * This room knows nothing of sockets, and of the errors of a server only what it is told.
+ * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer to
+ * become components. The document describes the same bindings that serve requests, so it cannot diverge from them. This
+ * room knows nothing about sockets, and about a server's errors only what its options say.
  */
 import type { DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import { createRestRouter, type RestRouterOptions } from "../rest/index.ts";
 import { commentOf, type Comments } from "./comments.ts";
-import { inJson } from "./operation.ts";
+import { jsonContent } from "./operation.ts";
 import type {
   OpenApiDocument,
   OpenApiInfo,
@@ -20,43 +20,42 @@ import type {
 import { describePaths, type OnOmitted } from "./paths.ts";
 import { Schemas } from "./schemas.ts";
 
-/** What the definition does not say of an interface. */
+/** Options of {@link createOpenApi}: what the definition does not tell about an interface. */
 export interface OpenApiOptions {
-  /** Without a description the document takes the comment of the service, if there is one service. */
+  /** Its description defaults to the comment of the service, if there is only one. */
   readonly info: OpenApiInfo;
   readonly servers?: readonly OpenApiServer[];
-  /** The credentials that every operation needs, all of them, by a name for each. */
+  /** The credentials that every operation requires, by name; a caller needs all of them. */
   readonly security?: Readonly<Record<string, OpenApiSecurityScheme>>;
   /** The comments of the definition, for summaries and descriptions. */
   readonly comments?: Comments;
-  /** The options of the gateway that serves it: rules from outside, the status of Empty, names of fields. */
+  /** The options of the gateway that serves the interface. */
   readonly rest?: Pick<RestRouterOptions, "emptyResponse" | "rules" | "writeJson">;
-  /** What errors look like. Default: google.rpc.Status as JSON under whatever status. */
+  /** What errors look like. Default: google.rpc.Status as JSON, with any status. */
   readonly errors?: readonly OpenApiError[];
-  /** Says in the words of an RPC what its success is, such as "The plant is deleted." */
+  /** Describes the success of an RPC, such as "The plant is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
-  /** Told of what OpenAPI has no words for and the document leaves out. */
+  /** Called for every binding that OpenAPI cannot describe and the document leaves out. */
   readonly onOmitted?: OnOmitted;
 }
 
-/** An answer to failure that every operation has. */
+/** An error answer that every operation has. */
 export interface OpenApiError {
   /** A status, a range such as `4XX`, or `default`. */
   readonly status: string;
   readonly description: string;
-  /** The body: a message whose fields are always all written, or any schema. */
+  /** The body: a message of which every field is always written, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
 }
 
 /**
- * Describes the REST side of services.
+ * Creates the OpenAPI document of the REST side of services.
  *
  * @throws Error with every problem of the HTTP rules, as the gateway does
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
   const { rest = {}, comments = new Map<string, string>(), security } = options;
-  const useProtoFieldName = rest.writeJson?.useProtoFieldName === true;
-  const schemas = new Schemas({ comments, useProtoFieldName });
+  const schemas = new Schemas({ comments, useProtoFieldName: rest.writeJson?.useProtoFieldName === true });
   const { bindings } = createRestRouter(
     services.flatMap((service) => service.methods),
     rest,
@@ -65,9 +64,6 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
     bindings,
     {
       schemas,
-      comments,
-      useProtoFieldName,
-      emptyResponse: rest.emptyResponse ?? 200,
       describeSuccess: options.describeSuccess ?? (() => undefined),
       errors: describeErrors(options.errors ?? standardErrors, schemas),
     },
@@ -89,7 +85,7 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
   };
 }
 
-// What createStatusRecord of the REST room writes.
+// The standard form of errors, as createErrorWriter of the REST room writes it.
 const standardErrors: readonly OpenApiError[] = [
   {
     status: "default",
@@ -119,7 +115,7 @@ function describeErrors(errors: readonly OpenApiError[], schemas: Schemas): Read
   return Object.fromEntries(
     errors.map(({ status, description, record }) => {
       const schema = isMessage(record) ? schemas.ofRecord(record) : record;
-      return [status, { description, content: inJson(schema) }];
+      return [status, { description, content: jsonContent(schema) }];
     }),
   );
 }

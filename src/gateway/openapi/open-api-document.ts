@@ -1,12 +1,12 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
-// The parts of OpenAPI 3.1 that are written here, in the names of its specification
+// The parts of OpenAPI 3.1 that a document here may have, with the names of its specification
 // (https://spec.openapis.org/oas/v3.1.0.html, section 4.8).
 
-/** A JSON Schema of the 2020-12 dialect, by its keywords. */
+/** A JSON Schema of the 2020-12 dialect. */
 export type OpenApiSchema = Readonly<Record<string, JsonValue>>;
 
-/** What a document says of itself: the Info Object. */
+/** The Info Object: the metadata of a document. */
 export interface OpenApiInfo {
   readonly title: string;
   /** The version of the interface, not of OpenAPI. */
@@ -14,19 +14,19 @@ export interface OpenApiInfo {
   readonly summary?: string;
   /** CommonMark. */
   readonly description?: string;
-  /** `identifier` is an SPDX expression; it stands in place of `url`. */
+  /** `identifier` is an SPDX expression and excludes `url`. */
   readonly license?: { readonly name: string; readonly identifier?: string; readonly url?: string };
   readonly contact?: { readonly name?: string; readonly url?: string; readonly email?: string };
   readonly termsOfService?: string;
 }
 
-/** Where the interface is served; a relative URL is relative to where the document is. */
+/** Where the interface is served; a relative URL is relative to the location of the document. */
 export interface OpenApiServer {
   readonly url: string;
   readonly description?: string;
 }
 
-/** How a caller is known: the Security Scheme Object. */
+/** The Security Scheme Object: how callers authenticate. */
 export type OpenApiSecurityScheme =
   | {
       readonly type: "http";
@@ -54,7 +54,7 @@ export interface OpenApiParameter {
   readonly schema: OpenApiSchema;
 }
 
-/** A body in its media types. */
+/** A body, by media type. */
 export type OpenApiContent = Readonly<Record<string, { readonly schema: OpenApiSchema }>>;
 
 /** One answer of an operation. */
@@ -72,11 +72,11 @@ export interface OpenApiOperation {
   readonly deprecated?: true;
   readonly parameters?: readonly OpenApiParameter[];
   readonly requestBody?: { readonly content: OpenApiContent };
-  /** By status, by a range such as `4XX`, or `default`. */
+  /** The keys are a status, a range such as `4XX`, or `default`. */
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
 }
 
-/** The methods that a path item has members for. */
+/** The HTTP methods that a path item can have. */
 export const openApiMethods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const;
 
 /** One of {@link openApiMethods}. */
@@ -85,7 +85,7 @@ export type OpenApiMethod = (typeof openApiMethods)[number];
 /** The operations of one path. */
 export type OpenApiPathItem = Readonly<Partial<Record<OpenApiMethod, OpenApiOperation>>>;
 
-/** A whole document; `JSON.stringify` makes the file of it. */
+/** A whole document, ready for `JSON.stringify`. */
 export interface OpenApiDocument {
   readonly openapi: "3.1.0";
   readonly info: OpenApiInfo;

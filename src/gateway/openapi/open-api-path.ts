@@ -1,15 +1,15 @@
-import type { PathTemplate, TemplateSegment, TemplateVariable } from "../rest/path-template.ts";
+import { type PathTemplate, printTemplateLiteral, type TemplateSegment, type TemplateVariable } from "../rest/index.ts";
 
-/** A parameter of a path: all that a variable takes, or one of the segments that have a parameter each. */
+/** A parameter of a path: a whole variable, or one wildcard of a variable that has several. */
 export interface PathParameter {
   readonly name: string;
-  /** The request field, in proto names; `undefined` for a wild card that belongs to no variable. */
+  /** The path of the request field, in proto names; `undefined` for a wildcard outside variables. */
   readonly fieldPath: readonly string[] | undefined;
-  /** What the value of the parameter is of the field. */
+  /** What the parameter's value stands for: the value of the field, part of it, or any number of segments. */
   readonly covers: "field" | "part" | "segments";
 }
 
-/** A path template in the words of OpenAPI. */
+/** A path template as OpenAPI writes it. */
 export interface OpenApiPath {
   readonly path: string;
   /** In the order of the path. */
@@ -17,62 +17,40 @@ export interface OpenApiPath {
 }
 
 /**
- * Writes a path template as OpenAPI does, whose parameters stand for one segment each.
+ * Converts a path template to OpenAPI, where each parameter is one segment.
  *
- * `{name=shelves/*}` becomes `shelves/{name}`, with several wild cards `{name_1}`, `{name_2}` and so on, and
- * a wild card outside of variables `{segment_1}`. `**` becomes a single parameter although it may take
- * more than one segment, which OpenAPI 3.1 has no words for. The dots of a field path become `_`: nothing
- * forbids them in names, but generators make names of their languages out of these.
+ * `{name=shelves/*}` becomes `shelves/{name}`. Several wildcards become `{name_1}`, `{name_2}` and so on, and wildcards
+ * outside variables `{segment_1}`. `**` becomes one parameter although it may take more segments, which OpenAPI 3.1
+ * cannot express. The dots of a field path become `_`: they are allowed in names, but generators turn these names into
+ * identifiers of their languages.
  */
-export function toOpenApiPath(template: PathTemplate): OpenApiPath {
-  const { segments, verb } = template;
+export function toOpenApiPath({ segments, variables, verb }: PathTemplate): OpenApiPath {
+  const variableAt = (at: number): TemplateVariable | undefined =>
+    variables.find(({ start, end }) => start <= at && at < end);
+  const wildcards = [...segments.keys()].filter((at) => segments[at]?.kind !== "literal");
   const parameters: PathParameter[] = [];
   const texts = segments.map((segment, at) => {
-    if (segment.kind === "literal") return printLiteral(segment.text);
-    const parameter = toParameter(template, segment, at);
-    const name = freeName(parameter.name, parameters);
-    parameters.push({ ...parameter, name });
+    if (segment.kind === "literal") return printTemplateLiteral(segment.text);
+    const variable = variableAt(at);
+    const siblings = wildcards.filter((other) => variableAt(other) === variable);
+    const number = variable === undefined || siblings.length > 1 ? `_${siblings.indexOf(at) + 1}` : "";
+    const name = freeName(`${variable?.fieldPath.join("_") ?? "segment"}${number}`, parameters);
+    parameters.push({ name, fieldPath: variable?.fieldPath, covers: coverageOf(segment, variable) });
     return `{${name}}`;
   });
-  return { path: `/${texts.join("/")}${verb === undefined ? "" : `:${printLiteral(verb)}`}`, parameters };
+  return { path: `/${texts.join("/")}${verb === undefined ? "" : `:${printTemplateLiteral(verb)}`}`, parameters };
 }
 
-/** The path without the names of its parameters: OpenAPI takes two paths that differ by nothing else for one. */
-export function shapeOf(path: string): string {
-  return path.replaceAll(/\{[^}]*\}/g, "{}");
-}
-
-function toParameter(template: PathTemplate, segment: TemplateSegment, at: number): PathParameter {
-  const { segments, variables } = template;
-  const variable = variables.find(({ start, end }) => start <= at && at < end);
-  const covers = segment.kind === "**" ? "segments" : "part";
-  if (variable === undefined) {
-    const outside = segments
-      .slice(0, at + 1)
-      .filter(
-        (other, index) =>
-          other.kind !== "literal" && !variables.some(({ start, end }) => start <= index && index < end),
-      );
-    return { name: `segment_${outside.length}`, fieldPath: undefined, covers };
-  }
-  const { fieldPath } = variable;
-  const name = fieldPath.join("_");
-  const wildCards = wildCardsOf(variable, segments);
-  if (wildCards > 1)
-    return { name: `${name}_${wildCardsOf({ ...variable, end: at + 1 }, segments)}`, fieldPath, covers };
-  const isField = segment.kind === "*" && variable.end - variable.start === 1;
-  return { name, fieldPath, covers: isField ? "field" : covers };
+function coverageOf(segment: TemplateSegment, variable: TemplateVariable | undefined): PathParameter["covers"] {
+  if (segment.kind === "**") return "segments";
+  return variable !== undefined && variable.end - variable.start === 1 ? "field" : "part";
 }
 
 function freeName(name: string, taken: readonly PathParameter[]): string {
   return taken.some((parameter) => parameter.name === name) ? freeName(`${name}_`, taken) : name;
 }
 
-function wildCardsOf({ start, end }: TemplateVariable, segments: readonly TemplateSegment[]): number {
-  return segments.slice(start, end).filter((segment) => segment.kind !== "literal").length;
-}
-
-function printLiteral(text: string): string {
-  // RFC 3986 §3.3: a segment may hold "*" and ":", but here they would be read as template syntax.
-  return encodeURIComponent(text).replaceAll("*", "%2A");
+/** Returns the path without parameter names. OpenAPI considers paths that differ only in these to be the same. */
+export function shapeOf(path: string): string {
+  return path.replaceAll(/\{[^}]*\}/g, "{}");
 }

@@ -1,8 +1,6 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
-import { findField, type FieldPath, resolveFieldPath } from "../rest/field-path.ts";
-import type { RestBinding } from "../rest/index.ts";
-import { commentOf } from "./comments.ts";
-import { toFieldsElsewhere } from "./fields-elsewhere.ts";
+import type { BoundFields } from "../json/index.ts";
+import { findField, type RestBinding, streamContentTypes } from "../rest/index.ts";
 import type {
   OpenApiContent,
   OpenApiOperation,
@@ -11,90 +9,95 @@ import type {
   OpenApiSchema,
 } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
-import { describePathParameter, describeQuery, type ParameterOptions } from "./parameters.ts";
-import type { FieldsElsewhere } from "./schemas.ts";
+import { describePathParameter, describeQuery } from "./parameters.ts";
+import type { Schemas } from "./schemas.ts";
 
-/** What operations are described with. */
-export interface OperationOptions extends ParameterOptions {
-  readonly emptyResponse: 200 | 204;
-  /** What the answer to success says of itself; `undefined` for what HTTP calls its status. */
+/** Options of {@link describeOperation}; the same for all operations of a document. */
+export interface OperationOptions {
+  readonly schemas: Schemas;
+  /** Describes the success of an RPC; `undefined` for the reason phrase of HTTP. */
   readonly describeSuccess: (method: DescMethod) => string | undefined;
-  /** The answers to failure, the same for every operation. */
+  /** The error answers, by status. */
   readonly errors: Readonly<Record<string, OpenApiResponse>>;
 }
 
-/** How an operation is called in the document. */
+/** The names that an operation has in the document. */
 export interface OperationNames {
   readonly operationId: string;
   readonly tag: string | undefined;
 }
 
-/** Describes what one binding takes and what it answers. */
+/** Describes the parameters, the body and the answers of one binding. */
 export function describeOperation(
-  { method, pattern, template }: RestBinding,
+  binding: RestBinding,
   { operationId, tag }: OperationNames,
   pathParameters: readonly PathParameter[],
   options: OperationOptions,
 ): OpenApiOperation {
+  const { method, pattern, boundByPath, boundByPathOrBody } = binding;
   const { input } = method;
-  const variables = template.variables.map(({ fieldPath }) => resolveFieldPath(input, fieldPath));
-  const inPath = toFieldsElsewhere(variables.filter((path): path is FieldPath => path !== undefined));
+  const { schemas } = options;
   const parameters: readonly OpenApiParameter[] = [
-    ...pathParameters.map((parameter) => describePathParameter(input, parameter, options)),
-    ...describeQuery(input, withBody(input, pattern.body, inPath), options),
+    ...pathParameters.map((parameter) => describePathParameter(input, parameter, schemas)),
+    ...describeQuery(input, boundByPathOrBody, schemas),
   ];
-  const body = schemaOfBody(input, pattern.body, inPath, options);
+  const body = schemaOfBody(input, pattern.body, boundByPath, schemas);
+  const content = binding.bodyProblem("*/*") === undefined ? anyContent : body && jsonContent(body);
   return {
     operationId,
-    ...summarize(commentOf(options.comments, method)),
+    ...summarize(schemas.commentOf(method)),
     ...(tag !== undefined && { tags: [tag] }),
     ...(method.deprecated && { deprecated: true }),
     ...(parameters.length > 0 && { parameters }),
-    ...(body !== undefined && { requestBody: { content: inJson(body) } }),
-    responses: { ...describeSuccess(method, pattern.responseBody, options), ...options.errors },
+    ...(content !== undefined && { requestBody: { content } }),
+    responses: { ...describeSuccess(binding, options), ...options.errors },
   };
-}
-
-// The body takes its field, or with "*" all fields, out of the query.
-function withBody(input: DescMessage, body: string, inPath: FieldsElsewhere): FieldsElsewhere {
-  if (body === "*") return new Map(input.fields.map((field) => [field, "whole"]));
-  const field = findField(input, body);
-  return field === undefined ? inPath : new Map([...inPath, [field, "whole"]]);
 }
 
 function schemaOfBody(
   input: DescMessage,
   body: string,
-  inPath: FieldsElsewhere,
-  { schemas }: OperationOptions,
+  bound: BoundFields,
+  schemas: Schemas,
 ): OpenApiSchema | undefined {
-  if (body === "*") return inPath.size === 0 ? schemas.ofMessage(input) : schemas.ofObject(input, inPath);
+  if (body === "*") return bound.size === 0 ? schemas.ofMessage(input) : schemas.ofObject(input, bound);
   const field = findField(input, body);
-  const except = field && inPath.get(field);
-  return field && schemas.ofField(field, except === "whole" ? undefined : except);
+  const below = field && bound.get(field);
+  return field && schemas.ofField(field, below === "whole" ? undefined : below);
 }
 
 function describeSuccess(
-  method: DescMethod,
-  responseBody: string,
-  { schemas, emptyResponse, describeSuccess: describe }: OperationOptions,
+  { method, pattern, preparedResponse, toRaw }: RestBinding,
+  { schemas, describeSuccess: describe }: OperationOptions,
 ): Readonly<Record<string, OpenApiResponse>> {
-  const { output } = method;
-  const field = findField(output, responseBody);
-  // RFC 9110 §15.3.1 and §15.3.5 name the two.
-  if (field === undefined && output.typeName === "google.protobuf.Empty" && emptyResponse === 204) {
-    return { "204": { description: describe(method) ?? "No Content" } };
-  }
-  const schema = field === undefined ? schemas.ofMessage(output) : schemas.ofWhole(field);
-  return { "200": { description: describe(method) ?? "OK", content: inJson(schema) } };
+  // The reason phrases are those of RFC 9110 §15.3.1 and §15.3.5.
+  if (preparedResponse?.httpStatus === 204) return { "204": { description: describe(method) ?? "No Content" } };
+  const field = findField(method.output, pattern.responseBody);
+  const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
+  if (toRaw !== undefined) return { "200": { description: describe(method) ?? "OK", content: anyContent } };
+  if (method.methodKind === "unary")
+    return { "200": { description: describe(method) ?? "OK", content: jsonContent(schema) } };
+  const description = describe(method) ?? "OK: a stream, in the form that Accept asks for";
+  return { "200": { description, content: streamContent(schema) } };
 }
 
-/** A body in JSON. */
-export function inJson(schema: OpenApiSchema): OpenApiContent {
+// Bytes of any type: google.api.HttpBody.
+const anyContent: OpenApiContent = { "*/*": { schema: {} } };
+
+/** Returns a JSON body. */
+export function jsonContent(schema: OpenApiSchema): OpenApiContent {
   return { "application/json": { schema } };
 }
 
-// The first sentence of a comment, and what is left behind it.
+// In JSON a stream is an array; in all other forms it is one message after the other.
+function streamContent(schema: OpenApiSchema): OpenApiContent {
+  const array: OpenApiSchema = { type: "array", items: schema };
+  return Object.fromEntries(
+    streamContentTypes.map((type) => [type, { schema: type === "application/json" ? array : schema }]),
+  );
+}
+
+// The first sentence of a comment.
 const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
 
 function summarize(comment: string | undefined): { readonly summary?: string; readonly description?: string } {

@@ -1,30 +1,22 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { resolveFieldPath, leafOf } from "../rest/field-path.ts";
-import { createTextParser } from "../rest/text-value.ts";
-import { commentOf, type Comments } from "./comments.ts";
+import { type BoundFields, createTextParser } from "../json/index.ts";
+import { leafOf, resolveFieldPath } from "../rest/index.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
-import type { FieldsElsewhere, Schemas } from "./schemas.ts";
+import type { Schemas } from "./schemas.ts";
 import { schemaOfWellKnown } from "./value-schema.ts";
-
-/** What parameters are described with. */
-export interface ParameterOptions {
-  readonly schemas: Schemas;
-  readonly comments: Comments;
-  readonly useProtoFieldName: boolean;
-}
 
 const oneSegment: OpenApiSchema = { type: "string" };
 
-/** Describes a parameter of the path; every one is required (OpenAPI 3.1 §4.8.12.2). */
+/** Describes a path parameter, which is always required (OpenAPI 3.1 §4.8.12.2). */
 export function describePathParameter(
   input: DescMessage,
   parameter: PathParameter,
-  options: ParameterOptions,
+  schemas: Schemas,
 ): OpenApiParameter {
   const path = parameter.fieldPath === undefined ? undefined : resolveFieldPath(input, parameter.fieldPath);
   const field = path === undefined ? undefined : leafOf(path);
-  const comment = field === undefined ? undefined : commentOf(options.comments, field);
+  const comment = field === undefined ? undefined : schemas.commentOf(field);
   const coverage = parameter.covers === "segments" ? "Takes any number of segments, slashes between them." : undefined;
   const description = [comment, coverage].filter((part) => part !== undefined).join("\n\n");
   return {
@@ -32,51 +24,47 @@ export function describePathParameter(
     in: "path",
     required: true,
     ...(description !== "" && { description }),
-    schema: field !== undefined && parameter.covers === "field" ? options.schemas.ofParameter(field) : oneSegment,
+    schema: field !== undefined && parameter.covers === "field" ? schemas.ofParameter(field) : oneSegment,
   };
 }
 
 /**
- * Describes the query of a message: every field that has a text form, those of messages inside it by their
- * dotted path, and not those that path or body bind.
+ * Describes the query parameters of a message: all fields with a text form, those of messages inside it by their dotted
+ * path, except the ones that the path or the body sets.
  *
- * A message that holds itself is followed once; the query takes deeper paths than a document can list.
+ * A message that contains itself is listed once, although the query accepts deeper paths.
  */
-export function describeQuery(
-  input: DescMessage,
-  elsewhere: FieldsElsewhere,
-  options: ParameterOptions,
-): readonly OpenApiParameter[] {
-  return queryOf(input, elsewhere, "", [input], options);
+export function describeQuery(input: DescMessage, bound: BoundFields, schemas: Schemas): readonly OpenApiParameter[] {
+  return queryOf(input, bound, "", [input], schemas);
 }
 
 function queryOf(
   message: DescMessage,
-  elsewhere: FieldsElsewhere,
+  bound: BoundFields,
   prefix: string,
   above: readonly DescMessage[],
-  options: ParameterOptions,
+  schemas: Schemas,
 ): readonly OpenApiParameter[] {
   return message.fields.flatMap((field): readonly OpenApiParameter[] => {
-    const except = elsewhere.get(field);
-    if (except === "whole") return [];
-    const name = prefix + (options.useProtoFieldName ? field.name : field.jsonName);
-    if (createTextParser(field) !== undefined) return [describeQueryParameter(name, field, options)];
-    // Only a single message has fields that a dotted path can name, and those of Struct or Any mean nothing to a caller.
+    const below = bound.get(field);
+    if (below === "whole") return [];
+    const name = prefix + schemas.nameOf(field);
+    if (createTextParser(field) !== undefined) return [describeQueryParameter(name, field, schemas)];
+    // A dotted path can lead only through a single message, and not into the fields of Struct or Any.
     if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return [];
     if (above.includes(field.message)) return [];
-    return queryOf(field.message, except ?? new Map(), `${name}.`, [...above, field.message], options);
+    return queryOf(field.message, below ?? new Map(), `${name}.`, [...above, field.message], schemas);
   });
 }
 
-function describeQueryParameter(name: string, field: DescField, options: ParameterOptions): OpenApiParameter {
-  const description = commentOf(options.comments, field);
+function describeQueryParameter(name: string, field: DescField, schemas: Schemas): OpenApiParameter {
+  const description = schemas.commentOf(field);
   return {
     name,
     in: "query",
     ...(field.deprecated && { deprecated: true }),
     ...(description !== undefined && { description }),
-    // Repeated: `form`, exploded, which are the defaults (§4.8.12.2.1): `a=1&a=2`.
-    schema: options.schemas.ofParameter(field),
+    // By default a list is written as `a=1&a=2` (§4.8.12.2.1: style `form`, exploded).
+    schema: schemas.ofParameter(field),
   };
 }

@@ -4,16 +4,16 @@ import { describeOperation, type OperationOptions } from "./operation.ts";
 import { type OpenApiMethod, openApiMethods, type OpenApiOperation } from "./open-api-document.ts";
 import { type OpenApiPath, shapeOf, toOpenApiPath } from "./open-api-path.ts";
 
-/** Told of a binding that a document has no place for. */
+/** Called for a binding that the document cannot describe. */
 export type OnOmitted = (binding: RestBinding, reason: string) => void;
 
 type PathItems = Record<string, Partial<Record<OpenApiMethod, OpenApiOperation>>>;
 
 /**
- * Describes bindings by their paths, in their order.
+ * Describes bindings in their order, grouped by path.
  *
- * Two things cannot be described: methods that a path item has no member for (custom kinds), and of several
- * paths that differ only in the names or the reach of their parameters, all but the first with a method.
+ * OpenAPI cannot describe custom methods. Of several paths that differ only in their parameters, it can describe only
+ * one for each method, the first.
  */
 export function describePaths(
   bindings: readonly RestBinding[],
@@ -30,30 +30,25 @@ export function describePaths(
       continue;
     }
     const own = toOpenApiPath(binding.template);
-    const { path } = memoize(byShape, shapeOf(own.path), own);
+    // A path that differs from an earlier one only in parameter names takes those; names have no meaning on the wire.
+    const shape = shapeOf(own.path);
+    const { path, parameters: named } = byShape.get(shape) ?? own;
+    byShape.set(shape, { path, parameters: named });
     const item = (paths[path] ??= {});
     if (item[method] !== undefined) {
       onOmitted?.(binding, `OpenAPI cannot tell it from the operation that is described at ${path}`);
       continue;
     }
-    // A path that is there under other names is described under those: they have no meaning on the wire.
-    const names = namesIn(path);
-    const parameters = own.parameters.map((parameter, at) => ({ ...parameter, name: names[at] ?? parameter.name }));
+    const parameters = own.parameters.map((parameter, at) => ({
+      ...parameter,
+      name: named[at]?.name ?? parameter.name,
+    }));
     item[method] = describeOperation(binding, ids.of(binding), parameters, options);
   }
   return paths;
 }
 
-function memoize<Value>(map: Map<string, Value>, key: string, value: Value): Value {
-  if (!map.has(key)) map.set(key, value);
-  return map.get(key) ?? value;
-}
-
-function namesIn(path: string): readonly string[] {
-  return [...path.matchAll(/\{([^}]*)\}/g)].map(([, name = ""]) => name);
-}
-
-/** Names operations after their RPCs, so that every generator makes the same names of them. */
+/** Creates operation ids from the names of RPCs, so that every generator produces the same names. */
 class OperationIds {
   readonly #services: ReadonlySet<DescService>;
   readonly #shared: ReadonlySet<string>;
@@ -66,14 +61,14 @@ class OperationIds {
     this.#shared = new Set([...groups].filter(([, group]) => group.length > 1).map(([name]) => name));
   }
 
-  /** `deletePlant`; `PlantService_deletePlant` where two services have one; a number behind all but the first. */
+  /** `deletePlant`, or `PlantService_deletePlant` if two services have one; further bindings of an RPC get a number. */
   of({ method }: RestBinding): { readonly operationId: string; readonly tag: string | undefined } {
     const base = this.#shared.has(method.localName) ? `${method.parent.name}_${method.localName}` : method.localName;
     const count = (this.#count.get(base) ?? 0) + 1;
     this.#count.set(base, count);
     return {
       operationId: count === 1 ? base : `${base}_${count}`,
-      // One service needs no grouping.
+      // A single service needs no grouping.
       tag: this.#services.size > 1 ? method.parent.name : undefined,
     };
   }

@@ -1,25 +1,21 @@
 import type { DescEnum, DescField, DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { commentOf, type Comments } from "./comments.ts";
+import type { BoundFields } from "../json/index.ts";
+import { type Commented, commentOf, type Comments } from "./comments.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
 
-/** Fields that a schema leaves out, because the path has them: whole, or some of the fields inside of them. */
-export type FieldsElsewhere = ReadonlyMap<DescField, "whole" | FieldsElsewhere>;
-
-const nothingElsewhere: FieldsElsewhere = new Map();
-
-/** How schemas are written. */
+/** Options of {@link Schemas}. */
 export interface SchemaOptions {
   readonly comments: Comments;
-  /** Names fields as the definition does, in place of their JSON names. */
+  /** Uses the proto names of fields instead of their JSON names. */
   readonly useProtoFieldName: boolean;
 }
 
 /**
- * The schemas of a document's messages and enums, gathered as they are referred to.
+ * Creates the schemas of a document and collects those of the messages and enums that they refer to.
  *
- * A type goes by its name within its package; a second type of that name goes by its full one.
+ * A type has its name within its package, or its full name if an earlier type has the same.
  */
 export class Schemas {
   readonly #options: SchemaOptions;
@@ -30,51 +26,61 @@ export class Schemas {
     this.#options = options;
   }
 
-  /** Everything that was referred to, by name, in the order of the alphabet. */
+  /** Returns the schemas that were referred to, sorted by name. */
   components(): Readonly<Record<string, OpenApiSchema>> {
     return Object.fromEntries([...this.#components].toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** The schema of a message: a reference, or what its JSON is where it has a form of its own. */
+  /** Returns the schema of a message: a reference, or inline for a type with its own JSON form. */
   ofMessage(desc: DescMessage): OpenApiSchema {
     return this.#ofMessage(desc, "json");
   }
 
-  /** A reference to a message whose fields are always all written, as the records of errors are. */
+  /** Returns a reference to a message of which every field is always written, such as an error record. */
   ofRecord(desc: DescMessage): OpenApiSchema {
-    const names = desc.fields.map((field) => this.#nameOf(field));
+    const names = desc.fields.map((field) => this.nameOf(field));
     return this.#refer(desc, () => ({ ...this.ofObject(desc), ...(names.length > 0 && { required: names }) }));
   }
 
-  /** The object of a message's fields, without those that are elsewhere. */
-  ofObject(desc: DescMessage, elsewhere: FieldsElsewhere = nothingElsewhere): OpenApiSchema {
+  /** Returns the object of a message's fields, without those that the path sets. */
+  ofObject(desc: DescMessage, boundByPath?: BoundFields): OpenApiSchema {
     const properties: Record<string, JsonValue> = {};
     for (const field of desc.fields) {
-      const except = elsewhere.get(field);
-      if (except !== "whole") properties[this.#nameOf(field)] = this.ofField(field, except);
+      const below = boundByPath?.get(field);
+      if (below !== "whole") properties[this.nameOf(field)] = this.ofField(field, below);
     }
     const hasProperties = Object.keys(properties).length > 0;
     return { type: "object", ...this.#describe(desc), ...(hasProperties && { properties }) };
   }
 
-  /** The schema of a field in JSON. */
-  ofField(field: DescField, elsewhere?: FieldsElsewhere): OpenApiSchema {
+  /** Returns the schema of a field in JSON. */
+  ofField(field: DescField, boundByPath?: BoundFields): OpenApiSchema {
     const schema =
-      elsewhere !== undefined && field.fieldKind === "message"
-        ? this.ofObject(field.message, elsewhere)
+      boundByPath !== undefined && field.fieldKind === "message"
+        ? this.ofObject(field.message, boundByPath)
         : this.#ofField(field, "json");
     return { ...schema, ...this.#describe(field) };
   }
 
-  /** The schema of a field that is a whole body of its own: a message that is not set is then null. */
-  ofWhole(field: DescField): OpenApiSchema {
+  /** Returns the schema of a field that is the whole body: a message that is not set is then null. */
+  ofWholeBody(field: DescField): OpenApiSchema {
     if (field.fieldKind !== "message") return this.ofField(field);
     return { anyOf: [{ ...this.#ofField(field, "json") }, { type: "null" }], ...this.#describe(field) };
   }
 
-  /** The schema of a field whose value is a text in the path or the query. */
+  /** Returns the schema of a field in the path or the query. */
   ofParameter(field: DescField): OpenApiSchema {
     return this.#ofField(field, "parameter");
+  }
+
+  /** Returns the comment of the definition that describes a descriptor; `undefined` when there is none. */
+  commentOf(desc: Commented): string | undefined {
+    return commentOf(this.#options.comments, desc);
+  }
+
+  /** Returns the name of a field in JSON and in the query. */
+  nameOf(field: DescField): string {
+    return this.#options.useProtoFieldName ? field.name : field.jsonName;
   }
 
   #ofField(field: DescField, place: ValuePlace): OpenApiSchema {
@@ -88,7 +94,7 @@ export class Schemas {
     }
   }
 
-  // Of a list or a map: that of one element.
+  // The schema of a list's or a map's elements, or of any other field.
   #ofElement(field: DescField, place: ValuePlace): OpenApiSchema {
     if (field.message !== undefined) return this.#ofMessage(field.message, place);
     if (field.enum !== undefined) return this.#ofEnum(field.enum, place);
@@ -114,7 +120,7 @@ export class Schemas {
     if (name === undefined) {
       name = this.#freeName(desc);
       this.#names.set(desc, name);
-      // Taken before it is described, since a message may hold itself.
+      // Reserved before it is described, because a message may contain itself.
       this.#components.set(name, {});
       this.#components.set(name, describe());
     }
@@ -127,23 +133,18 @@ export class Schemas {
     return this.#components.has(short) ? desc.typeName : short;
   }
 
-  #nameOf(field: DescField): string {
-    return this.#options.useProtoFieldName ? field.name : field.jsonName;
-  }
-
   #describe(desc: DescMessage | DescField): OpenApiSchema {
-    const description = commentOf(this.#options.comments, desc);
+    const description = this.commentOf(desc);
     return { ...(description !== undefined && { description }), ...(desc.deprecated && { deprecated: true }) };
   }
 
-  // JSON Schema has no place for the comment of one value.
+  // JSON Schema has no keyword for the comment of one value.
   #describeEnum(desc: DescEnum): OpenApiSchema {
-    const { comments } = this.#options;
     const values = desc.values.flatMap((value) => {
-      const comment = commentOf(comments, value);
+      const comment = this.commentOf(value);
       return comment === undefined ? [] : [`- \`${value.name}\`: ${comment.replaceAll("\n", "\n  ")}`];
     });
-    const parts = [commentOf(comments, desc) ?? "", values.join("\n")].filter((part) => part !== "");
+    const parts = [this.commentOf(desc) ?? "", values.join("\n")].filter((part) => part !== "");
     return {
       ...(parts.length > 0 && { description: parts.join("\n\n") }),
       ...(desc.deprecated && { deprecated: true }),

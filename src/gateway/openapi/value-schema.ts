@@ -3,12 +3,12 @@ import { ScalarType } from "@bufbuild/protobuf";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
 /**
- * Where a value stands: in JSON, where a 64-bit integer is a string, or as the text of a parameter, where
- * the two cannot be told apart and the integer is one.
+ * Where a value is written. In JSON a 64-bit integer is a string. In a parameter everything is text, and it is described
+ * as an integer.
  */
 export type ValuePlace = "json" | "parameter";
 
-/** The schema of a scalar as the proto3 JSON mapping writes it; formats by the OpenAPI format registry. */
+/** Returns the schema of a scalar as the proto3 JSON mapping writes it, with formats of the OpenAPI format registry. */
 export function schemaOfScalar(scalar: ScalarType, place: ValuePlace): OpenApiSchema {
   switch (scalar) {
     case ScalarType.DOUBLE:
@@ -42,7 +42,7 @@ export function schemaOfScalar(scalar: ScalarType, place: ValuePlace): OpenApiSc
 
 const anything: OpenApiSchema = {};
 
-/** The JSON forms that well-known types have of their own; wrappers are not among them, they are their scalar. */
+/** The well-known types with their own JSON form, except for wrappers, which are described as their scalar. */
 const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
   "google.protobuf.Any": {
     type: "object",
@@ -59,7 +59,7 @@ const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
   "google.protobuf.Value": anything,
 };
 
-/** The schema of a message type whose JSON is not the object of its fields; `undefined` for all others. */
+/** Returns the schema of a well-known type with its own JSON form, except for wrappers; `undefined` for other types. */
 export function schemaOfWellKnown(desc: DescMessage): OpenApiSchema | undefined {
   return wellKnownSchemas[desc.typeName];
 }

@@ -1,18 +1,17 @@
-import type { JsonObject, JsonValue, Message, Registry } from "@bufbuild/protobuf";
-import { create, fromBinary, toJson } from "@bufbuild/protobuf";
-import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
+import { create, fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { RestResponse } from "./response-body.ts";
+import { anyToJson } from "../json/index.ts";
 
-/** What is known of a request that fails, beside the error. */
+/** What is known about a failed request beside the error. */
 export interface RestFailure {
-  /** The standard status of the failure: of its code, or what HTTP says of the request (405, 413, 431). */
+  /** The standard status of the failure: that of its code, or HTTP's own for the request (405, 413, 431). */
   readonly httpStatus: number;
-  /** `/package.Service/Method` of the RPC that matched, or `undefined` when nothing did. */
+  /** `/package.Service/Method` of the RPC that matched; `undefined` when none did. */
   readonly procedure: string | undefined;
 }
 
-/** An error's answer on REST. */
+/** The answer to a failed request, as a policy decides it. */
 export interface ErrorRecord {
   readonly httpStatus: number;
   /** The JSON of the body. */
@@ -21,76 +20,101 @@ export interface ErrorRecord {
   readonly contentType?: string;
 }
 
-/** Decides what an error looks like on REST, from whatever layer it comes. */
+/** Decides what an error looks like on REST, whichever layer it comes from. */
 export type ErrorRecordPolicy = (error: ConnectError, failure: RestFailure) => ErrorRecord;
+
+/** The answer to a failed request, without the header fields that the error carries as metadata. */
+export interface ErrorResponse {
+  readonly httpStatus: number;
+  readonly contentType: string;
+  readonly body: Uint8Array;
+}
+
+/** Writes the answer to a failed request. */
+export interface ErrorWriter {
+  (error: ConnectError, failure: RestFailure): ErrorResponse;
+  /** Whether errors have the standard form because there is no policy. */
+  readonly isDefault: boolean;
+}
 
 const utf8 = new TextEncoder();
 
-/** Makes the answer of an error on REST. Headers that the error carries as metadata are not part of it. */
-export function errorToRest(error: ConnectError, failure: RestFailure, policy: ErrorRecordPolicy): RestResponse {
-  const { httpStatus, body, contentType } = policy(error, failure);
-  return { httpStatus, contentType: contentType ?? "application/json", body: utf8.encode(JSON.stringify(body)) };
-}
-
 /**
- * The policy of the library: google.rpc.Status as JSON, with the code's name beside its number, under the
- * failure's standard status.
+ * Creates the error writer of a gateway.
  *
+ * @param policy - default: google.rpc.Status as JSON, with the name of the code beside its number, under the failure's
+ * standard status
  * @param registry - the types of error details that arrive as bytes, from an upstream service
  */
-export function createStatusRecord(registry?: Registry): ErrorRecordPolicy {
-  return (error, failure) => ({
-    httpStatus: failure.httpStatus,
-    body: {
-      code: error.code,
-      status: codeNames[error.code],
-      message: error.rawMessage,
-      details: error.details.map((detail) => detailToJson(detail, registry)),
-    },
-  });
+export function createErrorWriter(policy?: ErrorRecordPolicy, registry?: Registry): ErrorWriter {
+  const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, registry) });
+  const recordOf = policy ?? standard;
+  const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
+    const { httpStatus, body, contentType = "application/json" } = recordOf(error, failure);
+    return { httpStatus, contentType, body: utf8.encode(JSON.stringify(body)) };
+  };
+  return Object.assign(write, { isDefault: policy === undefined });
 }
 
-// The names of google/rpc/code.proto.
-const codeNames: Readonly<Record<Code, string>> = {
-  [Code.Canceled]: "CANCELLED",
-  [Code.Unknown]: "UNKNOWN",
-  [Code.InvalidArgument]: "INVALID_ARGUMENT",
-  [Code.DeadlineExceeded]: "DEADLINE_EXCEEDED",
-  [Code.NotFound]: "NOT_FOUND",
-  [Code.AlreadyExists]: "ALREADY_EXISTS",
-  [Code.PermissionDenied]: "PERMISSION_DENIED",
-  [Code.ResourceExhausted]: "RESOURCE_EXHAUSTED",
-  [Code.FailedPrecondition]: "FAILED_PRECONDITION",
-  [Code.Aborted]: "ABORTED",
-  [Code.OutOfRange]: "OUT_OF_RANGE",
-  [Code.Unimplemented]: "UNIMPLEMENTED",
-  [Code.Internal]: "INTERNAL",
-  [Code.Unavailable]: "UNAVAILABLE",
-  [Code.DataLoss]: "DATA_LOSS",
-  [Code.Unauthenticated]: "UNAUTHENTICATED",
+const statusOverrides = new WeakMap<ConnectError, number>();
+
+/** Returns the HTTP status of an error: that of its code, unless {@link errorWithHttpStatus} gave it a more exact one. */
+export function httpStatusOf(error: ConnectError): number {
+  return statusOverrides.get(error) ?? codes[error.code][1];
+}
+
+/** Creates an error for which HTTP has a more exact status than any code maps to, such as 415 for a content type. */
+export function errorWithHttpStatus(message: string, code: Code, httpStatus: number): ConnectError {
+  const error = new ConnectError(message, code);
+  statusOverrides.set(error, httpStatus);
+  return error;
+}
+
+// The names and HTTP statuses that google/rpc/code.proto gives the codes.
+const codes: Readonly<Record<Code, readonly [name: string, httpStatus: number]>> = {
+  [Code.Canceled]: ["CANCELLED", 499],
+  [Code.Unknown]: ["UNKNOWN", 500],
+  [Code.InvalidArgument]: ["INVALID_ARGUMENT", 400],
+  [Code.DeadlineExceeded]: ["DEADLINE_EXCEEDED", 504],
+  [Code.NotFound]: ["NOT_FOUND", 404],
+  [Code.AlreadyExists]: ["ALREADY_EXISTS", 409],
+  [Code.PermissionDenied]: ["PERMISSION_DENIED", 403],
+  [Code.ResourceExhausted]: ["RESOURCE_EXHAUSTED", 429],
+  [Code.FailedPrecondition]: ["FAILED_PRECONDITION", 400],
+  [Code.Aborted]: ["ABORTED", 409],
+  [Code.OutOfRange]: ["OUT_OF_RANGE", 400],
+  [Code.Unimplemented]: ["UNIMPLEMENTED", 501],
+  [Code.Internal]: ["INTERNAL", 500],
+  [Code.Unavailable]: ["UNAVAILABLE", 503],
+  [Code.DataLoss]: ["DATA_LOSS", 500],
+  [Code.Unauthenticated]: ["UNAUTHENTICATED", 401],
 };
 
-type Detail = ConnectError["details"][number];
+function toStatusJson(error: ConnectError, registry: Registry | undefined): JsonObject {
+  return {
+    code: error.code,
+    status: codes[error.code][0],
+    message: error.rawMessage,
+    details: error.details.map((detail) => detailToJson(detail, registry)),
+  };
+}
 
-// As a google.protobuf.Any in JSON. A detail nobody here knows keeps its bytes, so that nothing is lost.
-function detailToJson(detail: Detail, registry: Registry | undefined): JsonObject {
-  if ("desc" in detail) return anyToJson(detail.desc, create(detail.desc, detail.value), registry);
+// As a google.protobuf.Any in JSON. A detail of a type that is not known keeps its bytes, so that nothing is lost.
+function detailToJson(detail: ConnectError["details"][number], registry: Registry | undefined): JsonObject {
+  const options = registry === undefined ? {} : { registry };
+  if ("desc" in detail) {
+    const { desc, value } = detail;
+    return anyToJson(typeUrl(desc.typeName), desc, create(desc, value), options);
+  }
   const desc = registry?.getMessage(detail.type);
   if (desc !== undefined) {
     try {
-      return anyToJson(desc, fromBinary(desc, detail.value), registry);
+      return anyToJson(typeUrl(detail.type), desc, fromBinary(desc, detail.value), options);
     } catch {
-      // The bytes are not of that type: they are passed on as they came.
+      // The bytes are not of that type and are passed on as they came.
     }
   }
   return { "@type": typeUrl(detail.type), value: Buffer.from(detail.value).toString("base64") };
-}
-
-function anyToJson(desc: Parameters<typeof toJson>[0], message: Message, registry: Registry | undefined): JsonObject {
-  const json = toJson(desc, message, registry === undefined ? {} : { registry });
-  const type = { "@type": typeUrl(desc.typeName) };
-  const isObject = typeof json === "object" && json !== null && !Array.isArray(json);
-  return isObject && !hasCustomJsonRepresentation(desc) ? { ...type, ...json } : { ...type, value: json };
 }
 
 function typeUrl(typeName: string): string {

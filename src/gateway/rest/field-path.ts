@@ -1,23 +1,25 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { FieldProblem } from "../json/field-problem.ts";
-import type { Fields } from "../json/field-store.ts";
-import { createFieldStore, fieldsOf, loadField } from "../json/field-store.ts";
+import {
+  asFieldValues,
+  createFieldSetter,
+  FieldProblem,
+  type FieldSetter,
+  type FieldValues,
+  loadField,
+} from "../json/index.ts";
 
-/** A field inside of a message, as the fields that lead to it; the last one is the field itself. */
+/** The fields that lead from a message to one inside it; the last is the field itself. */
 export type FieldPath = readonly [DescField, ...DescField[]];
-
-/** Deepest field path of a query parameter, in names: protobuf's own recursion limit for messages. */
-export const fieldPathLengthMax = 100;
 
 const namesByMessage = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
-/** A field of a message by its proto name or its JSON name. */
+/** Finds a field by its proto name or its JSON name. */
 export function findField(message: DescMessage, name: string): DescField | undefined {
   let names = namesByMessage.get(message);
   if (names === undefined) {
-    // Where the JSON name of one field is the proto name of another, the proto name has it.
+    // If the JSON name of one field is the proto name of another, it means the latter.
     names = new Map([
       ...message.fields.map((field): [string, DescField] => [field.jsonName, field]),
       ...message.fields.map((field): [string, DescField] => [field.name, field]),
@@ -27,16 +29,17 @@ export function findField(message: DescMessage, name: string): DescField | undef
   return names.get(name);
 }
 
-/** A field of a message by its proto name, as rules name fields. */
+/** Finds a field by its proto name, as HTTP rules require. */
 export function findProtoField(message: DescMessage, name: string): DescField | undefined {
   const field = findField(message, name);
   return field?.name === name ? field : undefined;
 }
 
 /**
- * Resolves a dotted path of names; `undefined` when a name is unknown, or leads through something that is
- * not one message of fields: a scalar, a list, a map, or a well-known type with a form of its own, such as
- * Timestamp, whose fields are no part of its JSON either.
+ * Resolves a path of names.
+ *
+ * @returns `undefined` when a name is unknown, or the path leads through anything but a message with fields: a scalar, a
+ * list, a map, or a well-known type such as Timestamp, whose fields are not part of its JSON either
  */
 export function resolveFieldPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   let parent: DescMessage | undefined = message;
@@ -51,31 +54,27 @@ export function resolveFieldPath(message: DescMessage, names: readonly string[])
   return first === undefined ? undefined : [first, ...rest];
 }
 
-/** The path in proto names, as error messages and rules spell it. */
+/** Prints a path in proto names, as rules and error messages do. */
 export function printFieldPath(path: FieldPath): string {
   return path.map((field) => field.name).join(".");
 }
 
-/** The last field of the path. */
+/** Returns the last field of the path. */
 export function leafOf(path: FieldPath): DescField {
   return path.at(-1) ?? path[0];
 }
 
-/** Puts a value into a message, or into a message inside of it. */
-export type FieldSetter = (fields: Fields, value: unknown) => void;
-
 /**
- * Makes the setter of a field path; it makes the messages on the way that are not there yet, and appends
- * where the field is repeated.
+ * Creates the setter of a field path. It creates missing messages on the way, and appends if the field is repeated.
  *
- * The setter throws a {@link FieldProblem} rather than replace another member of a oneof.
+ * The setter throws a {@link FieldProblem} instead of replacing another member of a oneof.
  */
-export function createFieldSetter(path: FieldPath): FieldSetter {
+export function createPathSetter(path: FieldPath): FieldSetter {
   const leaf = leafOf(path);
   const [first] = path;
-  if (path.length === 1 && leaf.fieldKind !== "list" && leaf.oneof === undefined) return createFieldStore(first);
+  if (path.length === 1 && leaf.fieldKind !== "list" && leaf.oneof === undefined) return createFieldSetter(first);
   const parents = path.slice(0, -1);
-  const store = leaf.fieldKind === "list" ? createAppend(leaf) : createFieldStore(leaf);
+  const store = leaf.fieldKind === "list" ? createAppend(leaf) : createFieldSetter(leaf);
   return (fields, value) => {
     let parent = fields;
     for (const field of parents) parent = childOf(parent, field);
@@ -84,19 +83,19 @@ export function createFieldSetter(path: FieldPath): FieldSetter {
   };
 }
 
-function childOf(parent: Fields, field: DescField): Fields {
+function childOf(parent: FieldValues, field: DescField): FieldValues {
   const child = loadField(parent, field);
-  if (child !== undefined) return fieldsOf(child);
+  if (child !== undefined) return asFieldValues(child);
   refuseOtherMember(parent, field);
   if (field.fieldKind !== "message") throw new TypeError("not a message field");
   const created = create(field.message);
-  createFieldStore(field)(parent, created);
-  return fieldsOf(created);
+  createFieldSetter(field)(parent, created);
+  return created;
 }
 
-function refuseOtherMember(parent: Fields, field: DescField): void {
+function refuseOtherMember(parent: FieldValues, field: DescField): void {
   if (field.oneof === undefined) return;
-  const set = fieldsOf(parent[field.oneof.localName])["case"];
+  const set = asFieldValues(parent[field.oneof.localName])["case"];
   if (set === undefined || set === field.localName) return;
   const other = field.oneof.fields.find((member) => member.localName === set);
   throw new FieldProblem(`cannot be set together with ${other?.name ?? "another member of its oneof"}`);

@@ -1,38 +1,68 @@
-import type { DescMethod } from "@bufbuild/protobuf";
-import { getOption, hasOption } from "@bufbuild/protobuf";
+import type { DescMethod, MessageInitShape } from "@bufbuild/protobuf";
+import { create, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../gen/es/google/api/annotations_pb.ts";
-import type { HttpRule } from "../../gen/es/google/api/http_pb.ts";
+import { type HttpRule, HttpRuleSchema, HttpSchema } from "../../gen/es/google/api/http_pb.ts";
+import { readJson } from "../json/index.ts";
 
-/** One binding of an HTTP rule: a method, a path template, and what the bodies are. */
+/** One binding of an HTTP rule: a method, a path template, and which fields are the bodies. */
 export interface HttpPattern {
   /** The HTTP method, or `*` for every method. */
   readonly httpMethod: string;
   /** The path template as it is written. */
   readonly pathTemplate: string;
-  /** The request field that is the body, `*` for all that the path does not bind, `""` for no body. */
+  /** The request field that is the body, `*` for every field that the path does not set, `""` for no body. */
   readonly body: string;
   /** The response field that is the body, `""` for the whole message. */
   readonly responseBody: string;
+}
+
+/** A rule from outside the definition; its `selector` names the RPC. */
+export type OutsideHttpRule = MessageInitShape<typeof HttpRuleSchema>;
+
+/**
+ * Reads the HTTP rules of a service config: google.api.Http as JSON, `{"rules": [{"selector": …}]}`.
+ *
+ * @throws ConnectError `InvalidArgument` when the text is not such JSON
+ */
+export function parseHttpRules(json: string): readonly HttpRule[] {
+  return readJson(HttpSchema, json).rules;
+}
+
+/** Finds the rule of an RPC; `undefined` when it has none. */
+export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
+
+/**
+ * Creates the function that finds the rules of RPCs: the last rule from outside for the RPC, as in service configs, or
+ * else its annotation. Annotations are found by the number of the extension, so it does not matter which generated
+ * `annotations_pb` a service imports.
+ *
+ * @throws Error that names every selector that is none of these RPCs
+ */
+export function createHttpRuleFinder(
+  outside: readonly OutsideHttpRule[],
+  methods: readonly DescMethod[],
+): FindHttpRule {
+  const selectors = new Set(methods.map(selectorOf));
+  const bySelector = new Map(outside.map((rule) => [rule.selector ?? "", create(HttpRuleSchema, rule)]));
+  const unknown = [...bySelector.keys()].filter((selector) => !selectors.has(selector));
+  if (unknown.length > 0) throw new Error(unknown.map((selector) => `selector "${selector}" is no RPC`).join("\n"));
+  return (method) =>
+    bySelector.get(selectorOf(method)) ?? (hasOption(method, http) ? getOption(method, http) : undefined);
+}
+
+/** Returns the name of an RPC in a rule from outside: `package.Service.Method`. */
+export function selectorOf(method: DescMethod): string {
+  return `${method.parent.typeName}.${method.name}`;
 }
 
 // RFC 9110 §5.6.2: a method is a token.
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
- * The rule that annotates an RPC: its option `(google.api.http)`.
+ * Returns the bindings of a rule: its own pattern first, then the additional ones in order.
  *
- * Looked up by the extension's number, so it does not matter whose generated `annotations_pb` the service
- * was generated against.
- */
-export function readHttpRule(method: DescMethod): HttpRule | undefined {
-  return hasOption(method, http) ? getOption(method, http) : undefined;
-}
-
-/**
- * The bindings of a rule: its own pattern first, then the additional ones in their order.
- *
- * @throws Error when a pattern is missing, when additional bindings are nested (http.proto allows one
- * level), or when a custom kind is no HTTP method
+ * @throws Error when a pattern is missing, when additional bindings are nested (http.proto allows one level), or when a
+ * custom kind is not an HTTP method
  */
 export function toHttpPatterns(rule: HttpRule): readonly HttpPattern[] {
   const nested = rule.additionalBindings.find((additional) => additional.additionalBindings.length > 0);
@@ -40,9 +70,7 @@ export function toHttpPatterns(rule: HttpRule): readonly HttpPattern[] {
   return [rule, ...rule.additionalBindings].map(toHttpPattern);
 }
 
-function toHttpPattern(rule: HttpRule): HttpPattern {
-  const { body, responseBody } = rule;
-  const { pattern } = rule;
+function toHttpPattern({ body, responseBody, pattern }: HttpRule): HttpPattern {
   if (pattern.case === undefined) throw new Error("a binding has no method and path");
   if (pattern.case !== "custom") {
     return { httpMethod: pattern.case.toUpperCase(), pathTemplate: pattern.value, body, responseBody };

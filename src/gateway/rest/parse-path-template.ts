@@ -1,4 +1,3 @@
-import { PathTemplateScanner } from "./path-template-scanner.ts";
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
 import { decodePercent } from "./percent.ts";
 
@@ -14,93 +13,118 @@ import { decodePercent } from "./percent.ts";
  * Verb      = ":" LITERAL ;
  * ```
  *
- * As its prose says, variables are not nested and no field is bound twice. Also refused are literals `.`
- * and `..`, which no path can match, and a segment that is partly a variable, which the grammar has no
- * place for. Supported beyond it are the template `/` alone, for the root has to be nameable, and segments
- * behind `**`, which the prose forbids but some public APIs have; a second `**` would be ambiguous.
+ * As its prose demands, variables do not nest and no field is bound twice. The literals `.` and `..` are refused too,
+ * because no path can match them. Two things are allowed beyond the grammar and its prose: the template `/`, because the
+ * root needs a name, and segments after `**`, which some public APIs have; a second `**` would be ambiguous.
  *
- * @throws Error that quotes the template and says what is wrong where
+ * @throws Error that quotes the template and says what is wrong and where
  */
 export function parsePathTemplate(text: string): PathTemplate {
-  const parser = new Parser(new PathTemplateScanner(text));
-  return parser.parse();
+  return new Parser(text).parse();
 }
 
+// A literal has the characters of RFC 3986 §3.3 that mean nothing to the template itself: unreserved, sub-delims
+// except "*", "@", and percent escapes.
+const literalToken = /(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+/y;
+const identToken = /[A-Za-z_][A-Za-z0-9_]*/y;
+
 class Parser {
-  readonly #scanner: PathTemplateScanner;
+  readonly #text: string;
+  #at = 0;
   readonly #segments: TemplateSegment[] = [];
   readonly #variables: TemplateVariable[] = [];
 
-  constructor(scanner: PathTemplateScanner) {
-    this.#scanner = scanner;
+  constructor(text: string) {
+    this.#text = text;
   }
 
   parse(): PathTemplate {
-    const scanner = this.#scanner;
-    scanner.expect("/");
-    if (scanner.done) return { segments: [{ kind: "literal", text: "" }], variables: [], verb: undefined };
+    this.#expect("/");
+    if (this.#done) return { segments: [{ kind: "literal", text: "" }], variables: [], verb: undefined };
     this.#parseSegments(false);
-    const verb = scanner.take(":") ? this.#parseLiteral("a verb") : undefined;
-    if (!scanner.done) throw scanner.problem('wants "/", ":" or its end');
+    const verb = this.#take(":") ? this.#parseLiteral("a verb") : undefined;
+    if (!this.#done) throw this.#problem('wants "/", ":" or its end');
     return { segments: this.#segments, variables: this.#variables, verb };
   }
 
   #parseSegments(insideVariable: boolean): void {
     do {
       this.#parseSegment(insideVariable);
-    } while (this.#scanner.take("/"));
+    } while (this.#take("/"));
   }
 
   #parseSegment(insideVariable: boolean): void {
-    const scanner = this.#scanner;
-    if (scanner.take("**")) this.#addRest();
-    else if (scanner.take("*")) this.#segments.push({ kind: "*" });
-    else if (scanner.take("{")) this.#parseVariable(insideVariable);
+    if (this.#take("**")) this.#addRest();
+    else if (this.#take("*")) this.#segments.push({ kind: "*" });
+    else if (this.#take("{")) this.#parseVariable(insideVariable);
     else this.#segments.push({ kind: "literal", text: this.#parseLiteral('a literal, "*", "**" or a variable') });
   }
 
   #addRest(): void {
-    if (this.#segments.some((segment) => segment.kind === "**")) throw this.#scanner.problem('has a second "**"');
+    if (this.#segments.some((segment) => segment.kind === "**")) throw this.#problem('has a second "**"');
     this.#segments.push({ kind: "**" });
   }
 
   #parseVariable(insideVariable: boolean): void {
-    const scanner = this.#scanner;
-    if (insideVariable) throw scanner.problem("has a variable inside of a variable");
+    if (insideVariable) throw this.#problem("has a variable inside of a variable");
     const fieldPath = this.#parseFieldPath();
     const start = this.#segments.length;
-    // A variable without segments of its own is one segment: {var} is {var=*}.
-    if (scanner.take("=")) this.#parseSegments(true);
+    // {var} is short for {var=*}.
+    if (this.#take("=")) this.#parseSegments(true);
     else this.#segments.push({ kind: "*" });
-    scanner.expect("}");
+    this.#expect("}");
     this.#variables.push({ fieldPath, start, end: this.#segments.length });
   }
 
   #parseFieldPath(): readonly string[] {
-    const scanner = this.#scanner;
     const fieldPath: string[] = [];
     do {
-      const ident = scanner.takeIdent();
-      if (ident === undefined) throw scanner.problem("wants a field name");
+      const ident = this.#takeToken(identToken);
+      if (ident === undefined) throw this.#problem("wants a field name");
       fieldPath.push(ident);
-    } while (scanner.take("."));
+    } while (this.#take("."));
     const taken = this.#variables.find((variable) => overlaps(variable.fieldPath, fieldPath));
-    if (taken !== undefined) throw scanner.problem(`binds field ${fieldPath.join(".")} more than once`);
+    if (taken !== undefined) throw this.#problem(`binds field ${fieldPath.join(".")} more than once`);
     return fieldPath;
   }
 
   #parseLiteral(what: string): string {
-    const scanner = this.#scanner;
-    const raw = scanner.takeLiteral();
-    if (raw === undefined) throw scanner.problem(`wants ${what}`);
+    const raw = this.#takeToken(literalToken);
+    if (raw === undefined) throw this.#problem(`wants ${what}`);
     const text = decodePercent(raw);
-    if (text === undefined) throw scanner.problem("has an escape that is not UTF-8");
-    if (text === "." || text === "..") throw scanner.problem(`has the segment "${text}", which no path can match`);
+    if (text === undefined) throw this.#problem("has an escape that is not UTF-8");
+    if (text === "." || text === "..") throw this.#problem(`has the segment "${text}", which no path can match`);
     return text;
+  }
+
+  get #done(): boolean {
+    return this.#at === this.#text.length;
+  }
+
+  /** Skips the given text if it comes next. */
+  #take(text: string): boolean {
+    if (!this.#text.startsWith(text, this.#at)) return false;
+    this.#at += text.length;
+    return true;
+  }
+
+  #expect(text: string): void {
+    if (!this.#take(text)) throw this.#problem(`wants "${text}"`);
+  }
+
+  #takeToken(token: RegExp): string | undefined {
+    token.lastIndex = this.#at;
+    const text = token.exec(this.#text)?.[0];
+    this.#at += text?.length ?? 0;
+    return text;
+  }
+
+  #problem(what: string): Error {
+    return new Error(`path template "${this.#text}" ${what} at character ${this.#at + 1}`);
   }
 }
 
-// A field, and a field inside of it, cannot both be bound.
+// A field and a field inside it cannot both be bound.
 function overlaps(one: readonly string[], other: readonly string[]): boolean {
   const length = Math.min(one.length, other.length);
   return one.slice(0, length).join(".") === other.slice(0, length).join(".");

@@ -1,7 +1,4 @@
-/**
- * One segment of a path template: fixed text (already percent-decoded), `*` for one segment, `**` for any
- * number of segments, zero included.
- */
+/** One segment of a path template: percent-decoded literal text, `*` for one segment, `**` for any number, even none. */
 export type TemplateSegment =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "*" }
@@ -9,28 +6,57 @@ export type TemplateSegment =
 
 /** A variable of a path template: the request field that takes what some of the segments matched. */
 export interface TemplateVariable {
-  /** The field's path from the request message, in proto names. */
+  /** The path of the field from the request message, in proto names. */
   readonly fieldPath: readonly string[];
-  /** Index of its first segment. */
+  /** The index of its first segment. */
   readonly start: number;
-  /** Index behind its last segment. */
+  /** The index after its last segment. */
   readonly end: number;
 }
 
-/** A path template of google.api.HttpRule, parsed. */
+/** A parsed path template of google.api.HttpRule. */
 export interface PathTemplate {
   readonly segments: readonly TemplateSegment[];
   /** In the order of the template. */
   readonly variables: readonly TemplateVariable[];
-  /** The text behind the colon at the end of the template, decoded. */
+  /** The decoded text after the colon at the end of the template. */
   readonly verb: string | undefined;
 }
 
 /**
- * Whether a variable can take more than one segment. Then its value keeps `%2F` as it was sent, because a
- * decoded slash could not be told from one between segments; all else is decoded (google/api/http.proto).
+ * Tells whether a variable can take more than one segment. Then its value keeps `%2F` as it was sent, because a decoded
+ * slash would look like one between segments; everything else is decoded (google/api/http.proto).
  */
 export function isMultiSegment(template: PathTemplate, variable: TemplateVariable): boolean {
   const segments = template.segments.slice(variable.start, variable.end);
   return segments.length > 1 || segments.some((segment) => segment.kind === "**");
+}
+
+/**
+ * Prints a path template so that parsing the text gives the same template. A variable that matches one segment is
+ * printed in its short form (`{id}`), and literals with the escapes they need.
+ */
+export function printPathTemplate(template: PathTemplate): string {
+  const { segments, variables, verb } = template;
+  const parts: string[] = [];
+  let at = 0;
+  for (const variable of variables) {
+    parts.push(...segments.slice(at, variable.start).map(printSegment));
+    const inside = segments.slice(variable.start, variable.end).map(printSegment).join("/");
+    const name = variable.fieldPath.join(".");
+    parts.push(inside === "*" ? `{${name}}` : `{${name}=${inside}}`);
+    at = variable.end;
+  }
+  parts.push(...segments.slice(at).map(printSegment));
+  return `/${parts.join("/")}${verb === undefined ? "" : `:${printTemplateLiteral(verb)}`}`;
+}
+
+function printSegment(segment: TemplateSegment): string {
+  return segment.kind === "literal" ? printTemplateLiteral(segment.text) : segment.kind;
+}
+
+/** Prints literal text of a template, with escapes for the characters that mean something to templates and URLs. */
+export function printTemplateLiteral(text: string): string {
+  // encodeURIComponent leaves "*" as it is, but here it would be a wildcard.
+  return encodeURIComponent(text).replaceAll("*", "%2A");
 }

@@ -1,24 +1,27 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { FieldProblem } from "../json/field-problem.ts";
-import type { Fields } from "../json/field-store.ts";
-import type { ForbiddenFields } from "../json/read-context.ts";
-import type { FieldPath, FieldSetter } from "./field-path.ts";
-import { createFieldSetter, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
-import type { PathTemplate } from "./path-template.ts";
-import type { TextParser } from "./text-value.ts";
-import { createTextParser } from "./text-value.ts";
+import {
+  createTextParser,
+  FieldProblem,
+  type FieldSetter,
+  type FieldValues,
+  type BoundFields,
+  type TextParser,
+} from "../json/index.ts";
+import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
+import type { PathTemplate, TemplateVariable } from "./path-template.ts";
+import { canCapture } from "./reachability.ts";
 
-/** What the variables of a path template do to a message. */
+/** The variables of a path template, compiled for a request message. */
 export interface PathVariables {
-  /** The fields they bind. Nothing else may set these. */
-  readonly fields: ForbiddenFields;
+  /** The fields that the variables set. */
+  readonly boundFields: BoundFields;
   /**
-   * Puts the captured texts into a message, in the order of the template.
+   * Sets the fields of a message to the captured texts, which come in the order of the template.
    *
    * @throws ConnectError `InvalidArgument` whose message names the field
    */
-  set(fields: Fields, captures: readonly string[]): void;
+  set(fields: FieldValues, captures: readonly string[]): void;
 }
 
 interface BoundVariable {
@@ -31,12 +34,12 @@ interface BoundVariable {
 /**
  * Compiles the variables of a template for a request message.
  *
- * @throws Error when a variable names no field, or one that has no text form in a path
+ * @throws Error when a variable names no field, or a field that cannot be set from a path
  */
 export function compilePathVariables(input: DescMessage, template: PathTemplate): PathVariables {
-  const variables = template.variables.map((variable) => bindVariable(input, variable.fieldPath));
+  const variables = template.variables.map((variable) => bindVariable(input, template, variable));
   return {
-    fields: toForbiddenFields(variables.map((variable) => variable.path)),
+    boundFields: toBoundFields(variables.map((variable) => variable.path)),
     set(fields, captures) {
       for (let at = 0; at < variables.length; at++) {
         const variable = variables[at];
@@ -46,20 +49,34 @@ export function compilePathVariables(input: DescMessage, template: PathTemplate)
   };
 }
 
-function bindVariable(input: DescMessage, fieldPath: readonly string[]): BoundVariable {
+function bindVariable(input: DescMessage, template: PathTemplate, variable: TemplateVariable): BoundVariable {
+  const { fieldPath } = variable;
   const name = fieldPath.join(".");
   const path = resolveFieldPath(input, fieldPath);
-  // A rule speaks of fields by their proto names; a request may use JSON names as well.
+  // Rules name fields by their proto names; JSON names are for requests only.
   if (path === undefined || printFieldPath(path) !== name) {
     throw new Error(`path variable "${name}" is no field of ${input.typeName}`);
   }
   const leaf = leafOf(path);
   const parse = leaf.fieldKind === "list" ? undefined : createTextParser(leaf);
   if (parse === undefined) throw new Error(`path variable "${name}" is repeated, a map or a message`);
-  return { name, path, parse, set: createFieldSetter(path) };
+  const names = (leaf.enum?.values ?? []).map((value) => value.name);
+  if (!canCapture(template, variable, names, (text) => takes(parse, text))) {
+    throw new Error(`path variable "${name}" can never be a value of its field`);
+  }
+  return { name, path, parse, set: createPathSetter(path) };
 }
 
-function setVariable(variable: BoundVariable, fields: Fields, text: string): void {
+function takes(parse: TextParser, text: string): boolean {
+  try {
+    parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function setVariable(variable: BoundVariable, fields: FieldValues, text: string): void {
   try {
     variable.set(fields, variable.parse(text));
   } catch (error) {
@@ -68,13 +85,11 @@ function setVariable(variable: BoundVariable, fields: Fields, text: string): voi
   }
 }
 
-// Paths as a tree: a whole field is forbidden where a path ends, otherwise what lies below it.
-function toForbiddenFields(paths: readonly FieldPath[]): ForbiddenFields {
-  const forbidden = new Map<DescField, true | ForbiddenFields>();
+function toBoundFields(paths: readonly FieldPath[]): BoundFields {
+  const bound = new Map<DescField, "whole" | BoundFields>();
   for (const [first, group] of Map.groupBy(paths, (path) => path[0])) {
-    const below = group.map(([, second, ...rest]): FieldPath | undefined => second && [second, ...rest]);
-    const deeper = below.filter((path) => path !== undefined);
-    forbidden.set(first, deeper.length < group.length ? true : toForbiddenFields(deeper));
+    const below = group.flatMap(([, second, ...rest]): FieldPath[] => (second ? [[second, ...rest]] : []));
+    bound.set(first, below.length < group.length ? "whole" : toBoundFields(below));
   }
-  return forbidden;
+  return bound;
 }

@@ -1,7 +1,7 @@
 /**
  * Decodes percent escapes once (RFC 3986 §2.1).
  *
- * @returns the text, or `undefined` when an escape is cut or not hexadecimal, or the bytes are not UTF-8
+ * @returns `undefined` when an escape is incomplete or not hexadecimal, or the bytes are not UTF-8
  */
 export function decodePercent(text: string): string | undefined {
   if (!text.includes("%")) return text;
@@ -13,13 +13,13 @@ export function decodePercent(text: string): string | undefined {
 }
 
 /**
- * Decodes percent escapes once but leaves `%2F` and `%2f` as they are: the value of a variable of several
- * segments, where a decoded slash could not be told from one between segments (google/api/http.proto).
+ * Decodes percent escapes once but leaves `%2F` and `%2f` as they are, for variables of several segments: a decoded
+ * slash would look like one between segments (google/api/http.proto).
  */
 export function decodePercentExceptSlash(text: string): string | undefined {
   if (!text.includes("%")) return text;
   let decoded = "";
-  // The capturing group keeps the escapes in the list, each between two pieces.
+  // The capturing group keeps the escapes in the list, between the pieces.
   for (const piece of text.split(/(%2[Ff])/)) {
     const part = piece === "%2F" || piece === "%2f" ? piece : decodePercent(piece);
     if (part === undefined) return undefined;

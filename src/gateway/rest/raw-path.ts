@@ -1,28 +1,24 @@
 import { decodePercent } from "./percent.ts";
 
-/** A request's path, split at its slashes; `decoded` has the same segments with their escapes decoded once. */
-export interface RawPath {
-  readonly kind: "segments";
-  readonly raw: readonly string[];
-  /** The same array as `raw` when the path has no escapes, as nearly every path. */
-  readonly decoded: readonly string[];
-}
-
-/** What a raw path is: segments to match, nothing that could match, or no path at all. */
+/** A raw path split into segments, or why it has none: nothing can be found at it, or it is not a valid path. */
 export type SplitPath =
-  | RawPath
+  /** `decoded` is the same array as `raw` when the path has no escapes, as nearly all have none. */
+  | { readonly kind: "segments"; readonly raw: readonly string[]; readonly decoded: readonly string[] }
   | { readonly kind: "not-found" }
   | { readonly kind: "malformed"; readonly message: string };
+
+// RFC 3986 §2.1: two hexadecimal digits.
+const badEscape = /%(?![0-9A-Fa-f]{2})/;
 
 const notFound: SplitPath = { kind: "not-found" };
 
 /**
  * Splits a raw path (no query, percent escapes as they were sent) into its segments.
  *
- * Split first, decode then, and once: an escaped slash never makes a segment, an escaped percent sign is
- * never decoded twice. Malformed is what RFC 3986 has no place for: characters that are not printable
- * ASCII, a cut escape, escapes that are not UTF-8. A path with a segment `.` or `..`, escaped or not, is
- * no resource here: resolving it is for the client (RFC 3986 §6.2.2.3), and guessing has opened many files.
+ * It splits first and then decodes once, so that an escaped slash never separates segments and an escaped percent sign
+ * is never decoded twice. Malformed are paths that RFC 3986 does not allow: characters that are not printable ASCII,
+ * incomplete escapes, escapes that are not UTF-8. Nothing is found at a path with a segment `.` or `..`, escaped or
+ * not: resolving it is the client's job (RFC 3986 §6.2.2.3), and servers that tried have exposed many files.
  */
 export function splitRawPath(path: string): SplitPath {
   if (path.charCodeAt(0) !== 0x2f) return notFound;
@@ -42,8 +38,17 @@ export function splitRawPath(path: string): SplitPath {
   }
   raw.push(path.slice(start));
   const decoded = escaped ? decodeSegments(raw) : raw;
-  if (decoded === undefined) return { kind: "malformed", message: "the path has a bad percent escape" };
-  return hasDotSegment(decoded) ? notFound : { kind: "segments", raw, decoded };
+  if (decoded === undefined) {
+    const message = badEscape.test(path) ? "the path has a bad percent escape" : "the path is not UTF-8";
+    return { kind: "malformed", message };
+  }
+  return decoded.includes(".") || decoded.includes("..") ? notFound : { kind: "segments", raw, decoded };
+}
+
+/** Tells whether a text can be put before a path: it starts with a slash, ends with none and has no empty segment. */
+export function isPathPrefix(text: string): boolean {
+  const split = splitRawPath(text);
+  return split.kind === "segments" && !split.raw.includes("") && !text.includes("?");
 }
 
 function decodeSegments(raw: readonly string[]): readonly string[] | undefined {
@@ -54,11 +59,4 @@ function decodeSegments(raw: readonly string[]): readonly string[] | undefined {
     decoded.push(text);
   }
   return decoded;
-}
-
-function hasDotSegment(segments: readonly string[]): boolean {
-  for (const segment of segments) {
-    if (segment === "." || segment === "..") return true;
-  }
-  return false;
 }

@@ -1,14 +1,20 @@
-import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { ForbiddenFields } from "../json/read-context.ts";
-import type { ReadJsonOptions } from "../json/read-json.ts";
-import { createJsonFieldReader, readJsonReport } from "../json/read-json.ts";
-import { isJsonContentType } from "./content-type.ts";
+import {
+  type BoundFields,
+  type JsonReadResult,
+  type ReadJsonOptions,
+  type ReadNotes,
+  createJsonFieldReader,
+  readPartialJson,
+  UnknownNames,
+} from "../json/index.ts";
+import { errorWithHttpStatus } from "./error-to-rest.ts";
 import { findProtoField } from "./field-path.ts";
-import { errorWithHttpStatus } from "./http-status.ts";
+import { createRawReader } from "./http-body.ts";
 
-/** The body of a request, whole and with content codings undone. */
+/** The whole body of a request, with content codings undone. */
 export interface RequestBody {
   /** The value of the header `Content-Type`; `null` when there is none. */
   readonly contentType: string | null;
@@ -16,57 +22,64 @@ export interface RequestBody {
   readonly body: Uint8Array;
 }
 
-/** A request message with what the body says in it, and which fields of the body were ignored. */
-export interface BodyReading {
-  readonly message: Message;
-  readonly ignored: readonly string[];
-}
-
-/** Reads a body. Throws a `ConnectError` of `InvalidArgument` that names the field, or with HTTP status 415. */
-export type BodyReader = (request: RequestBody) => BodyReading;
-
-const nothing: readonly string[] = [];
+/**
+ * Reads a body of at least one byte into a new request message. Throws a `ConnectError` of `InvalidArgument` that names
+ * the field, or whose HTTP status is 415.
+ */
+export type BodyReader = (request: RequestBody, notes: ReadNotes | undefined) => JsonReadResult<DescMessage>;
 
 /**
- * Makes the reader of the bodies of a rule.
+ * Creates the body reader of a rule.
  *
- * @param body - the request field that is the body, `*` for all that the path does not bind, `""` for none
- * @param pathFields - what the path binds, which the body must not set
- * @throws Error when there is no such field, or the path binds it
+ * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
+ * @param boundByPath - the fields that the path sets, so that the body must not
+ * @throws Error when there is no such field, or the path sets it
  */
 export function createBodyReader(
   input: DescMessage,
   body: string,
-  pathFields: ForbiddenFields,
+  boundByPath: BoundFields,
   options: ReadJsonOptions,
 ): BodyReader {
-  if (body === "") return (request) => readNoBody(input, request);
-  if (body === "*") {
+  if (body === "") {
+    return () => {
+      throw noBodyTaken();
+    };
+  }
+  const readRaw = createRawReader(input, body);
+  if (readRaw !== undefined) {
     return (request) => {
-      if (hasBody(request)) return readJsonReport(input, request.body, options, pathFields);
-      return { message: create(input), ignored: nothing };
+      const message = create(input);
+      readRaw(request, message);
+      return { message, ignored: nothing };
+    };
+  }
+  if (body === "*") {
+    return (request, notes) => {
+      requireJson(request.contentType);
+      return readPartialJson(input, request.body, options, boundByPath, notes);
     };
   }
   const field = bodyFieldOf(input, body);
-  const below = pathFields.get(field);
-  if (below === true) throw new Error(`body "${body}" is a field that the path binds`);
-  const readField = createJsonFieldReader(field, below);
-  return (request) => {
+  const below = boundByPath.get(field);
+  if (below === "whole") throw new Error(`body "${body}" is a field that the path binds`);
+  const readField = createJsonFieldReader(field, options, below);
+  return (request, notes) => {
+    requireJson(request.contentType);
     const message = create(input);
-    return { message, ignored: hasBody(request) ? readField(message, request.body, options) : nothing };
+    return { message, ignored: readField(message, request.body, notes) };
   };
 }
 
 /**
- * The fields that the query must not set: those of the path, and what the body may set.
+ * Adds the fields that the body may set to those that the path sets: the query must set none of them.
  *
- * @throws Error when the body is a field that is not there
+ * @throws Error when the body is a field that does not exist
  */
-export function forbidInQuery(input: DescMessage, body: string, pathFields: ForbiddenFields): ForbiddenFields {
-  if (body === "") return pathFields;
-  // With body "*" all that the path does not bind is the body's, and nothing is left for the query.
-  if (body === "*") return new Map(input.fields.map((field) => [field, true]));
-  return new Map([...pathFields, [bodyFieldOf(input, body), true]]);
+export function bindBody(input: DescMessage, body: string, boundByPath: BoundFields): BoundFields {
+  if (body === "") return boundByPath;
+  if (body === "*") return new Map(input.fields.map((field) => [field, "whole"]));
+  return new Map([...boundByPath, [bodyFieldOf(input, body), "whole"]]);
 }
 
 function bodyFieldOf(input: DescMessage, body: string): DescField {
@@ -75,15 +88,45 @@ function bodyFieldOf(input: DescMessage, body: string): DescField {
   return field;
 }
 
-// Zero bytes are no body, whatever the content type says.
-function hasBody(request: RequestBody): boolean {
-  if (request.body.byteLength === 0) return false;
-  if (isJsonContentType(request.contentType)) return true;
-  // RFC 9110 §15.5.16.
-  throw errorWithHttpStatus("the content type is not application/json in UTF-8", Code.InvalidArgument, 415);
+/**
+ * Returns why a rule refuses every body of this content type; `undefined` when it does not.
+ *
+ * @param body - as for {@link createBodyReader}
+ */
+export function bodyProblem(input: DescMessage, body: string, contentType: string | null): ConnectError | undefined {
+  if (body === "") return noBodyTaken();
+  if (createRawReader(input, body) !== undefined) return undefined;
+  return isJsonContentType(contentType) ? undefined : notJson();
 }
 
-function readNoBody(input: DescMessage, request: RequestBody): BodyReading {
-  if (request.body.byteLength > 0) throw new ConnectError("this operation takes no body", Code.InvalidArgument);
-  return { message: create(input), ignored: nothing };
+const nothing = new UnknownNames();
+
+function noBodyTaken(): ConnectError {
+  return new ConnectError("this operation takes no body", Code.InvalidArgument);
+}
+
+// RFC 9110 §15.5.16.
+function notJson(): ConnectError {
+  return errorWithHttpStatus("the content type is not application/json in UTF-8", Code.InvalidArgument, 415);
+}
+
+function requireJson(contentType: string | null): void {
+  if (!isJsonContentType(contentType)) throw notJson();
+}
+
+// RFC 9110 §8.3.1 without the parameters, type "/" subtype, each a token; a `+json` type is JSON too (RFC 6839 §3.1).
+const jsonType = /^(?:application\/json|[!#$%&'*+\-.^_`|~0-9a-z]+\/[!#$%&'*+\-.^_`|~0-9a-z]+\+json)$/;
+// RFC 8259 §8.1: JSON is UTF-8, so no other charset is possible.
+const utf8Charset = /^charset=(?:utf-8|"utf-8")$/;
+
+// A body without a content type is taken for JSON as well.
+function isJsonContentType(contentType: string | null): boolean {
+  if (contentType === null || contentType === "application/json") return true;
+  const [type = "", ...parameters] = contentType.toLowerCase().split(";");
+  if (!jsonType.test(type.trim())) return false;
+  // RFC 8259 §11: parameters other than charset mean nothing to JSON.
+  return parameters.every((parameter) => {
+    const text = parameter.trim();
+    return !text.startsWith("charset") || utf8Charset.test(text);
+  });
 }

@@ -1,23 +1,22 @@
-import type { DescField, DescMethodUnary, JsonValue, Message, ScalarType } from "@bufbuild/protobuf";
-import { toJson } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonValue, Message, ScalarType } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
-import type { WriteJsonOptions } from "../json/write-json.ts";
-import { writeJson } from "../json/write-json.ts";
+import { type WriteJsonOptions, createJsonFieldWriter, writeJson } from "../json/index.ts";
 import { findProtoField } from "./field-path.ts";
 
-/** An answer, before it is bytes on a connection. */
+/** The answer to a request that succeeded. */
 export interface RestResponse {
   readonly httpStatus: number;
   /** `undefined` when there is no body. */
   readonly contentType: string | undefined;
-  /** `undefined` when there is none, as in a 204. */
+  /** `undefined` when there is none: a 204. */
   readonly body: Uint8Array | undefined;
 }
 
-/** How answers are written. */
+/** Options of {@link createJsonWriter}. */
 export interface ResponseOptions {
   /** The status of an answer of type google.protobuf.Empty: 200 with `{}`, or 204 without a body. */
   readonly emptyResponse: 200 | 204;
+  /** How JSON answers are written. */
   readonly writeJson: WriteJsonOptions;
 }
 
@@ -26,41 +25,43 @@ const noContent: RestResponse = { httpStatus: 204, contentType: undefined, body:
 const utf8 = new TextEncoder();
 
 /**
- * Makes the function that turns the response message of an RPC into the answer.
+ * Returns the answer of an RPC whose response message has neither fields nor extensions; `undefined` for all others.
+ *
+ * @param responseBody - the field that is the body; `""` for the whole message
+ */
+export function prepareResponse(
+  output: DescMessage,
+  responseBody: string,
+  { emptyResponse }: ResponseOptions,
+): RestResponse | undefined {
+  if (responseBody !== "" || output.fields.length > 0 || output.proto.extensionRange.length > 0) return undefined;
+  return output.typeName === "google.protobuf.Empty" && emptyResponse === 204 ? noContent : ok("{}");
+}
+
+/**
+ * Creates the function that writes a response message, or the field of it that is the body, as JSON.
  *
  * @param responseBody - the field that is the body; `""` for the whole message
  * @throws Error when the response has no such field
  */
-export function createResponseWriter(
-  method: DescMethodUnary,
+export function createJsonWriter(
+  output: DescMessage,
   responseBody: string,
   options: ResponseOptions,
-): (message: Message) => RestResponse {
-  const { output } = method;
-  if (responseBody !== "") {
-    const field = findProtoField(output, responseBody);
-    if (field === undefined) throw new Error(`response_body "${responseBody}" is no field of ${output.typeName}`);
-    return (message) => ok(JSON.stringify(fieldToJson(field, message, options)));
-  }
-  if (output.typeName === "google.protobuf.Empty") {
-    const empty = options.emptyResponse === 204 ? noContent : ok("{}");
-    return () => empty;
-  }
-  return (message) => ok(writeJson(output, message, options.writeJson));
+): (message: Message) => string {
+  if (responseBody === "") return (message) => writeJson(output, message, options.writeJson);
+  const field = findProtoField(output, responseBody);
+  if (field === undefined) throw new Error(`response_body "${responseBody}" is no field of ${output.typeName}`);
+  const write = createJsonFieldWriter(field, options.writeJson);
+  return (message) => JSON.stringify(write(message) ?? zeroJson(field));
 }
 
-function ok(json: string): RestResponse {
+/** Returns the answer of a call that succeeded with this JSON. */
+export function ok(json: string): RestResponse {
   return { httpStatus: 200, contentType, body: utf8.encode(json) };
 }
 
-function fieldToJson(field: DescField, message: Message, options: ResponseOptions): JsonValue {
-  const json = toJson(field.parent, message, options.writeJson);
-  const name = options.writeJson.useProtoFieldName === true ? field.name : field.jsonName;
-  const value = typeof json === "object" && json !== null && !Array.isArray(json) ? json[name] : undefined;
-  return value ?? zeroJson(field);
-}
-
-// What is left out of an object still has to be something where it is the whole body.
+// JSON leaves out fields that are zero, but a whole body has to be something.
 function zeroJson(field: DescField): JsonValue {
   switch (field.fieldKind) {
     case "list":

@@ -1,54 +1,66 @@
 /**
  * Which message is this URL? The REST side of a set of RPCs, made from their `google.api.http` rules.
  *
- * Flow: rules (http-rule) → bindings (binding) → trie (route-table), proved as a whole (route-proof). Per
- * request: match → decode → (the RPC) → encode, or error-to-rest. This room knows nothing of sockets, and
- * of services only descriptors.
+ * Flow: rules (http-rule) → bindings (binding) → trie (route-table), checked as a whole (reachability). Per request:
+ * match → decode → (the RPC) → encode, or error-to-rest. This room knows nothing about sockets, and only the
+ * descriptors of services.
  */
-import type { DescMethod, DescMethodUnary, DescService } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ReadJsonOptions, WriteJsonOptions } from "../json/index.ts";
-import type { BindingOptions, OnIgnored, RestBinding } from "./binding.ts";
+import type { BindingOptions, BoundMethod, OnIgnored, RestBinding } from "./binding.ts";
 import { compileBinding } from "./binding.ts";
-import type { HttpPattern } from "./http-rule.ts";
-import { readHttpRule, toHttpPatterns } from "./http-rule.ts";
-import type { OutsideHttpRule, RulesBySelector } from "./http-rules-config.ts";
-import { selectHttpRules, selectorOf } from "./http-rules-config.ts";
+import type { FindHttpRule, HttpPattern, OutsideHttpRule } from "./http-rule.ts";
+import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
 import type { PathTemplate } from "./path-template.ts";
-import type { DeclaredRoute } from "./route-proof.ts";
-import { findShadowedRoutes } from "./route-proof.ts";
-import { RouteTable } from "./route-table.ts";
+import { mayLookLikeError } from "./stream-form.ts";
+import { isPathPrefix } from "./raw-path.ts";
+import { findShadowedBindings } from "./reachability.ts";
+import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 
-/** How REST reads and writes. */
+/** Options of {@link createRestRouter}: how REST requests are read and answers are written. */
 export interface RestRouterOptions {
-  /** The status of an answer of type google.protobuf.Empty. Default 200, with `{}` as the body. */
+  /** The status of an answer of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
   readonly emptyResponse?: 200 | 204;
   /** How JSON bodies are read. `unknownFields` follows `lenient`. */
   readonly readJson?: Omit<ReadJsonOptions, "unknownFields">;
   /** How JSON answers are written. */
   readonly writeJson?: WriteJsonOptions;
   /**
-   * Services that ignore what they would otherwise refuse: unknown query parameters and JSON fields, and
-   * those that the path has already bound. What is ignored never has an effect.
+   * Selects services that ignore what others refuse: unknown query parameters, JSON fields and enum value names, and
+   * fields that the path sets. What is ignored never has an effect.
    */
   readonly lenient?: (service: DescService) => boolean;
-  /** Called where a lenient service has ignored something, with the names as the client wrote them. */
+  /** Called when a lenient service has ignored something. */
   readonly onIgnored?: OnIgnored;
-  /** Rules from outside of the definition. Each takes the place of its RPC's annotation. */
+  /**
+   * Selects services whose bodies may repeat a field of the path, as a resource does that is sent back the way it was
+   * read (AIP-134). The value must be the same; another one is refused even where `lenient`.
+   */
+  readonly sameValueAsPath?: (service: DescService) => boolean;
+  /** Selects services whose PATCH requests without an update mask get one with the fields of the body, as in grpc-gateway. */
+  readonly updateMaskFromBody?: (service: DescService) => boolean;
+  /** Selects services whose streams wrap each message as `{"result": …}` and an error as `{"error": …}`, as grpc-gateway does. */
+  readonly streamInResults?: (service: DescService) => boolean;
+  /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
+  readonly omit?: readonly string[];
+  /** Rules from outside the definition. Each replaces the annotation of its RPC. */
   readonly rules?: readonly OutsideHttpRule[];
   /** Decodes `%2F` in path variables of several segments too; `fully_decode_reserved_expansion` of google.api.Http. */
   readonly fullyDecodeReservedExpansion?: boolean;
-  /** Paths that something else answers before REST is asked. Those of the RPCs themselves are known. */
-  readonly reservedPaths?: Iterable<string>;
 }
 
-/** What a REST request leads to. */
-export type RestMatch =
-  | { readonly kind: "binding"; readonly binding: RestBinding; readonly captures: readonly string[] }
-  /** The path is there, the method is not: 405, and `allow` is the value of the header `Allow`. */
-  | { readonly kind: "method-not-allowed"; readonly allow: string }
-  | { readonly kind: "not-found" }
-  /** The path is none: 400. */
-  | { readonly kind: "malformed"; readonly message: string };
+/** What the rules must not collide with: the server that a router is part of. */
+export interface RouteConstraints {
+  /** Paths that something else answers before REST is tried. Those of the RPCs themselves need not be listed. */
+  readonly reservedPaths?: Iterable<string>;
+  /** The path that everything is served under; templates do not include it. */
+  readonly requestPathPrefix?: string;
+  /** The HTTP methods that the server's parser accepts. Default: every token. */
+  readonly parsedMethods?: ReadonlySet<string>;
+}
+
+/** What the method and the path of a REST request lead to. */
+export type RestMatch = RouteMatch<RestBinding>;
 
 /** The REST side of a set of RPCs. */
 export interface RestRouter {
@@ -58,61 +70,67 @@ export interface RestRouter {
    * Finds the binding of a request.
    *
    * @param httpMethod - as it was sent; methods are case-sensitive. HEAD finds GET where it has no rule
-   * @param rawPath - without the query, percent escapes as they were sent
+   * @param path - without the query, percent escapes as they were sent
    */
-  match(httpMethod: string, rawPath: string): RestMatch;
+  match(httpMethod: string, path: string): RestMatch;
 }
 
 /**
- * Compiles the rules of RPCs and proves that each can be reached. RPCs without a rule are left alone.
+ * Creates the router for RPCs from their rules, after checking that each rule can be reached. RPCs without a rule are
+ * skipped.
  *
  * @throws Error with every problem of every rule, one per line
  */
-export function createRestRouter(methods: Iterable<DescMethod>, options: RestRouterOptions = {}): RestRouter {
-  const compiler = new Compiler([...methods], options);
+export function createRestRouter(
+  methods: Iterable<DescMethod>,
+  options: RestRouterOptions = {},
+  constraints: RouteConstraints = {},
+): RestRouter {
+  const compiler = new Compiler([...methods], options, constraints);
   const { table, bindings } = compiler.compile();
-  return { bindings, match: (httpMethod, rawPath) => toRestMatch(table, httpMethod, rawPath) };
+  return { bindings, match: table.match.bind(table) };
 }
 
-function toRestMatch(table: RouteTable<RestBinding>, httpMethod: string, rawPath: string): RestMatch {
-  const match = table.match(httpMethod, rawPath);
-  switch (match.kind) {
-    case "route":
-      return { kind: "binding", binding: match.target, captures: match.captures };
-    case "method-not-allowed":
-      return { kind: "method-not-allowed", allow: match.allow.join(", ") };
-    default:
-      return match;
-  }
-}
-
-/** Compiles rules and gathers their problems, so that one start tells of all of them. */
+/** Compiles rules and collects their problems, so that one failed start reports all of them. */
 class Compiler {
   readonly #methods: readonly DescMethod[];
   readonly #options: RestRouterOptions;
+  readonly #constraints: RouteConstraints;
   readonly #table: RouteTable<RestBinding>;
-  readonly #routes: DeclaredRoute<RestBinding>[] = [];
+  readonly #bindings: RestBinding[] = [];
   readonly #problems: string[] = [];
 
-  constructor(methods: readonly DescMethod[], options: RestRouterOptions) {
+  constructor(methods: readonly DescMethod[], options: RestRouterOptions, constraints: RouteConstraints) {
     this.#methods = methods;
     this.#options = options;
+    this.#constraints = constraints;
     this.#table = new RouteTable(options.fullyDecodeReservedExpansion === true ? "decoded" : "kept");
   }
 
   compile(): { readonly table: RouteTable<RestBinding>; readonly bindings: readonly RestBinding[] } {
-    const outside = this.#collect("rules", () => selectHttpRules(this.#options.rules ?? [], this.#methods));
-    const reserved = new Set([...this.#methods.map(procedureOf), ...(this.#options.reservedPaths ?? [])]);
-    for (const method of this.#methods) this.#addMethod(method, outside, reserved);
-    for (const { route, by } of findShadowedRoutes(this.#table, this.#routes)) {
-      this.#problems.push(`${describe(route.target)}: is never reached, ${describe(by)} takes every path of it`);
+    const { requestPathPrefix = "", reservedPaths = [] } = this.#constraints;
+    if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
+      this.#problems.push(`requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`);
+    }
+    const findRule =
+      this.#collect("rules", () => createHttpRuleFinder(this.#options.rules ?? [], this.#methods)) ??
+      createHttpRuleFinder([], []);
+    const selectors = new Set(this.#methods.map(selectorOf));
+    for (const selector of this.#options.omit ?? []) {
+      if (!selectors.has(selector)) this.#problems.push(`omit: selector "${selector}" is no RPC`);
+    }
+    const reserved = new Set([...this.#methods.map(procedureOf), ...reservedPaths]);
+    for (const method of this.#methods) this.#addMethod(method, findRule, reserved);
+    for (const { binding, by } of findShadowedBindings(this.#table, this.#bindings)) {
+      this.#problems.push(`${describe(binding)}: is never reached, ${describe(by)} takes every path of it`);
     }
     if (this.#problems.length > 0) throw new Error(`the HTTP rules have problems:\n${this.#problems.join("\n")}`);
-    return { table: this.#table, bindings: this.#routes.map((route) => route.target) };
+    return { table: this.#table, bindings: this.#bindings };
   }
 
-  #addMethod(method: DescMethod, outside: RulesBySelector | undefined, reserved: ReadonlySet<string>): void {
-    const rule = outside?.get(selectorOf(method)) ?? readHttpRule(method);
+  #addMethod(method: DescMethod, findRule: FindHttpRule, reserved: ReadonlySet<string>): void {
+    if (this.#options.omit?.includes(selectorOf(method)) === true) return;
+    const rule = findRule(method);
     const patterns = rule && this.#collect(selectorOf(method), () => toHttpPatterns(rule));
     for (const pattern of patterns ?? []) {
       this.#collect(`${selectorOf(method)}: ${pattern.httpMethod} ${pattern.pathTemplate}`, () => {
@@ -122,14 +140,23 @@ class Compiler {
   }
 
   #addPattern(method: DescMethod, pattern: HttpPattern, reserved: ReadonlySet<string>): void {
-    if (!isUnary(method)) throw new Error("is a streaming RPC, which has no REST side yet");
-    const binding = compileBinding(method, pattern, bindingOptions(method, this.#options));
+    const { parsedMethods } = this.#constraints;
+    if (pattern.httpMethod !== anyMethod && parsedMethods?.has(pattern.httpMethod) === false) {
+      throw new Error("has a method that no parser of HTTP/1.1 lets through");
+    }
+    if (!isBindable(method)) throw new Error("takes a stream of messages, which has no REST side yet");
+    const options = bindingOptions(method, this.#options);
+    const isAmbiguous = !options.streamInResults && mayLookLikeError(method.output, pattern.responseBody);
+    if (method.methodKind === "server_streaming" && isAmbiguous) {
+      throw new Error("streams what could look like an error; rest.streamInResults tells them apart");
+    }
+    const binding = compileBinding(method, pattern, options);
     const { template } = binding;
     const path = fixedPathOf(template);
     if (path !== undefined && reserved.has(path)) throw new Error("has the path of an RPC or an endpoint");
     const taken = this.#table.add(pattern.httpMethod, template, binding);
     if (taken !== undefined) throw new Error(`is the same as ${describe(taken)}`);
-    this.#routes.push({ httpMethod: pattern.httpMethod, template, target: binding });
+    this.#bindings.push(binding);
   }
 
   #collect<Value>(where: string, compile: () => Value): Value | undefined {
@@ -150,15 +177,15 @@ function procedureOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-// The one path of a template without wild cards. A verb makes no difference: no RPC has a colon in its path.
+// The path of a template without wildcards. Templates with a verb are safe: no RPC has a colon in its path.
 function fixedPathOf(template: PathTemplate): string | undefined {
   const literals = template.segments.filter((segment) => segment.kind === "literal");
   const isFixed = literals.length === template.segments.length && template.verb === undefined;
   return isFixed ? `/${literals.map((segment) => segment.text).join("/")}` : undefined;
 }
 
-function isUnary(method: DescMethod): method is DescMethodUnary {
-  return method.methodKind === "unary";
+function isBindable(method: DescMethod): method is BoundMethod {
+  return method.methodKind === "unary" || method.methodKind === "server_streaming";
 }
 
 function bindingOptions(method: DescMethod, options: RestRouterOptions): BindingOptions {
@@ -168,6 +195,9 @@ function bindingOptions(method: DescMethod, options: RestRouterOptions): Binding
     readJson: { ...options.readJson, unknownFields: lenient ? "ignore" : "reject" },
     writeJson: options.writeJson ?? {},
     lenient,
+    sameValueAsPath: options.sameValueAsPath?.(method.parent) === true,
+    updateMaskFromBody: options.updateMaskFromBody?.(method.parent) === true,
+    streamInResults: options.streamInResults?.(method.parent) === true,
     onIgnored: options.onIgnored,
   };
 }

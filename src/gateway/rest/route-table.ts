@@ -1,35 +1,36 @@
 /**
- * Which route is this path? A trie of path segments, walked with backtracking: a literal before `*` before
- * `**`, in whatever order the routes were declared.
+ * Which binding answers this path? A trie of path segments, searched with backtracking: a literal wins over `*`, which
+ * wins over `**`, in whatever order the routes were declared.
  */
 import type { PathTemplate, TemplateVariable } from "./path-template.ts";
 import { isMultiSegment } from "./path-template.ts";
 import { decodePercent, decodePercentExceptSlash } from "./percent.ts";
 import { splitRawPath } from "./raw-path.ts";
 
-/** What a request line leads to. */
-export type RouteMatch<Target> =
-  /** The route, and the value of each of its template's variables, decoded. */
-  | { readonly kind: "route"; readonly target: Target; readonly captures: readonly string[] }
-  /** The path is there, the method is not; `allow` has the methods that are, sorted. */
-  | { readonly kind: "method-not-allowed"; readonly allow: readonly string[] }
+/** What a method and a path lead to. */
+export type RouteMatch<Binding> =
+  /** `captures` has the decoded value of each variable of the path template. */
+  | { readonly kind: "binding"; readonly binding: Binding; readonly captures: readonly string[] }
+  /** The path exists under other methods only: 405, where `allow` is the value of the header `Allow`. */
+  | { readonly kind: "method-not-allowed"; readonly allow: string }
   | { readonly kind: "not-found" }
+  /** Not a valid path: 400. */
   | { readonly kind: "malformed"; readonly message: string };
 
 /** Stands for every HTTP method: the custom kind `*` of google/api/http.proto. */
 export const anyMethod = "*";
 
-/** What becomes of `%2F` in a variable of several segments. */
+/** Whether a variable of several segments keeps `%2F` as it was sent or decodes it. */
 export type EscapedSlash = "kept" | "decoded";
 
-interface Route<Target> {
+interface Route<Binding> {
   readonly httpMethod: string;
   /** `""` for none. */
   readonly verb: string;
-  readonly target: Target;
+  readonly binding: Binding;
   readonly template: PathTemplate;
   readonly captures: readonly Capture[];
-  /** Index of the template's `**`, behind its end when it has none. */
+  /** The index of `**` in the template; past its end when it has none. */
   readonly restAt: number;
 }
 
@@ -41,31 +42,34 @@ interface Capture {
 }
 
 /**
- * A place in the trie. Most have one child or one route, and a large table does not fit the processor's
- * caches: so there is no map where a short array does, and none at all where it would be empty.
+ * A node of the trie. Most have one child or one route, and a large table does not fit the processor's caches. So
+ * there is no map where a short array will do, and none at all where it would be empty.
  */
-interface Node<Target> {
-  literals: Map<string, Node<Target>> | undefined;
+interface Node<Binding> {
+  literals: Map<string, Node<Binding>> | undefined;
   /** The child for `*`. */
-  one: Node<Target> | undefined;
+  one: Node<Binding> | undefined;
   /** The child for `**`. */
-  rest: Node<Target> | undefined;
-  /** Most segments that a route has below this node. */
+  rest: Node<Binding> | undefined;
+  /** The largest number of segments that a route has below this node. */
   heightMax: number;
   /** The routes that end here: a few methods, perhaps with verbs. */
-  readonly routes: Route<Target>[];
+  readonly routes: Route<Binding>[];
 }
 
-/** A path as it is walked: without the verb that is being tried. */
+/** One search through the trie. */
 interface Walk {
+  /** The path's segments, without the verb that is being tried. */
   readonly raw: readonly string[];
   readonly decoded: readonly string[];
   readonly verb: string;
+  /** If set, the search visits every route of the path and collects their methods here instead of choosing one. */
+  readonly allowed?: Set<string>;
 }
 
-/** Looks up routes by HTTP method and raw path. Filled once at start, then only read. */
-export class RouteTable<Target> {
-  readonly #root: Node<Target> = createNode();
+/** Finds bindings by HTTP method and raw path. Filled once at start, then only read. */
+export class RouteTable<Binding> {
+  readonly #root: Node<Binding> = createNode();
   readonly #verbs = new Set<string>();
   readonly #slash: EscapedSlash;
 
@@ -76,9 +80,9 @@ export class RouteTable<Target> {
   /**
    * Adds a route.
    *
-   * @returns the target that already has this method and this shape of path, in which case nothing is added
+   * @returns the binding that already has this method and this shape of path; then nothing is added
    */
-  add(httpMethod: string, template: PathTemplate, target: Target): Target | undefined {
+  add(httpMethod: string, template: PathTemplate, binding: Binding): Binding | undefined {
     const { segments, verb = "" } = template;
     let node = this.#root;
     for (const [index, segment] of segments.entries()) {
@@ -87,44 +91,58 @@ export class RouteTable<Target> {
       else node = segment.kind === "*" ? (node.one ??= createNode()) : (node.rest ??= createNode());
     }
     const taken = routeOf(node, verb, httpMethod);
-    if (taken !== undefined) return taken.target;
-    node.routes.push(createRoute(httpMethod, template, target, this.#slash));
+    if (taken !== undefined) return taken.binding;
+    node.routes.push(createRoute(httpMethod, template, binding, this.#slash));
     if (verb !== "") this.#verbs.add(verb);
     return undefined;
   }
 
   /**
-   * Finds the route of a request, by its raw path: no query, percent escapes as they were sent.
+   * Finds the binding of a request.
    *
-   * The method takes part in the search: `DELETE /a/me` reaches `DELETE /a/{id}` also where only
-   * `GET /a/me` is declared. HEAD is answered by GET where it has no route of its own (RFC 9110 §9.3.2).
+   * The method takes part in the search: `DELETE /a/me` reaches `DELETE /a/{id}` even if `GET /a/me` is declared. HEAD
+   * is answered by GET where it has no route of its own (RFC 9110 §9.3.2).
+   *
+   * @param httpMethod - as it was sent; methods are case-sensitive
+   * @param path - without the query, percent escapes as they were sent
    */
-  match(httpMethod: string, path: string): RouteMatch<Target> {
+  match(httpMethod: string, path: string): RouteMatch<Binding> {
     const split = splitRawPath(path);
     if (split.kind !== "segments") return split;
     const whole: Walk = { raw: split.raw, decoded: split.decoded, verb: "" };
     const withVerb = this.#verbs.size === 0 ? undefined : splitVerb(whole, this.#verbs);
     return (
-      (withVerb === undefined ? undefined : this.#matchWalk(httpMethod, withVerb)) ??
+      (withVerb === undefined ? undefined : this.#matchVerb(httpMethod, withVerb)) ??
       this.#matchWalk(httpMethod, whole) ??
       this.#matchNothing(withVerb === undefined ? [whole] : [withVerb, whole])
     );
   }
 
-  #matchWalk(httpMethod: string, walk: Walk): RouteMatch<Target> | undefined {
-    const route = findRoute(this.#root, walk, 0, httpMethod);
-    if (route === undefined) return undefined;
-    return { kind: "route", target: route.target, captures: captureVariables(route, walk) };
+  // "/plants/:water" lacks its id. It must not reach a plant named ":water" where some template has that verb.
+  #matchVerb(httpMethod: string, walk: Walk): RouteMatch<Binding> | undefined {
+    const found = this.#matchWalk(httpMethod, walk);
+    if (found !== undefined || walk.decoded.at(-1) !== "") return found;
+    const withValue = { ...walk, decoded: [...walk.decoded.slice(0, -1), noLiteral] };
+    return this.#matchNothing([withValue]).kind === "not-found" ? undefined : { kind: "not-found" };
   }
 
-  #matchNothing(walks: readonly Walk[]): RouteMatch<Target> {
+  #matchWalk(httpMethod: string, walk: Walk): RouteMatch<Binding> | undefined {
+    const route = findRoute(this.#root, walk, 0, httpMethod);
+    if (route === undefined) return undefined;
+    return { kind: "binding", binding: route.binding, captures: captureVariables(route, walk) };
+  }
+
+  #matchNothing(walks: readonly Walk[]): RouteMatch<Binding> {
     const allowed = new Set<string>();
-    for (const walk of walks) collectMethods(this.#root, walk, 0, allowed);
+    for (const walk of walks) findRoute(this.#root, { ...walk, allowed }, 0, anyMethod);
     if (allowed.size === 0) return { kind: "not-found" };
     if (allowed.has("GET")) allowed.add("HEAD");
-    return { kind: "method-not-allowed", allow: [...allowed].toSorted() };
+    return { kind: "method-not-allowed", allow: [...allowed].toSorted().join(", ") };
   }
 }
+
+// Equals no literal: text decoded from UTF-8 never contains a lone surrogate.
+const noLiteral = "\ud800";
 
 // A colon separates a verb only where a template has that verb; "a:b" is an ordinary value elsewhere.
 function splitVerb(whole: Walk, verbs: ReadonlySet<string>): Walk | undefined {
@@ -138,27 +156,27 @@ function splitVerb(whole: Walk, verbs: ReadonlySet<string>): Walk | undefined {
   return { raw, decoded: [...whole.decoded.slice(0, -1), decodePercent(value) ?? ""], verb };
 }
 
-function findRoute<Target>(
-  node: Node<Target>,
+function findRoute<Binding>(
+  node: Node<Binding>,
   walk: Walk,
   index: number,
   httpMethod: string,
-): Route<Target> | undefined {
+): Route<Binding> | undefined {
   const segment = walk.decoded[index];
-  let route: Route<Target> | undefined;
+  let route: Route<Binding> | undefined;
   if (segment === undefined) {
-    route = pickRoute(node, walk.verb, httpMethod);
+    route = pickRoute(node, walk, httpMethod);
   } else {
     const literal = node.literals?.get(segment);
     if (literal !== undefined) route = findRoute(literal, walk, index + 1, httpMethod);
-    // An empty segment is no resource: "/plants/" has no id.
+    // "*" takes no empty segment: "/plants/" has no id.
     if (route === undefined && node.one !== undefined && segment !== "") {
       route = findRoute(node.one, walk, index + 1, httpMethod);
     }
   }
   if (route !== undefined || node.rest === undefined) return route;
-  // "**" gives back as many segments as the longest template behind it can match: the more of the path is
-  // spelled out, the more exact is the route.
+  // "**" first leaves as many segments as the longest template after it can match: the more of the path a template
+  // spells out, the more exact it is.
   const { rest } = node;
   for (let at = Math.max(index, walk.decoded.length - rest.heightMax); at <= walk.decoded.length; at++) {
     route = findRoute(rest, walk, at, httpMethod);
@@ -167,48 +185,39 @@ function findRoute<Target>(
   return undefined;
 }
 
-function pickRoute<Target>(node: Node<Target>, verb: string, httpMethod: string): Route<Target> | undefined {
-  if (node.routes.length === 0) return undefined;
+function pickRoute<Binding>(
+  node: Node<Binding>,
+  { verb, allowed }: Walk,
+  httpMethod: string,
+): Route<Binding> | undefined {
+  if (allowed !== undefined) {
+    for (const route of node.routes) if (route.verb === verb) allowed.add(route.httpMethod);
+    return undefined;
+  }
   const route = routeOf(node, verb, httpMethod);
   if (route !== undefined) return route;
   return (httpMethod === "HEAD" ? routeOf(node, verb, "GET") : undefined) ?? routeOf(node, verb, anyMethod);
 }
 
-function routeOf<Target>(node: Node<Target>, verb: string, httpMethod: string): Route<Target> | undefined {
+function routeOf<Binding>(node: Node<Binding>, verb: string, httpMethod: string): Route<Binding> | undefined {
   for (const route of node.routes) {
     if (route.httpMethod === httpMethod && route.verb === verb) return route;
   }
   return undefined;
 }
 
-function collectMethods<Target>(node: Node<Target>, walk: Walk, index: number, into: Set<string>): void {
-  const segment = walk.decoded[index];
-  if (segment === undefined) {
-    for (const route of node.routes) if (route.verb === walk.verb) into.add(route.httpMethod);
-  } else {
-    const literal = node.literals?.get(segment);
-    if (literal !== undefined) collectMethods(literal, walk, index + 1, into);
-    if (node.one !== undefined && segment !== "") collectMethods(node.one, walk, index + 1, into);
-  }
-  const { rest } = node;
-  if (rest === undefined) return;
-  for (let at = Math.max(index, walk.decoded.length - rest.heightMax); at <= walk.decoded.length; at++) {
-    collectMethods(rest, walk, at, into);
-  }
-}
-
-function createRoute<Target>(
+function createRoute<Binding>(
   httpMethod: string,
   template: PathTemplate,
-  target: Target,
+  binding: Binding,
   slash: EscapedSlash,
-): Route<Target> {
+): Route<Binding> {
   const { segments, variables } = template;
   const restAt = segments.findIndex((segment) => segment.kind === "**");
   return {
     httpMethod,
     verb: template.verb ?? "",
-    target,
+    binding,
     template,
     restAt: restAt < 0 ? segments.length : restAt,
     captures: variables.map((variable) => ({
@@ -219,9 +228,9 @@ function createRoute<Target>(
   };
 }
 
-function captureVariables<Target>(route: Route<Target>, walk: Walk): readonly string[] {
+function captureVariables<Binding>(route: Route<Binding>, walk: Walk): readonly string[] {
   const { captures, restAt, template } = route;
-  // A template has one "**" at most, so the length of the path says how many segments it stands for.
+  // A template has at most one "**", so the length of the path tells how many segments it stands for.
   const shift = walk.raw.length - template.segments.length;
   const values: string[] = [];
   for (const { start, end, decode } of captures) {
@@ -243,15 +252,15 @@ function decoderOf(template: PathTemplate, variable: TemplateVariable, slash: Es
   return slash === "decoded" ? "many-with-slash" : "many";
 }
 
-function createNode<Target>(): Node<Target> {
+function createNode<Binding>(): Node<Binding> {
   return { literals: undefined, one: undefined, rest: undefined, heightMax: 0, routes: [] };
 }
 
-function literalChild<Target>(node: Node<Target>, text: string): Node<Target> {
+function literalChild<Binding>(node: Node<Binding>, text: string): Node<Binding> {
   node.literals ??= new Map();
   const known = node.literals.get(text);
   if (known !== undefined) return known;
-  const child = createNode<Target>();
+  const child = createNode<Binding>();
   node.literals.set(text, child);
   return child;
 }

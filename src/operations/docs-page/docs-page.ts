@@ -1,27 +1,17 @@
 import { readFileSync } from "node:fs";
+import type { Endpoint } from "../../gateway/index.ts";
 
-/** A resource of the description, answered to GET and HEAD; the gateway's `Endpoint` by structure. */
-export interface DescriptionEndpoint {
-  readonly path: string;
-  readonly open: boolean;
-  readonly answer: () => {
-    readonly httpStatus: number;
-    readonly header: Record<string, string>;
-    readonly body: string;
-  };
-}
-
-/** What the page is a page of. */
+/** Options of {@link createDocsPage}. */
 export interface DocsPageOptions {
-  /** Makes the OpenAPI document, as JSON; asked once, when the document first is. */
+  /** Creates the OpenAPI document, as JSON; called once, when the document is first requested. */
   readonly document: () => string;
-  /** Whether everybody may read it, or only who has a credential. `/` leads to the page only when it is open. */
+  /** Whether everyone may read it, or only with a credential. `/` redirects to the page only when it is open. */
   readonly open: boolean;
 }
 
 const scripts = ["description", "element", "json-text", "page", "prose", "reading", "request", "trying"];
 
-/** The files of the page by the path they are served at, relative to its own. */
+/** The files of the page by path, relative to the base URL. */
 const files: readonly { readonly path: string; readonly file: string; readonly contentType: string }[] = [
   { path: "/docs", file: "page.html", contentType: "text/html; charset=utf-8" },
   ...["page", "operation"].map((name) => ({
@@ -37,7 +27,7 @@ const files: readonly { readonly path: string; readonly file: string; readonly c
   })),
 ];
 
-// Everything comes from this server, nothing inline: text of a description or an answer can never run.
+// Everything comes from this server and nothing is inline, so text in the description or in a response can never run.
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -58,13 +48,13 @@ const commonHeader: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the endpoints of the description: `/openapi.json`, and at `/docs` a page to read it and to try its
+ * Creates the endpoints of the description: `/openapi.json`, and at `/docs` a page for reading it and trying its
  * operations in a browser.
  *
- * Each is made when it is first asked for: few servers are, and their start is the shorter. The page works offline
- * and under a strict content security policy. Paths in it are relative, so that it works below any base URL.
+ * The content is created on the first request, which keeps starts short. The page works offline and under a strict
+ * content security policy. Its paths are relative, so it works below any base URL.
  */
-export function docsPage({ document, open }: DocsPageOptions): DescriptionEndpoint[] {
+export function createDocsPage({ document, open }: DocsPageOptions): Endpoint[] {
   const page = files.map(({ path, file, contentType }) => ({ path, contentType, make: () => read(file) }));
   const resources = [{ path: "/openapi.json", contentType: "application/json", make: document }, ...page];
   const endpoints = resources.map(({ path, contentType, make }) => {
@@ -75,7 +65,7 @@ export function docsPage({ document, open }: DocsPageOptions): DescriptionEndpoi
   return open ? [...endpoints, leadToPage] : endpoints;
 }
 
-const leadToPage: DescriptionEndpoint = {
+const leadToPage: Endpoint = {
   path: "/",
   open: true,
   answer: () => ({ httpStatus: 302, header: { ...commonHeader, location: "docs" }, body: "" }),

@@ -2,47 +2,49 @@ import { Client, type ClientConfig } from "pg";
 import { sqlStateOf } from "./fault-table.ts";
 import type { Host } from "./server-url.ts";
 
-/** How long things may take, in milliseconds. */
-export interface SessionLimits {
+/** The time-outs of a session, in milliseconds. */
+export interface SessionTimeouts {
   /** Waiting for a row or table lock. The server ends the statement. */
   readonly lockTimeoutMs: number;
   /** Running one statement. The server ends it. */
   readonly statementTimeoutMs: number;
-  /** Waiting for the server's answer, when even its own time-outs do not come. The connection is given up. */
+  /**
+   * Waiting for the response when even the server's own time-outs do not end the statement. The connection is dropped.
+   */
   readonly answerTimeoutMs: number;
 }
 
-/** What a server says beside its answers, as far as it is of interest. */
+/** The part of a notice of the server that matters here. */
 export interface Notice {
-  /** The server's own routine that says so; the one part that is not translated. */
+  /** The routine of the server that sent it: the only part that is not translated. */
   readonly routine?: string | undefined;
 }
 
-/** How to connect. */
+/** Options of {@link connectTo}. */
 export interface ConnectOptions {
-  readonly limits: SessionLimits | undefined;
-  /** Refuses a host that is read-only: of several hosts one is the primary. */
+  readonly timeouts: SessionTimeouts | undefined;
+  /** Refuses a read-only host: only one of several hosts is the primary. */
   readonly mustBeWritable: boolean;
-  /** Told when a connection that was made is lost, or was never made. */
+  /** Called when a connection is lost, or could not be established. */
   readonly onLost: (client: Client) => void;
   readonly onNotice: (notice: Notice) => void;
 }
 
-// Milliseconds. A server that is there answers within one; a network that swallows packets never does.
+// Milliseconds. A server that is up answers within one; a network that drops packets never does.
 const connectTimeoutMs = 5_000;
 
-// Milliseconds. A server that is there hangs up within one; one that has vanished never does.
+// Milliseconds. A server that is up closes the connection within one; one that has vanished never does.
 const disconnectTimeoutMs = 1_000;
 
-/** Connects to a host, one way after the other. Rejects with what was wrong with the last way that was tried. */
+/** Connects to a host, trying one way after another. Rejects with the error of the last way that was tried. */
 export async function connectTo({ ways }: Host, options: ConnectOptions): Promise<Client> {
-  const { limits } = options;
-  const limited = ways.map((way) => ({ ...way, ...serverLimits(limits) }));
+  const { timeouts } = options;
+  const withTimeouts = ways.map((way) => ({ ...way, ...serverTimeouts(timeouts) }));
   let fault: unknown;
-  // PgBouncer refuses start-up parameters that it does not know; behind it the server's own settings count.
-  for (const way of limits === undefined ? ways : [...limited, ...ways]) {
+  // PgBouncer refuses unknown start-up parameters; behind it the settings of the server apply.
+  for (const way of timeouts === undefined ? ways : [...withTimeouts, ...ways]) {
     const client = new Client({ ...way, connectionTimeoutMillis: connectTimeoutMs });
-    // Without a listener the loss of an idle connection ends the process.
+    // Without a listener the loss of an idle connection would end the process.
     client.on("error", () => options.onLost(client));
     client.on("end", () => options.onLost(client));
     client.on("notice", options.onNotice);
@@ -52,7 +54,7 @@ export async function connectTo({ ways }: Host, options: ConnectOptions): Promis
       return client;
     } catch (reason) {
       fault = reason;
-      // However far it came, nobody else will let go of it.
+      // Closes whatever was opened; nobody else will.
       void disconnect(client);
       if (!mayAnotherWayDo(reason)) break;
     }
@@ -61,23 +63,23 @@ export async function connectTo({ ways }: Host, options: ConnectOptions): Promis
 }
 
 /**
- * Says goodbye to the server, or hangs up at once when a statement runs. Resolves when the connection is
- * closed, whether the server is still there or not.
+ * Closes a connection properly, or at once if a statement is running. Resolves when it is closed, whether or not the
+ * server still responds.
  */
 export async function disconnect(client: Client): Promise<void> {
   const timer = setTimeout(() => client.connection.stream.destroy(), disconnectTimeoutMs);
-  // What ends a connection that is broken already is of no interest.
+  // An error of a connection that is broken anyway does not matter.
   await client.end().catch(() => undefined);
   clearTimeout(timer);
 }
 
-function serverLimits(limits: SessionLimits | undefined): ClientConfig {
-  return limits === undefined
+function serverTimeouts(timeouts: SessionTimeouts | undefined): ClientConfig {
+  return timeouts === undefined
     ? {}
-    : { lock_timeout: limits.lockTimeoutMs, statement_timeout: limits.statementTimeoutMs };
+    : { lock_timeout: timeouts.lockTimeoutMs, statement_timeout: timeouts.statementTimeoutMs };
 }
 
-// Of several hosts one is the primary; the others are its standbys, or were primaries before.
+// Only one of several hosts is the primary; the others are its standbys, or former primaries.
 async function demandWritable(client: Client): Promise<void> {
   const text = "SELECT current_setting('transaction_read_only') AS read_only";
   // A host that hangs here must not keep the others from being tried.
@@ -86,13 +88,13 @@ async function demandWritable(client: Client): Promise<void> {
   if (rows[0]?.read_only !== "off") throw new Error("the server is read-only");
 }
 
-// Ways differ in TLS and in start-up parameters. A server that is not there, or does not like the
-// password, is the same on all of them.
+// Ways differ in TLS and in start-up parameters. A server that is down, or rejects the password, does so on all of
+// them.
 function mayAnotherWayDo(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
-  // 28000: pg_hba.conf has no line for a connection of this kind. 08P01: PgBouncer on unknown parameters.
+  // 28000: pg_hba.conf has no entry for this kind of connection. 08P01: PgBouncer refuses unknown parameters.
   if (sqlState !== undefined) return sqlState === "28000" || sqlState === "08P01";
-  if (!(fault instanceof Error)) return false;
-  const isTlsFault = "code" in fault && /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(String(fault.code));
-  return isTlsFault || fault.message === "The server does not support SSL connections";
+  const isTlsFault =
+    fault instanceof Error && "code" in fault && /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(String(fault.code));
+  return isTlsFault || String(fault) === "Error: The server does not support SSL connections";
 }

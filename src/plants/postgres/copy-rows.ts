@@ -1,13 +1,13 @@
-// COPY's binary format (PostgreSQL's documentation of COPY, "Binary Format"): a header of a signature, flags
-// and the length of an extension; each row a count of columns, and each column its length and its value; a trailer.
+// The binary format of COPY (PostgreSQL's documentation of COPY, "Binary Format"): a header with a signature, flags and
+// the length of an extension; rows with a count of columns, and for each column its length and value; a trailer.
 const signature = "PGCOPY\n\xff\r\n\0";
 const headerBytes = signature.length + 8;
 const rowBytes = 2 + 4 + 8;
 const trailer = -1;
 
 /**
- * Rows of one `bigint` column as `COPY … FROM STDIN (FORMAT binary)` reads them. Binary, so that the server
- * parses no digits, and nothing in a value can be read as an escape or as the end of the data.
+ * Encodes rows of one `bigint` column for `COPY … FROM STDIN (FORMAT binary)`. Binary, so that the server need not
+ * parse digits, and no value can be mistaken for an escape or the end of the data.
  */
 export function copyRowsOf(ids: readonly bigint[]): Uint8Array {
   const rows = Buffer.alloc(headerBytes + ids.length * rowBytes + 2);

@@ -1,25 +1,28 @@
 /**
- * What a fault says about the statement it came out of.
+ * What a fault means for the statement that failed.
  *
- * - `repeat`: it did nothing because of others at the same rows, and is run again.
- * - `wait`: it did nothing because the server lacks something, and is run again.
- * - `reconnect`: it did nothing, and this connection leads nowhere.
- * - `look`: it may have been committed. It is run again on a new connection, and then the deletion
- *   record says which plants it deleted, the first time or now.
- * - `divide`: it did nothing because the server refuses something in it. Its halves are run, so that
- *   only what is refused fails.
+ * - `repeat`: it did nothing because of concurrent transactions on the same rows, and is run again.
+ * - `wait`: it did nothing because the server lacks a resource, and is run again.
+ * - `reconnect`: it did nothing, and this connection is of no use.
+ * - `look`: it may have been committed. It is run again on a new connection; then the deletion record says which plants
+ *   it deleted, the first time or now.
+ * - `divide`: it did nothing because the server refuses part of it. Its halves are run, so that only what is refused
+ *   fails.
  * - `give-up`: it did nothing, and would do nothing again.
  */
 export type Verdict = "repeat" | "wait" | "reconnect" | "look" | "divide" | "give-up";
 
-/** One row: a SQLSTATE, or the two characters of its class (postgresql.org/docs/current/errcodes-appendix.html). */
+/**
+ * One row: a SQLSTATE, or the first two characters that name its class
+ * (postgresql.org/docs/current/errcodes-appendix.html).
+ */
 export interface FaultRow {
   readonly sqlState: string;
   readonly verdict: Verdict;
   readonly why: string;
 }
 
-/** The one table of faults. A code of its own beats its class; what has no row is looked up as `look`. */
+/** The table of faults. A code takes precedence over its class; what has no row is treated as `look`. */
 export const faultTable: readonly FaultRow[] = [
   { sqlState: "40001", verdict: "repeat", why: "could not be serialised; rolled back" },
   { sqlState: "40P01", verdict: "repeat", why: "victim of a deadlock; rolled back" },
@@ -51,15 +54,15 @@ export const faultTable: readonly FaultRow[] = [
 const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [row.sqlState, row.verdict]));
 
 /**
- * The verdict on what a statement was rejected with. A fault without a SQLSTATE is one of the
- * connection, and says nothing about the statement.
+ * Returns the verdict on the error of a statement. An error without a SQLSTATE is one of the connection, and says
+ * nothing about the statement.
  */
 export function verdictOn(fault: unknown): Verdict {
   const code = sqlStateOf(fault);
   return (code && (verdicts.get(code) ?? verdicts.get(code.slice(0, 2)))) || "look";
 }
 
-/** The SQLSTATE that the server gave; `undefined` when the fault is not the server's word. */
+/** Returns the SQLSTATE of an error; `undefined` if it did not come from the server. */
 export function sqlStateOf(fault: unknown): string | undefined {
   if (!(fault instanceof Error) || !("code" in fault) || !("severity" in fault)) return undefined;
   return typeof fault.code === "string" ? fault.code : undefined;

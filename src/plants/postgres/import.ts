@@ -2,8 +2,8 @@ import type { ImportCounts, ImportOptions, PlantImport } from "../plant-database
 import { copyRowsOf } from "./copy-rows.ts";
 import type { Session } from "./session.ts";
 
-// The batch lies in a table aside, so that no id goes over the wire twice. Behind PgBouncer the next
-// transaction may be on another server connection: these tables live as long as one.
+// The batch is kept in a temporary table, so that no id is sent twice. Behind PgBouncer the next transaction may use
+// another server connection, so the tables live for one transaction.
 const begin = `
   BEGIN;
   CREATE TEMP TABLE plantstore_line (id bigint NOT NULL) ON COMMIT DROP;
@@ -11,8 +11,8 @@ const begin = `
 
 const copyLines = "COPY pg_temp.plantstore_line FROM STDIN (FORMAT binary)";
 
-// In order, so that neighbours in the index are written together, and two imports do not wait for each other
-// in a circle. ON CONFLICT: an import that was interrupted is run again.
+// Sorted, so that neighbours in the index are written together, and two imports cannot deadlock. ON CONFLICT, because
+// an interrupted import is run again.
 const insertAll = `
   WITH inserted AS (
     INSERT INTO plants SELECT DISTINCT id FROM pg_temp.plantstore_line ORDER BY id ON CONFLICT DO NOTHING RETURNING id)
@@ -25,9 +25,9 @@ const insertUndeleted = `
     ORDER BY id ON CONFLICT DO NOTHING RETURNING id)
   INSERT INTO pg_temp.plantstore_added SELECT id FROM inserted`;
 
-// Where a deletion is under way, the INSERT waits for it and then finds the place empty, but has looked
-// for its record before. This looks again, with the eyes of a new statement. Only among what was added: a
-// plant that somebody has restored has a record, too.
+// If a deletion is in progress, the INSERT waits for it and then finds the place free, but it has checked for the
+// record before. This checks again with a new snapshot, and only among the added rows: a plant that was restored has a
+// record, too.
 const takeBackDeleted = `
   DELETE FROM plants USING pg_temp.plantstore_added AS added
   WHERE plants.id = added.id AND EXISTS (SELECT FROM deletions WHERE plant_id = plants.id)
@@ -39,7 +39,7 @@ const countDeleted = `
   SELECT count(*) FROM pg_temp.plantstore_line AS line
   WHERE EXISTS (SELECT FROM deletions WHERE plant_id = line.id)`;
 
-/** Starts an import beside servers that go on deleting. The session is its own until the end. */
+/** Starts an import beside servers that keep deleting. It owns the session. */
 export function startImport(session: Session, options: ImportOptions): PlantImport {
   const insertLines = options.restore === true ? insertAllLines : insertUndeletedLines;
   return {

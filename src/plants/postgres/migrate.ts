@@ -1,15 +1,15 @@
-import { StoreOpenError } from "../errors.ts";
+import { StoreOpenError } from "../store-open-error.ts";
 import { migrations } from "./migrations.ts";
 import type { Session } from "./session.ts";
 
-// Any number that no other program is likely to take: "PLNT".
+// "PLNT": a number that no other program is likely to use.
 const lockKey = 0x504c4e54;
 
 /**
- * Brings the database to the newest schema, one transaction a step, and says which steps were made.
- * Of several processes that do this at a time one does, and the others wait for it.
+ * Migrates the database to the newest schema, one transaction per step, and returns the versions before and after. Of
+ * several processes that do this at once, one does it and the others wait.
  *
- * @throws StoreOpenError when the schema is newer than this release, or the database cannot take what is written there
+ * @throws StoreOpenError when the schema is newer than this release, or the database is not fit for a store
  */
 export async function migrate(session: Session): Promise<{ readonly from: number; readonly to: number }> {
   const from = await versionOf(session);
@@ -20,7 +20,7 @@ export async function migrate(session: Session): Promise<{ readonly from: number
 }
 
 /**
- * Finds out whether the database can be written, takes any text, and has the schema that this release works with.
+ * Checks that the database can be written, accepts any text, and has the schema of this release.
  *
  * @throws StoreOpenError when not
  */
@@ -36,7 +36,7 @@ export async function checkDatabase(session: Session): Promise<void> {
 async function takeStep(session: Session, version: number): Promise<void> {
   try {
     await session.begin(`BEGIN; SELECT pg_advisory_xact_lock(${lockKey})`);
-    // A second look, under the lock.
+    // Checked again under the lock.
     if ((await versionOf(session)) === version) {
       await session.run(migrations[version] ?? "");
       await session.query("UPDATE plantstore_schema SET version = $1", [version + 1]);
@@ -54,14 +54,14 @@ async function checkSettings(session: Session): Promise<void> {
   );
   const [readOnly, encoding, synchronousCommit] = row ?? [];
   if (readOnly !== "off") throw new StoreOpenError("the server is read-only");
-  // Another encoding lacks characters that a subject may have, and would refuse the whole deletion.
+  // Another encoding may lack characters of a subject, and would refuse the whole deletion.
   if (encoding !== "UTF8") throw new StoreOpenError(`the database has the encoding ${encoding} and must have UTF8`);
   if (synchronousCommit !== "off") return;
   throw new StoreOpenError("synchronous_commit is off, so commits would not be durable");
 }
 
 async function versionOf(session: Session): Promise<number> {
-  // From the catalogue itself: to_regclass answers out of a cache, which may be older than the lock.
+  // From the catalogue: to_regclass answers from a cache that may be older than the lock.
   const found = await session.query(
     "SELECT FROM pg_class WHERE relname = 'plantstore_schema' AND pg_table_is_visible(oid)",
   );

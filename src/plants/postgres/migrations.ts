@@ -1,15 +1,15 @@
 /**
- * The schema of the PostgreSQL store, one step a version. Forward only: a step that was published is
- * never edited, a change is a new step at the end. Step `i` makes version `i + 1`.
+ * The schema of the PostgreSQL store, one step per version. Forward only: a published step is never edited; a change is
+ * a new step at the end. Step `i` creates version `i + 1`.
  *
- * Plain tables and b-trees, so that engines that speak PostgreSQL's protocol take them too.
+ * Plain tables and b-trees, so that other databases that speak the protocol of PostgreSQL accept them too.
  */
 export const migrations: readonly string[] = [
   `CREATE TABLE plantstore_schema (version integer NOT NULL);
    INSERT INTO plantstore_schema (version) VALUES (0);
    CREATE TABLE plants (id bigint PRIMARY KEY);`,
-  // plant_id is no key: a plant that was restored can be deleted again. Its index answers a retry, which
-  // asks for the ids of one batch, and an import, which asks whether an id was deleted.
+  // plant_id is not unique: a restored plant can be deleted again. Its index serves retries, which look for the ids of
+  // one batch, and imports, which look for deleted ids.
   `CREATE TABLE deletions (
      seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
      plant_id bigint NOT NULL,

@@ -1,15 +1,14 @@
-import { StoreOpenError } from "../errors.ts";
-import { inOperatorWords } from "../operator-words.ts";
-import type { PlantDatabase } from "../plant-database.ts";
-import { listDeletions } from "./deletions.ts";
-import { exportPlants } from "./export.ts";
+import { StoreOpenError } from "../store-open-error.ts";
+import { chunkRowsMax } from "../in-chunks.ts";
+import { withNamedFaults } from "../named-faults.ts";
+import type { Deletion, PlantDatabase } from "../plant-database.ts";
 import { startImport } from "./import.ts";
 import { checkDatabase, migrate } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
-import { Session } from "./session.ts";
+import { type Row, Session } from "./session.ts";
 
-// The first record can be no older.
+// No record is older.
 const beginning = new Date(0);
 
 /**
@@ -20,17 +19,17 @@ const beginning = new Date(0);
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
   await onSession(server, checkDatabase);
-  return inOperatorWords(server.name, (fault) => problemOf(fault).text, {
+  return withNamedFaults(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => startImport(new Session(server), options),
     exportPlants: () => exportPlants(new Session(server)),
     listDeletions: (since = beginning) => listDeletions(new Session(server), since),
-    // Every one of these has a session of its own.
+    // Each operation has a session of its own.
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
 }
 
 /**
- * Brings a PostgreSQL database to the schema of this release, and says from which version to which.
+ * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
@@ -44,6 +43,49 @@ async function onSession<Result>(server: Server, work: (session: Session) => Pro
     return await work(session);
   } catch (fault) {
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
+  } finally {
+    await session.close();
+  }
+}
+
+async function* exportPlants(session: Session): AsyncGenerator<readonly bigint[]> {
+  const chunks = chunksOf(session, "SELECT id FROM plants ORDER BY id");
+  for await (const rows of chunks) yield rows.map(([id]) => BigInt(id ?? ""));
+}
+
+async function* listDeletions(session: Session, since: Date): AsyncGenerator<readonly Deletion[]> {
+  // The query of a cursor takes no parameters. The time is given as a number, because PostgreSQL does not accept the
+  // text of a Date before year 1 or after 9999. No record is older than 1970.
+  const sinceS = Math.max(0, since.getTime()) / 1_000;
+  const chunks = chunksOf(
+    session,
+    `SELECT plant_id, extract(epoch FROM deleted_at) * 1000, subject, request_id, batch
+     FROM deletions WHERE deleted_at >= to_timestamp(${sinceS}) ORDER BY deleted_at, seq`,
+  );
+  for await (const rows of chunks) {
+    yield rows.map(([plantId, deletedAtMs, subject, requestId, batch]) => ({
+      plantId: BigInt(plantId ?? ""),
+      deletedAt: new Date(Number(deletedAtMs)),
+      subject: subject ?? "",
+      requestId: requestId ?? "",
+      batch: batch ?? "",
+    }));
+  }
+}
+
+/**
+ * Reads the rows of a query in chunks, all from one snapshot. Closes the session at the end, even when the reader stops
+ * early.
+ */
+async function* chunksOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {
+  try {
+    // One transaction reads one snapshot, and PgBouncer keeps it on one server connection.
+    await session.begin(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE rows NO SCROLL CURSOR FOR ${query}`);
+    for (;;) {
+      const rows = await session.query(`FETCH ${chunkRowsMax} FROM rows`);
+      if (rows.length > 0) yield rows;
+      if (rows.length < chunkRowsMax) return;
+    }
   } finally {
     await session.close();
   }

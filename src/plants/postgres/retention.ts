@@ -1,12 +1,12 @@
 import { retentionIntervalMs } from "../retention.ts";
 import type { Session } from "./session.ts";
 
-// Rows. A few milliseconds, and a transaction that no standby notices.
+// Rows per transaction: a few milliseconds, and nothing that a standby notices.
 const sliceMax = 1_000;
 
 /**
- * Drops the oldest deletion records from before a moment, one short transaction a call, and says
- * whether there may be more. Processes that do it at the same time take different records.
+ * Drops the oldest deletion records from before a time, in one short transaction per call, and returns whether there
+ * may be more. Processes that do this at the same time take different records.
  */
 export async function dropOldDeletions(session: Session, before: Date): Promise<boolean> {
   const dropped = await session.query(
@@ -18,7 +18,7 @@ export async function dropOldDeletions(session: Session, before: Date): Promise<
   return dropped.length === sliceMax;
 }
 
-/** Keeps the deletion record from growing for ever, beside the deletions. */
+/** Keeps the deletion record from growing forever. */
 export class Retention {
   readonly #session: Session;
   readonly #keptMs: number;
@@ -26,7 +26,7 @@ export class Retention {
   #dropping: Promise<void>;
   #isStopped = false;
 
-  /** Starts at once, and looks again from time to time. It owns the session. */
+  /** Starts at once, and repeats at intervals. It owns the session. */
   constructor(session: Session, keptMs: number) {
     this.#session = session;
     this.#keptMs = keptMs;
@@ -36,7 +36,7 @@ export class Retention {
     }, retentionIntervalMs).unref();
   }
 
-  /** Resolves once nothing is dropped any more. */
+  /** Stops, and resolves once no records are being dropped. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#timer);
@@ -49,9 +49,9 @@ export class Retention {
       while (isMore && !this.#isStopped)
         isMore = await dropOldDeletions(this.#session, new Date(Date.now() - this.#keptMs));
     } catch {
-      // What is wrong with the server shows in the next batch, which has somebody to tell it to.
+      // A fault of the server shows in the next batch, whose callers can be told.
     }
-    // Records grow old slowly: no connection is kept for them.
+    // Records expire slowly: this is not worth an open connection.
     this.#session.discard();
   }
 }

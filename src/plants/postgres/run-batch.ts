@@ -1,26 +1,26 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Outcomes, TakenDelete } from "../delete-queue.ts";
+import type { Outcomes, PendingDelete } from "../delete-queue.ts";
 import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
 import { type DeleteBatch, deleteBatch, deleteBatchAgain, toDeleteBatch } from "./delete-batch.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
 
-// Milliseconds from the first fault, for a batch and all that it is divided into. Long enough for a restart or a
-// failover of a few seconds; who waits longer is told.
+// Milliseconds from the first fault, for a batch and everything it is divided into. Long enough for a restart or
+// failover of a few seconds.
 const retryForMs = 10_000;
 
-// Milliseconds. The first retry of a deadlock's victim is all but at once, and a server that comes up is not stormed.
+// Milliseconds. The victim of a deadlock is retried almost at once, and a server that is starting is not flooded.
 const backoffMsFirst = 5;
 const backoffMsMax = 1_000;
 
 /** A batch was given up. */
 export class BatchGivenUp extends Error {
-  /** What its callers are told. */
+  /** The error for its callers. */
   readonly reason: Error;
-  /** What came last. */
+  /** The last fault. */
   readonly fault: unknown;
-  /** Whether the next batch can fare better: it was about these rows, and the server is well. */
+  /** Whether the next batch may fare better: the fault concerned these rows, and the server is well. */
   readonly isServerWell: boolean;
 
   constructor(reason: Error, fault: unknown, verdict: Verdict) {
@@ -32,21 +32,21 @@ export class BatchGivenUp extends Error {
 }
 
 /**
- * Deletes a batch on a session, and repeats it for as long as the fault table says that this helps and
- * somebody waits for it. Calls that are given up meanwhile are told so, and left out of the next try.
+ * Deletes a batch on a session, and repeats it as long as the fault table says that this may help and somebody waits
+ * for it. Deletions that are given up meanwhile are rejected, and left out of the next attempt.
  *
- * @param patience - aborted when nothing is to be begun again; by default ten seconds after the first fault
+ * @param patience - aborts when nothing more is to be started; by default ten seconds after the first fault
  * @throws BatchGivenUp
  */
 export async function runBatch(
   session: Session,
-  taken: readonly TakenDelete[],
+  pending: readonly PendingDelete[],
   patience?: AbortSignal,
 ): Promise<Outcomes> {
   const token = randomUUID();
-  let batch = toDeleteBatch(token, taken);
-  // Invariant: true from the first fault that may have come after a commit, to the end. A later fault
-  // that did nothing says nothing about the earlier attempt.
+  let batch = toDeleteBatch(token, pending, patience !== undefined);
+  // Invariant: true from the first fault that may have followed a commit, to the end. A later fault that did nothing
+  // says nothing about the earlier attempt.
   let mayBeDone = false;
   for (let tries = 0; ; tries++) {
     const attempt = await attemptBatch(session, batch, mayBeDone);
@@ -55,42 +55,42 @@ export async function runBatch(
     patience ??= AbortSignal.timeout(retryForMs);
     mayBeDone ||= verdict === "look";
     if (verdict === "reconnect" || verdict === "look") session.discard();
-    if (verdict === "divide" && !mayBeDone) return await divide(session, taken, fault, patience);
+    if (verdict === "divide" && !mayBeDone) return await divide(session, pending, fault, patience);
     const givenUp = new BatchGivenUp(mayBeDone ? outcomeUnknown(fault) : storeAway(fault), fault, verdict);
     if (verdict === "give-up" || verdict === "divide" || patience.aborted) throw givenUp;
     await sleep(backoffMs(tries));
-    batch = toDeleteBatch(token, taken);
+    batch = toDeleteBatch(token, pending, true);
     if (batch.indexOf.size === 0) throw givenUp;
   }
 }
 
 /**
- * Finds what the server refuses in a batch of which it has done nothing: one plant that must not be
- * deleted shall not keep the others.
+ * Finds the part of a batch that the server refuses, none of which has been done: one plant that must not be deleted
+ * shall not protect the others.
  */
 async function divide(
   session: Session,
-  taken: readonly TakenDelete[],
+  pending: readonly PendingDelete[],
   fault: unknown,
   patience: AbortSignal,
 ): Promise<Outcomes> {
-  const [only] = taken;
-  if (only !== undefined && taken.length === 1) {
+  const [only] = pending;
+  if (only !== undefined && pending.length === 1) {
     only.reject(plantKept(only.id, fault));
     return [false];
   }
-  const middle = Math.floor(taken.length / 2);
+  const middle = Math.floor(pending.length / 2);
   const outcomes: boolean[] = [];
-  for (const half of [taken.slice(0, middle), taken.slice(middle)]) {
-    // Others wait for their turn: no time is left to begin this half.
+  for (const half of [pending.slice(0, middle), pending.slice(middle)]) {
+    // Other batches are waiting: there is no time left for this half.
     if (patience.aborted) outcomes.push(...refuse(half, storeAway(fault)));
     else outcomes.push(...(await runHalf(session, half, patience)));
   }
   return outcomes;
 }
 
-/** Tells the callers of a half at once: what becomes of the other half does not undo what was done for this one. */
-async function runHalf(session: Session, half: readonly TakenDelete[], patience: AbortSignal): Promise<Outcomes> {
+/** Answers the callers of a half at once: the fate of the other half does not undo what was done for this one. */
+async function runHalf(session: Session, half: readonly PendingDelete[], patience: AbortSignal): Promise<Outcomes> {
   try {
     const outcomes = await runBatch(session, half, patience);
     half.forEach(({ resolve }, i) => resolve(outcomes[i] === true));
@@ -101,8 +101,8 @@ async function runHalf(session: Session, half: readonly TakenDelete[], patience:
   }
 }
 
-function refuse(half: readonly TakenDelete[], reason: Error): Outcomes {
-  half.forEach((taken) => taken.reject(reason));
+function refuse(half: readonly PendingDelete[], reason: Error): Outcomes {
+  half.forEach((pending) => pending.reject(reason));
   return half.map(() => false);
 }
 
@@ -114,7 +114,7 @@ async function attemptBatch(session: Session, batch: DeleteBatch, mayBeDone: boo
   try {
     await session.connect();
   } catch (fault) {
-    // Nothing was sent yet.
+    // Nothing has been sent.
     return { kind: "failed", verdict: verdictOn(fault) === "give-up" ? "give-up" : "reconnect", fault };
   }
   try {

@@ -1,18 +1,18 @@
 import { readFileSync } from "node:fs";
 import { checkServerIdentity } from "node:tls";
 import type { ClientConfig } from "pg";
-import { StoreOpenError } from "../errors.ts";
+import { StoreOpenError } from "../store-open-error.ts";
 
-/** A PostgreSQL server, as a URL names it: one host, or several of which one is the primary. */
+/** The server that a URL names: one host, or several of which one is the primary. */
 export interface Server {
-  /** For operators: hosts, port and database, without user and password. */
+  /** Hosts, port and database, without user and password, for operators. */
   readonly name: string;
   readonly hosts: readonly Host[];
 }
 
 /** One host of a server. */
 export interface Host {
-  /** The ways to connect, in the order in which they are tried (libpq's `sslmode`). */
+  /** The ways to connect, in the order in which they are tried (`sslmode` of libpq). */
   readonly ways: readonly ClientConfig[];
 }
 
@@ -21,8 +21,8 @@ type Tls = ClientConfig["ssl"];
 // libpq's default port.
 const portDefault = "5432";
 
-// Milliseconds of silence after which the network is asked whether the server is still there. An import or export
-// has no other time-out; the system would ask after two hours.
+// Milliseconds of silence before TCP checks whether the server is still there. Imports and exports have no other
+// time-out, and by default the check would come after two hours.
 const keepAliveMs = 10_000;
 
 const parameters: ReadonlySet<string> = new Set([
@@ -40,24 +40,23 @@ const parameters: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads `postgres://user:password@host:port/database?parameters` as libpq does. Parameters: `sslmode`
- * (`disable`, `allow`, `prefer`, `require`, `verify-ca`, `verify-full`; default `prefer`), `sslrootcert`,
- * `sslcert`, `sslkey`, `host` (a folder holds a Unix socket), `port`, `user`, `password`, `application_name`
- * and `options`.
+ * Reads `postgres://user:password@host:port/database?parameters` as libpq does. Parameters: `sslmode` (`disable`,
+ * `allow`, `prefer`, `require`, `verify-ca`, `verify-full`; default `prefer`), `sslrootcert`, `sslcert`, `sslkey`,
+ * `host` (a folder contains a Unix socket), `port`, `user`, `password`, `application_name` and `options`.
  *
- * Several hosts are separated by commas; the one that can be written is used. `target_session_attrs` may say so,
- * as `read-write` or `primary`.
+ * Several hosts are separated by commas; the writable one is used. `target_session_attrs` may say so, as `read-write`
+ * or `primary`.
  *
- * @throws StoreOpenError naming the part that cannot be understood, and never the password
+ * @throws StoreOpenError naming the part that is wrong, and never the password
  */
 export function readServerUrl(text: string): Server {
   const url = URL.parse(text);
-  if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) {
+  if (url?.protocol !== "postgres:" && url?.protocol !== "postgresql:") {
     throw new StoreOpenError("the database URL must be postgres://user:password@host:port/database");
   }
   checkParameters(url.searchParams);
   const hostNames = (url.searchParams.get("host") ?? (decode(url.hostname) || "localhost")).split(",");
-  // In a list of libpq's the port in this place would be that of the last host alone.
+  // In a list of hosts, libpq would apply the port in this position to the last host only.
   if (hostNames.length > 1 && url.port !== "") {
     throw new StoreOpenError("in the database URL, the port of several hosts is the parameter port");
   }
@@ -78,7 +77,7 @@ function checkParameters(search: URLSearchParams): void {
   throw new StoreOpenError("target_session_attrs in the database URL must be read-write: plants are deleted there");
 }
 
-// What is left out is taken from the environment, as libpq does: PGUSER, PGPASSWORD, PGDATABASE.
+// Missing parts come from the environment, as with libpq: PGUSER, PGPASSWORD, PGDATABASE.
 function credentialsOf(url: URL): ClientConfig {
   const user = url.searchParams.get("user") ?? decode(url.username);
   const password = url.searchParams.get("password") ?? decode(url.password);
@@ -94,9 +93,9 @@ function credentialsOf(url: URL): ClientConfig {
 }
 
 function readHost(name: string, search: URLSearchParams, shared: ClientConfig): Host {
-  // "[::1]" is "::1" to a socket.
+  // A socket wants "::1", not "[::1]".
   const host = name.replace(/^\[(.*)\]$/, "$1");
-  // A Unix socket needs no TLS, and the server offers none there.
+  // A Unix socket needs no TLS, and the server does not offer it there.
   const tls = host.startsWith("/") ? [false] : tlsOf(search, host);
   return { ways: tls.map((ssl) => ({ ...shared, host, ssl })) };
 }
@@ -118,12 +117,12 @@ function tlsOf(search: URLSearchParams, host: string): readonly Tls[] {
     case "prefer":
       return [unverified, false];
     case "require":
-      // As libpq does: with an authority at hand, its signature is demanded.
+      // As libpq does: if there is a root certificate, the signature is checked.
       return [ca ? ofTheAuthority : unverified];
     case "verify-ca":
       return [ofTheAuthority];
     case "verify-full":
-      // Said in full: the client names no address to TLS, which would then look for "localhost" in the certificate.
+      // Explicit, because the client gives TLS no host name, and TLS would then expect "localhost" in the certificate.
       return [
         { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => checkServerIdentity(host, peer) },
       ];
@@ -133,7 +132,7 @@ function tlsOf(search: URLSearchParams, host: string): readonly Tls[] {
 }
 
 function readPem(path: string | null): string | undefined {
-  // "system" is libpq's word for the authorities that the system trusts; those are the default here.
+  // "system" is the word of libpq for the authorities of the system, which are the default here.
   if (path === null || path === "system") return undefined;
   try {
     return readFileSync(path, "utf8");

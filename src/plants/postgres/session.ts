@@ -1,41 +1,41 @@
 import { once } from "node:events";
 import type { Client } from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { type ConnectOptions, connectTo, disconnect, type Notice, type SessionLimits } from "./connect.ts";
+import { type ConnectOptions, connectTo, disconnect, type Notice, type SessionTimeouts } from "./connect.ts";
 import type { Server } from "./server-url.ts";
 
-/** A row, its columns in the order of the statement and as text. */
+/** A row: its columns in the order of the statement, as text. */
 export type Row = readonly (string | null)[];
 
 /**
- * One connection to the server at a time, made when it is needed. It runs one statement at a time.
+ * A single connection to the server, made when it is needed, which runs one statement at a time.
  *
- * Statements have no name: they are parsed, run and done with in one flight, which PgBouncer can give
- * to any server connection.
+ * Statements are not named: each is parsed and run in one round trip, which PgBouncer can send to any server
+ * connection.
  */
 export class Session {
   readonly #server: Server;
-  readonly #limits: SessionLimits | undefined;
+  readonly #timeouts: SessionTimeouts | undefined;
   readonly #connectOptions: ConnectOptions;
-  /** The index of the host that is tried first. */
+  /** The index of the host to try first. */
   #host = 0;
   #client: Client | undefined;
   #isReplicated = true;
   #isInTransaction = false;
   #isClosed = false;
 
-  constructor(server: Server, limits?: SessionLimits) {
+  constructor(server: Server, timeouts?: SessionTimeouts) {
     this.#server = server;
-    this.#limits = limits;
+    this.#timeouts = timeouts;
     this.#connectOptions = {
-      limits,
+      timeouts,
       mustBeWritable: server.hosts.length > 1,
       onLost: (client) => this.#forget(client),
       onNotice: (notice) => this.#read(notice),
     };
   }
 
-  /** Connects, unless there is a connection. Rejects with what was wrong with the last host that was tried. */
+  /** Connects, unless there is a connection. Rejects with the error of the last host that was tried. */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
     if (this.#isInTransaction) throw new Error("the connection was lost in a transaction");
@@ -47,20 +47,18 @@ export class Session {
         if (host !== undefined) return this.#take(await connectTo(host, this.#connectOptions));
       } catch (reason) {
         fault = reason;
-        // The next connection begins with the next host, too: this one may take its time to fail.
+        // The next attempt, too, starts with the next host: this one may be slow to fail.
         this.#host = (this.#host + 1) % hosts.length;
       }
     }
     throw fault;
   }
 
-  /** Runs a statement. What it is rejected with is judged by {@link verdictOn}. */
+  /** Runs a statement. {@link verdictOn} judges what it rejects with. */
   async query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    await this.connect();
-    const client = this.#client;
-    if (client === undefined) throw new Error("the connection was lost");
+    const client = await this.#connected();
     this.#isReplicated = true;
-    const timeout = this.#limits && { query_timeout: this.#limits.answerTimeoutMs };
+    const timeout = this.#timeouts && { query_timeout: this.#timeouts.answerTimeoutMs };
     const result = await client.query<(string | null)[]>({
       text,
       values: [...values],
@@ -72,41 +70,43 @@ export class Session {
     return result.rows;
   }
 
-  /** Runs `COPY … FROM STDIN` with this input, which is whole: nothing of it is stored when this rejects. */
+  /** Runs `COPY … FROM STDIN` with the whole input; when this rejects, nothing was stored. */
   async copyIn(text: string, input: Uint8Array): Promise<void> {
-    await this.connect();
-    const client = this.#client;
-    if (client === undefined) throw new Error("the connection was lost");
+    const client = await this.#connected();
     const copy = client.query(copyFrom(text));
     copy.end(input);
-    // It finishes when the server has taken all of it, and is ready for the next statement.
+    // Finishes when the server has accepted everything, and is ready for the next statement.
     await once(copy, "finish");
   }
 
-  /** Runs statements that have neither parameters nor rows to tell. */
+  /** Runs statements without parameters and results. */
   async run(script: string): Promise<void> {
-    await this.connect();
-    const client = this.#client;
-    if (client === undefined) throw new Error("the connection was lost");
+    const client = await this.#connected();
     await client.query(script);
   }
 
   /**
-   * Begins a transaction with `BEGIN …`. Until {@link commit} everything runs on this one connection, and
-   * fails once that is lost: the rest of a transaction must not be done without its beginning.
+   * Begins a transaction with `BEGIN …`. Until {@link commit}, everything runs on this connection and fails if it is
+   * lost, because the rest of a transaction must not run without its beginning.
    */
   async begin(script: string): Promise<void> {
     await this.run(script);
     this.#isInTransaction = true;
   }
 
-  /** Commits. Whoever is here and not there, after a fault, calls {@link discard}, which rolls back. */
+  /** Commits. After a fault, call {@link discard} instead, which rolls back. */
   async commit(): Promise<void> {
     await this.run("COMMIT");
     this.#isInTransaction = false;
   }
 
-  /** Lets go of the connection, at once when a statement runs. The next statement makes another. */
+  async #connected(): Promise<Client> {
+    await this.connect();
+    if (this.#client === undefined) throw new Error("the connection was lost");
+    return this.#client;
+  }
+
+  /** Closes the connection, at once if a statement is running. The next statement opens another. */
   discard(): void {
     this.#isInTransaction = false;
     const client = this.#client;
@@ -114,7 +114,7 @@ export class Session {
     if (client !== undefined) void disconnect(client);
   }
 
-  /** Says goodbye to the server, for good. */
+  /** Closes the session for good. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const client = this.#client;
@@ -122,14 +122,14 @@ export class Session {
     if (client !== undefined) await disconnect(client);
   }
 
-  // A statement that is cancelled while it waits for its standbys succeeds, with a warning that has no
-  // SQLSTATE of its own. The name of the routine is the one part of it that is not translated.
+  // A statement that is cancelled while it waits for its standbys succeeds, with a warning that has no SQLSTATE of its
+  // own. The name of the routine is the only part that is not translated.
   #read(notice: Notice): void {
     if (notice.routine === "SyncRepWaitForLSN") this.#isReplicated = false;
   }
 
   #take(client: Client): void {
-    // A connection that comes after the end would keep the process alive.
+    // A connection that is established after the close would keep the process alive.
     if (this.#isClosed) void disconnect(client);
     else this.#client = client;
   }

@@ -1,9 +1,10 @@
-import { DeleteQueue, type Outcomes, type TakenDelete } from "../delete-queue.ts";
-import { outcomeUnknown, storeAway, StoreOpenError } from "../errors.ts";
-import { Health, type StoreProblem } from "../health.ts";
+import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
+import { outcomeUnknown, storeAway } from "../errors.ts";
+import { StoreOpenError } from "../store-open-error.ts";
+import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import type { DeleteCall, PlantStore } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
-import type { SessionLimits } from "./connect.ts";
+import type { SessionTimeouts } from "./connect.ts";
 import { checkDatabase } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { Retention } from "./retention.ts";
@@ -11,7 +12,7 @@ import { BatchGivenUp, runBatch } from "./run-batch.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 import { Session } from "./session.ts";
 
-/** Which database to use, and how. */
+/** Options of {@link openPostgresStore}. */
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database`, as {@link readServerUrl} reads it. */
   readonly url: string;
@@ -19,35 +20,35 @@ export interface PostgresStoreOptions {
   readonly deletionsKeptMs?: number;
 }
 
-// Two batches at a time: while one waits for the server's disk, the next is on its way.
+// Two batches at a time: while one waits for the disk of the server, the next is on its way.
 const inFlightMax = 2;
 
 // About 10 ms of work for the server.
 const batchMax = 1_024;
 
-// About a tenth of a second of work. Who would wait longer is better told to come back.
+// About a tenth of a second of work; a caller that would have to wait longer had better come back.
 const waitingMax = 16_384;
 
-// How often the server is asked how it is: readiness goes off before the first caller learns it.
+// How often the server is checked, so that readiness goes off before a caller notices a fault.
 const watchIntervalMs = 5_000;
 
-// A lock is held for the length of another batch, and a statement runs for milliseconds. What takes this
-// long is stuck, and is better tried again than waited for.
-const limits: SessionLimits = { lockTimeoutMs: 2_000, statementTimeoutMs: 5_000, answerTimeoutMs: 7_000 };
+// A lock is held for the duration of another batch, and a statement runs for milliseconds. Whatever takes this long is
+// stuck, and had better be retried.
+const timeouts: SessionTimeouts = { lockTimeoutMs: 2_000, statementTimeoutMs: 5_000, answerTimeoutMs: 7_000 };
 
 /**
- * Opens a plant store in a PostgreSQL database, which any number of processes share. The schema must be
- * there: processes of two releases may run at once, and which of them migrates is for the operator to say.
+ * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist:
+ * processes of two releases may run at once, and the operator decides which of them migrates.
  *
- * Faults are met as the fault table says, for ten seconds at most; then the store says what is wrong in
- * `problem` and refuses deletions, until the server answers again.
+ * Faults are handled as the fault table says, for ten seconds at most; then the store reports a `problem` and refuses
+ * deletions until the server responds again.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
   const server = readServerUrl(options.url);
-  const session = new Session(server, limits);
+  const session = new Session(server, timeouts);
   try {
     await checkDatabase(session);
   } catch (fault) {
@@ -59,25 +60,23 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 class PostgresStore implements PlantStore {
-  readonly #name: string;
-  /** One for each batch in flight, and one to find out beside them how the server is. */
-  readonly #sessions: readonly Session[];
-  /** Those that are not in use. The last used is taken first, so that the last one connects only when it must. */
-  readonly #idle: Session[];
+  readonly #server: Server;
+  /** As many as were ever in use at once: one per batch in flight, and one for the check of the server beside them. */
+  readonly #sessions: Session[] = [];
+  /** Those that are not in use; the last one used is taken first. */
+  readonly #idle: Session[] = [];
   readonly #queue = new DeleteQueue({ commit: (batch) => this.#commit(batch), batchMax, waitingMax, inFlightMax });
-  readonly #health = new Health(() => this.#findProblem(), watchIntervalMs);
+  readonly #health = new StoreHealth(() => this.#findProblem(), watchIntervalMs);
   readonly #retention: Retention;
 
   constructor(server: Server, deletionsKeptMs: number) {
-    this.#name = server.name;
-    this.#sessions = Array.from({ length: inFlightMax + 1 }, () => new Session(server, limits));
-    this.#idle = [...this.#sessions];
-    this.#retention = new Retention(new Session(server, limits), deletionsKeptMs);
+    this.#server = server;
+    this.#retention = new Retention(new Session(server, timeouts), deletionsKeptMs);
   }
 
   get problem(): string | undefined {
     const problem = this.#health.problem;
-    return problem && `${this.#name}: ${problem.text}`;
+    return problem && `${this.#server.name}: ${problem.text}`;
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
@@ -92,8 +91,8 @@ class PostgresStore implements PlantStore {
     await Promise.all(this.#sessions.map((session) => session.close()));
   }
 
-  async #commit(batch: readonly TakenDelete[]): Promise<Outcomes> {
-    // What was queued when the server went away.
+  async #commit(batch: readonly PendingDelete[]): Promise<Outcomes> {
+    // These were queued when the server became unavailable.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
     try {
       return await this.#withSession((session) => runBatch(session, batch));
@@ -110,16 +109,21 @@ class PostgresStore implements PlantStore {
         await checkDatabase(session);
         return undefined;
       } catch (fault) {
-        // The next look comes on a new connection, which may lead to a server that has taken over.
+        // The next check uses a new connection, which may lead to a server that has taken over.
         session.discard();
         return problemOf(fault);
       }
     });
   }
 
+  #addSession(): Session {
+    const session = new Session(this.#server, timeouts);
+    this.#sessions.push(session);
+    return session;
+  }
+
   async #withSession<Result>(use: (session: Session) => Promise<Result>): Promise<Result> {
-    const session = this.#idle.pop();
-    if (session === undefined) throw new Error("there are fewer sessions than uses of them");
+    const session = this.#idle.pop() ?? this.#addSession();
     try {
       return await use(session);
     } finally {

@@ -1,12 +1,12 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { StoreOpenError } from "../errors.ts";
+import { StoreOpenError } from "../store-open-error.ts";
 import { openExistingDatabase } from "./database.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /**
- * Copies a store's file as it is at one moment, while a server goes on using it. The copy is a plant
- * store of its own, and is there as a whole, durably, or not at all.
+ * Copies the file of a store as it is at one moment, while a server keeps using it. The copy is a plant store too; it
+ * appears complete and durable, or not at all.
  *
  * @throws StoreOpenError when the store cannot be read, or the copy exists already or cannot be written
  */
@@ -17,15 +17,25 @@ export function backUp(file: string, copy: string): void {
   try {
     db.prepare("VACUUM INTO ?").run(resolve(unfinished));
     makeDurable(unfinished);
-    // Unlike a rename, a link does not replace a file that has come meanwhile.
+    // Unlike a rename, a link does not replace a file that was created meanwhile.
     linkSync(unfinished, copy);
-    // A name is durable once its folder is; Windows has no such thing as a folder to open.
-    if (process.platform !== "win32") makeDurable(dirname(resolve(copy)));
+    makeNameDurable(copy);
   } catch (fault) {
     throw new StoreOpenError(`cannot write ${copy}: ${fileProblemOf(fault).text}`, { cause: fault });
   } finally {
     rmSync(unfinished, { force: true });
     db.close();
+  }
+}
+
+// A name is durable once its folder is synced; on Windows folders cannot be opened.
+function makeNameDurable(path: string): void {
+  if (process.platform === "win32") return;
+  try {
+    makeDurable(dirname(resolve(path)));
+  } catch (fault) {
+    rmSync(path);
+    throw fault;
   }
 }
 

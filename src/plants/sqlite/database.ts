@@ -1,45 +1,45 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StoreOpenError } from "../errors.ts";
+import { StoreOpenError } from "../store-open-error.ts";
 import { type IdRange, migrate } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault } from "./transaction.ts";
 
-// Bytes of the write-ahead log that are left to be overwritten: twice what it comes to when nobody reads for long.
+// Bytes of the write-ahead log that are kept for reuse: twice its usual size.
 const walKeptBytes = 16 * 2 ** 20;
 
-/** Which file to open, and how. A plain record: it is sent to the storage thread. */
+/** Options of {@link openDatabase}. A plain record, because it is sent to the storage thread. */
 export interface DatabaseOptions {
   readonly file: string;
   /** The longest wait for another process's lock. Default {@link lockTimeoutMsDefault}. */
   readonly lockTimeoutMs?: number;
-  /** Plants to put into a file that is created by this call. A store that became empty stays empty. */
+  /** Plants to insert if this call creates the file. An existing store that is empty stays empty. */
   readonly plantsWhenCreated?: IdRange;
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
 }
 
 /**
- * Opens a plant store's file for reading and writing, creates it where there is none and brings its
- * schema up to date. What is committed on this connection is on disk.
+ * Opens the file of a plant store for reading and writing, creates it if necessary and migrates its schema. A commit on
+ * this connection is durable.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function openDatabase(options: DatabaseOptions): DatabaseSync {
-  // Absolute, so that a file called ":memory:" or "file:x" is a file.
+  // Absolute, so that names like ":memory:" and "file:x" are files.
   const path = resolve(options.file);
   let db: DatabaseSync | undefined;
   try {
     const placeProblem = placeProblemOf(path);
     if (placeProblem !== undefined) throw new StoreOpenError(placeProblem);
-    // A rowid above 2^53 otherwise makes run() throw after it has deleted the row.
+    // Otherwise, run() throws for a rowid above 2^53 after it has deleted the row.
     db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
     migrate(db, options.plantsWhenCreated, options.lockTimeoutMs);
     makeDurable(db);
-    // Once a long read beside it, such as an export, has let the log grow, it would keep its size for good.
+    // A long read, such as an export, lets the log grow; without a limit it would keep that size.
     db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}`);
-    // From here on writers wait by themselves, see beginWrite.
+    // From here on beginWrite() waits for the lock.
     db.exec(`PRAGMA busy_timeout = ${lockPollMs}`);
     return db;
   } catch (fault) {
@@ -50,7 +50,7 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
 }
 
 /**
- * Opens a plant store's file like {@link openDatabase}, and creates nothing.
+ * Opens the file of a plant store like {@link openDatabase}, but does not create it.
  *
  * @throws StoreOpenError also when there is no such file
  */
@@ -59,13 +59,13 @@ export function openExistingDatabase(file: string): DatabaseSync {
   return openDatabase({ file });
 }
 
-// SQLite says "unable to open database file" to all of these.
+// For all of these SQLite only says "unable to open database file".
 function placeProblemOf(path: string): string | undefined {
   const folder = dirname(path);
   const folderStat = statSync(folder, { throwIfNoEntry: false });
   if (folderStat === undefined) return `the folder ${folder} does not exist`;
   if (!folderStat.isDirectory()) return `${folder} is not a folder`;
-  // The journal files lie beside the database.
+  // The journal files are next to the database.
   if (deniedTo(folder)) return `the folder ${folder} cannot be written`;
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat?.isDirectory()) return "it is a folder";
@@ -82,11 +82,11 @@ function deniedTo(path: string): boolean {
 }
 
 /**
- * Makes a commit mean "on disk". Both settings are read back: SQLite keeps the old journal mode
- * without an error where the new one is not possible.
+ * Makes every commit durable. Both settings are read back, because SQLite silently keeps the old journal mode if it
+ * cannot change it.
  */
 function makeDurable(db: DatabaseSync): void {
-  // fullfsync: on macOS fsync alone leaves the data in the drive's cache. Elsewhere it changes nothing.
+  // fullfsync: on macOS a plain fsync leaves the data in the cache of the drive. It has no effect elsewhere.
   db.exec(
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON",
   );

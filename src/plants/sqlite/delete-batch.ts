@@ -1,12 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Outcomes } from "../delete-queue.ts";
-import type { StoreProblem } from "../health.ts";
-import { fileProblemOf, isRefusal } from "./problem.ts";
+import type { StoreProblem } from "../store-health.ts";
+import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
 /**
- * Deletions that share a commit, column by column: a batch crosses a thread border, and columns are cheap
- * to copy. Plain arrays: a typed one takes its buffer along, which costs more than all ids of a usual batch.
+ * Deletions that share a commit, as columns: a batch is copied to another thread, and columns are cheap to copy. Plain
+ * arrays, because a typed array copies its whole buffer, which costs more than all ids of a usual batch.
  */
 export interface DeleteBatch {
   readonly ids: readonly bigint[];
@@ -15,8 +15,8 @@ export interface DeleteBatch {
 }
 
 /**
- * Why a batch, or what was left of it, was not committed. `nothing-done` is certain; `unknown` is not: the fault came
- * while committing.
+ * Why a batch, or the rest of it, was not committed. `nothing-done` is certain; with `unknown` the fault came during
+ * the commit.
  */
 export interface BatchStop {
   readonly kind: "nothing-done" | "unknown";
@@ -24,8 +24,8 @@ export interface BatchStop {
 }
 
 /**
- * What became of a batch. `outcomes` are durable; of a batch that was stopped they are those of its first plants, and
- * the stop is about all others. `kept` are the indexes of plants that a constraint or trigger of the file keeps.
+ * The result of a batch. `outcomes` are durable; when the batch was stopped, they are those of its first plants, and
+ * the stop concerns all others. `kept` are the indexes of plants that a constraint or trigger of the file protects.
  */
 export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
   readonly outcomes: Outcomes;
@@ -35,17 +35,17 @@ export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
 /**
  * Prepares the statements of a batch once, and returns the function that runs one. It does not throw.
  *
- * A batch is one transaction. When the file refuses something in it, the transaction is rolled back, whatever the
- * refusal has left of it, and its parts are run in transactions of their own, so that only what is refused fails.
+ * A batch is one transaction. If the file refuses part of it, the whole transaction is rolled back and its parts run in
+ * transactions of their own, so that only what is refused fails.
  */
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
   const runPart = preparePart(db, lockTimeoutMs);
   return (batch) => {
     const outcomes: boolean[] = [];
     const kept: number[] = [];
-    // Where the parts end that are still to be run, the next one last.
-    const ends = [batch.ids.length];
-    for (let to = ends.pop(); to !== undefined; to = ends.pop()) {
+    // The ends of the parts that are still to be run, the next one last.
+    const ends: number[] = [];
+    for (let to: number | undefined = batch.ids.length; to !== undefined; to = ends.pop()) {
       const from = outcomes.length;
       const end = runPart(batch, to, outcomes);
       if (end.kind === "committed") continue;
@@ -61,18 +61,18 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   };
 }
 
-/** A trigger has passed over the record of a deletion without a word, as RAISE(IGNORE) does. */
+/** A trigger has silently skipped the record of a deletion, as RAISE(IGNORE) does. */
 class RecordRefused extends Error {}
 
-/** How a part of a batch ended. What is refused has done nothing. */
+/** How a part of a batch ended. A refused part has done nothing. */
 type PartEnd =
   | BatchStop
   | { readonly kind: "committed" }
   | { readonly kind: "refused"; /** An index between the part's first and its end. */ readonly divideAt: number };
 
 /**
- * Prepares the function that runs one part of a batch in one transaction, from the first plant without an outcome up
- * to an index. It adds the outcomes when they are durable.
+ * Prepares the function that runs one part of a batch in one transaction: from the first plant without an outcome up to
+ * an index. It appends the outcomes once they are durable.
  */
 function preparePart(
   db: DatabaseSync,
@@ -110,15 +110,15 @@ function preparePart(
       const stoppedAt = outcomes.length;
       outcomes.length = from;
       const isCommitting = stoppedAt === to;
-      const isRefused = fault instanceof RecordRefused || isRefusal(fault);
-      // A commit that is refused leaves the transaction open: nothing of it is in the file.
+      const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
+      // A refused commit leaves the transaction open, and nothing of it is in the file.
       const isCertain = !isCommitting || (isRefused && db.isTransaction);
-      // A full disk, a failed write and RAISE(ROLLBACK) have already rolled back by themselves.
+      // After a full disk, a failed write or RAISE(ROLLBACK) SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
       if (!isCertain || !isRefused) {
         return { kind: isCertain ? "nothing-done" : "unknown", problem: fileProblemOf(fault) };
       }
-      // A commit does not say what it refuses; a statement does, and its plant becomes a part of its own.
+      // A commit does not say which plant it refuses. A statement does, and its plant becomes a part of its own.
       const divideAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
       return { kind: "refused", divideAt };
     }

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ImportCounts, ImportOptions, PlantImport } from "../plant-database.ts";
 import { lockGapMs, runInTransaction } from "./transaction.ts";
 
-// Milliseconds. Nobody waits for an import; a server that is busy lets it in now and then.
+// Milliseconds. Nobody waits for an import, and a busy server lets it in now and then.
 const lockTimeoutMs = 60_000;
 
-/** Starts an import into a file that a server may be serving at the same time. It owns its connection. */
+/** Starts an import into a file that a server may be using at the same time. It owns its connection. */
 export function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
   const wasDeleted = options.restore === true ? neverDeleted : followDeletions(db);
   const insert = db.prepare("INSERT OR IGNORE INTO plants (id) VALUES (?)");
@@ -25,7 +25,7 @@ export function startImport(db: DatabaseSync, options: ImportOptions): PlantImpo
   return {
     add: async (ids) => {
       const counts = runInTransaction(db, () => add(ids), lockTimeoutMs);
-      // Lets a server in, which would starve otherwise.
+      // Gives a server the chance to take the lock.
       await sleep(lockGapMs);
       return counts;
     },
@@ -38,12 +38,11 @@ type IsDeleted = (id: bigint) => boolean;
 const neverDeleted = (): IsDeleted => () => false;
 
 /**
- * Copies the ids of the deletion record into a temporary table, and with every call those that have
- * come since. Called inside of the transaction that inserts, nothing is deleted between the look and
- * the insert.
+ * Copies the ids of the deletion records into a temporary table, and on every call those that were added since. As it
+ * runs inside the transaction of the insert, nothing is deleted between the lookup and the insert.
  *
- * An index over the record would save the copy, and would make every deletion half as dear again for the
- * sake of a rare import.
+ * An index on the records would save the copy, but would make every deletion half as expensive again for the sake of a
+ * rare import.
  */
 function followDeletions(db: DatabaseSync): () => IsDeleted {
   db.exec(`
@@ -60,7 +59,7 @@ function followDeletions(db: DatabaseSync): () => IsDeleted {
     mark.run();
     return (id) => find.get(id) !== undefined;
   };
-  // The bulk is copied before the first transaction holds the lock.
+  // Copies most of them before the first transaction holds the lock.
   db.exec("BEGIN");
   follow();
   db.exec("COMMIT");

@@ -1,29 +1,30 @@
 import type { DatabaseSync } from "node:sqlite";
-import { StoreOpenError } from "../errors.ts";
+import { StoreOpenError } from "../store-open-error.ts";
 import { migrations } from "./migrations.ts";
 import { runInTransaction } from "./transaction.ts";
 
-/** All ids from `first` to `last`, both included. */
+/** All ids from `first` to `last`, inclusive. */
 export interface IdRange {
   readonly first: bigint;
   readonly last: bigint;
 }
 
-// "PLNT": tells a plant store from another program's database (sqlite.org/pragma.html#pragma_application_id).
+// "PLNT": distinguishes a plant store from the database of another program
+// (sqlite.org/pragma.html#pragma_application_id).
 const applicationId = 0x504c4e54n;
 
 /**
- * Brings a file to the newest schema, in one transaction: it is done or nothing has changed. A file
- * without any schema is made a plant store, and holds `plantsWhenCreated` from its first moment.
+ * Migrates a file to the newest schema in one transaction, completely or not at all. A file without a schema becomes a
+ * plant store, which contains `plantsWhenCreated` from the start.
  *
- * @throws StoreOpenError when the file is another program's, or of a schema newer than this release
+ * @throws StoreOpenError when the file belongs to another program, or its schema is newer than this release
  */
 export function migrate(db: DatabaseSync, plantsWhenCreated?: IdRange, lockTimeoutMs?: number): void {
   if (versionOf(db) === migrations.length) return;
   runInTransaction(
     db,
     () => {
-      // A second look, under the lock: two processes may open one new file at the same time.
+      // Checked again under the lock: two processes may open a new file at the same time.
       const version = versionOf(db);
       for (const sql of migrations.slice(version)) db.exec(sql);
       if (version === 0 && plantsWhenCreated !== undefined) fill(db, plantsWhenCreated);

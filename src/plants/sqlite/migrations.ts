@@ -1,12 +1,12 @@
 /**
- * The schema of the SQLite store, one step a version. Forward only: a step that was published is
- * never edited, a change is a new step at the end. Step `i` makes version `i + 1`.
+ * The schema of the SQLite store, one step per version. Forward only: a published step is never edited; a change is a
+ * new step at the end. Step `i` creates version `i + 1`.
  */
 export const migrations: readonly string[] = [
-  // A rowid table: the id is the key of the b-tree itself, and every int64 is a rowid.
+  // A rowid table: the id is the key of the b-tree itself, and every int64 is a valid rowid.
   `CREATE TABLE plants (id INTEGER PRIMARY KEY) STRICT;`,
-  // plant_id is no key: a plant that was restored can be deleted again.
-  // deleted_at is in milliseconds since 1970-01-01 UTC; batch counts the commits.
+  // plant_id is not unique: a restored plant can be deleted again. deleted_at is in milliseconds since 1970-01-01 UTC;
+  // batch counts the commits.
   `CREATE TABLE deletions (
      seq INTEGER PRIMARY KEY,
      plant_id INTEGER NOT NULL,

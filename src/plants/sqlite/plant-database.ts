@@ -1,25 +1,54 @@
-import { inOperatorWords } from "../operator-words.ts";
-import type { PlantDatabase } from "../plant-database.ts";
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { inChunks } from "../in-chunks.ts";
+import { withNamedFaults } from "../named-faults.ts";
+import type { Deletion, PlantDatabase } from "../plant-database.ts";
 import { openExistingDatabase } from "./database.ts";
-import { listDeletions } from "./deletions.ts";
-import { exportPlants } from "./export.ts";
 import { startImport } from "./import.ts";
 import { fileProblemOf } from "./problem.ts";
 
-// The first record can be no older.
+// No record is older.
 const beginning = new Date(0);
 
 /**
- * Opens a store's file for an operator, beside the server that may be using it.
+ * Opens the file of a store for an operator, beside a server that may be using it.
  *
- * @throws StoreOpenError when there is no such file, or it is no plant store
+ * @throws StoreOpenError when there is no such file, or it is not a plant store
  */
 export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   const db = openExistingDatabase(file);
-  return inOperatorWords(file, (fault) => fileProblemOf(fault).text, {
+  return withNamedFaults(file, (fault) => fileProblemOf(fault).text, {
     startImport: async (options = {}) => startImport(openExistingDatabase(file), options),
     exportPlants: () => exportPlants(db),
     listDeletions: (since = beginning) => listDeletions(db, since),
     [Symbol.asyncDispose]: async () => db.close(),
   });
+}
+
+// One statement reads one snapshot, however long it takes.
+async function* exportPlants(db: DatabaseSync): AsyncGenerator<readonly bigint[]> {
+  const ids = db.prepare("SELECT id FROM plants ORDER BY id");
+  // As arrays: an object per row would cost more than reading it.
+  ids.setReturnArrays(true);
+  yield* inChunks(ids.iterate(), (row) => toBigInt(row[0]));
+}
+
+async function* listDeletions(db: DatabaseSync, since: Date): AsyncGenerator<readonly Deletion[]> {
+  const rows = db.prepare("SELECT * FROM deletions WHERE deleted_at >= ? ORDER BY deleted_at, seq");
+  yield* inChunks(rows.iterate(since.getTime()), toDeletion);
+}
+
+function toDeletion(row: Record<string, SQLOutputValue>): Deletion {
+  return {
+    plantId: toBigInt(row["plant_id"]),
+    deletedAt: new Date(Number(row["deleted_at"])),
+    subject: String(row["subject"]),
+    requestId: String(row["request_id"]),
+    batch: String(row["batch"]),
+  };
+}
+
+// Integers are read as bigint; any other type would be a bug.
+function toBigInt(value: SQLOutputValue | undefined): bigint {
+  if (typeof value !== "bigint") throw new TypeError(`a column holds ${String(value)} and no integer`);
+  return value;
 }

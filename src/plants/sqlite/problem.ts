@@ -1,4 +1,4 @@
-import type { StoreProblem } from "../health.ts";
+import type { StoreProblem } from "../store-health.ts";
 
 const busy = 5;
 const locked = 6;
@@ -18,20 +18,20 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [26, { text: "the file is not an SQLite database", passing: false }],
 ]);
 
-/** Reads what `node:sqlite` threw; anything it did not throw is a fault of ours, and does not pass. */
+/** Describes an error of `node:sqlite`; any other error is a bug, and permanent. */
 export function fileProblemOf(fault: unknown): StoreProblem {
   const known = problems.get(primaryCodeOf(fault) ?? 0);
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), passing: false };
 }
 
-/** Whether another connection has the lock. */
+/** Whether another connection holds the lock. */
 export function isLocked(fault: unknown): boolean {
   const code = primaryCodeOf(fault);
   return code === busy || code === locked;
 }
 
-/** Whether a constraint or trigger refuses what a statement would do. */
-export function isRefusal(fault: unknown): boolean {
+/** Whether a constraint or trigger refuses the statement. */
+export function isConstraintFault(fault: unknown): boolean {
   return primaryCodeOf(fault) === constraint;
 }
 

@@ -1,25 +1,45 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import { StoreOpenError } from "../errors.ts";
-import type { StoreProblem } from "../health.ts";
+import { StoreOpenError } from "../store-open-error.ts";
+import type { StoreProblem } from "../store-health.ts";
 import type { DatabaseOptions } from "./database.ts";
-import { Doorbell } from "./doorbell.ts";
+import { ThreadWakeUp } from "./thread-wake-up.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
-import type { Question, Reply, StorageThreadData } from "./worker-messages.ts";
 
-/** The near end of the storage thread. Its caller asks one question at a time. */
+/** The `workerData` of the thread. */
+export interface StorageThreadData {
+  readonly options: DatabaseOptions;
+  /** The memory of its {@link ThreadWakeUp}. */
+  readonly wakeUp: SharedArrayBuffer;
+}
+
+/** The questions of the store. The end of the thread answers `close`. */
+export type Question =
+  | { readonly kind: "delete"; readonly batch: DeleteBatch }
+  | { readonly kind: "try-to-write" }
+  | { readonly kind: "close" };
+
+/** The replies of the thread: first whether the file is open, then one to each question. */
+export type Reply =
+  | { readonly kind: "open" }
+  | { readonly kind: "not-open"; readonly message: string }
+  | { readonly kind: "deleted"; readonly result: BatchResult }
+  | { readonly kind: "tried"; readonly problem: StoreProblem | undefined };
+
+/** The storage thread as seen by the store. It replies to questions in their order. */
 export class StorageThread {
   readonly #worker: Worker;
-  readonly #doorbell: Doorbell;
+  readonly #wakeUp: ThreadWakeUp;
   readonly #end = Promise.withResolvers<string>();
-  #reply = Promise.withResolvers<Reply>();
+  /** Those that wait for a reply, in the order of their questions; the first waits for the file to be open. */
+  readonly #waiting = [Promise.withResolvers<Reply>()];
   #hasEnded = false;
 
-  private constructor(worker: Worker, doorbell: Doorbell) {
+  private constructor(worker: Worker, wakeUp: ThreadWakeUp) {
     this.#worker = worker;
-    this.#doorbell = doorbell;
-    worker.on("message", (reply: Reply) => this.#reply.resolve(reply));
-    // An exit follows every error, and only the first reason counts.
+    this.#wakeUp = wakeUp;
+    worker.on("message", (reply: Reply) => this.#waiting.shift()?.resolve(reply));
+    // Every error is followed by an exit, and only the first reason counts.
     worker.on("error", (fault) => this.#onEnd(`the storage thread failed: ${String(fault)}`));
     worker.on("exit", () => this.#onEnd("the storage thread has ended"));
   }
@@ -30,39 +50,38 @@ export class StorageThread {
    * @throws StoreOpenError naming the file and what is wrong with it
    */
   static async start(options: DatabaseOptions): Promise<StorageThread> {
-    // Run from source the thread is TypeScript, built it is JavaScript: the same as this module.
+    // From source the thread is TypeScript, in a build it is JavaScript, just like this module.
     const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
-    const doorbell = new Doorbell();
-    const workerData: StorageThreadData = { options, doorbell: doorbell.memory };
-    // What the process was started with, on the command line or by NODE_OPTIONS, is not for this thread: a module to
-    // be loaded first, a profiler.
+    const wakeUp = new ThreadWakeUp();
+    const workerData: StorageThreadData = { options, wakeUp: wakeUp.memory };
+    // Options of the process, such as a profiler or a module to preload, do not apply to this thread.
     const worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: {} });
-    const thread = new StorageThread(worker, doorbell);
-    const opened = await thread.#reply.promise;
-    if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
+    const thread = new StorageThread(worker, wakeUp);
+    const opened = await thread.#waiting[0]?.promise;
+    if (opened?.kind === "not-open") throw new StoreOpenError(opened.message);
     return thread;
   }
 
-  /** Resolves to the reason once the thread is gone. It never rejects. */
+  /** Resolves to the reason once the thread has ended. Never rejects. */
   get end(): Promise<string> {
     return this.#end.promise;
   }
 
-  /** Commits a batch. Rejects when the thread ends before it has answered. */
+  /** Commits a batch. Rejects when the thread ends before it has replied. */
   async deleteBatch(batch: DeleteBatch): Promise<BatchResult> {
     const reply = await this.#ask({ kind: "delete", batch });
     if (reply.kind !== "deleted") throw unexpected(reply);
     return reply.result;
   }
 
-  /** Finds out whether the file can be written. Rejects when the thread ends before it has answered. */
+  /** Finds out whether the file can be written. Rejects when the thread ends before it has replied. */
   async tryToWrite(): Promise<StoreProblem | undefined> {
     const reply = await this.#ask({ kind: "try-to-write" });
     if (reply.kind !== "tried") throw unexpected(reply);
     return reply.problem;
   }
 
-  /** Lets the thread close the file, and resolves once it is gone. */
+  /** Has the thread close the file, and resolves once it has ended. */
   async close(): Promise<void> {
     this.#send({ kind: "close" });
     await this.#end.promise;
@@ -70,20 +89,21 @@ export class StorageThread {
 
   #ask(question: Question): Promise<Reply> {
     if (this.#hasEnded) return Promise.reject(new Error("the storage thread has ended"));
-    this.#reply = Promise.withResolvers();
+    const reply = Promise.withResolvers<Reply>();
+    this.#waiting.push(reply);
     this.#send(question);
-    return this.#reply.promise;
+    return reply.promise;
   }
 
   #send(question: Question): void {
     this.#worker.postMessage(question);
-    this.#doorbell.ring();
+    this.#wakeUp.announce();
   }
 
   #onEnd(reason: string): void {
     this.#hasEnded = true;
     this.#end.resolve(reason);
-    this.#reply.reject(new Error(reason));
+    for (const reply of this.#waiting.splice(0)) reply.reject(new Error(reason));
   }
 }
 

@@ -1,8 +1,8 @@
-import { DeleteQueue, type Outcomes, type TakenDelete } from "../delete-queue.ts";
+import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
 import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
-import { Health } from "../health.ts";
+import { StoreHealth } from "../store-health.ts";
 import type { DeleteCall, PlantStore } from "../plant-store.ts";
-import { recordText } from "../record-text.ts";
+import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
 import type { DatabaseOptions } from "./database.ts";
 import type { DeleteBatch } from "./delete-batch.ts";
@@ -12,14 +12,14 @@ import { StorageThread } from "./storage-thread.ts";
 // About 15 ms of work for the storage thread: long enough to share an fsync, short enough to answer soon.
 const batchMax = 1_024;
 
-// About a third of a second of work. Who would wait longer is better told to come back.
+// About a third of a second of work; a caller that would have to wait longer had better come back.
 const waitingMax = 16_384;
 
 /**
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it.
  *
- * After a fault of the file it writes nothing, says so in `problem` and refuses deletions; it writes
- * again by itself once a fault that can pass, such as a full disk, has passed.
+ * After a fault of the file it stops writing, reports a `problem` and refuses deletions; after a temporary fault, such
+ * as a full disk, it resumes by itself.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
@@ -32,7 +32,7 @@ class SqliteStore implements PlantStore {
   readonly #file: string;
   readonly #thread: StorageThread;
   readonly #queue = new DeleteQueue({ commit: (batch) => this.#commit(batch), batchMax, waitingMax, inFlightMax: 1 });
-  readonly #health = new Health(() => this.#thread.tryToWrite().catch(fileProblemOf));
+  readonly #health = new StoreHealth(() => this.#thread.tryToWrite().catch(fileProblemOf));
 
   constructor(file: string, thread: StorageThread) {
     this.#file = file;
@@ -56,29 +56,33 @@ class SqliteStore implements PlantStore {
     await this.#thread.close();
   }
 
-  async #commit(taken: readonly TakenDelete[]): Promise<Outcomes> {
-    // What was queued when writing stopped.
+  async #commit(pending: readonly PendingDelete[]): Promise<Outcomes> {
+    // These were queued when writing stopped.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
-    const result = await this.#thread.deleteBatch(batchOf(taken)).catch((fault: unknown) => {
+    const result = await this.#thread.deleteBatch(batchOf(pending)).catch((fault: unknown) => {
       throw outcomeUnknown(fault);
     });
-    tellKept(result.kept.map((i) => taken[i]));
+    rejectKept(result.kept.map((i) => pending[i]));
     if (result.kind === "committed") return result.outcomes;
-    // What stopped the rest of the batch does not undo what is durable.
-    result.outcomes.forEach((isDeleted, i) => taken[i]?.resolve(isDeleted));
+    // The fault does not undo what is already durable.
+    result.outcomes.forEach((isDeleted, i) => pending[i]?.resolve(isDeleted));
     this.#health.report(result.problem);
     throw result.kind === "unknown" ? outcomeUnknown(this.problem) : storeAway(this.problem);
   }
 }
 
-function tellKept(kept: readonly (TakenDelete | undefined)[]): void {
+function rejectKept(kept: readonly (PendingDelete | undefined)[]): void {
   for (const one of kept) one?.reject(plantKept(one.id));
 }
 
-function batchOf(taken: readonly TakenDelete[]): DeleteBatch {
-  return {
-    ids: taken.map(({ id }) => id),
-    subjects: taken.map(({ call }) => recordText(call.subject)),
-    requestIds: taken.map(({ call }) => recordText(call.requestId)),
-  };
+function batchOf(pending: readonly PendingDelete[]): DeleteBatch {
+  const ids: bigint[] = [];
+  const subjects: string[] = [];
+  const requestIds: string[] = [];
+  for (const { id, call } of pending) {
+    ids.push(id);
+    subjects.push(toStorableText(call.subject));
+    requestIds.push(toStorableText(call.requestId));
+  }
+  return { ids, subjects, requestIds };
 }

@@ -1,30 +1,29 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isLocked } from "./problem.ts";
 
-/** How long to wait for another process's lock, unless told otherwise: a batch of an import holds it for a hundredth of that. */
+/** The default wait for another process's lock: 100 times as long as a batch of an import holds it. */
 export const lockTimeoutMsDefault = 5_000;
 
 /**
- * How often a connection that waits for the lock looks again, in milliseconds. SQLite's own waiting
- * soon looks only every 100 ms, and would hardly ever meet the moment between two batches of a busy
- * neighbour.
+ * How often a connection that waits for the lock tries again, in milliseconds. SQLite itself soon backs off to 100 ms,
+ * and would hardly ever hit the gap between two batches of a busy neighbour.
  */
 export const lockPollMs = 2;
 
-/** How long who writes batch after batch leaves the lock alone in between: others look twice in that time. */
+/** How long an import releases the lock between two batches: long enough for others to try twice. */
 export const lockGapMs: number = 2 * lockPollMs;
 
 /**
- * Begins a write transaction, and waits for the lock if another process has it. The lock is taken before
- * the first row is read, so nobody comes between a look and a write.
+ * Begins a write transaction, and waits if another process holds the lock. The lock is taken before the first row is
+ * read, so nothing can change between a read and a write.
  *
- * @throws what SQLite throws, after the time-out that the file is locked
+ * @throws the error of SQLite, after the time-out the one that says that the file is locked
  */
 export function beginWrite(db: DatabaseSync, lockTimeoutMs: number = lockTimeoutMsDefault): void {
   const until = performance.now() + lockTimeoutMs;
   for (;;) {
     try {
-      // Sleeps for lockPollMs by itself before it says that the file is locked.
+      // Sleeps for lockPollMs before it reports that the file is locked.
       return db.exec("BEGIN IMMEDIATE");
     } catch (fault) {
       if (!isLocked(fault) || performance.now() > until) throw fault;
@@ -32,7 +31,7 @@ export function beginWrite(db: DatabaseSync, lockTimeoutMs: number = lockTimeout
   }
 }
 
-/** Runs `work` in one write transaction: all of it is durable when this returns, or none of it is done. */
+/** Runs `work` in one write transaction: when this returns, all of it is durable; when it throws, nothing was done. */
 export function runInTransaction<Result>(db: DatabaseSync, work: () => Result, lockTimeoutMs?: number): Result {
   beginWrite(db, lockTimeoutMs);
   try {
@@ -40,7 +39,7 @@ export function runInTransaction<Result>(db: DatabaseSync, work: () => Result, l
     db.exec("COMMIT");
     return result;
   } catch (fault) {
-    // A full disk or a failed write has already rolled back by itself.
+    // After a full disk or a failed write SQLite has already rolled back.
     if (db.isTransaction) db.exec("ROLLBACK");
     throw fault;
   }

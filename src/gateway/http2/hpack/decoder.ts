@@ -2,77 +2,72 @@ import { ConnectionError, ErrorCode } from "../http2-error.ts";
 import type { RequestHead } from "../request-head.ts";
 import { DynamicTable } from "./dynamic-table.ts";
 import { decodeHuffman } from "./huffman.ts";
-import { RememberedBytes } from "./remembered-bytes.ts";
+import { DecodedCache } from "./decoded-cache.ts";
 
 /** The size of the dynamic table that we allow: HTTP/2's initial value (RFC 9113 §6.5.2). */
-export const headerTableBytes = 4096;
+const headerTableBytes = 4096;
 
 /** A decoded header block. */
 export interface DecodedBlock {
   /**
-   * Name, value, name, value, …; where the list exceeds the limit only pseudo-header fields are kept, so that
-   * there is still something to answer.
+   * Name, value, name, value, … Above the limit only pseudo-header fields are kept, so that the request can still be
+   * answered.
    */
   readonly fields: readonly string[];
-  /** The size of the whole list by RFC 9113 §6.5.2: 32 bytes for each field beside its text. */
+  /** The size of the whole list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. */
   readonly listBytes: number;
-  /** What the fields are as the header of a request; kept here by whoever finds out first. */
+  /** The fields as the header of a request, kept here by the code that first parses them. */
   head?: RequestHead | undefined;
 }
 
 /**
- * How much a connection remembers of blocks, in bytes as they came and as their fields count (RFC 9113 §6.5.2).
+ * Bytes of header blocks that a connection caches, as sent and as their fields count (RFC 9113 §6.5.2).
  *
- * Most blocks that a client repeats are short, once its table is warm. A client that never indexes its credential, as
- * RFC 7541 §7.1.3 advises (curl, Envoy and all that use node:http2), repeats a token of a kilobyte in each. 32 KiB hold thirty
- * of the former or a dozen of the latter.
+ * Once a client's table is warm, most blocks that it repeats are short. A client that never indexes its credential, as
+ * RFC 7541 §7.1.3 advises (curl, Envoy and everything on node:http2), repeats a token of a kilobyte in each. 32 KiB
+ * hold thirty of the former or a dozen of the latter.
  */
 const blocksBytesMax = 32 * 1024;
 
 /**
- * How much a connection remembers of long coded strings beside, in bytes and characters: a few tokens, for blocks in which
- * something else differs from call to call, such as a deadline or the context of a trace.
+ * Bytes of long encoded strings that a connection caches besides: a few tokens, for blocks in which something else
+ * differs from call to call, such as a deadline or a trace context.
  */
 const stringsBytesMax = 8 * 1024;
 
-/** A coded string below this many bytes is decoded sooner than it is looked up. */
+/** A shorter encoded string is decoded faster than it is looked up. */
 const stringBytesMin = 128;
 
 /**
- * The decoder of a connection's header blocks (RFC 7541 §3).
+ * Decodes the header blocks of a connection (RFC 7541 §3).
  *
- * A block that has been seen before, and that has not been preceded by a change of the dynamic table since,
- * means the same fields: it is looked up by its bytes. Clients that call one RPC over and over send the same
- * block for every call but the first.
+ * A block seen before means the same fields, as long as the dynamic table has not changed since. So blocks are looked
+ * up by their bytes: clients that call one RPC over and over send the same block for every call but the first.
  */
 export class HpackDecoder {
   readonly #table = new DynamicTable(headerTableBytes);
   readonly #listBytesMax: number;
-  readonly #blocks = new RememberedBytes<DecodedBlock>(blocksBytesMax);
-  readonly #strings = new RememberedBytes<string>(stringsBytesMax);
-  // The block in hand.
+  readonly #blocks = new DecodedCache<DecodedBlock>(blocksBytesMax);
+  readonly #strings = new DecodedCache<string>(stringsBytesMax);
+  // The block being decoded.
   #bytes: Buffer = none;
   #at = 0;
   #end = 0;
   #changed = false;
 
-  /** @param listBytesMax - fields beyond this size of the list are counted, but not kept */
+  /** @param listBytesMax - fields above this list size are counted, but not kept */
   constructor(listBytesMax: number) {
     this.#listBytesMax = listBytesMax;
   }
 
-  /**
-   * Decodes one block.
-   *
-   * @throws ConnectionError COMPRESSION_ERROR: the tables of both ends can no longer be in step
-   */
+  /** Decodes one block. @throws ConnectionError COMPRESSION_ERROR: the tables of both ends may be out of step */
   decode(bytes: Buffer, from: number, to: number): DecodedBlock {
     const known = this.#blocks.get(bytes, from, to);
     if (known !== undefined) return known;
     this.#changed = false;
     const block = this.#decode(bytes, from, to);
-    // Whatever its length: behind a change of the table the same octets mean other fields. And a block that
-    // changes the table would have to change it again.
+    // After a change of the table, the same bytes mean other fields. And a block that changes the table would have to
+    // change it again.
     if (this.#changed) this.#blocks.clear();
     else this.#blocks.set(bytes, from, to, block, block.listBytes);
     return block;

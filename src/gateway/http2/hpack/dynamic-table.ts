@@ -1,6 +1,6 @@
 import { staticTable } from "./static-table.ts";
 
-// RFC 7541 §4.1: what an entry counts beside its text.
+// RFC 7541 §4.1: what an entry counts in addition to its text.
 const entryOverheadBytes = 32;
 
 /** The dynamic table of one direction of a connection (RFC 7541 §2.3.2, §4). */
@@ -14,7 +14,7 @@ export class DynamicTable {
     this.#limitBytes = limitBytes;
   }
 
-  /** The name under an index of both tables (RFC 7541 §2.3.3); `undefined` where there is no entry. */
+  /** Returns the name at an index of both tables (RFC 7541 §2.3.3); `undefined` where there is no entry. */
   nameAt(index: number): string | undefined {
     if (index <= staticTable.length) return staticTable[index - 1]?.[0];
     return this.#names[this.#names.length - (index - staticTable.length)];
@@ -25,7 +25,7 @@ export class DynamicTable {
     return this.#values[this.#values.length - (index - staticTable.length)];
   }
 
-  /** Adds an entry and evicts what no longer fits; one that is larger than the table empties it (§4.4). */
+  /** Adds an entry and evicts what no longer fits; an entry larger than the table empties it (§4.4). */
   add(name: string, value: string): void {
     this.#sizeBytes += name.length + value.length + entryOverheadBytes;
     this.#names.push(name);

@@ -1,12 +1,12 @@
+import { connectionFields } from "../request-head.ts";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**
- * A header block of ours, in representations that leave the table of the peer alone: static entries and
- * literals without indexing (RFC 7541 §6.1, §6.2.2). So a block is the same on every connection, and can be
- * prepared once.
+ * Encodes a header block with static entries and literals without indexing only (RFC 7541 §6.1, §6.2.2), which leave
+ * the table of the peer alone. So a block is the same on every connection, and can be prepared once.
  *
- * @param fields - name, value, name, value, …; each octet of a value one character
- * @throws TypeError for a field that HTTP/2 does not allow to be sent (RFC 9113 §8.2)
+ * @param fields - name, value, name, value, …; one character for each byte of a value
+ * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
  */
 export function encodeBlock(fields: readonly string[]): Buffer {
   const parts: Uint8Array[] = [];
@@ -15,16 +15,18 @@ export function encodeBlock(fields: readonly string[]): Buffer {
 }
 
 /**
- * Sets the size of the table that we use to nothing (RFC 7541 §6.3), which holds whatever the peer allows.
- * It stands at the beginning of the first block of a connection.
+ * Sets the size of our dynamic table to 0 (RFC 7541 §6.3), whatever the peer allows. Belongs at the start of the first
+ * block of a connection.
  */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
 function encodeField(field: string, value: string): Buffer {
   // §8.2.1: names are sent in lower case.
   const name = field.toLowerCase();
-  if (!fieldName.test(name) || connectionFields.has(name)) throw new TypeError(`"${name}" is no field of HTTP/2`);
-  if (!fieldValue.test(value)) throw new TypeError(`the value of "${name}" has a character that no field can have`);
+  if (!fieldName.test(name) || connectionFields.has(name))
+    throw new TypeError(`"${name}" is not allowed as a field of HTTP/2`);
+  if (!fieldValue.test(value))
+    throw new TypeError(`the value of "${name}" has a character that is not allowed in fields`);
   const index = staticIndexOfName.get(name) ?? 0;
   const exact = exactIndex(index, name, value);
   if (exact !== 0) return Buffer.from(encodeInteger(exact, 7, 0x80));
@@ -34,17 +36,9 @@ function encodeField(field: string, value: string): Buffer {
   return Buffer.concat(parts);
 }
 
-// RFC 9110 §5.6.2, §5.5. Above U+00FF a character is no octet: what it would be cut down to may be a line break.
+// RFC 9110 §5.6.2, §5.5. A character above U+00FF is no byte: truncated to one, it might be a line break.
 const fieldName = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
-// RFC 9113 §8.2.2.
-const connectionFields: ReadonlySet<string> = new Set([
-  "connection",
-  "proxy-connection",
-  "keep-alive",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 function exactIndex(index: number, name: string, value: string): number {
   for (let at = index; at > 0 && staticTable[at - 1]?.[0] === name; at++) {
@@ -53,7 +47,7 @@ function exactIndex(index: number, name: string, value: string): number {
   return 0;
 }
 
-/** §5.1 Integer Representation, behind the bits of the representation. */
+/** §5.1 Integer Representation, after the bits of the representation. */
 function encodeInteger(value: number, prefixBits: number, pattern: number): number[] {
   const mask = (1 << prefixBits) - 1;
   if (value < mask) return [pattern | value];
@@ -64,7 +58,7 @@ function encodeInteger(value: number, prefixBits: number, pattern: number): numb
   return bytes;
 }
 
-/** §5.2 String Literal Representation, without Huffman coding: decoding it costs peers more than its bytes. */
+/** §5.2 String Literal Representation, without Huffman coding, which costs peers more to decode than it saves. */
 function encodeString(text: string): Buffer {
   const bytes = Buffer.from(text, "latin1");
   return Buffer.concat([Buffer.from(encodeInteger(bytes.byteLength, 7, 0x00)), bytes]);

@@ -1,35 +1,69 @@
-import { endOfString, huffmanCodeLengths } from "./huffman-code.ts";
+/**
+ * The code lengths in bits of each byte value, and last of the end-of-string symbol (RFC 7541 Appendix B). The code is
+ * canonical: the lengths alone determine it.
+ */
+// oxfmt-ignore
+export const huffmanCodeLengths: readonly number[] = [
+  13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
+  6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10,
+  13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6,
+  15, 5, 6, 5, 6, 5, 6, 6, 6, 5, 7, 7, 6, 6, 6, 5, 6, 7, 6, 5, 5, 6, 7, 7, 7, 7, 7, 15, 11, 14, 13, 28,
+  20, 22, 20, 20, 22, 22, 22, 23, 22, 23, 23, 23, 23, 23, 24, 23, 24, 24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24,
+  22, 21, 20, 22, 22, 23, 23, 21, 23, 22, 22, 24, 21, 22, 23, 23, 21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23,
+  26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27,
+  20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
+  30,
+];
+
+/** The symbol that no string may contain (RFC 7541 §5.2). */
+const endOfString = 256;
+
+/** Returns the code of each symbol: codes of one length ascend with their symbols, and shorter codes come first. */
+export function canonicalCodes(): readonly number[] {
+  const symbols = huffmanCodeLengths.map((length, symbol) => ({ length, symbol }));
+  symbols.sort((a, b) => a.length - b.length || a.symbol - b.symbol);
+  const assigned: number[] = [];
+  let code = 0;
+  let previous = symbols[0]?.length ?? 0;
+  for (const { length, symbol } of symbols) {
+    code = code * 2 ** (length - previous);
+    previous = length;
+    assigned[symbol] = code++;
+  }
+  return assigned;
+}
 
 /**
- * The decoder: a machine that takes four bits a step. A state is an inner node of the code's tree; as no code is
+ * The decoder: a state machine that takes four bits at a time. A state is an inner node of the code tree. As no code is
  * shorter than five bits, a step completes at most one symbol.
  */
 interface Machine {
-  /** For each state and four bits: the next state in the upper half, the symbol completed in the lower. */
+  /** For each state and four bits: the next state in the upper half, the completed symbol in the lower. */
   readonly steps: Int32Array;
-  /** How many one-bits lead from the root to a state, for the states on that path; -1 elsewhere. */
+  /** How many one-bits lead from the root to a state; -1 for states off that path. */
   readonly paddingBits: Int8Array;
 }
 
-// Built with the first string: that takes 5 ms, which a server need not spend before it listens.
+// Built for the first string: it takes 5 ms, which a server need not spend before it listens.
 let machine: Machine | undefined;
 
 const symbolNone = 0x1ff;
 
-// Where the octets of a string are put together, which is not outlived by any of them. Longer strings have a place of their own.
+// Shared by all strings, each of which is done with it before the next begins. Longer strings get a buffer of their
+// own.
 const scratch = Buffer.allocUnsafeSlow(4096);
 
 /**
- * Decodes a Huffman-coded string (RFC 7541 §5.2), each octet one character.
+ * Decodes a Huffman-coded string (RFC 7541 §5.2), one character for each byte.
  *
- * @returns `undefined` for what the RFC calls a decoding error: the end-of-string symbol, or padding that
- * is longer than seven bits or not all ones
+ * @returns `undefined` for a decoding error: the end-of-string symbol, or padding that is longer than seven bits or not
+ * all ones
  */
 export function decodeHuffman(bytes: Uint8Array, from: number, to: number): string | undefined {
   const { steps, paddingBits } = (machine ??= buildMachine());
   // No code is shorter than five bits.
   const lengthMax = Math.floor(((to - from) * 8) / 5);
-  // Octets first and one string of them: a string that grows by characters costs three times as much.
+  // Bytes first and then one string: a string that grows by characters costs three times as much.
   const octets = lengthMax <= scratch.byteLength ? scratch : Buffer.allocUnsafeSlow(lengthMax);
   let length = 0;
   let state = 0;
@@ -46,42 +80,7 @@ export function decodeHuffman(bytes: Uint8Array, from: number, to: number): stri
   return padding >= 0 && padding <= 7 ? octets.toString("latin1", 0, length) : undefined;
 }
 
-/** Encodes a string of octets, padded with ones. For tests and clients; answers are sent uncoded. */
-export function encodeHuffman(text: string): Uint8Array {
-  const codes = canonicalCodes();
-  const bytes: number[] = [];
-  let bits = 0n;
-  let count = 0;
-  for (let at = 0; at < text.length; at++) {
-    const symbol = text.charCodeAt(at);
-    const length = huffmanCodeLengths[symbol] ?? 0;
-    bits = (bits << BigInt(length)) | BigInt(codes[symbol] ?? 0);
-    count += length;
-    while (count >= 8) {
-      count -= 8;
-      bytes.push(Number((bits >> BigInt(count)) & 255n));
-      bits &= (1n << BigInt(count)) - 1n;
-    }
-  }
-  if (count > 0) bytes.push(Number((bits << BigInt(8 - count)) | ((1n << BigInt(8 - count)) - 1n)));
-  return Uint8Array.from(bytes);
-}
-
 type Tree = { readonly children: [Tree | number | undefined, Tree | number | undefined]; readonly state: number };
-
-function canonicalCodes(): readonly number[] {
-  const symbols = huffmanCodeLengths.map((length, symbol) => ({ length, symbol }));
-  symbols.sort((a, b) => a.length - b.length || a.symbol - b.symbol);
-  const assigned: number[] = [];
-  let code = 0;
-  let previous = symbols[0]?.length ?? 0;
-  for (const { length, symbol } of symbols) {
-    code = code * 2 ** (length - previous);
-    previous = length;
-    assigned[symbol] = code++;
-  }
-  return assigned;
-}
 
 function buildMachine(): Machine {
   const tree = buildTree();

@@ -24,7 +24,7 @@
 const methods = new Set(["get", "put", "post", "delete", "options", "head", "patch", "trace"]);
 
 /**
- * Lists the operations of a description in its order.
+ * Lists the operations of a description, in order.
  *
  * @param {Description} description
  * @returns {Operation[]}
@@ -50,7 +50,7 @@ export function resolveSchema(description, schema = {}) {
 }
 
 /**
- * Says in a few words what values a schema takes.
+ * Describes in a few words which values a schema accepts.
  *
  * @param {Description} description
  * @param {Schema | undefined} schema
@@ -63,7 +63,7 @@ export function kindOf(description, schema) {
 }
 
 /**
- * The schema of a body in JSON, if there is one.
+ * Returns the schema of a JSON body, if there is one.
  *
  * @param {Content | undefined} content
  * @returns {Schema | undefined}

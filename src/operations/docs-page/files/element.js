@@ -1,5 +1,5 @@
 /**
- * Makes an element. Text goes in as text: nothing of a description or an answer is ever read as HTML.
+ * Creates an element. Text is inserted as text: a description or a response is never parsed as HTML.
  *
  * @template {keyof HTMLElementTagNameMap} Name
  * @param {Name} name

@@ -6,7 +6,7 @@ const opening = new Set(["{", "["]);
 const closing = new Set(["}", "]"]);
 
 /**
- * Shows JSON indented and in colours, token by token, so that a number keeps every digit it was sent with.
+ * Shows JSON indented and in colours, token by token, so that numbers keep all their digits.
  *
  * @param {string} text
  * @returns {(Node | string)[]}

@@ -63,7 +63,7 @@ function showCredential() {
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    // Whoever pastes the line that the server prints means the token in it.
+    // The whole line that the server prints may have been pasted.
     sessionStorage.setItem(tokenKey, input.value.trim().replace(/^(?:authorization:\s*)?bearer\s+/i, ""));
     input.value = "";
     tell();

@@ -1,7 +1,7 @@
 import { element } from "./element.js";
 
 /**
- * Shows the CommonMark that comments are written in: paragraphs, lists of one level, and code in backticks.
+ * Shows the part of CommonMark that comments use: paragraphs, lists of one level, and code in backticks.
  *
  * @param {string | undefined} text
  * @returns {HTMLElement[]}
@@ -24,6 +24,6 @@ export function prose(text) {
  * @returns {(Node | string)[]}
  */
 function inline(text) {
-  // Between backticks stands every second piece.
+  // Every second piece is between backticks.
   return text.split("`").map((piece, at) => (at % 2 === 1 ? element("code", {}, [piece]) : piece));
 }

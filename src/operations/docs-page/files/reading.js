@@ -9,7 +9,7 @@ import { prose } from "./prose.js";
  */
 
 /**
- * Shows what an operation takes and what it answers.
+ * Shows the parameters, the body and the responses of an operation.
  *
  * @param {Description} description
  * @param {Operation} operation

@@ -1,13 +1,13 @@
-// What the form says, as a request and as a line for a shell.
+// The input of the form, as a request and as a command for a shell.
 
 /** @typedef {import("./description.js").Operation} Operation */
 
-// The page stands at <base URL>/docs. Not `servers`: behind a forwarded port those are elsewhere, and a token
-// entered here must go to where the page came from and nowhere else.
+// The page is at <base URL>/docs. Not `servers`: with a forwarded port these are different, and a token that is
+// entered here must only be sent to where the page came from.
 const baseUrl = new URL(".", location.href).href.replace(/\/$/, "");
 
 /**
- * Makes the URL of an operation. What the path still lacks stands in it as `{id}`, so that nobody takes it for whole.
+ * Creates the URL of an operation. A missing parameter of the path stays visible as `{id}`.
  *
  * @param {Operation} operation
  * @param {ReadonlyMap<string, string>} values the parameters that were filled in, by place and name: `path id`
@@ -22,14 +22,14 @@ export function urlOf({ path, object }, values) {
   for (const { name, schema, in: place } of object.parameters ?? []) {
     const value = place === "query" ? values.get(`query ${name}`) : undefined;
     if (value === undefined || value === "") continue;
-    // One line each, where a parameter may be repeated.
+    // A repeated parameter has one line per value.
     for (const line of schema?.type === "array" ? value.split("\n") : [value]) query.append(name, line);
   }
   return `${baseUrl}${filled}${query.size === 0 ? "" : `?${query}`}`;
 }
 
 /**
- * Writes the request as a curl command. The token stays out of it, since commands are kept in histories.
+ * Writes the request as a curl command. It leaves out the token, because shells keep a history of commands.
  *
  * @param {string} method
  * @param {string} url
@@ -49,7 +49,7 @@ function quote(text) {
 }
 
 /**
- * Sends a request and waits for the whole answer.
+ * Sends a request and waits for the whole response.
  *
  * @param {string} method
  * @param {string} url

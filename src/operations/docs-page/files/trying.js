@@ -10,7 +10,7 @@ import { curlOf, send, urlOf } from "./request.js";
  * @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Control
  */
 
-// The spelling that path and query take for an integer; a browser's own number field would take 1e3.
+// The spelling of integers in path and query; a number field of the browser would accept 1e3.
 const integerPattern = "0|-?[1-9][0-9]*";
 
 /**
@@ -48,7 +48,7 @@ export function showTrying(description, operation, token) {
       outcome.replaceChildren(...showOutcome(operation, answer));
       details.replaceChildren(...showDetails(answer));
     } catch {
-      // A browser does not tell a page why.
+      // Browsers do not tell pages why.
       outcome.replaceChildren(
         element("span", { class: "badge bad" }, ["no answer"]),
         "The server could not be reached.",
@@ -152,7 +152,7 @@ function showDetails({ headers, text }) {
 
 /** @param {HTMLElement} source */
 function copyButton(source) {
-  // Browsers have no clipboard for pages of plain http, except on this machine.
+  // Over plain http, browsers only offer the clipboard to pages of the same machine.
   if (!("clipboard" in navigator)) return [];
   const button = element("button", { type: "button", class: "quiet copy" }, ["Copy"]);
   const copy = async () => {

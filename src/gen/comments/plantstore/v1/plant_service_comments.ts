@@ -1,6 +1,6 @@
 // @generated from the comments of plantstore/v1/plant_service.proto
 
-/** The comments of the definition, by the full name of what they stand at. */
+/** The comments of the definition, by the full name of what they describe. */
 export const comments: ReadonlyMap<string, string> = new Map([
   ["plantstore.v1.PlantService","The plant store, interface version 1.0.0.\n\nEvery call carries a bearer credential: `Authorization: Bearer <token>`\n(RFC 6750), as a header over HTTP and as metadata over gRPC."],
   ["plantstore.v1.PlantService.DeletePlant","Deletes the single plant with the given identifier.\n\nReturns once the deletion is durable. Repeating a call is safe: the second\nanswer is NOT_FOUND and no other plant is touched.\n\nOver HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is\ndeleted, otherwise 400 with the `Error` record."],

@@ -1,0 +1,37 @@
+import type { AuthLog } from "./auth-log.ts";
+import { parsed, type ParseResult } from "./parse-result.ts";
+import { createStaticTokenLookup, type StaticTokenLookup } from "./static-token.ts";
+import { parseTokenHashes } from "./token-hashes.ts";
+import { tokenHashesFileLimitBytes } from "./token-hashes-file.ts";
+import type { TokenVerifier } from "./token-verifier.ts";
+import { watchFile } from "./watched-file.ts";
+
+/**
+ * Opens a verifier over a file of token hashes and watches the file: an added line works, and a deleted one stops
+ * working, within a second.
+ *
+ * A file that is bad at the start is the problem returned; when it turns bad later, that is logged and the old tokens
+ * stay.
+ */
+export async function openTokenHashes(path: string, log: AuthLog): Promise<ParseResult<TokenVerifier>> {
+  let lookUp: StaticTokenLookup = createStaticTokenLookup([]);
+  const file = await watchFile({
+    path,
+    what: "file of token hashes",
+    limitBytes: tokenHashesFileLimitBytes,
+    log,
+    take(text) {
+      const tokens = parseTokenHashes(text);
+      if (tokens.kind === "problems") return tokens;
+      // No outcome is cached anywhere else: a token is gone together with its line.
+      lookUp = createStaticTokenLookup(tokens.value);
+      return parsed({ tokens: tokens.value.length });
+    },
+  });
+  if (file.kind === "problems") return file;
+  return parsed({
+    verify: ({ digest }) => lookUp(digest),
+    reload: () => file.value.reload(),
+    close: () => file.value.close(),
+  });
+}

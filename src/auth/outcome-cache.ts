@@ -1,0 +1,48 @@
+import { BoundedCache } from "./bounded-cache.ts";
+import type { TokenOutcome } from "./token-verifier.ts";
+
+/** The outcome for a token, and how long it is valid. */
+export interface TimedOutcome {
+  readonly outcome: TokenOutcome;
+  /** Milliseconds since the epoch at which the outcome expires. */
+  readonly untilMs: number;
+}
+
+/** Good tokens in one generation of the cache: the callers of a busy day, about 5 MB. */
+const goodTokensMax = 10_000;
+
+/** Bad tokens in one generation: enough for clients that repeat one, too few for a flood to matter. */
+const badTokensMax = 1_000;
+
+/**
+ * Caches the outcomes for tokens by their digest; the tokens themselves are not kept.
+ *
+ * Bad tokens are kept apart from good ones, so that a flood of bad ones cannot evict the good. Concurrent checks of the
+ * same token share one verification.
+ */
+export class OutcomeCache<K extends TimedOutcome> {
+  readonly #good = new BoundedCache<K>(goodTokensMax);
+  readonly #bad = new BoundedCache<K>(badTokensMax);
+  readonly #asking = new Map<string, Promise<TokenOutcome>>();
+
+  /** Returns the outcome for a token if it is still valid at `nowMs`, in milliseconds since the epoch. */
+  get(digest: string, nowMs: number): K | undefined {
+    const known = this.#good.get(digest) ?? this.#bad.get(digest);
+    return known !== undefined && nowMs < known.untilMs ? known : undefined;
+  }
+
+  set(digest: string, known: K): void {
+    const isGood = known.outcome.kind === "principal";
+    (isGood ? this.#good : this.#bad).set(digest, known);
+    (isGood ? this.#bad : this.#good).delete(digest);
+  }
+
+  /** Runs `ask`, unless it is already running for the same token; then waits for that result. */
+  askOnce(digest: string, ask: () => Promise<TokenOutcome>): Promise<TokenOutcome> {
+    const asked = this.#asking.get(digest);
+    if (asked !== undefined) return asked;
+    const asking = ask().finally(() => this.#asking.delete(digest));
+    this.#asking.set(digest, asking);
+    return asking;
+  }
+}

@@ -1,0 +1,26 @@
+import { describePlantStore, settings } from "../server/index.ts";
+import { exitCode, type Command, textOf, UsageError } from "./command.ts";
+
+const { publicUrl, host, port } = settings;
+
+/** Prints the OpenAPI description of the REST interface. */
+export const openApiCommand: Command = {
+  name: "openapi",
+  synopsis: "[--public-url U]",
+  summary: "print the OpenAPI 3.1 description of the REST interface",
+  options: { "public-url": { type: "string" } },
+  positionals: [0, 0],
+  help: () => [
+    "  --public-url U  base URL of the clients, for `servers`",
+    `                  (${publicUrl.variable}, or http://${host.fallback}:${port.fallback})`,
+  ],
+  run: async (flags, _positionals, terminal) => {
+    const text = textOf(flags["public-url"]) ?? (terminal.environment[publicUrl.variable] || undefined);
+    const url = text ?? `http://${host.fallback}:${port.fallback}`;
+    const reading = publicUrl.read(url);
+    if (reading.kind === "problems") throw new UsageError(`the base URL must ${reading.problems.join(", ")}`);
+    // The paths start with the slash.
+    terminal.out(JSON.stringify(describePlantStore(reading.value.href.replace(/\/+$/, "")), undefined, 2));
+    return exitCode.ok;
+  },
+};

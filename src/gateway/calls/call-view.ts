@@ -1,0 +1,110 @@
+import type { Message } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ContextValues,
+  type HandlerContext,
+  type StreamRequest,
+  type UnaryRequest,
+} from "@connectrpc/connect";
+import type { Exchange } from "../carriers/index.ts";
+import type { LazyHeaders, UnaryProcedure, UnaryProtocol } from "../protocols/index.ts";
+
+/** The call that a view shows. */
+export interface ViewedCall {
+  readonly view: HandlerContext;
+  /** Aborts when the call ends, however it ends. */
+  readonly signal: AbortSignal;
+  /** What it ended with; `undefined` while it runs. */
+  readonly ended: unknown;
+}
+
+/** Parts of a call that its view shows. */
+export interface CallViewInit {
+  readonly exchange: Exchange;
+  readonly method: UnaryProcedure["method"];
+  readonly protocol: UnaryProtocol;
+  readonly values: ContextValues;
+  /** Milliseconds until the deadline; `undefined` without one. */
+  readonly timeoutMs: number | undefined;
+}
+
+/**
+ * A unary call as its interceptors and its handler see it: Connect's `UnaryRequest` and `HandlerContext`.
+ *
+ * Both in one object, which costs half as much as two. Every member is an own property, so that both can be spread;
+ * header and signal are built when they are first used.
+ */
+export class CallView implements HandlerContext {
+  readonly stream = false;
+  readonly service: UnaryRequest["service"];
+  readonly method: UnaryRequest["method"];
+  readonly requestMethod: string;
+  readonly url: string;
+  readonly header: Headers;
+  readonly contextValues: ContextValues;
+  /** The message that the client sent; before it is read, a message without a type. */
+  message: Message = unread;
+  readonly protocolName: string;
+  readonly requestHeader: Headers;
+  readonly responseHeader: LazyHeaders;
+  readonly responseTrailer: LazyHeaders;
+  readonly values: ContextValues;
+  readonly timeoutMs: () => number | undefined;
+  declare readonly signal: AbortSignal;
+  /** For {@link contextOf}: spread copies of a request have it too. */
+  readonly call: ViewedCall;
+
+  constructor(call: ViewedCall, { exchange, method, protocol, values, timeoutMs }: CallViewInit) {
+    this.service = method.parent;
+    this.method = method;
+    this.requestMethod = exchange.httpMethod;
+    this.url = exchange.origin + exchange.target;
+    this.header = protocol.requestHeader;
+    this.contextValues = values;
+    this.protocolName = protocol.protocol;
+    this.requestHeader = this.header;
+    this.responseHeader = protocol.responseHeader;
+    this.responseTrailer = protocol.responseTrailer;
+    this.values = values;
+    this.timeoutMs = timeoutMs === undefined ? noTimeout : timeLeft(Date.now() + timeoutMs);
+    this.call = call;
+    Object.defineProperty(this, "signal", signalDescriptor);
+  }
+}
+
+/**
+ * Returns the handler's context for a request as the last interceptor passes it on, including what interceptors have
+ * replaced.
+ *
+ * @throws ConnectError `Internal` for a request that an interceptor built instead of spreading the one it was given; or
+ * the call's abort reason, when nobody waits for its answer any more
+ */
+export function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
+  const { call } = request as Partial<CallView>;
+  if (call === undefined) {
+    throw new ConnectError("an interceptor passed on a request that is not the one it was given", Code.Internal);
+  }
+  if (call.ended !== undefined) throw call.ended;
+  if ((request as unknown) === call.view) return call.view;
+  const { header, signal, contextValues } = request;
+  if (signal.aborted) throw signal.reason;
+  return Object.assign({}, call.view, { requestHeader: header, signal, values: contextValues });
+}
+
+const unread: Message = { $typeName: "" };
+
+// One descriptor for all, so that V8 gives all the objects one shape.
+const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
+  enumerable: true,
+  configurable: true,
+  get() {
+    return this.call.signal;
+  },
+};
+
+function noTimeout(): undefined {}
+
+function timeLeft(deadlineMs: number): () => number {
+  return () => deadlineMs - Date.now();
+}

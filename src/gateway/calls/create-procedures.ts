@@ -1,0 +1,150 @@
+import { create, type DescMethod, type Message, type Registry } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  createConnectRouter,
+  createMethodImplSpec,
+  createServiceImplSpec,
+  type HandlerContext,
+  type Interceptor,
+  type MethodImpl,
+  type MethodImplSpec,
+  type StreamRequest,
+  type UnaryRequest,
+  type UnaryResponse,
+} from "@connectrpc/connect";
+import {
+  type UniversalHandler,
+  type UniversalHandlerOptions,
+  validateUniversalHandlerOptions,
+} from "@connectrpc/connect/protocol";
+import { createReachableRegistry, type ReadJsonOptions } from "../json/index.ts";
+import { contextOf } from "./call-view.ts";
+import { createMethodCodecs, type Procedure, type StreamProcedure, type UnaryProcedure } from "../protocols/index.ts";
+import { StreamOutput } from "./stream-output.ts";
+
+/**
+ * Runs the user's `routes` against Connect's own router, and prepares for each RPC what its calls need: the
+ * implementation, the interceptor chain composed once, the codecs.
+ *
+ * @returns them, and the types that JSON may name: those of `options`, or by default those that the services reach
+ */
+export function createProcedures(
+  routes: (router: ConnectRouter) => void,
+  options: ConnectRouterOptions,
+  jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
+): { readonly procedures: readonly Procedure[]; readonly registry: Registry } {
+  const connect = createConnectRouter(options);
+  const base = { ...options, ...validateUniversalHandlerOptions(options) };
+  const added: {
+    readonly spec: MethodImplSpec;
+    readonly handler: UniversalHandler;
+    readonly own: UniversalHandlerOptions;
+  }[] = [];
+  const add = (spec: MethodImplSpec, override: Partial<ConnectRouterOptions> | undefined): void => {
+    const own: UniversalHandlerOptions = { ...base, ...override };
+    connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, own);
+    const handler = connect.handlers.at(-1);
+    if (handler !== undefined) added.push({ spec, handler, own });
+  };
+  const router: ConnectRouter = {
+    handlers: connect.handlers,
+    service(service, implementation, override) {
+      const { methods } = createServiceImplSpec(service, implementation);
+      for (const spec of Object.values(methods)) add(spec, override);
+      return router;
+    },
+    rpc(method, implementation, override) {
+      add(createMethodImplSpec(method, implementation), override);
+      return router;
+    },
+  };
+  routes(router);
+  const registry =
+    options.jsonOptions?.registry ?? createReachableRegistry(added.map(({ spec }) => spec.method.parent));
+  const procedures = added.map(({ spec, handler, own }) => {
+    const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
+    return createProcedure(spec, handler, withTypes, jsonRules(withTypes));
+  });
+  return { procedures, registry };
+}
+
+function createProcedure(
+  spec: MethodImplSpec,
+  handler: UniversalHandler,
+  options: UniversalHandlerOptions,
+  rules: ReadJsonOptions,
+): Procedure {
+  const { requestPath: name } = handler;
+  const codecs = createMethodCodecs(spec.method, options, rules);
+  const common = { name, handler, options, codecs };
+  if (spec.kind === "unary") {
+    return { ...common, kind: "unary", method: spec.method, invoke: composeUnary(spec, options.interceptors) };
+  }
+  return { ...common, kind: "stream", method: spec.method, invoke: composeStream(spec, options.interceptors) };
+}
+
+type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
+type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
+type AnyFn = ReturnType<Interceptor>;
+type MessageInit = Awaited<ReturnType<UnarySpec["impl"]>>;
+
+function composeUnary(spec: UnarySpec, interceptors: readonly Interceptor[]): UnaryProcedure["invoke"] {
+  const { method, impl } = spec;
+  const toResponse = (context: HandlerContext, message: MessageInit): UnaryResponse => ({
+    stream: false,
+    service: method.parent,
+    method,
+    header: context.responseHeader,
+    trailer: context.responseTrailer,
+    message: create(method.output, message),
+  });
+  const handle = (request: UnaryRequest): Promise<UnaryResponse> => {
+    const context = contextOf(request);
+    const message = impl(request.message, context);
+    // Not an async function, which would add a promise of its own to that of the handler.
+    if (!(message instanceof Promise)) return Promise.resolve(message).then((init) => toResponse(context, init));
+    return message.then((init) => toResponse(context, init));
+  };
+  const terminal: AnyFn = (request) => {
+    try {
+      return handle(request as UnaryRequest);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
+  // Composed once; Connect's own handlers wrap the chain anew for each call.
+  return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as UnaryProcedure["invoke"];
+}
+
+function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): StreamProcedure["invoke"] {
+  const { method } = spec;
+  const outputOf = async (request: StreamRequest, context: HandlerContext): Promise<AsyncIterable<MessageInit>> => {
+    switch (spec.kind) {
+      case "server_streaming":
+        return spec.impl(await onlyMessage(request.message), context);
+      case "client_streaming":
+        return one(await spec.impl(request.message, context));
+      case "bidi_streaming":
+        return spec.impl(request.message, context);
+    }
+  };
+  const terminal: AnyFn = async (request) => {
+    const context = contextOf(request);
+    const message = new StreamOutput(method.output, await outputOf(request as StreamRequest, context));
+    const { responseHeader: header, responseTrailer: trailer } = context;
+    return { stream: true, service: method.parent, method, header, trailer, message };
+  };
+  return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as StreamProcedure["invoke"];
+}
+
+async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
+  for await (const message of messages) return message;
+  throw new ConnectError("the message is missing", Code.Unimplemented);
+}
+
+async function* one<T>(value: T): AsyncGenerator<T> {
+  yield value;
+}

@@ -1,0 +1,231 @@
+import { ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
+import type { Exchange, HeaderFields, HeaderReader, OnFault, Peer } from "../carriers/index.ts";
+import {
+  openStreamProtocol,
+  openUnaryProtocol,
+  type Protocol,
+  type RestStreamTarget,
+  type StreamTarget,
+  type UnaryTarget,
+} from "../protocols/index.ts";
+import { type ErrorWriter, httpStatusOf } from "../rest/index.ts";
+import type { Cors } from "./cors.ts";
+import { type Endpoint, type Match, matchRequest, type MatchTable } from "./match.ts";
+import { refuse } from "./refuse.ts";
+import { StreamCall } from "./stream-call.ts";
+import { type CallOwner, toConnectError, UnaryCall } from "./unary-call.ts";
+
+/** Everything known about a request before a byte of its body is read. */
+export interface AdmitRequest {
+  /** `/package.Service/Method` of the RPC that matched, or `undefined` when nothing did. */
+  readonly procedure: string | undefined;
+  readonly protocol: Protocol;
+  readonly header: HeaderReader;
+  /** The `Authorization` field (RFC 9110 §11.6.2); `null` when there is none, several joined by ", ". */
+  readonly authorization: string | null;
+  readonly peer: Peer;
+  /**
+   * Identifies the connection: the same object for all its requests. Use it as the key of a WeakMap for whatever may be
+   * remembered as long as the connection lasts.
+   */
+  readonly connection: object;
+  /** The context values that the interceptors and the handler of this request will see. */
+  readonly contextValues: ContextValues;
+}
+
+/**
+ * Decides on a request by its header alone. Runs exactly once per request, before anything is answered and before a
+ * byte of the body is read or decompressed.
+ *
+ * Return to admit the request. Throw a `ConnectError` to refuse it; its metadata become response headers (trailers in
+ * the gRPC protocols). Anything else that is thrown is answered as `Internal`.
+ */
+export type Admit = (request: AdmitRequest) => void | Promise<void>;
+
+/** One answered request, for logs and metrics. */
+export interface AnsweredRequest {
+  /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
+  readonly procedure: string | undefined;
+  readonly protocol: Protocol;
+  readonly httpMethod: string;
+  /** The request target without its query. */
+  readonly path: string;
+  /** 0 when the client went away before it was answered. */
+  readonly httpStatus: number;
+  /** The error in the answer; `undefined` on success. */
+  readonly error: ConnectError | undefined;
+  readonly durationMs: number;
+  readonly contextValues: ContextValues;
+  readonly peer: Peer;
+}
+
+/**
+ * Serves one exchange.
+ *
+ * @param match - what it asks for, if that is known already
+ * @param values - the initial context values
+ */
+export type Dispatch = (exchange: Exchange, match?: Match, values?: ContextValues) => void;
+
+/** Options of {@link createDispatch}. */
+export interface DispatchOptions {
+  readonly table: MatchTable;
+  readonly admit: Admit | undefined;
+  readonly writeErrorRecord: ErrorWriter;
+  readonly cors: Cors | undefined;
+  readonly onAnswer: ((answer: AnsweredRequest) => void) | undefined;
+  readonly report: OnFault;
+  readonly defaultTimeoutMs: number;
+}
+
+/**
+ * Creates the function that serves one exchange: match, admit, then answer the match or run the call.
+ *
+ * `admit` runs exactly once, before anything is answered, also when nothing matched; its refusal wins over what the
+ * match would have said. Only an {@link Endpoint} that is `open` skips it.
+ */
+export function createDispatch(options: DispatchOptions): Dispatch {
+  return (exchange, match = matchRequest(options.table, exchange), values = createContextValues()) =>
+    new ServedRequest(options, exchange, match, values).start();
+}
+
+/** One request from its match to its answer, and what `admit` sees of it. */
+class ServedRequest implements AdmitRequest, CallOwner {
+  readonly procedure: string | undefined;
+  readonly protocol: Protocol;
+  readonly header: Exchange;
+  readonly authorization: string | null;
+  readonly connection: object;
+  readonly contextValues: ContextValues;
+  readonly #options: DispatchOptions;
+  readonly #match: Match;
+  /** When it began; 0 where no callback wants to know. */
+  readonly #startMs: number;
+
+  constructor(options: DispatchOptions, exchange: Exchange, match: Match, values: ContextValues) {
+    this.procedure = match.procedure?.name;
+    this.protocol = match.protocol;
+    this.header = exchange;
+    this.authorization = exchange.common.authorization;
+    this.connection = exchange.connection;
+    this.contextValues = values;
+    this.#options = options;
+    this.#match = match;
+    this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
+  }
+
+  get peer(): Peer {
+    return this.header.peer;
+  }
+
+  start(): void {
+    const { admit, cors } = this.#options;
+    if (cors !== undefined && answerPreflight(this.header, cors)) return this.settled(undefined);
+    const isOpen = this.#match.kind === "endpoint" && this.#match.endpoint.open;
+    if (admit === undefined || isOpen) return this.#proceed();
+    let admitted: void | Promise<void>;
+    try {
+      admitted = admit(this);
+    } catch (error) {
+      return this.#reject(error);
+    }
+    // No promise where the decision is at hand. Anything else may be a foreign thenable that still rejects.
+    if (admitted === undefined) return this.#proceed();
+    Promise.resolve(admitted).then(
+      () => this.#proceed(),
+      (error: unknown) => this.#reject(error),
+    );
+  }
+
+  faulted(error: unknown): void {
+    this.#options.report(error, `an answer of ${this.procedure ?? "nothing"} could not be written`);
+  }
+
+  settled(error: ConnectError | undefined): void {
+    const { onAnswer } = this.#options;
+    if (onAnswer === undefined) return;
+    const { target, httpMethod, httpStatus, peer } = this.header;
+    const { procedure, protocol, contextValues } = this;
+    const questionMark = target.indexOf("?");
+    const path = questionMark < 0 ? target : target.slice(0, questionMark);
+    const durationMs = performance.now() - this.#startMs;
+    onAnswer({ procedure, protocol, httpMethod, path, httpStatus, error, durationMs, contextValues, peer });
+  }
+
+  #proceed(): void {
+    const match = this.#match;
+    switch (match.kind) {
+      case "unmatched":
+        return this.#refuse(match.error, match.httpStatus, match.fields);
+      case "endpoint":
+        return this.#answerEndpoint(match.endpoint);
+      case "stream":
+      case "rest-stream":
+        return this.#callStream(match);
+      default:
+        return this.#callUnary(match);
+    }
+  }
+
+  #callUnary(target: UnaryTarget): void {
+    const { writeErrorRecord, defaultTimeoutMs } = this.#options;
+    const exchange = this.header;
+    new UnaryCall({
+      exchange,
+      procedure: target.procedure,
+      protocol: openUnaryProtocol(exchange, target, writeErrorRecord),
+      values: this.contextValues,
+      owner: this,
+      defaultTimeoutMs,
+    }).start();
+  }
+
+  #callStream(target: StreamTarget | RestStreamTarget): void {
+    const exchange = this.header;
+    const protocol = openStreamProtocol(exchange, target, this.#options.writeErrorRecord);
+    new StreamCall({
+      exchange,
+      procedure: target.procedure,
+      protocol,
+      values: this.contextValues,
+      owner: this,
+    }).start();
+  }
+
+  #answerEndpoint(endpoint: Endpoint): void {
+    try {
+      const { httpStatus, header = {}, body } = endpoint.answer();
+      const bytes = typeof body === "string" ? Buffer.from(body) : body;
+      this.header.answer(httpStatus, Object.entries(header).flat(), bytes);
+    } catch (error) {
+      return this.#reject(error);
+    }
+    this.settled(undefined);
+  }
+
+  #reject(thrown: unknown): void {
+    const error = toConnectError(thrown);
+    // Neither a refusal nor an answer, but a fault of the callback. The client does not learn what it was.
+    if (!(thrown instanceof ConnectError)) this.#options.report(thrown, "a request could not be admitted or answered");
+    this.#refuse(error, httpStatusOf(error), []);
+  }
+
+  #refuse(error: ConnectError, httpStatus: number, fields: HeaderFields): void {
+    const match = this.#match;
+    const connectStream = match.kind === "stream" && match.type.stream ? match.type.format : undefined;
+    const { protocol, procedure } = this;
+    const refusal = { protocol, httpStatus, error, procedure, fields, connectStream };
+    refuse(this.header, refusal, this.#options.writeErrorRecord, this.#options.report);
+    this.settled(error);
+  }
+}
+
+/** Answers a preflight. For any other request, adds the fields that say which origins may read the answer. */
+function answerPreflight(exchange: Exchange, cors: Cors): boolean {
+  const origin = exchange.get("origin");
+  const accessControlRequestMethod = exchange.get("access-control-request-method");
+  const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });
+  if (fields === undefined) exchange.addedFields = cors.responseFields(origin);
+  else exchange.answer(204, fields);
+  return fields !== undefined;
+}

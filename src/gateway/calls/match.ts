@@ -1,0 +1,195 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Exchange, HeaderFields } from "../carriers/index.ts";
+import {
+  callerProtocol,
+  type Procedure,
+  type Protocol,
+  type RestStreamTarget,
+  type RpcContentType,
+  readRpcContentType,
+  rpcContentTypes,
+  type StreamTarget,
+  type UnaryTarget,
+} from "../protocols/index.ts";
+import { type RestBinding, type RestMatch, type RestRouter } from "../rest/index.ts";
+import { PathIndex } from "./path-index.ts";
+
+/** A plain HTTP resource beside the RPCs, for example a probe or a page. Answers GET and HEAD. */
+export interface Endpoint {
+  /** The exact path, without the gateway's prefix. */
+  readonly path: string;
+  /** Whether the path is outside the gateway's prefix, as `/.well-known/` paths are (RFC 8615). */
+  readonly atRoot?: boolean;
+  /** Whether it is answered without calling `admit`. */
+  readonly open: boolean;
+  answer(): EndpointAnswer;
+}
+
+/** The answer of an {@link Endpoint}. */
+export interface EndpointAnswer {
+  readonly httpStatus: number;
+  /** Header fields, including `content-type`; the length is added. */
+  readonly header?: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}
+
+/** What a request asks for, judged by its method, path and header alone. */
+export type Match = UnaryTarget | StreamTarget | RestStreamTarget | EndpointTarget | Unmatched;
+
+/** A plain HTTP resource. */
+export interface EndpointTarget {
+  readonly kind: "endpoint";
+  readonly protocol: "rest";
+  readonly procedure: undefined;
+  readonly endpoint: Endpoint;
+}
+
+/** A request that matches no RPC, and the answer to it once it is admitted. */
+export interface Unmatched {
+  readonly kind: "unmatched";
+  /** The protocol of the answer. */
+  readonly protocol: Protocol;
+  readonly httpStatus: number;
+  readonly error: ConnectError;
+  /** The RPC at this path, if only the method or the content type was wrong. */
+  readonly procedure: Procedure | undefined;
+  /** Whether nothing at all is known at this path: a `fallback` may take the request. */
+  readonly unknown: boolean;
+  readonly fields: HeaderFields;
+}
+
+/** Everything that a request can ask for, indexed by path. */
+export interface MatchTable {
+  /** By path, without the prefix. */
+  readonly procedures: PathIndex<Procedure>;
+  /** By full path. */
+  readonly endpoints: PathIndex<Endpoint>;
+  readonly rest: RestRouter;
+  /** The procedure of each of the router's bindings. */
+  readonly procedureOf: ReadonlyMap<RestBinding, Procedure>;
+  readonly prefix: string;
+}
+
+/**
+ * Creates the match table of a gateway.
+ *
+ * @param prefix - the path below which everything lies except endpoints that are {@link Endpoint.atRoot}
+ */
+export function createMatchTable(
+  procedures: readonly Procedure[],
+  endpoints: readonly Endpoint[],
+  rest: RestRouter,
+  prefix: string,
+): MatchTable {
+  const byName = new Map(procedures.map((procedure) => [procedure.name, procedure]));
+  const procedureOf = new Map<RestBinding, Procedure>();
+  for (const binding of rest.bindings) {
+    const procedure = byName.get(binding.procedure);
+    if (procedure !== undefined) procedureOf.set(binding, procedure);
+  }
+  return {
+    procedures: new PathIndex(procedures.map((procedure) => [procedure.name, procedure])),
+    endpoints: new PathIndex(endpoints.map((each) => [`${each.atRoot === true ? "" : prefix}${each.path}`, each])),
+    rest,
+    procedureOf,
+    prefix,
+  };
+}
+
+/** The parts of a request that its match depends on. */
+export type MatchInput = Pick<Exchange, "httpMethod" | "target" | "common">;
+
+/** Finds what a request asks for. Pure: depends only on method, target and header. */
+export function matchRequest(table: MatchTable, input: MatchInput): Match {
+  const { target } = input;
+  const questionMark = target.indexOf("?");
+  const fullPath = questionMark < 0 ? target : target.slice(0, questionMark);
+  const endpoint = table.endpoints.get(fullPath);
+  if (endpoint !== undefined) return matchEndpoint(endpoint, input);
+  if (!fullPath.startsWith(table.prefix)) return notFound(input);
+  const path = table.prefix === "" ? fullPath : fullPath.slice(table.prefix.length);
+  const query = questionMark < 0 ? "" : target.slice(questionMark + 1);
+  const procedure = table.procedures.get(path);
+  if (procedure !== undefined) return matchRpc(procedure, input, query);
+  const found = table.rest.match(input.httpMethod, path);
+  if (found.kind !== "binding") return unmatchedRest(found, input);
+  const { binding, captures } = found;
+  const bound = table.procedureOf.get(binding);
+  if (bound === undefined) return notFound(input);
+  if (bound.kind === "unary") return { kind: "rest", protocol: "rest", procedure: bound, binding, captures, query };
+  return { kind: "rest-stream", protocol: "rest", procedure: bound, binding, captures, query };
+}
+
+function matchEndpoint(endpoint: Endpoint, input: MatchInput): Match {
+  const { httpMethod } = input;
+  if (httpMethod === "GET" || httpMethod === "HEAD") {
+    return { kind: "endpoint", protocol: "rest", procedure: undefined, endpoint };
+  }
+  return methodNotAllowed(input, undefined, "GET, HEAD");
+}
+
+function unmatchedRest(found: Exclude<RestMatch, { kind: "binding" }>, input: MatchInput): Unmatched {
+  switch (found.kind) {
+    case "method-not-allowed":
+      return methodNotAllowed(input, undefined, found.allow);
+    case "not-found":
+      return notFound(input);
+    case "malformed":
+      return { ...unmatched(input, 400, new ConnectError(found.message, Code.InvalidArgument)), unknown: true };
+  }
+}
+
+function matchRpc(procedure: Procedure, input: MatchInput, query: string): Match {
+  const { allowedMethods } = procedure.handler;
+  if (!allowedMethods.includes(input.httpMethod)) {
+    return methodNotAllowed(input, procedure, allowedMethods.toSorted().join(", "));
+  }
+  if (input.httpMethod === "GET" && procedure.kind === "unary") {
+    const parameters = new URLSearchParams(query);
+    const encoding = parameters.get("encoding");
+    if (encoding !== "proto" && encoding !== "json") return unsupportedMediaType(input, procedure);
+    const format = encoding === "proto" ? "binary" : "json";
+    return { kind: "connect-get", protocol: "connect", procedure, format, query: parameters };
+  }
+  const contentType = input.common.contentType ?? "";
+  // Nearly all are spelled as the protocols define them.
+  const type = rpcContentTypes.get(contentType) ?? readRpcContentType(contentType);
+  if (type === undefined || !speaks(procedure, type)) return unsupportedMediaType(input, procedure);
+  const { protocol } = type;
+  if (procedure.kind === "unary") return { kind: "rpc", protocol, procedure, type };
+  return { kind: "stream", protocol, procedure, type };
+}
+
+function speaks(procedure: Procedure, { protocol, stream }: RpcContentType): boolean {
+  if (protocol === "connect" && stream !== (procedure.kind === "stream")) return false;
+  return procedure.handler.protocolNames.includes(protocol);
+}
+
+function notFound(input: MatchInput): Unmatched {
+  const protocol = protocolOf(input);
+  // In gRPC and Connect a missing RPC is unimplemented.
+  const code = protocol === "rest" ? Code.NotFound : Code.Unimplemented;
+  return { ...unmatched(input, 404, new ConnectError("there is nothing at this path", code)), unknown: true };
+}
+
+function methodNotAllowed(input: MatchInput, procedure: Procedure | undefined, allow: string): Unmatched {
+  const error = new ConnectError(`${input.httpMethod} is not allowed here`, Code.Unimplemented);
+  // RFC 9110 §15.5.6: a 405 must carry Allow.
+  return { ...unmatched(input, 405, error), procedure, fields: ["allow", allow] };
+}
+
+function unsupportedMediaType(input: MatchInput, procedure: Procedure): Unmatched {
+  const message =
+    input.common.contentType === null ? "the content type is missing" : "the content type is not supported";
+  return { ...unmatched(input, 415, new ConnectError(message, Code.InvalidArgument)), procedure };
+}
+
+function unmatched(input: MatchInput, httpStatus: number, error: ConnectError): Unmatched {
+  const protocol = protocolOf(input);
+  return { kind: "unmatched", protocol, httpStatus, error, procedure: undefined, unknown: false, fields: [] };
+}
+
+function protocolOf(input: MatchInput): Protocol {
+  const { contentType, connectProtocolVersion } = input.common;
+  return callerProtocol(contentType ?? "", connectProtocolVersion !== null);
+}

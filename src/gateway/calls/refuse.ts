@@ -1,0 +1,75 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  type Protocol,
+  refuseConnectStream,
+  refuseConnect,
+  refuseGrpc,
+  refuseGrpcWeb,
+  metadataFields,
+} from "../protocols/index.ts";
+import { type Exchange, type HeaderFields, type OnFault } from "../carriers/index.ts";
+import type { ErrorWriter } from "../rest/index.ts";
+
+/** An answer to a request that never became a call. */
+export interface Refusal {
+  readonly protocol: Protocol;
+  /** Its HTTP status; gRPC and gRPC-Web answer 200 with a status of their own. */
+  readonly httpStatus: number;
+  readonly error: ConnectError;
+  /** The RPC that was requested, if known. */
+  readonly procedure: string | undefined;
+  readonly fields: HeaderFields;
+  /** The format of the messages, for a stream of the Connect protocol. */
+  readonly connectStream?: "binary" | "json" | undefined;
+}
+
+/**
+ * Answers with a refusal in the form of the caller's protocol. Never throws: a refusal that cannot be written, for
+ * example because the error's details do not serialize, resets the exchange and is reported.
+ */
+export function refuse(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorWriter, report: OnFault): void {
+  try {
+    writeRefusal(exchange, refusal, writeErrorRecord);
+  } catch (error) {
+    exchange.reset();
+    report(error, "a refusal could not be written");
+  }
+}
+
+function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorWriter): void {
+  const { protocol, httpStatus, fields, procedure } = refusal;
+  const error = wellFormed(refusal.error);
+  const wrongMethod = httpStatus === 405;
+  // Clients of Connect and gRPC take any JSON at an RPC's path for an error of their own, or do not read it. So the
+  // library says by status alone that this was no call. A custom error record is sent here too.
+  const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
+  if (noCall && writeErrorRecord.isDefault) {
+    return exchange.answer(httpStatus, [...fields, ...metadataFields(error)], new Uint8Array(0));
+  }
+  const contentType = exchange.common.contentType ?? "";
+  if (refusal.connectStream !== undefined) return refuseConnectStream(exchange, refusal.connectStream, error);
+  if (protocol === "connect") return refuseConnect(exchange, httpStatus, error, fields);
+  // A wrong method is an error of HTTP, also for gRPC, whose answers have no 405.
+  if (protocol === "grpc" && !wrongMethod) return refuseGrpc(exchange, grpcContentType(contentType), error);
+  if (protocol === "grpc-web" && !wrongMethod) return refuseGrpcWeb(exchange, grpcContentType(contentType), error);
+  // With the wrong method no RPC was matched, although one is known.
+  const record = writeErrorRecord(error, { httpStatus, procedure: wrongMethod ? undefined : procedure });
+  const header = ["content-type", record.contentType, ...fields, ...metadataFields(error)];
+  exchange.answer(record.httpStatus, header, record.body);
+}
+
+/** Returns an error that every protocol can write, whatever its text and code. */
+export function wellFormed(error: ConnectError): ConnectError {
+  const { rawMessage, metadata, cause, details } = error;
+  const code = Code[error.code] === undefined ? Code.Unknown : error.code;
+  if (code === error.code && rawMessage.isWellFormed()) return error;
+  return Object.assign(new ConnectError(rawMessage.toWellFormed(), code, metadata, [], cause), { details });
+}
+
+// Only a known part of the client's content type is echoed.
+function grpcContentType(sent: string): string {
+  const [type = ""] = sent.toLowerCase().split(";");
+  const [, base = "application/grpc", format = ""] =
+    /^(application\/grpc(?:-web(?:-text)?)?)(\+(?:proto|json)$)?/.exec(type) ?? [];
+  return base + format;
+}

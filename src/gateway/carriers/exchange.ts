@@ -1,0 +1,122 @@
+import type { Socket } from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorCode } from "../http2/index.ts";
+import type { CommonFields, HeaderFields, HeaderReader } from "./header-fields.ts";
+
+/**
+ * One HTTP request and its answer, whatever carries them: the seam between RPC and HTTP.
+ *
+ * A carrier (node:http, node:http2, our own HTTP/2) knows connections, flow control and what to do with a body that
+ * nobody reads; it knows nothing of RPC. Calls know nothing of sockets. An exchange is answered once: either by {@link
+ * answer} alone, or by {@link begin}, {@link write} … and {@link end}. Once the client has gone away these do nothing,
+ * so a late answer needs no check.
+ */
+export interface Exchange extends HeaderReader {
+  readonly httpVersion: "1.0" | "1.1" | "2.0";
+  readonly httpMethod: string;
+  /** Path and query as sent, without scheme and authority. */
+  readonly target: string;
+  /** Scheme and authority, for example `http://127.0.0.1:8080`. */
+  readonly origin: string;
+  /** The header fields as received; on HTTP/2 they include the pseudo-header fields. */
+  readonly fields: HeaderFields;
+  /** The fields that every request is checked for. {@link HeaderReader.get} reads any other. */
+  readonly common: Readonly<CommonFields>;
+  readonly peer: Peer;
+  /** The same object for every exchange of a connection. */
+  readonly connection: object;
+  /** Whether the header says that there is no body. */
+  readonly bodyEmpty: boolean;
+  /** The status of its answer; 0 before there is one. */
+  readonly httpStatus: number;
+  /** Fields added to the answer, whatever it is. */
+  addedFields: HeaderFields;
+  /** Whether the client has gone away. */
+  readonly gone: boolean;
+  /** Told once if the client goes away. The call removes it when the answer is complete. */
+  abortReceiver: AbortReceiver | undefined;
+
+  /**
+   * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds `limitBytes`. The receiver
+   * is not called if the client goes away first.
+   */
+  readBody(limitBytes: number, receiver: BodyReceiver): void;
+
+  /** Returns the body as it arrives, with back-pressure. Iteration throws if the client goes away. */
+  streamBody(): AsyncIterable<Uint8Array>;
+
+  /**
+   * Answers in one go. The carrier adds the length to the `fields`.
+   *
+   * @param body - absent where the status or the method allows none, which differs from an empty one
+   * @param trailer - absent when there is no trailer section
+   */
+  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
+
+  /** Sends the header of an answer whose body follows in pieces. */
+  begin(httpStatus: number, fields: HeaderFields): void;
+
+  /** Sends a piece of the body. Returns a promise if the client takes no more until it resolves; rejects if it went away. */
+  write(piece: Uint8Array): void | Promise<void>;
+
+  /** Ends the answer that {@link begin} began. */
+  end(trailer?: HeaderFields): void;
+
+  /** Gives up an answer that cannot be completed, in a way that tells the client that it is incomplete. */
+  reset(): void;
+}
+
+/**
+ * Told when the client goes away. An object instead of a function, because a carrier would keep a closure for each call
+ * alive.
+ */
+export interface AbortReceiver {
+  aborted(reason: ConnectError): void;
+}
+
+/** Receives a whole body. */
+export interface BodyReceiver {
+  /** @param body - `undefined` when it exceeds the limit */
+  received(body: Uint8Array | undefined): void;
+}
+
+/**
+ * Bytes of an unwanted body that are read and dropped, so that the connection can be kept, or so that closing it does
+ * not lose the answer of a client that is still sending (RFC 9112 §9.6).
+ */
+// 256 KiB, as in Go's server: clients that read only after sending commonly send up to that much.
+export const unreadBodyBytesMax: number = 256 * 1024;
+
+/** The other end of the connection. */
+export interface Peer {
+  /** The IP address; empty if the socket closed before anyone read it. */
+  readonly address: string;
+  /** The TCP port; 0 if the socket closed before anyone read it. */
+  readonly port: number;
+}
+
+/** Returns the other end of a socket. */
+export function peerOf(socket: Socket | undefined): Peer {
+  return { address: socket?.remoteAddress ?? "", port: socket?.remotePort ?? 0 };
+}
+
+/** Returns the error that a call ends with when its client has closed the connection. */
+export function goneAway(): ConnectError {
+  return new ConnectError("the client has gone away", Code.Canceled);
+}
+
+/** Returns the error that a call ends with when its client has reset the stream, by gRPC's table of HTTP/2 error codes. */
+export function resetError(rstCode: number | undefined): ConnectError {
+  switch (rstCode) {
+    case ErrorCode.refusedStream:
+      return new ConnectError("the client refused the stream", Code.Unavailable);
+    case ErrorCode.enhanceYourCalm:
+      return new ConnectError("the client asked to slow down", Code.ResourceExhausted);
+    case undefined:
+    case ErrorCode.noError:
+    case ErrorCode.cancel:
+      return goneAway();
+    default:
+      return new ConnectError(`the client reset the stream with HTTP/2 error ${rstCode}`, Code.Internal);
+  }
+}

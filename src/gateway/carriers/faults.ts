@@ -1,0 +1,66 @@
+/**
+ * Called with a fault on the server's side that no answer reveals, and a text that says what failed.
+ *
+ * Default: a process warning, which is also emitted if this callback fails.
+ */
+export type OnFault = (error: unknown, what: string) => void;
+
+/** Creates a function that reports faults to the program's `onFault` and never throws. */
+export function createFaultReporter(onFault: OnFault = warn): OnFault {
+  return (error, what) => {
+    const failed = (failure: unknown): void => {
+      warn(error, what);
+      warn(failure, "onFault has failed");
+    };
+    try {
+      watch(onFault(error, what), failed);
+    } catch (failure) {
+      failed(failure);
+    }
+  };
+}
+
+/**
+ * Wraps a callback of the program so that it can neither end the process nor change an answer. What it throws, or
+ * rejects with, is reported once for each cause, because it may well fail with every request.
+ */
+export function guardCallback<A extends readonly unknown[]>(
+  name: string,
+  listener: ((...args: A) => void) | undefined,
+  report: OnFault,
+): ((...args: A) => void) | undefined {
+  if (listener === undefined) return undefined;
+  const causes = new Set<string>();
+  const failed = (error: unknown): void => {
+    const cause = causeOf(error);
+    if (causes.has(cause) || causes.size >= causesMax) return;
+    causes.add(cause);
+    report(error, `${name} has failed`);
+  };
+  return (...args) => {
+    try {
+      watch(listener(...args), failed);
+    } catch (error) {
+      failed(error);
+    }
+  };
+}
+
+/** Returns what was thrown and where, whoever called. */
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const [place = ""] = /\n +at .*/.exec(error.stack ?? "") ?? [];
+  return error.message + place;
+}
+
+/** Causes remembered for a callback. One with more of them puts parts of requests into its messages. */
+const causesMax = 64;
+
+/** A callback typed to return nothing may still be an async function. */
+function watch(returned: unknown, failed: (error: unknown) => void): void {
+  if (returned instanceof Promise) returned.catch(failed);
+}
+
+function warn(error: unknown, what: string): void {
+  process.emitWarning(error instanceof Error ? error : new Error(what, { cause: error }));
+}

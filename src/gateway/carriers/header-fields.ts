@@ -1,0 +1,115 @@
+/**
+ * Header or trailer fields as on the wire: name, value, name, value, …, in the order sent.
+ *
+ * Both of node's HTTP servers use this form, so fields that nobody looks at are never copied.
+ */
+export type HeaderFields = readonly string[];
+
+/** Constant fields of answers, which a carrier may encode once. */
+export class PreparedFields extends Array<string> {
+  /** Their HTTP/2 header block, once one was needed. */
+  block: Uint8Array | undefined;
+}
+
+/** Prepares constant fields: name, value, name, value, … */
+export function prepareFields(...fields: readonly string[]): PreparedFields {
+  const prepared = new PreparedFields();
+  prepared.push(...fields);
+  return prepared;
+}
+
+/**
+ * Reads one field, comparing names without regard to case (RFC 9110 §5.1).
+ *
+ * @returns the value; several fields of one name are joined by ", " (RFC 9110 §5.3), the parts of a cookie by "; ";
+ * `null` if there is none
+ */
+export function readField(fields: HeaderFields, name: string): string | null {
+  let value: string | null = null;
+  for (let i = 0; i < fields.length; i += 2) {
+    const candidate = fields[i] as string;
+    // The length decides nearly every comparison; HTTP/2 names are lower case already (RFC 9113 §8.2.1).
+    if (candidate.length !== name.length || !isSameName(candidate, name)) continue;
+    if (value === null) value = fields[i + 1] as string;
+    // HTTP/2 clients may send a cookie in parts, which are joined by a semicolon (RFC 9113 §8.2.3).
+    else value += (name.toLowerCase() === "cookie" ? "; " : ", ") + fields[i + 1];
+  }
+  return value;
+}
+
+/**
+ * The header fields that every request is checked for, collected in one pass: `null` if a field was not sent, otherwise
+ * as {@link readField} reads it.
+ */
+export class CommonFields {
+  /**
+   * The size of the list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. This bounds many small
+   * fields, which cost more than their text, and gives a list one size in every HTTP version.
+   */
+  listBytes = 0;
+  host: string | null = null;
+  authorization: string | null = null;
+  contentType: string | null = null;
+  contentLength: string | null = null;
+  contentEncoding: string | null = null;
+  transferEncoding: string | null = null;
+  expect: string | null = null;
+  connectProtocolVersion: string | null = null;
+  connectTimeoutMs: string | null = null;
+  grpcTimeout: string | null = null;
+  grpcEncoding: string | null = null;
+  grpcAcceptEncoding: string | null = null;
+  xServerTimeout: string | null = null;
+
+  constructor(fields: HeaderFields) {
+    for (let i = 0; i < fields.length; i += 2) {
+      const sent = fields[i] as string;
+      const value = fields[i + 1] as string;
+      this.listBytes += sent.length + value.length + 32;
+      const candidates = commonNames[sent.length];
+      if (candidates === undefined) continue;
+      for (const [name, member] of candidates) {
+        if (!isSameName(sent, name)) continue;
+        const before = this[member];
+        this[member] = before === null ? value : `${before}, ${value}`;
+      }
+    }
+  }
+}
+
+type CommonName = Exclude<keyof CommonFields, "listBytes">;
+
+/** The names that {@link CommonFields} collects, each with its property, by length. */
+const commonNames: (readonly [name: string, member: CommonName])[][] = [];
+const { listBytes: _, ...withoutAny } = new CommonFields([]);
+for (const member of Object.keys(withoutAny) as CommonName[]) {
+  const name = member.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
+  (commonNames[name.length] ??= []).push([name, member]);
+}
+
+/** Compares names of equal length without regard to case. Lower-casing both costs five times as much. */
+function isSameName(one: string, other: string): boolean {
+  if (one === other) return true;
+  for (let at = 0; at < one.length; at++) {
+    const character = one.charCodeAt(at);
+    const lower = character | caseBit;
+    if (character === other.charCodeAt(at)) continue;
+    if (lower !== (other.charCodeAt(at) | caseBit) || lower < letterA || lower > letterZ) return false;
+  }
+  return true;
+}
+
+// The bit that differs between an ASCII letter's two cases.
+const caseBit = 0x20;
+const letterA = 0x61;
+const letterZ = 0x7a;
+
+/**
+ * Reads request header fields by name, without regard to case.
+ *
+ * Like Fetch's `Headers`, which is one of these: a field that was sent more than once is one value, joined by ", ";
+ * `null` when it was not sent.
+ */
+export interface HeaderReader {
+  get(name: string): string | null;
+}

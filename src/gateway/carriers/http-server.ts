@@ -1,0 +1,32 @@
+import type { Socket } from "node:net";
+import type { BacklogBudget } from "../http2/index.ts";
+import type { Exchange } from "./exchange.ts";
+import type { OnFault } from "./faults.ts";
+import type { Limits } from "./limits.ts";
+import type { HttpProblem, ProblemWriter } from "./request-line.ts";
+
+/** The version of HTTP that a connection speaks, inside TLS if there is any. */
+export type HttpMajorVersion = "http1" | "http2";
+
+/** Options of every {@link HttpServer}. */
+export interface HttpServerOptions {
+  readonly limits: Limits;
+  /** Counts the bytes that clients do not take, on every carrier. */
+  readonly budget: BacklogBudget;
+  readonly serve: (exchange: Exchange) => void;
+  readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
+  readonly writeProblem: ProblemWriter;
+  readonly report: OnFault;
+}
+
+/** Serves the connections of a port that speak one version of HTTP. Never listens itself. */
+export interface HttpServer {
+  /** Takes over a connection of which nothing was read, or everything read was put back. */
+  take(socket: Socket): void;
+  /** Ends every connection once its requests are answered. */
+  drain(): void;
+  /** Whether any request still waits for its answer. */
+  readonly busy: boolean;
+  /** Closes the server itself; whoever accepted its connections closes those. */
+  close(): void;
+}

@@ -1,0 +1,54 @@
+/** Bounds on what a client may make the server hold or wait for. */
+export interface Limits {
+  /**
+   * Bytes of all header fields of a request, counting 32 for each in addition to its text (RFC 9113 §6.5.2); 431 above.
+   * Default 16 KiB.
+   */
+  readonly headerBytes: number;
+  /** Bytes of the request target; 414 above. Default 8 KiB, the least that RFC 9110 §4.1 recommends. */
+  readonly urlBytes: number;
+  /** Milliseconds until the header of a request must be complete. Default 10 s. */
+  readonly headerTimeoutMs: number;
+  /**
+   * Milliseconds until an HTTP/1.1 request, or on the gateway's own HTTP/2 the body of a unary call, must be complete.
+   * Default 5 min.
+   */
+  readonly requestTimeoutMs: number;
+  /**
+   * Milliseconds for which a connection may be idle, or a client may leave its answer unread. Default 75 s: longer than
+   * the 60 s of common proxies. An HTTP/2 connection is idle when it has no stream; an HTTP/1.1 connection after twice
+   * `headerTimeoutMs` at the earliest. With node:http2 an unread answer is given up only once its connection carries
+   * nothing else.
+   */
+  readonly idleTimeoutMs: number;
+  /**
+   * Streams that an HTTP/2 connection may have open; further ones are refused. Also requests that an HTTP/1.1
+   * connection may have in progress; pipelined requests beyond it are left unread. Default 256.
+   */
+  readonly concurrentStreams: number;
+  /**
+   * Bytes that all connections together may hold because their clients do not read. Above it, connections that have
+   * taken nothing for the longest are cut off. Default 256 MiB: half of a small machine.
+   */
+  readonly backlogBytes: number;
+  /** Connections open at once; further ones are closed. Default 10,000, below the usual 65,536 descriptors. */
+  readonly connections: number;
+  /** Milliseconds that a unary call may take if its client sets no deadline; 0 for no limit. Default 0. */
+  readonly defaultTimeoutMs: number;
+}
+
+/** The defaults of {@link Limits}. */
+export const defaultLimits: Limits = {
+  headerBytes: 16 * 1024,
+  urlBytes: 8 * 1024,
+  headerTimeoutMs: 10_000,
+  requestTimeoutMs: 300_000,
+  idleTimeoutMs: 75_000,
+  concurrentStreams: 256,
+  backlogBytes: 256 * 1024 * 1024,
+  connections: 10_000,
+  defaultTimeoutMs: 0,
+};
+
+/** Bytes of a message, compressed or not, unless `readMaxBytes` is set: 4 MiB, as in gRPC. */
+export const defaultReadMaxBytes: number = 4 * 1024 * 1024;

@@ -1,0 +1,40 @@
+import type { Server as TlsServer, TlsOptions, TLSSocket } from "node:tls";
+import type { HttpMajorVersion } from "./http-server.ts";
+
+/** Options of {@link createTlsServer}. */
+export interface TlsServerOptions {
+  /** Certificate, key and other options of node:tls. The ALPN protocols are set here. */
+  readonly tls: TlsOptions;
+  /** Milliseconds until a handshake must be complete, unless `tls` says otherwise. */
+  readonly handshakeTimeoutMs: number;
+  /** Called with each connection once its handshake is complete, and the version that ALPN (RFC 7301) chose. */
+  readonly take: (socket: TLSSocket, version: HttpMajorVersion) => void;
+}
+
+/**
+ * Creates a node:tls server that never listens: pass it connections with `emit("connection", socket)`.
+ *
+ * A handshake that fails or takes too long ends its own connection only.
+ */
+export function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOptions): TlsServer {
+  // Loaded only where there is TLS: it takes 10 ms to start.
+  const { createServer } = process.getBuiltinModule("node:tls");
+  const server = createServer({
+    handshakeTimeout: handshakeTimeoutMs,
+    ...tls,
+    ALPNProtocols: ["h2", "http/1.1"],
+  });
+  server.on("secureConnection", (socket: TLSSocket) => {
+    socket.on("error", () => socket.destroy());
+    if (socket.alpnProtocol === "h2") return take(socket, "http2");
+    take(socket, "http1");
+    // Listening for data detaches node's parser from the socket handle, so that it gets its bytes from the stream.
+    // Attached, it fails on a request that spans several TLS records while an answer is still being written: node
+    // pauses the parser after the first record and still feeds it the second.
+    socket.on("data", ignore);
+  });
+  server.on("tlsClientError", (_error, socket) => socket.destroy());
+  return server;
+}
+
+function ignore(): void {}

@@ -1,0 +1,86 @@
+/**
+ * What an entry counts in addition to its bytes and value: a key, a few objects and their slots, so that many small
+ * entries are bounded as well.
+ */
+const entryBytes = 256;
+
+/** After this many misses in a row, lookups become rare: more than the blocks of any mix of calls. */
+const missesMax = 64;
+
+/**
+ * Remembers what bytes were decoded to, so that the same bytes need not be decoded again.
+ *
+ * Lookups compare all of the bytes: as the text of a map key, or in place when the last ones repeat. So no client can
+ * have one text taken for another, and none can aim at the hash, which is seeded anew in each process. The size is
+ * bounded; when it is exceeded, everything is forgotten.
+ */
+export class DecodedCache<Value> {
+  readonly #sizeBytesMax: number;
+  readonly #entries = new Map<string, Entry<Value>>();
+  #sizeBytes = 0;
+  #last: Entry<Value> | undefined;
+  /** Misses in a row. */
+  #misses = 0;
+
+  /** @param sizeBytesMax - how much is kept: the bytes, what they were decoded to, and 256 for each entry */
+  constructor(sizeBytesMax: number) {
+    this.#sizeBytesMax = sizeBytesMax;
+  }
+
+  /** Returns what the bytes from `from` to `to` were decoded to; `undefined` when that is not known. */
+  get(bytes: Buffer, from: number, to: number): Value | undefined {
+    const length = to - from;
+    const last = this.#last;
+    // 0.1 µs for 750 bytes, where building the key and asking the map cost 0.25 µs.
+    if (last?.bytes?.byteLength === length && bytes.compare(last.bytes, 0, length, from, to) === 0) return last.value;
+    this.#misses++;
+    if (length > this.#sizeBytesMax || this.#rests) return undefined;
+    const entry = this.#entries.get(bytes.toString("latin1", from, to));
+    if (entry === undefined) return undefined;
+    this.#misses = 0;
+    // Only for bytes that repeat: most bytes that never do need no copy.
+    entry.bytes ??= copyOf(bytes, from, to);
+    this.#last = entry;
+    return entry.value;
+  }
+
+  /**
+   * Keeps what bytes were decoded to, unless it is too much.
+   *
+   * @param valueBytes - what the value counts in addition to the bytes
+   */
+  set(bytes: Buffer, from: number, to: number, value: Value, valueBytes: number): void {
+    const sizeBytes = to - from + valueBytes + entryBytes;
+    if (sizeBytes > this.#sizeBytesMax || this.#rests) return;
+    if (this.#sizeBytes + sizeBytes > this.#sizeBytesMax) this.clear();
+    this.#entries.set(bytes.toString("latin1", from, to), { value, bytes: undefined });
+    this.#sizeBytes += sizeBytes;
+  }
+
+  /**
+   * A client that never repeats itself, such as one that names another plant each time, pays for one try in sixteen.
+   */
+  get #rests(): boolean {
+    return this.#misses > missesMax && this.#misses % 16 !== 0;
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#entries.clear();
+    this.#sizeBytes = 0;
+    this.#last = undefined;
+  }
+}
+
+interface Entry<Value> {
+  readonly value: Value;
+  /** A copy of the bytes, once they have repeated. */
+  bytes: Buffer | undefined;
+}
+
+// In its own memory: a slice of node's pool would keep the whole pool alive.
+function copyOf(bytes: Buffer, from: number, to: number): Buffer {
+  const copy = Buffer.allocUnsafeSlow(to - from);
+  bytes.copy(copy, 0, from, to);
+  return copy;
+}

@@ -1,0 +1,79 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+
+/** The fields of a protobuf-es message as plain properties, by local name. */
+export type FieldValues = Record<string, unknown>;
+
+/**
+ * Returns a value inside a message as plain properties.
+ *
+ * @throws TypeError when it is not an object, which cannot happen in a message of the right type
+ */
+export function asFieldValues(value: unknown): FieldValues {
+  if (isFieldValues(value)) return value;
+  throw new TypeError("not a message");
+}
+
+function isFieldValues(value: unknown): value is FieldValues {
+  return typeof value === "object" && value !== null;
+}
+
+/** Sets a field to a value in its {@link LocalForm}. */
+export type FieldSetter = (fields: FieldValues, value: unknown) => void;
+
+/** Creates the function that stores a value where protobuf-es does: in a property, or as the case and value of a oneof. */
+export function createFieldSetter(field: DescField): FieldSetter {
+  const name = field.localName;
+  if (field.oneof === undefined) {
+    return (fields, value) => {
+      fields[name] = value;
+    };
+  }
+  const group = field.oneof.localName;
+  return (fields, value) => {
+    fields[group] = { case: name, value };
+  };
+}
+
+/** Reads the value of a field; `undefined` when it is not set, or another member of its oneof is. */
+export function loadField(fields: FieldValues, field: DescField): unknown {
+  if (field.oneof === undefined) return fields[field.localName];
+  const group = asFieldValues(fields[field.oneof.localName]);
+  return group["case"] === field.localName ? group["value"] : undefined;
+}
+
+/** How protobuf-es stores the values of a message-typed field. */
+export type LocalForm = "message" | "unwrapped" | "json-object";
+
+/**
+ * Returns how protobuf-es stores the values of a message-typed field: google.protobuf.Struct as a plain object (except
+ * inside google.protobuf.Value), a wrapper as its bare value (if singular and not in a oneof), all others as messages.
+ */
+export function localFormOf(field: DescField & { readonly message: DescMessage }): LocalForm {
+  if (field.message.typeName === "google.protobuf.Struct") {
+    return field.parent.typeName === "google.protobuf.Value" ? "message" : "json-object";
+  }
+  const bare = field.fieldKind === "message" && field.oneof === undefined && isWrapperDesc(field.message);
+  return bare ? "unwrapped" : "message";
+}
+
+/** Tells whether the test is true of a message type, or of one that it may contain at any depth. */
+export function mayHold(
+  desc: DescMessage,
+  test: (desc: DescMessage) => boolean,
+  seen: Set<DescMessage> = new Set(),
+): boolean {
+  if (test(desc)) return true;
+  if (seen.has(desc)) return false;
+  seen.add(desc);
+  return desc.fields.some(({ message }) => message !== undefined && mayHold(message, test, seen));
+}
+
+/** Sets a property, even one named `__proto__`, which a plain assignment would take for the prototype. */
+export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === "__proto__") {
+    Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    target[key] = value;
+  }
+}

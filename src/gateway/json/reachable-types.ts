@@ -1,0 +1,35 @@
+import { createRegistry, type DescFile, type DescService, type Registry } from "@bufbuild/protobuf";
+import {
+  file_google_protobuf_any,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_field_mask,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+  file_google_protobuf_wrappers,
+} from "@bufbuild/protobuf/wkt";
+
+/**
+ * Returns the types that a google.protobuf.Any may contain by default: those of the files that the services are defined
+ * in or that these import, and the well-known types.
+ */
+export function createReachableRegistry(services: Iterable<DescService>): Registry {
+  const files = new Set<DescFile>();
+  const reach = (file: DescFile): void => {
+    if (files.has(file)) return;
+    files.add(file);
+    file.dependencies.forEach(reach);
+  };
+  for (const { file } of services) reach(file);
+  return createRegistry(...wellKnown, ...files);
+}
+
+const wellKnown: readonly DescFile[] = [
+  file_google_protobuf_any,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_field_mask,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+  file_google_protobuf_wrappers,
+];

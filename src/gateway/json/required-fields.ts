@@ -1,0 +1,75 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { isFieldSet, isMessage } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
+import { type FieldValues, asFieldValues, loadField, mayHold } from "./field-values.ts";
+import type { ReadContext } from "./read-context.ts";
+
+/**
+ * Checks that a message and those inside it have the fields that proto2 or an edition requires. Messages in an Any were
+ * checked when they were read.
+ *
+ * @throws ConnectError `InvalidArgument` whose message names the field
+ */
+export function requireFields(desc: DescMessage, message: Message): void {
+  const missing = findMissingBelow(desc, message);
+  if (missing !== undefined) throw new ConnectError(`${printPath(missing)}: ${problem}`, Code.InvalidArgument);
+}
+
+/** Tells whether messages of this type, or inside it, can lack a required field. */
+export function hasRequiredFields(desc: DescMessage): boolean {
+  return checkedFieldsOf(desc).length > 0;
+}
+
+/**
+ * Checks a message, or a list of messages, that was just read, as {@link requireFields} does.
+ *
+ * @throws FieldProblem when a required field is missing
+ */
+export function requireFieldsRead({ path }: ReadContext, desc: DescMessage, value: unknown): void {
+  const missing = findMissingBelow(desc, value);
+  if (missing === undefined) return;
+  path.push(...missing);
+  throw new FieldProblem(problem);
+}
+
+const problem = "is required";
+
+function findMissing(desc: DescMessage, fields: FieldValues): readonly PathStep[] | undefined {
+  for (const field of checkedFieldsOf(desc)) {
+    if (isRequired(field) && !(isMessage(fields) && isFieldSet(fields, field))) return [field];
+    const below = field.message && findMissingBelow(field.message, loadField(fields, field));
+    if (below !== undefined) return [field, ...below];
+  }
+  return undefined;
+}
+
+function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[] | undefined {
+  if (value === undefined || checkedFieldsOf(desc).length === 0) return undefined;
+  if (isMessage(value)) return findMissing(desc, value);
+  for (const [key, element] of Object.entries(asFieldValues(value))) {
+    const below = findMissing(desc, asFieldValues(element));
+    if (below !== undefined) return [Array.isArray(value) ? Number(key) : key, ...below];
+  }
+  return undefined;
+}
+
+const checkedByMessage = new WeakMap<DescMessage, readonly DescField[]>();
+
+// The required fields, and those that may contain some. Nearly every message type has none.
+function checkedFieldsOf(desc: DescMessage): readonly DescField[] {
+  let checked = checkedByMessage.get(desc);
+  if (checked === undefined) {
+    const mayMiss = (message: DescMessage): boolean => message.fields.some(isRequired);
+    checked = desc.fields.filter(
+      (field) => isRequired(field) || (field.message !== undefined && mayHold(field.message, mayMiss)),
+    );
+    checkedByMessage.set(desc, checked);
+  }
+  return checked;
+}
+
+function isRequired(field: DescField): boolean {
+  return field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
+}

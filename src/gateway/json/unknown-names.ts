@@ -1,0 +1,37 @@
+import { type PathStep, printPath, quote } from "./field-problem.ts";
+
+// Enough to report every mistake of a client at once. Further names are only counted.
+const namesMax = 16;
+
+/** The unknown fields and enum names of a request: the first 16, and the count of all. */
+export class UnknownNames {
+  readonly #names: string[] = [];
+  #count = 0;
+
+  /** The first 16, as the client wrote them, each with its path from the message. */
+  get names(): readonly string[] {
+    return this.#names;
+  }
+
+  /** The count of all. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Adds an unknown field, by its name and the path to the message that it was meant for. */
+  addField(name: string, path: readonly PathStep[] = []): void {
+    if (++this.#count <= namesMax) this.#names.push(path.length === 0 ? name : `${printPath(path)}.${name}`);
+  }
+
+  /** Adds an unknown enum value, by its name and the path to the field that it was meant for. */
+  addEnumValue(name: string, path: readonly PathStep[]): void {
+    if (++this.#count <= namesMax) this.#names.push(`${printPath(path)}=${quote(name)}`);
+  }
+
+  /** Returns the error message that refuses them. */
+  describe(noun: string): string {
+    const more = this.#count - this.#names.length;
+    const named = this.#names.map(quote).join(", ");
+    return `unknown ${noun}${this.#count > 1 ? "s" : ""} ${named}${more > 0 ? ` and ${more} more` : ""}`;
+  }
+}

@@ -1,0 +1,95 @@
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import {
+  CommonFields,
+  type Exchange,
+  type ConnectionPolicy,
+  connectionOn,
+  Http1Exchange,
+  http1LingerMs,
+  NodeHttp2Exchange,
+  type Limits,
+  type HttpProblem,
+  readRequestTarget,
+} from "./carriers/index.ts";
+import { type MatchTable, matchRequest, type Dispatch } from "./calls/index.ts";
+
+/**
+ * A request listener for node's HTTP servers, which Express and Fastify (`req.raw`, `reply.raw`) can call too.
+ *
+ * @param next - called instead of answering when nothing matches, or with an Error when the server has already read the
+ * body; without it that is answered as `Internal`
+ */
+export type NodeHandler = (
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  next?: (error?: Error) => void,
+) => void;
+
+/** Options of {@link createNodeHandler}. */
+export interface NodeHandlerOptions {
+  readonly table: MatchTable;
+  readonly limits: Limits;
+  readonly serve: Dispatch;
+  readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
+  readonly options: {
+    readonly fallback?: NodeHandler;
+    readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
+  };
+}
+
+/** Creates the handler that serves a gateway's RPCs inside another server. */
+export function createNodeHandler({ table, limits, serve, refuse, options }: NodeHandlerOptions): NodeHandler {
+  return (request, response, next) => {
+    const sent = request.url ?? "";
+    const common = new CommonFields(request.rawHeaders);
+    const authority = ("authority" in request && request.authority) || common.host;
+    const judged = readRequestTarget(sent, authority, request.httpVersion !== "1.0", limits);
+    const target = typeof judged === "string" ? judged : sent;
+    const match = matchRequest(table, { httpMethod: request.method ?? "", target, common });
+    // A request that matches nothing belongs to the other server, and is passed on untouched.
+    if (match.kind === "unmatched" && match.unknown) {
+      if (next !== undefined) return next();
+      if (options.fallback !== undefined) return options.fallback(request, response);
+    }
+    const exchange = toExchange(request, response, target, common);
+    if (typeof judged !== "string") return refuse(exchange, judged);
+    // A body parser has left nothing to read, and waiting for it would never end.
+    if (!exchange.bodyEmpty && request.readableDidRead) {
+      if (next !== undefined) return next(new Error(bodyWasRead));
+      return refuse(exchange, { httpStatus: 500, error: new ConnectError(bodyWasRead, Code.Internal) });
+    }
+    serve(exchange, match, options.contextValues?.(request));
+  };
+}
+
+const bodyWasRead = "the request body was read before the gateway got it: mount the gateway before any body parser";
+
+function toExchange(
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  target: string,
+  common: CommonFields,
+): Exchange {
+  if (!("stream" in request)) {
+    const connection = connectionOn(request.socket, foreign);
+    const exchange = new Http1Exchange(request, response as ServerResponse, target, common, connection);
+    connection.carry(exchange);
+    return exchange;
+  }
+  const { stream } = request;
+  // The compatibility layer would send an empty trailer section before ours.
+  stream.removeAllListeners("wantTrailers");
+  return new NodeHttp2Exchange(stream, request.headers, request.rawHeaders);
+}
+
+// The connections, and their time-outs, belong to the other server.
+const foreign: ConnectionPolicy = {
+  draining: false,
+  stallTimeoutMs: 0,
+  lingerMs: http1LingerMs,
+  requestsMax: Number.POSITIVE_INFINITY,
+  budget: undefined,
+  keepAlive: [],
+};

@@ -1,0 +1,75 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
+import type { HeaderFields } from "../carriers/index.ts";
+import type { LazyHeaders } from "./lazy-headers.ts";
+
+/** The protocol of a request. */
+export type Protocol = "connect" | "grpc" | "grpc-web" | "rest";
+
+/**
+ * Reads a call from its exchange. Each protocol has classes of this shape, so that a reader who knows one of them knows
+ * the others.
+ *
+ * The header is read in the constructor. A mistake in it is kept as `problem` instead of thrown, because the answer to
+ * it depends on the rest of the header.
+ */
+export interface CallProtocol {
+  readonly protocol: Protocol;
+  /** The client's deadline in milliseconds from now; `undefined` without one. */
+  readonly timeoutMs: number | undefined;
+  /** Why the call cannot be served, if so; known before the body is read. */
+  readonly problem: ConnectError | undefined;
+  /** The longest body that can hold an acceptable message, if the client sends only one. */
+  readonly bodyLimitBytes: number;
+  /** The request header that the handler sees. */
+  readonly requestHeader: LazyHeaders;
+  /** The response header and trailer that the handler sees, and may add to. */
+  readonly responseHeader: LazyHeaders;
+  readonly responseTrailer: LazyHeaders;
+
+  /** Reads the message of a client that sends only one. Returns a promise only if something must be decompressed. */
+  readMessage(body: Uint8Array): Message | Promise<Message>;
+}
+
+/** Reads one unary call from its exchange and answers it. */
+export interface UnaryProtocol extends CallProtocol {
+  /** Answers with a message. Throws, before anything is sent, if it cannot be written. */
+  writeMessage(response: UnaryResponse): void | Promise<void>;
+
+  /** Answers with an error, and with the header and trailer as the handler left them. */
+  writeError(error: ConnectError): void | Promise<void>;
+}
+
+/**
+ * Reads one streaming call from its exchange and answers it.
+ *
+ * The call sends the header section itself, followed by {@link write} … and {@link end}; or it calls {@link answer}
+ * alone.
+ */
+export interface StreamProtocol extends CallProtocol {
+  /** Bytes to send when the call has sent nothing for a while; `undefined` for none. */
+  readonly heartbeat?: Uint8Array | undefined;
+  /** Whether the answer is its header section alone, as it is to HEAD (RFC 9110 §9.3.2). */
+  readonly headOnly?: boolean;
+
+  /** Reads the messages of a client that streams, as they arrive. */
+  readMessages(): AsyncIterable<Message>;
+
+  /** Encodes a message for the body. Throws if it cannot be written. */
+  encode(message: Message): Uint8Array | Promise<Uint8Array>;
+
+  /** Returns the header section of the answer, with what the handler has set. */
+  headerToSend(header: Headers): HeaderFields;
+
+  /**
+   * Sends encoded messages. Returns a promise if no more can be taken until it resolves; it rejects if the client has
+   * gone away.
+   */
+  write(bytes: Uint8Array): void | Promise<void>;
+
+  /** Ends the answer, with an error or as a success. */
+  end(trailer: Headers, error: ConnectError | undefined): void;
+
+  /** Answers in one go. */
+  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
+}

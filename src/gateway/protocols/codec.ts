@@ -1,0 +1,86 @@
+import { type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
+import { hasDeclaredWireTypes } from "./wire-types.ts";
+
+/** Converts between messages and bytes, in one of the two formats. */
+export interface Codec {
+  /** @throws ConnectError `InvalidArgument` */
+  decode(bytes: Uint8Array): Message;
+  /** @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes` */
+  encode(message: Message): Uint8Array;
+}
+
+/** The codecs of one RPC, which decode requests and encode responses. */
+export interface MethodCodecs {
+  readonly binary: Codec;
+  readonly json: Codec;
+}
+
+/** Creates the codecs of an RPC from Connect's options. JSON is read by the strict reader. */
+export function createMethodCodecs(
+  method: DescMethod,
+  options: UniversalHandlerOptions,
+  jsonRules: ReadJsonOptions,
+): MethodCodecs {
+  const { input, output } = method;
+  const { binaryOptions, jsonOptions, writeMaxBytes } = options;
+  return {
+    binary: {
+      decode: (bytes) => decodeBinary(input, bytes, binaryOptions),
+      encode: (message) => {
+        // Many RPCs answer google.protobuf.Empty; writing nothing would cost as much as writing something.
+        if (output.fields.length === 0 && message.$unknown === undefined) return nothing;
+        return limited(
+          serialize(() => toBinary(output, message, binaryOptions)),
+          writeMaxBytes,
+        );
+      },
+    },
+    json: {
+      decode: (bytes) => readJson(input, bytes, jsonRules),
+      encode: (message) =>
+        limited(
+          serialize(() => Buffer.from(writeJson(output, message, jsonOptions))),
+          writeMaxBytes,
+        ),
+    },
+  };
+}
+
+const nothing = new Uint8Array(0);
+
+function decodeBinary(
+  desc: DescMessage,
+  bytes: Uint8Array,
+  options: UniversalHandlerOptions["binaryOptions"],
+): Message {
+  try {
+    const message = fromBinary(desc, bytes, options);
+    if (hasDeclaredWireTypes(desc, bytes)) return message;
+  } catch (error) {
+    throw invalidMessage(desc, error);
+  }
+  throw invalidMessage(desc);
+}
+
+// A malformed message is the client's mistake; connect-node answers Internal here.
+function invalidMessage(desc: DescMessage, cause?: unknown): ConnectError {
+  const message = `the message is not a valid ${desc.typeName}`;
+  return new ConnectError(message, Code.InvalidArgument, undefined, undefined, cause);
+}
+
+function serialize(write: () => Uint8Array): Uint8Array {
+  try {
+    return write();
+  } catch (error) {
+    throw new ConnectError("the response cannot be serialized", Code.Internal, undefined, undefined, error);
+  }
+}
+
+function limited(bytes: Uint8Array, writeMaxBytes: number): Uint8Array {
+  if (bytes.byteLength <= writeMaxBytes) return bytes;
+  const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
+  throw new ConnectError(message, Code.ResourceExhausted);
+}

@@ -1,0 +1,56 @@
+import type { Protocol } from "./call-protocol.ts";
+
+/** What the content type of an RPC request means. */
+export interface RpcContentType {
+  readonly protocol: "connect" | "grpc" | "grpc-web";
+  readonly format: "binary" | "json";
+  /** Whether messages have envelopes, as in Connect streams. */
+  readonly stream: boolean;
+  /** Whether the body is base64, as in gRPC-Web text. */
+  readonly text: boolean;
+}
+
+/**
+ * Reads the content type of an RPC request; `undefined` for one that no protocol has.
+ *
+ * Media types are case-insensitive, and JSON may have a charset of UTF-8 (RFC 9110 §8.3).
+ */
+export function readRpcContentType(value: string): RpcContentType | undefined {
+  return rpcContentTypes.get(value.toLowerCase().replace(charsetOfJson, "json"));
+}
+
+const charsetOfJson = /json; ?charset="?utf-?8"?$/;
+
+function entry(
+  value: string,
+  protocol: RpcContentType["protocol"],
+  format: RpcContentType["format"],
+  { stream = false, text = false } = {},
+): [string, RpcContentType] {
+  return [value, { protocol, format, stream, text }];
+}
+
+/** The content types of RPCs as the protocols spell them; {@link readRpcContentType} reads other spellings. */
+export const rpcContentTypes: ReadonlyMap<string, RpcContentType> = new Map([
+  entry("application/proto", "connect", "binary"),
+  entry("application/json", "connect", "json"),
+  entry("application/connect+proto", "connect", "binary", { stream: true }),
+  entry("application/connect+json", "connect", "json", { stream: true }),
+  entry("application/grpc", "grpc", "binary"),
+  entry("application/grpc+proto", "grpc", "binary"),
+  entry("application/grpc+json", "grpc", "json"),
+  entry("application/grpc-web", "grpc-web", "binary"),
+  entry("application/grpc-web+proto", "grpc-web", "binary"),
+  entry("application/grpc-web+json", "grpc-web", "json"),
+  entry("application/grpc-web-text", "grpc-web", "binary", { text: true }),
+  entry("application/grpc-web-text+proto", "grpc-web", "binary", { text: true }),
+  entry("application/grpc-web-text+json", "grpc-web", "json", { text: true }),
+]);
+
+/** Returns the protocol in which to answer a request that matches nothing, judged by its header. */
+export function callerProtocol(contentType: string, hasConnectVersion: boolean): Protocol {
+  const type = contentType.toLowerCase();
+  if (type.startsWith("application/grpc-web")) return "grpc-web";
+  if (type.startsWith("application/grpc")) return "grpc";
+  return hasConnectVersion || type.startsWith("application/connect+") ? "connect" : "rest";
+}

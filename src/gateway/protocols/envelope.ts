@@ -1,0 +1,210 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression, UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { Codec } from "./codec.ts";
+import { messageTooLarge } from "./compression.ts";
+
+// Each message on a gRPC, gRPC-Web or Connect stream has a prefix of five bytes: flags, and its length as an unsigned
+// 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
+export const envelopePrefixBytes = 5;
+
+/** Flag: the message is compressed with the encoding of the call. */
+const compressedFlag = 0b0000_0001;
+
+/** Flag of gRPC-Web: this is the trailer section, written like an HTTP/1.1 header. */
+export const trailerFlag = 0b1000_0000;
+
+/** A message without its prefix. */
+export interface Envelope {
+  readonly compressed: boolean;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Reads the envelope of a unary body.
+ *
+ * @throws ConnectError `Unimplemented` for no message or more than one (as Connect does), `ResourceExhausted` for a
+ * length over the limit, `InvalidArgument` for a body that is cut short or has reserved flags
+ */
+export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Envelope {
+  if (body.byteLength === 0) throw new ConnectError("the message is missing", Code.Unimplemented);
+  if (body.byteLength < envelopePrefixBytes) throw cutShort();
+  const length = readUint32(body, 1);
+  if (length > readMaxBytes) throw messageTooLarge(readMaxBytes);
+  const end = envelopePrefixBytes + length;
+  const envelope = toEnvelope(body, 0, end);
+  if (body.byteLength < end) throw cutShort();
+  if (body.byteLength > end) throw new ConnectError("a unary call takes one message", Code.Unimplemented);
+  return envelope;
+}
+
+/** Writes an envelope. */
+export function writeEnvelope(flags: number, message: Uint8Array): Buffer {
+  const envelope = Buffer.allocUnsafe(envelopePrefixBytes + message.byteLength);
+  envelope[0] = flags;
+  envelope.writeUInt32BE(message.byteLength, 1);
+  envelope.set(message, envelopePrefixBytes);
+  return envelope;
+}
+
+/** Reads the only message of a body. */
+export function readEnvelopedMessage(
+  body: Uint8Array,
+  codec: Codec,
+  compression: Compression | undefined,
+  readMaxBytes: number,
+): Message | Promise<Message> {
+  return decodeEnvelope(readSingleEnvelope(body, readMaxBytes), codec, compression, readMaxBytes);
+}
+
+/** Reads the messages of a stream. */
+export function readEnvelopedMessages(
+  pieces: AsyncIterable<Uint8Array>,
+  codec: Codec,
+  compression: Compression | undefined,
+  readMaxBytes: number,
+): AsyncIterable<Message> {
+  return readEnvelopes(pieces, readMaxBytes, (envelope) => decodeEnvelope(envelope, codec, compression, readMaxBytes));
+}
+
+function decodeEnvelope(
+  { compressed, bytes }: Envelope,
+  codec: Codec,
+  compression: Compression | undefined,
+  readMaxBytes: number,
+): Message | Promise<Message> {
+  if (!compressed) return codec.decode(bytes);
+  // gRPC's compression document requires Internal for a compressed message without an encoding.
+  if (compression === undefined)
+    throw new ConnectError("the message is compressed, but no encoding is named", Code.Internal);
+  return compression.decompress(bytes, readMaxBytes).then((plain) => codec.decode(plain));
+}
+
+/** Writes a message in its envelope, compressed if the client asked for it and the message is large enough. */
+export function writeEnvelopedMessage(
+  message: Message,
+  codec: Codec,
+  compression: Compression | undefined,
+  options: UniversalHandlerOptions,
+): Buffer | Promise<Buffer> {
+  const bytes = codec.encode(message);
+  if (compression === undefined || bytes.byteLength < options.compressMinBytes) return writeEnvelope(0, bytes);
+  return compression.compress(bytes).then((packed) => writeEnvelope(compressedFlag, packed));
+}
+
+/**
+ * Reads the envelopes of a stream as they arrive.
+ *
+ * A message takes time and memory in proportion to the bytes of it that have arrived, in however many pieces, and
+ * whatever its prefix announces.
+ *
+ * @param read - turns an envelope into a message
+ * @throws ConnectError `ResourceExhausted` for a length over the limit, `InvalidArgument` for a stream that ends within
+ * an envelope or has reserved flags, and what `read` throws
+ */
+export async function* readEnvelopes<T>(
+  pieces: AsyncIterable<Uint8Array>,
+  readMaxBytes: number,
+  read: (envelope: Envelope) => T | Promise<T>,
+): AsyncGenerator<Awaited<T>> {
+  let begun: BegunEnvelope | undefined;
+  for await (const piece of pieces) {
+    let at = 0;
+    if (begun !== undefined) {
+      at = begun.take(piece);
+      if (begun.whole === undefined) continue;
+      yield await read(toEnvelope(begun.whole, 0, begun.whole.byteLength));
+      begun = undefined;
+    }
+    for (let end = endOfEnvelope(piece, at, readMaxBytes); end > at; end = endOfEnvelope(piece, at, readMaxBytes)) {
+      const envelope = toEnvelope(piece, at, end);
+      at = end;
+      yield await read(envelope);
+    }
+    if (at === piece.byteLength) continue;
+    begun = new BegunEnvelope(readMaxBytes);
+    begun.take(piece.subarray(at));
+  }
+  if (begun !== undefined) throw cutShort();
+}
+
+/** @throws ConnectError `InvalidArgument` for reserved flags */
+function toEnvelope(bytes: Uint8Array, at: number, end: number): Envelope {
+  const flags = bytes[at] as number;
+  if ((flags & ~compressedFlag) !== 0) {
+    throw new ConnectError(`the message has reserved flags 0b${flags.toString(2)}`, Code.InvalidArgument);
+  }
+  return { compressed: (flags & compressedFlag) !== 0, bytes: bytes.subarray(at + envelopePrefixBytes, end) };
+}
+
+/** An envelope that has arrived in part. */
+class BegunEnvelope {
+  readonly #readMaxBytes: number;
+  #bytes: Buffer = Buffer.alloc(0);
+  #length = 0;
+  #wholeLength = envelopePrefixBytes;
+
+  constructor(readMaxBytes: number) {
+    this.#readMaxBytes = readMaxBytes;
+  }
+
+  /** The whole envelope, once it has arrived. */
+  get whole(): Uint8Array | undefined {
+    return this.#length === this.#wholeLength ? this.#bytes.subarray(0, this.#length) : undefined;
+  }
+
+  /**
+   * Takes its bytes from the start of a piece.
+   *
+   * @returns how many bytes it took
+   * @throws ConnectError
+   */
+  take(piece: Uint8Array): number {
+    let taken = 0;
+    if (this.#length < envelopePrefixBytes) {
+      taken = this.#copy(piece);
+      if (this.#length < envelopePrefixBytes) return taken;
+      const length = readUint32(this.#bytes, 1);
+      if (length > this.#readMaxBytes) throw messageTooLarge(this.#readMaxBytes);
+      this.#wholeLength += length;
+    }
+    return taken + this.#copy(piece.subarray(taken));
+  }
+
+  #copy(piece: Uint8Array): number {
+    const before = this.#bytes;
+    const taken = piece.subarray(0, this.#wholeLength - this.#length);
+    const length = this.#length + taken.byteLength;
+    if (length > before.byteLength) {
+      // Eight times what has arrived: a message of a few frames is copied once, and one that never arrives costs
+      // little.
+      this.#bytes = Buffer.allocUnsafe(Math.min(this.#wholeLength, 8 * length));
+      before.copy(this.#bytes, 0, 0, this.#length);
+    }
+    this.#bytes.set(taken, this.#length);
+    this.#length = length;
+    return taken.byteLength;
+  }
+}
+
+/** Returns where the envelope at `at` ends; `at` itself if it is incomplete or too large. */
+function endOfEnvelope(piece: Uint8Array, at: number, readMaxBytes: number): number {
+  if (piece.byteLength - at < envelopePrefixBytes) return at;
+  const length = readUint32(piece, at + 1);
+  const end = at + envelopePrefixBytes + length;
+  return length > readMaxBytes || end > piece.byteLength ? at : end;
+}
+
+function readUint32(bytes: Uint8Array, at: number): number {
+  // Multiplied, because a shift would be signed.
+  return (
+    (bytes[at] as number) * 0x100_0000 +
+    ((bytes[at + 1] as number) << 16) +
+    ((bytes[at + 2] as number) << 8) +
+    (bytes[at + 3] as number)
+  );
+}
+
+function cutShort(): ConnectError {
+  return new ConnectError("the message is cut short", Code.InvalidArgument);
+}

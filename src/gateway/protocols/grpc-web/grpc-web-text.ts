@@ -1,0 +1,52 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+
+/**
+ * Decodes a body of `application/grpc-web-text`: base64 in one or more padded runs, because a sender may encode each of
+ * its chunks separately (gRPC-Web protocol, "Message Encoding").
+ *
+ * @throws ConnectError `InvalidArgument` for anything else
+ */
+export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
+  if (body.byteLength % 4 !== 0) throw notBase64();
+  const bytes = Buffer.allocUnsafe((body.byteLength / 4) * 3);
+  let end = 0;
+  for (let at = 0; at < body.byteLength; at += 4) {
+    const padding = body[at + 3] !== paddingByte ? 0 : body[at + 2] !== paddingByte ? 1 : 2;
+    const first = sextetOf(body, at);
+    const second = sextetOf(body, at + 1);
+    const third = padding === 2 ? 0 : sextetOf(body, at + 2);
+    const fourth = padding > 0 ? 0 : sextetOf(body, at + 3);
+    if ((first | second | third | fourth) < 0) throw notBase64();
+    // The array truncates what is too large for a byte.
+    bytes[end] = (first << 2) | (second >> 4);
+    bytes[end + 1] = (second << 4) | (third >> 2);
+    bytes[end + 2] = (third << 6) | fourth;
+    end += 3 - padding;
+  }
+  return bytes.subarray(0, end);
+}
+
+/** Encodes bytes for a body of `application/grpc-web-text`. */
+export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+  return Buffer.from(text, "latin1");
+}
+
+/** Returns the length of `bytes` bytes in base64, allowing for padding and a few separate runs. */
+export function grpcWebTextBytes(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4 + 8;
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const paddingByte = 0x3d;
+// RFC 4648 §4: the six bits of each character, by its code; -1 for characters outside the alphabet.
+const sextets = new Int8Array(256).fill(-1);
+for (let sextet = 0; sextet < alphabet.length; sextet++) sextets[alphabet.charCodeAt(sextet)] = sextet;
+
+function sextetOf(body: Uint8Array, at: number): number {
+  return sextets[body[at] as number] as number;
+}
+
+function notBase64(): ConnectError {
+  return new ConnectError("the body is not valid base64", Code.InvalidArgument);
+}

@@ -1,0 +1,39 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import type { HeaderFields } from "../../carriers/index.ts";
+import { readEnvelopedMessages, writeEnvelopedMessage } from "../envelope.ts";
+import { fieldsToSend } from "../lazy-headers.ts";
+import type { StreamProtocol } from "../call-protocol.ts";
+import { GrpcUnary, statusOk } from "./grpc-unary.ts";
+
+/** A streaming call of gRPC. */
+export class GrpcStream extends GrpcUnary implements StreamProtocol {
+  readMessages(): AsyncIterable<Message> {
+    const { readMaxBytes } = this.procedure.options;
+    return readEnvelopedMessages(this.exchange.streamBody(), this.codec, this.encodings.request, readMaxBytes);
+  }
+
+  encode(message: Message): Uint8Array | Promise<Uint8Array> {
+    return writeEnvelopedMessage(message, this.codec, this.encodings.response, this.procedure.options);
+  }
+
+  headerToSend(header: Headers): HeaderFields {
+    return fieldsToSend(header, this.headerFields);
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    return this.exchange.write(bytes);
+  }
+
+  end(trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined) setTrailerStatus(trailer, error);
+    this.exchange.end(fieldsToSend(trailer, statusOk));
+  }
+
+  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
+    if (error !== undefined) setTrailerStatus(trailer, error);
+    this.exchange.answer(200, header, bytes, fieldsToSend(trailer, statusOk));
+  }
+}

@@ -1,0 +1,19 @@
+/**
+ * How is a call written?
+ *
+ * Connect, gRPC, gRPC-Web and REST each have a folder of the same shape: classes that read a call from its exchange and
+ * answer it, and a function that refuses one. Next to the folders is what they share: codecs, compression, envelopes,
+ * headers. Knows nothing of who may call what.
+ */
+export { brotli, gzip, messageTooLarge, zstd } from "./compression.ts";
+export { createMethodCodecs } from "./codec.ts";
+export { refuseConnectStream } from "./connect/connect-stream.ts";
+export { refuseConnect } from "./connect/connect-unary.ts";
+export { callerProtocol, type RpcContentType, readRpcContentType, rpcContentTypes } from "./content-type.ts";
+export { refuseGrpc } from "./grpc/grpc-unary.ts";
+export { refuseGrpcWeb } from "./grpc-web/grpc-web-unary.ts";
+export { LazyHeaders, metadataFields } from "./lazy-headers.ts";
+export type { Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
+export type { Protocol, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
+export type { RestStreamTarget } from "./rest/rest-stream.ts";
+export { openStreamProtocol, openUnaryProtocol, type StreamTarget, type UnaryTarget } from "./target.ts";

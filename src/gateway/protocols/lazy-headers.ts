@@ -1,0 +1,162 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
+import { type HeaderFields, readField } from "../carriers/index.ts";
+
+/**
+ * Whether a field may be sent with a call: it neither describes the connection nor has a value that no field may have
+ * (RFC 9110 §5.5). A `Headers` object takes control characters too.
+ */
+export function isSendable(name: string, value: string): boolean {
+  return !connectionFields.has(name) && !control.test(value);
+}
+
+// A tab is the only control character allowed in a field.
+// oxlint-disable-next-line no-control-regex
+const control = /[\0-\x08\x0a-\x1f\x7f]/;
+
+/**
+ * Returns the fields of a header or trailer that may be sent with a call.
+ *
+ * Fields that a handler copied from another answer may describe that answer's connection or length, or contain
+ * forbidden characters. They are left out: HTTP/2 cannot send them at all (RFC 9113 §8.2).
+ */
+function toFields(headers: Headers): string[] {
+  const fields: string[] = [];
+  for (const [name, value] of headers) {
+    if (isSendable(name, value)) fields.push(name, value);
+  }
+  return fields;
+}
+
+/** Returns the metadata of an error as header fields, without those that belong to the protocol itself. */
+export function metadataFields(error: ConnectError): HeaderFields {
+  // Metadata received from another server describe that call, not ours.
+  if (error.isWireError) return [];
+  const fields = new Headers();
+  mergeNonProtocolHeaders(fields, error.metadata);
+  return toFields(fields);
+}
+
+/**
+ * A `Headers` object that is built from its fields on first use.
+ *
+ * Building a real one costs more than a microsecond and six allocations, and most calls never use it. Once built, it is
+ * the platform's own; before, this object stands in for it: `instanceof` holds, and `new Headers(it)` and `fetch` read
+ * it through its iterator.
+ */
+export class LazyHeaders implements Headers {
+  /** Whether nothing has been built, so that {@link fields} is still the list it was made from. */
+  pristine = true;
+  #fields: HeaderFields;
+  #headers: Headers | undefined;
+
+  /** @param fields - pseudo-header fields (RFC 9113 §8.3) are ignored */
+  constructor(fields: HeaderFields) {
+    this.#fields = fields;
+  }
+
+  /** The list it was made from while pristine, otherwise its current fields. */
+  get fields(): HeaderFields {
+    return this.pristine ? this.#fields : toFields(this.#build());
+  }
+
+  get(name: string): string | null {
+    // A real Headers object rejects invalid names, including those of pseudo-header fields.
+    if (!this.pristine || !token.test(name)) return this.#build().get(name);
+    return readField(this.#fields, name);
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== null;
+  }
+
+  append(name: string, value: string): void {
+    this.#build().append(name, value);
+  }
+
+  set(name: string, value: string): void {
+    this.#build().set(name, value);
+  }
+
+  delete(name: string): void {
+    this.#build().delete(name);
+  }
+
+  getSetCookie(): string[] {
+    return this.#build().getSetCookie();
+  }
+
+  forEach(callback: (value: string, key: string, parent: Headers) => void, thisArg?: unknown): void {
+    for (const [name, value] of this) callback.call(thisArg, value, name, this);
+  }
+
+  keys(): ReturnType<Headers["keys"]> {
+    return this.#build().keys();
+  }
+
+  values(): ReturnType<Headers["values"]> {
+    return this.#build().values();
+  }
+
+  entries(): ReturnType<Headers["entries"]> {
+    return this.#build().entries();
+  }
+
+  [Symbol.iterator](): ReturnType<Headers["entries"]> {
+    return this.#build().entries();
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Headers";
+  }
+
+  #build(): Headers {
+    if (this.#headers !== undefined) return this.#headers;
+    const headers = new Headers();
+    const fields = this.#fields;
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] as string;
+      if (name.charCodeAt(0) === colon) continue;
+      if (name.length === 6 && name.toLowerCase() === "cookie") headers.set(name, readField(fields, "cookie") ?? "");
+      else headers.append(name, fields[i + 1] as string);
+    }
+    this.#headers = headers;
+    this.#fields = none;
+    this.pristine = false;
+    return headers;
+  }
+}
+
+// Makes `instanceof` work. Not `extends`: the constructor of Headers would build what this class avoids. And only on
+// first use: naming Headers loads node's HTTP client, a fifth of start-up.
+Object.setPrototypeOf(LazyHeaders.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
+
+// RFC 9110 §7.6.1, RFC 9113 §8.2.2; and the length of the message, which the carrier sets.
+const connectionFields: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "http2-settings",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+const none: HeaderFields = [];
+const colon = 0x3a;
+// RFC 9110 §5.6.2.
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/**
+ * Returns the fields to send for a response header or trailer.
+ *
+ * @param own - the protocol's fields, which stay when an interceptor replaces the object
+ */
+export function fieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
+  if (headers instanceof LazyHeaders) return headers.fields;
+  const given = toFields(headers);
+  // The protocol's own fields are not repeated.
+  return [...own, ...given.filter((_, at) => readField(own, given[at - (at % 2)] as string) === null)];
+}

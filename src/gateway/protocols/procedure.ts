@@ -1,0 +1,33 @@
+import type { DescMethodStreaming, DescMethodUnary } from "@bufbuild/protobuf";
+import type { StreamRequest, StreamResponse, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type { UniversalHandler, UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { MethodCodecs } from "./codec.ts";
+
+/** One RPC of the user's routes, with everything prepared before the first call. */
+export type Procedure = UnaryProcedure | StreamProcedure;
+
+/** The common parts of both kinds of procedures. */
+interface AnyProcedure {
+  /** `/package.Service/Method` */
+  readonly name: string;
+  /** Connect's own handler, which knows the allowed methods and protocols. */
+  readonly handler: UniversalHandler;
+  readonly options: UniversalHandlerOptions;
+  readonly codecs: MethodCodecs;
+}
+
+/** An RPC with one message in each direction. */
+export interface UnaryProcedure extends AnyProcedure {
+  readonly kind: "unary";
+  readonly method: DescMethodUnary;
+  /** Runs the interceptors and the handler. */
+  readonly invoke: (request: UnaryRequest) => Promise<UnaryResponse>;
+}
+
+/** An RPC with a stream in at least one direction. */
+export interface StreamProcedure extends AnyProcedure {
+  readonly kind: "stream";
+  readonly method: DescMethodStreaming;
+  /** Runs the interceptors and the handler. */
+  readonly invoke: (request: StreamRequest) => Promise<StreamResponse>;
+}

@@ -1,0 +1,129 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import type { Exchange, HeaderFields } from "../../carriers/index.ts";
+import { type ErrorWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
+import { parseWeights } from "../content-coding.ts";
+import type { StreamProcedure } from "../procedure.ts";
+import type { StreamProtocol } from "../call-protocol.ts";
+import { toRestFields } from "./response-header.ts";
+import { type RestSelection, RestUnary } from "./rest-unary.ts";
+
+/** A server stream that a REST request asks for. */
+export interface RestStreamTarget extends RestSelection {
+  readonly kind: "rest-stream";
+  readonly protocol: "rest";
+  readonly procedure: StreamProcedure;
+}
+
+/** A server stream called through its `google.api.http` rule. */
+export class RestStream extends RestUnary implements StreamProtocol {
+  readonly heartbeat: Uint8Array | undefined;
+  readonly headOnly: boolean;
+  readonly #form: StreamForm;
+  #messages = 0;
+  #contentType: string | undefined;
+
+  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
+    super(exchange, target, writeErrorRecord);
+    this.#form = negotiateForm(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
+    this.headOnly = exchange.httpMethod === "HEAD";
+    const { heartbeat } = this.#form;
+    this.heartbeat = heartbeat === undefined || this.headOnly || this.#isRaw ? undefined : Buffer.from(heartbeat);
+  }
+
+  readMessages(): never {
+    throw new TypeError("a rule takes one message");
+  }
+
+  encode(message: Message): Uint8Array {
+    const raw = this.target.binding.toRaw?.(message);
+    if (raw !== undefined) {
+      // The content type of the first message applies to all.
+      this.#contentType ??= raw.contentType;
+      this.#messages++;
+      return raw.body;
+    }
+    return Buffer.from(this.#form.message(this.target.binding.toJson(message), this.#messages++));
+  }
+
+  headerToSend(header: Headers): HeaderFields {
+    // RFC 9110 §12.5.5: caches must know that the form depends on what the client accepts.
+    const { contentType, fields } = this.#form;
+    const own = this.#isRaw
+      ? ["content-type", this.#contentType ?? "application/octet-stream"]
+      : ["content-type", contentType, ...fields, "vary", "accept"];
+    return [...own, ...toRestFields(header)];
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    return this.exchange.write(bytes);
+  }
+
+  end(_trailer: Headers, error: ConnectError | undefined): void {
+    // Raw bytes have no place for an error: the reset tells the client that they are incomplete.
+    if (this.#isRaw && error !== undefined) return this.exchange.reset();
+    const end = this.#end(error);
+    // The body ends right after this, whether or not the client reads it.
+    if (end.byteLength > 0) void this.exchange.write(end)?.catch(() => undefined);
+    this.exchange.end();
+  }
+
+  answer(header: HeaderFields, bytes: Uint8Array, _trailer: Headers, error: ConnectError | undefined): void {
+    if (this.headOnly && error === undefined) return this.exchange.answer(200, header);
+    if (this.#isRaw && error !== undefined && this.#messages > 0) return this.exchange.reset();
+    if (error === undefined || this.#messages > 0) {
+      return this.exchange.answer(200, header, Buffer.concat([bytes, this.#end(error)]));
+    }
+    const { httpStatus, fields, body } = this.errorAnswer(error);
+    this.exchange.answer(httpStatus, fields, body);
+  }
+
+  get #isRaw(): boolean {
+    return this.target.binding.toRaw !== undefined;
+  }
+
+  #end(error: ConnectError | undefined): Uint8Array {
+    if (this.#isRaw) return new Uint8Array(0);
+    return Buffer.from(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
+  }
+
+  /** Returns the error record on one line, however the policy has formatted it. */
+  #errorJson(error: ConnectError): string {
+    const record = Buffer.from(this.errorAnswer(error).body).toString();
+    try {
+      return JSON.stringify(JSON.parse(record));
+    } catch {
+      return JSON.stringify(record);
+    }
+  }
+}
+
+/**
+ * Chooses the form of a stream by `Accept` (RFC 9110 §12.5.1): the one with the highest weight, or of equal ones the
+ * first; the first of all if the client accepts none.
+ *
+ * @param accept - the value of the field, `null` when it was not sent
+ */
+function negotiateForm(accept: string | null, [first, ...others]: readonly [StreamForm, ...StreamForm[]]): StreamForm {
+  if (accept === null || accept === "") return first;
+  const weights = parseWeights(accept.replaceAll(parameter, ""));
+  let chosen = first;
+  let highest = weightOf(first.contentType, weights);
+  for (const form of others) {
+    const weight = weightOf(form.contentType, weights);
+    if (weight > highest) {
+      chosen = form;
+      highest = weight;
+    }
+  }
+  return chosen;
+}
+
+// The parameters of a media type are ignored: there is one form for each type.
+const parameter = /;[\t ]*(?!q=)[^;,]*/gi;
+
+/** Returns the weight of the most specific range that includes the type. */
+function weightOf(contentType: string, weights: ReadonlyMap<string, number>): number {
+  const [type = ""] = contentType.split("/");
+  return weights.get(contentType) ?? weights.get(`${type}/*`) ?? weights.get("*/*") ?? 0;
+}

@@ -1,0 +1,135 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { type ErrorWriter, errorWithHttpStatus, httpStatusOf, type RestBinding } from "../../rest/index.ts";
+import { toRestFields } from "./response-header.ts";
+import { readRestTimeout } from "./rest-timeout.ts";
+import type { Exchange, HeaderFields } from "../../carriers/index.ts";
+import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
+import { LazyHeaders, metadataFields } from "../lazy-headers.ts";
+import type { Procedure, UnaryProcedure } from "../procedure.ts";
+import type { UnaryProtocol } from "../call-protocol.ts";
+
+/** A unary RPC that a REST request asks for. */
+export interface RestTarget extends RestSelection {
+  readonly kind: "rest";
+  readonly protocol: "rest";
+  readonly procedure: UnaryProcedure;
+}
+
+/** What a REST request asks for: the rule that matched, with what the path captured. */
+export interface RestSelection {
+  readonly procedure: Procedure;
+  readonly binding: RestBinding;
+  readonly captures: readonly string[];
+  /** The query as sent, without its question mark. */
+  readonly query: string;
+}
+
+/** A unary call made through its `google.api.http` rule. */
+export class RestUnary implements UnaryProtocol {
+  readonly protocol = "rest";
+  readonly timeoutMs: number | undefined;
+  readonly problem: ConnectError | undefined;
+  readonly bodyLimitBytes: number;
+  readonly requestHeader: LazyHeaders;
+  readonly responseHeader: LazyHeaders;
+  readonly responseTrailer: LazyHeaders;
+  protected readonly exchange: Exchange;
+  protected readonly target: RestSelection;
+  readonly #writeErrorRecord: ErrorWriter;
+  readonly #requestCoding: Compression | undefined;
+  readonly #acceptFields: HeaderFields = none;
+
+  constructor(exchange: Exchange, target: RestSelection, writeErrorRecord: ErrorWriter) {
+    const { readMaxBytes, maxTimeoutMs } = target.procedure.options;
+    this.requestHeader = new LazyHeaders(exchange.fields);
+    this.responseHeader = new LazyHeaders(none);
+    this.responseTrailer = new LazyHeaders(none);
+    this.exchange = exchange;
+    this.target = target;
+    this.#writeErrorRecord = writeErrorRecord;
+    this.bodyLimitBytes = readMaxBytes;
+    const timeout = readRestTimeout(exchange.common);
+    this.timeoutMs = timeout.timeoutMs;
+    this.problem = timeout.error;
+    if (timeout.timeoutMs !== undefined && timeout.timeoutMs > maxTimeoutMs) {
+      this.problem = new ConnectError(`the timeout must not exceed ${maxTimeoutMs} ms`, Code.InvalidArgument);
+    }
+    if (exchange.bodyEmpty) return;
+    // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
+    if (exchange.common.expect !== null) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
+    const encoding = exchange.common.contentEncoding;
+    const coding = readContentCoding(encoding, this.#available());
+    this.#requestCoding = this.#compression(coding);
+    if (coding === undefined) {
+      const readable = this.#available().join(", ");
+      const message = `the content encoding must be one of ${readable}`;
+      this.problem ??= errorWithHttpStatus(message, Code.InvalidArgument, 415);
+      // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
+      this.#acceptFields = ["accept-encoding", readable === "" ? "identity" : readable];
+    }
+  }
+
+  readMessage(body: Uint8Array): Message | Promise<Message> {
+    const { binding, captures, query } = this.target;
+    const contentType = this.exchange.bodyEmpty ? null : this.exchange.common.contentType;
+    const decode = (plain: Uint8Array): Message => binding.decode({ captures, query, contentType, body: plain });
+    if (this.#requestCoding === undefined) return decode(body);
+    return this.#requestCoding.decompress(body, this.bodyLimitBytes).then(decode);
+  }
+
+  writeMessage({ message, header, trailer }: UnaryResponse): void | Promise<void> {
+    const { binding } = this.target;
+    const { httpStatus, contentType, body } = binding.preparedResponse ?? binding.encode(message);
+    const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
+    const untouched = isUntouched(header) && isUntouched(trailer);
+    const fields = untouched ? own : [...own, ...toRestFields(header, trailer)];
+    // The bytes of an HttpBody are sent as they are.
+    if (binding.toRaw !== undefined) return this.exchange.answer(httpStatus, fields, body);
+    return this.#answer(httpStatus, fields, body);
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    const { httpStatus, fields, body } = this.errorAnswer(error);
+    return this.#answer(httpStatus, fields, body);
+  }
+
+  /** Returns the answer to a call that has failed. */
+  protected errorAnswer(error: ConnectError): { httpStatus: number; fields: HeaderFields; body: Uint8Array } {
+    const { responseHeader: header, responseTrailer: trailer } = this;
+    const failure = { httpStatus: httpStatusOf(error), procedure: this.target.procedure.name };
+    const record = this.#writeErrorRecord(error, failure);
+    const metadata = isUntouched(header) && isUntouched(trailer) ? none : toRestFields(header, trailer);
+    const fields = ["content-type", record.contentType, ...this.#acceptFields, ...metadata, ...metadataFields(error)];
+    return { httpStatus: record.httpStatus, fields, body: record.body };
+  }
+
+  #answer(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined): void | Promise<void> {
+    if (body === undefined || body.byteLength < this.target.procedure.options.compressMinBytes) {
+      return this.exchange.answer(httpStatus, fields, body);
+    }
+    // RFC 9110 §12.5.5: caches must know that the coding depends on what the client accepts.
+    const varying = [...fields, "vary", "accept-encoding"];
+    const accepted = this.exchange.get("accept-encoding");
+    const coding = this.#compression(negotiateContentCoding(accepted, this.#available()));
+    if (coding === undefined) return this.exchange.answer(httpStatus, varying, body);
+    return coding
+      .compress(body)
+      .then((packed) => this.exchange.answer(httpStatus, [...varying, "content-encoding", coding.name], packed));
+  }
+
+  #available(): string[] {
+    return this.target.procedure.options.acceptCompression.map((compression) => compression.name);
+  }
+
+  #compression(name: string | undefined): Compression | undefined {
+    return this.target.procedure.options.acceptCompression.find((compression) => compression.name === name);
+  }
+}
+
+const none: HeaderFields = [];
+
+function isUntouched(headers: Headers): boolean {
+  return headers instanceof LazyHeaders && headers.pristine;
+}

@@ -1,0 +1,13 @@
+/**
+ * Is the server healthy, and what did it do? Logs, request ids, safe errors, readiness, probes, health, reflection and
+ * the docs page.
+ */
+export { type CallAudit, createCallLog } from "./call-log.ts";
+export { createDocsPage } from "./docs-page/docs-page.ts";
+export { createErrorInterceptor } from "./error-interceptor.ts";
+export { createHealthService } from "./health-service.ts";
+export { type Log, type LogLevel, logLevels, openLog, openReserveLog, silentLog } from "./log.ts";
+export { createProbes } from "./probes.ts";
+export { Readiness } from "./readiness.ts";
+export { createReflectionService } from "./reflection-service.ts";
+export { requestIdInterceptor, requestIdKey } from "./request-id.ts";

@@ -1,0 +1,47 @@
+import { StoreOpenError } from "./store-open-error.ts";
+import type { PlantDatabase, PlantImport } from "./plant-database.ts";
+
+/**
+ * Wraps a database so that every fault becomes a {@link StoreOpenError} that names the file or server.
+ *
+ * @param name - the file or server
+ * @param wordsOf - describes a fault of the driver, as a clause
+ */
+export function withNamedFaults(
+  name: string,
+  wordsOf: (fault: unknown) => string,
+  database: PlantDatabase,
+): PlantDatabase {
+  const fail = (fault: unknown): never => {
+    throw fault instanceof StoreOpenError
+      ? fault
+      : new StoreOpenError(`cannot work with ${name}: ${wordsOf(fault)}`, { cause: fault });
+  };
+  return {
+    startImport: (options) =>
+      database.startImport(options).then(
+        (running): PlantImport => ({
+          add: (ids) => running.add(ids).catch(fail),
+          [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+        }),
+        fail,
+      ),
+    exportPlants: () => failingWith(fail, database.exportPlants()),
+    listDeletions: (since) => failingWith(fail, database.listDeletions(since)),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
+
+async function* failingWith<Item>(fail: (fault: unknown) => never, items: AsyncIterable<Item>): AsyncGenerator<Item> {
+  // Errors of the code that reads the items do not pass through here.
+  const iterator = items[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const step = await iterator.next().catch(fail);
+      if (step.done === true) return;
+      yield step.value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}

@@ -1,0 +1,21 @@
+import { createOpenApi, type OpenApiDocument } from "../gateway/index.ts";
+import { comments } from "../gen/comments/plantstore/v1/plant_service_comments.ts";
+import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import { policyOf } from "./rpc-policy.ts";
+
+/**
+ * Describes the REST interface of the plant store, version 1.0.0, as an OpenAPI 3.1 document.
+ *
+ * @param baseUrl - what the paths are relative to: absolute, or relative to the location of the document
+ */
+export function describePlantStore(baseUrl: string): OpenApiDocument {
+  return createOpenApi([PlantService], {
+    info: { title: "Plant Store", version: "1.0.0", license: { name: "MIT", identifier: "MIT" } },
+    servers: [{ url: baseUrl }],
+    security: { bearerAuth: { type: "http", scheme: "bearer" } },
+    comments,
+    rest: { emptyResponse: 204 },
+    errors: [{ status: "400", description: "Unexpected error.", record: ErrorSchema }],
+    describeSuccess: ({ parent, name }) => policyOf(`/${parent.typeName}/${name}`)?.success,
+  });
+}

@@ -1,0 +1,32 @@
+import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+
+/** The scope that an RPC of the plant store requires, and its description in OpenAPI. */
+interface RpcPolicy {
+  /** The scope that a token needs, if its scopes count. */
+  readonly scope: string;
+  /** The description of the successful response. */
+  readonly success: string;
+}
+
+// An RPC without a row does not compile; otherwise a new one would be open to every token.
+const policies: Readonly<Record<keyof typeof PlantService.method, RpcPolicy>> = {
+  deletePlant: { scope: "plants:delete", success: "The plant is deleted." },
+};
+
+const byProcedure: ReadonlyMap<string, RpcPolicy> = new Map(
+  Object.entries(policies).map(([localName, policy]) => {
+    const name = PlantService.methods.find((method) => method.localName === localName)?.name;
+    return [`/${PlantService.typeName}/${name}`, policy];
+  }),
+);
+
+/** All scopes that the plant store requires. */
+export const plantScopes: readonly string[] = [...new Set([...byProcedure.values()].map(({ scope }) => scope))];
+
+/**
+ * Returns the policy of a procedure (`/package.Service/Method`), or `undefined` if it does not belong to the plant
+ * store: health is open, and reflection needs a token but no scope.
+ */
+export function policyOf(procedure: string): RpcPolicy | undefined {
+  return byProcedure.get(procedure);
+}

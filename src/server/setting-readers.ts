@@ -1,0 +1,82 @@
+import { accessSync, constants } from "node:fs";
+import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
+
+/** A setting; docs/configuration.md has a row for each. */
+export interface Setting<T> {
+  /** The environment variable. */
+  readonly variable: string;
+  /** The flag without dashes; a secret has none, because process lists show flags. */
+  readonly flag?: string;
+  /** What it does, in a few words, for `--help`. */
+  readonly about: string;
+  /** The value when neither the variable nor the flag is given. */
+  readonly fallback?: string;
+  /** Whether the server needs it; such a setting has no fallback. */
+  readonly required?: boolean;
+  /** Whether the value must never appear in a message. */
+  readonly secret?: boolean;
+  /** Parses the text. A problem continues the sentence "PORT must …". */
+  readonly read: (text: string) => ParseResult<T>;
+}
+
+/** Returns a reader of whole decimal numbers in a range, both ends included. */
+export function wholeNumber(least: number, most: number, unit: string = ""): (text: string) => ParseResult<number> {
+  const must = `be a whole number${unit && ` of ${unit}`} from ${least} to ${most}`;
+  return (text) => {
+    // Number() would also accept "", " 7", "0x7" and "1e3".
+    const number = /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : Number.NaN;
+    return number >= least && number <= most ? parsed(number) : notParsed(must);
+  };
+}
+
+/** Returns a reader that accepts one of the given words. */
+export function oneOf<T extends string>(words: readonly T[]): (text: string) => ParseResult<T> {
+  return (text) => {
+    const word = words.find((candidate) => candidate === text);
+    return word === undefined ? notParsed(`be one of ${words.join(", ")}`) : parsed(word);
+  };
+}
+
+/** Reads the path of a file, which must be readable when the server starts. */
+export function readableFile(text: string): ParseResult<string> {
+  try {
+    accessSync(text, constants.R_OK);
+    return parsed(text);
+  } catch {
+    return notParsed("name a file that can be read");
+  }
+}
+
+/**
+ * Reads the origins whose pages may send requests, separated by commas, or `*` for all.
+ *
+ * Origins must be spelled as browsers send them (RFC 6454 §6.2): one with a path or capitals would never match.
+ */
+export function readCorsOrigins(text: string): ParseResult<readonly string[] | "*"> {
+  if (text === "*") return parsed("*");
+  const origins = text.split(",").map((origin) => origin.trim());
+  const wrong = origins.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
+  return wrong === undefined
+    ? parsed(origins)
+    : notParsed("be * or origins such as https://shop.example, separated by commas");
+}
+
+/**
+ * Reads `PLANTSTORE_PUBLIC_URL`, the base URL that clients use.
+ *
+ * Its path becomes the `requestPathPrefix`; a query, a fragment or credentials make no sense and are refused.
+ */
+export function readPublicUrl(text: string): ParseResult<URL> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
+  if (url === undefined || !isHttp) return notParsed("be an http or https URL");
+  if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {
+    return notParsed("be a URL without query, fragment and credentials");
+  }
+  return parsed(url);
+}
+
+/** Returns the path of the base URL without the final slash: "" for `https://plants.example/`. */
+export function requestPathPrefixOf(publicUrl: URL | undefined): string {
+  return publicUrl === undefined ? "" : publicUrl.pathname.replace(/\/+$/, "");
+}
