@@ -1,8 +1,19 @@
 import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/config";
-import { ClientLines } from "./test/support/client-lines.ts";
+import { ClientLines } from "./test/support/process/client-lines.ts";
+import { waitLimitMs } from "./test/support/deadline.ts";
 
 /** Suites too slow for every `npm test`; each has a script `test:<name>` and a folder of that name. */
-const longSuites = ["browser", "clients", "conformance", "crash", "frameworks", "openapi", "package"] as const;
+const longSuites = [
+  "browser",
+  "clients",
+  "conformance",
+  "costs",
+  "crash",
+  "frameworks",
+  "load",
+  "openapi",
+  "package",
+] as const;
 
 function suite(name: string, include: string, exclude: readonly string[]): TestProjectConfiguration {
   return { extends: true, test: { name, include: [include], exclude: [...exclude] } };
@@ -22,10 +33,14 @@ const config: ViteUserConfig = {
     // to load everything again for each of a hundred files takes a third of the time of them all.
     pool: "forks",
     isolate: false,
-    testTimeout: 20_000,
-    // A busy machine makes things late, not wrong.
-    expect: { poll: { timeout: 15_000 } },
-    hookTimeout: 20_000,
+    testTimeout: 2 * waitLimitMs,
+    // Names are sentences: no value in them is cut, unless it fills a line by itself.
+    taskTitleValueFormatTruncate: 120,
+    setupFiles: ["test/support/seed-properties.ts", "test/support/clip-failures.ts"],
+    // A million lines are compared for minutes, and few of them are shown.
+    diff: { truncateThreshold: 5000 },
+    expect: { poll: { timeout: waitLimitMs } },
+    hookTimeout: 2 * waitLimitMs,
     projects: [
       suite(
         "unit",

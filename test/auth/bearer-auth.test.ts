@@ -1,9 +1,9 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 
-import { bearerAuth, type AdmitRequest, type BearerAuth } from "../../src/auth/bearer-auth.ts";
-import { principalOf, subjectOf } from "../../src/auth/principal-context.ts";
-import { refusalOf } from "../../src/auth/refusal.ts";
+import { createBearerAuth, type CredentialRequest, type BearerAuth } from "../../src/auth/bearer-auth.ts";
+import { principalKey } from "../../src/auth/principal-context.ts";
+import { credentialRefusalOf } from "../../src/auth/credential-refusal.ts";
 import { digestOf, type PresentedToken, type TokenOutcome, type TokenVerifier } from "../../src/auth/token-verifier.ts";
 
 const deletePlant = "/plantstore.v1.PlantService/DeletePlant";
@@ -36,13 +36,12 @@ interface Given {
   readonly authorization?: string;
 }
 
-function toRequest(given: Given): AdmitRequest {
-  const header = new Headers(given.authorization === undefined ? {} : { authorization: given.authorization });
+function toRequest(given: Given): CredentialRequest {
   const procedure = "procedure" in given ? given.procedure : deletePlant;
-  return { procedure, header, contextValues: createContextValues() };
+  return { procedure, authorization: given.authorization ?? null, contextValues: createContextValues() };
 }
 
-async function refusedWith(auth: BearerAuth, request: AdmitRequest): Promise<ConnectError> {
+async function refusedWith(auth: BearerAuth, request: CredentialRequest): Promise<ConnectError> {
   const error: unknown = await Promise.resolve()
     .then(() => auth.admit(request))
     .then(
@@ -176,13 +175,13 @@ describe.each([
   { verifier: atOnce, how: "at once" },
   { verifier: later, how: "by a promise" },
 ])("admit, with a verifier that answers $how", ({ verifier }) => {
-  const auth = bearerAuth(verifier, options);
+  const auth = createBearerAuth(verifier, options);
 
   test.each(refusals)("$name", async ({ given, want, cause }) => {
     const error = await refusedWith(auth, toRequest(given));
     const { code, rawMessage: message, metadata } = error;
     expect({ code, message, header: Object.fromEntries(metadata) }).toEqual(want);
-    expect(refusalOf(error)).toMatchObject(cause);
+    expect(credentialRefusalOf(error)).toMatchObject(cause);
   });
 
   test.each([
@@ -208,22 +207,31 @@ describe.each([
   ])("lets in $name", async ({ given, want }) => {
     const request = toRequest(given);
     await auth.admit(request);
-    expect(subjectOf(request.contextValues)).toBe(want);
+    expect(request.contextValues.get(principalKey)?.subject ?? "").toBe(want);
   });
 
-  test("remembers who was refused for want of a scope, so that the log can say it", async () => {
+  test("remembers the caller that is refused for want of a scope, so that the log can name it", async () => {
     const request = toRequest({ authorization: "Bearer narrow" });
     await refusedWith(auth, request);
-    expect(principalOf(request.contextValues)?.subject).toBe("eve");
+    expect(request.contextValues.get(principalKey)?.subject).toBe("eve");
   });
 });
 
 describe("admit", () => {
   test("hands the verifier the token with its SHA-256", async () => {
     const seen: PresentedToken[] = [];
-    const auth = bearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
+    const auth = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
     await auth.admit(toRequest({ authorization: "Bearer good" }));
     expect(seen).toEqual([{ text: "good", digest: digestOf("good") }]);
+  });
+
+  test("reads a credential once that a connection repeats", async () => {
+    const seen: PresentedToken[] = [];
+    const auth = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
+    const connection = {};
+    for (const _ of [1, 2]) await auth.admit({ ...toRequest({ authorization: "Bearer good" }), connection });
+    expect(seen).toHaveLength(2);
+    expect(seen[0]).toBe(seen[1]);
   });
 
   test("asks the verifier for every request of a connection: a token that went bad is refused at once", async () => {
@@ -231,7 +239,7 @@ describe("admit", () => {
     const verifier: TokenVerifier = {
       verify: (token) => (isGood ? answer(token) : { kind: "invalid", reason: "revoked" }),
     };
-    const auth = bearerAuth(verifier, { realm });
+    const auth = createBearerAuth(verifier, { realm });
     const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
     await auth.admit(request);
     isGood = false;
@@ -239,12 +247,12 @@ describe("admit", () => {
   });
 
   test("makes no promise when the verifier makes none", () => {
-    expect(bearerAuth(atOnce, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
+    expect(createBearerAuth(atOnce, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
   });
 
   const challenged = refusals.filter((row) => row.want.code !== Code.Unavailable);
   test.each(challenged)("points to the resource metadata (RFC 9728 §5.1) where $name", async ({ given, want }) => {
-    const auth = bearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
+    const auth = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
     const { metadata } = await refusedWith(auth, toRequest(given));
     expect(metadata.get("www-authenticate")).toBe(
       `${want.header["www-authenticate"]}, resource_metadata="https://plants.example/meta"`,
@@ -253,7 +261,7 @@ describe("admit", () => {
 
   test("asks for the scope of a procedure once", async () => {
     const asked: string[] = [];
-    const auth = bearerAuth(atOnce, { realm, requiredScope: (procedure) => (asked.push(procedure), undefined) });
+    const auth = createBearerAuth(atOnce, { realm, requiredScope: (procedure) => (asked.push(procedure), undefined) });
     for (const procedure of ["/a.B/C", "/a.B/D", "/a.B/C"]) {
       await auth.admit(toRequest({ procedure, authorization: "Bearer good" }));
     }
@@ -261,6 +269,6 @@ describe("admit", () => {
   });
 
   test("refuses at construction a realm that no header can carry", () => {
-    expect(() => bearerAuth(atOnce, { realm: "a\r\nb" })).toThrow(RangeError);
+    expect(() => createBearerAuth(atOnce, { realm: "a\r\nb" })).toThrow(RangeError);
   });
 });

@@ -13,26 +13,26 @@ import {
 import { connectNodeAdapter, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { bearerAuth, type BearerAuth } from "../../src/auth/bearer-auth.ts";
-import { subjectOf } from "../../src/auth/principal-context.ts";
+import { createBearerAuth, type BearerAuth } from "../../src/auth/bearer-auth.ts";
+import { principalKey } from "../../src/auth/principal-context.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { listenOnLoopback } from "../support/listen-on-loopback.ts";
-import { testVerifier, tokens } from "../support/plant-server.ts";
+import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import { testVerifier, tokens } from "../support/server/plant-server.ts";
 
-// The interceptor of `bearerAuth`, by itself and behind its `admit`.
+// The interceptor of `createBearerAuth`, by itself and behind its `admit`.
 
 const options = { realm: "plantstore", requiredScope: () => "plants:delete" };
 const invalidChallenge = 'Bearer realm="plantstore", error="invalid_token", error_description="the token is not valid"';
 
 describe("the interceptor alone, under plain connect-node", () => {
   const handled: { subject: string; id: bigint | undefined }[] = [];
-  const { interceptor } = bearerAuth(testVerifier, options);
+  const { interceptor } = createBearerAuth(testVerifier, options);
   const handler = connectNodeAdapter({
     interceptors: [interceptor],
     routes: (router) =>
       router.service(PlantService, {
         deletePlant({ id }, { values }) {
-          handled.push({ subject: subjectOf(values), id });
+          handled.push({ subject: values.get(principalKey)?.subject ?? "", id });
           return {};
         },
       }),
@@ -112,20 +112,42 @@ describe("the interceptor alone, under plain connect-node", () => {
   );
 });
 
+describe("the interceptor alone", () => {
+  test("waits for a verifier that has to ask", async () => {
+    const auth = createBearerAuth(
+      { verify: async (token) => await Promise.resolve(testVerifier.verify(token)) },
+      options,
+    );
+    const refused: unknown = await callThrough(auth, createContextValues()).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: Code.Unauthenticated });
+    expect(await callThrough(auth, createContextValues(), tokens.good)).toBe("alice");
+    const unknown = await callThrough(auth, createContextValues(), tokens.unknown).catch((error: unknown) => error);
+    expect(unknown).toMatchObject({ code: Code.Unauthenticated });
+  });
+
+  test.each([PlantService.typeName, `/${PlantService.typeName}/DeletePlant`])(
+    "leaves %s open when told to",
+    async (name) => {
+      const auth = createBearerAuth(testVerifier, { ...options, open: [name] });
+      expect(await callThrough(auth, createContextValues())).toBe("");
+    },
+  );
+});
+
 describe("the interceptor after admit", () => {
   test("takes the principal that is there, and asks the verifier no second time", async () => {
     let asked = 0;
-    const auth = bearerAuth({ verify: (token) => ((asked += 1), testVerifier.verify(token)) }, options);
+    const auth = createBearerAuth({ verify: (token) => ((asked += 1), testVerifier.verify(token)) }, options);
     const contextValues = createContextValues();
-    const header = new Headers({ authorization: `Bearer ${tokens.good}` });
-    await auth.admit({ procedure: `/${PlantService.typeName}/DeletePlant`, header, contextValues });
+    const authorization = `Bearer ${tokens.good}`;
+    await auth.admit({ procedure: `/${PlantService.typeName}/DeletePlant`, authorization, contextValues });
     const subject = await callThrough(auth, contextValues);
     expect({ asked, subject }).toEqual({ asked: 1, subject: "alice" });
   });
 });
 
-/** Runs a call whose request carries no credential through the interceptor and returns the subject its handler saw. */
-async function callThrough({ interceptor }: BearerAuth, contextValues: ContextValues): Promise<string> {
+/** Runs a call through the interceptor, with a token or without, and returns the subject that its handler saw. */
+async function callThrough({ interceptor }: BearerAuth, contextValues: ContextValues, token?: string): Promise<string> {
   let subject = "nobody";
   const server = createServer(
     connectNodeAdapter({
@@ -134,14 +156,15 @@ async function callThrough({ interceptor }: BearerAuth, contextValues: ContextVa
       routes: (router) =>
         router.service(PlantService, {
           deletePlant(_request, { values }) {
-            subject = subjectOf(values);
+            subject = values.get(principalKey)?.subject ?? "";
             return {};
           },
         }),
     }),
   );
   const baseUrl = await listenOnLoopback(server);
-  await createClient(PlantService, createConnectTransport({ baseUrl, httpVersion: "1.1" })).deletePlant({ id: 1n });
-  server.close();
+  const client = createClient(PlantService, createConnectTransport({ baseUrl, httpVersion: "1.1" }));
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  await client.deletePlant({ id: 1n }, { headers }).finally(() => server.close());
   return subject;
 }

@@ -23,8 +23,11 @@ describe("readBearerToken", () => {
     { name: "knows Basic as another scheme", given: "Basic dTpw", want: "other-scheme" },
     { name: "knows a bare token as another scheme", given: "abcdefghijklmnop", want: "other-scheme" },
     { name: "knows Bearertoken as another scheme", given: "Bearertoken abc", want: "other-scheme" },
+    { name: "knows Bearertoken alone as another scheme", given: "Bearertoken", want: "other-scheme" },
+    { name: "knows a scheme that ends like it as another scheme", given: "NotBearer abc", want: "other-scheme" },
     { name: "knows Bearer-2 as another scheme", given: "Bearer-2 abc", want: "other-scheme" },
     { name: "finds no token after the scheme alone", given: "Bearer", want: "malformed" },
+    { name: "finds no token after the scheme in lower case", given: "bearer", want: "malformed" },
     { name: "finds no token in spaces", given: "Bearer   ", want: "malformed" },
     { name: "takes no tab for the space", given: "Bearer\tabc", want: "malformed" },
     { name: "takes no tab after the space", given: "Bearer \tabc", want: "malformed" },
@@ -47,9 +50,10 @@ describe("readBearerToken", () => {
   });
 
   test("finds a token only where RFC 6750 §2.1 has one, whatever it is given", () => {
+    const codeUnit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
     const mixed = fc.oneof(
       fc.string(),
-      fc.string({ unit: "binary" }).map((text) => `Bearer ${text}`),
+      fc.string({ unit: codeUnit }).map((text) => `Bearer ${text}`),
       fc.base64String().map((text) => `bEARER  ${text}`),
     );
     fc.assert(

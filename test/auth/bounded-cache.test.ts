@@ -36,6 +36,10 @@ describe("BoundedCache", () => {
     expect(cache.get("used")).toBe("value of used");
   });
 
+  test("forgets nothing when a value is set again", () => {
+    expect(filled(1, ["a", "b", "b"]).get("a")).toBe("value of a");
+  });
+
   test.each([
     { name: "of the young generation", keys: ["a"] },
     { name: "of the old generation", keys: ["a", "b", "c"] },

@@ -29,7 +29,7 @@ describe("formatChallenge", () => {
     expect(formatChallenge(given)).toBe(want);
   });
 
-  test("keeps every value of printable ASCII: who reads the quoted-string gets it back", () => {
+  test("keeps every value of printable ASCII: a reader of the quoted-string gets it back", () => {
     const printable = fc.string({
       unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)),
     });

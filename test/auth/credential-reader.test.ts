@@ -46,7 +46,7 @@ describe("the reader of credentials", () => {
     expect(read("Bearer abc", {})).toEqual(presented("abc"));
   });
 
-  test("reads whatever comes as one who has read nothing before", () => {
+  test("reads whatever comes as it would if it had read nothing before", () => {
     const around = fc.constantFrom("", " ", "\t", "\u00a0", ",", "=", "a", "é");
     const nearMiss = fc.tuple(around, around).map(([before, behind]) => `Bearer ${before}abc${behind}`);
     const part = fc.constantFrom("Bearer", "bearer", "Basic", " ", "abc", ".", "a".repeat(8 * 1024));

@@ -2,15 +2,24 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
+import type { AuthLog } from "../../src/auth/auth-log.ts";
 import { openTokenVerifier, type TokenSources } from "../../src/auth/open-token-verifier.ts";
 import { toStaticToken } from "../../src/auth/plain-tokens.ts";
-import { digestOf, firstKnowing, type TokenOutcome, type TokenVerifier } from "../../src/auth/token-verifier.ts";
-import { createSigningKey, startIdentityProvider, testAudience } from "../support/identity-provider.ts";
-import { quietLog } from "../support/quiet-log.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
+import { digestOf, createVerifierChain, type TokenOutcome, type TokenVerifier } from "../../src/auth/token-verifier.ts";
+import {
+  createSigningKey,
+  type IdentityProvider,
+  type SigningKey,
+  startIdentityProvider,
+  testAudience,
+} from "../support/auth/identity-provider.ts";
+import { within } from "../support/deadline.ts";
+import { runProgram } from "../support/process/child-program.ts";
+import { quietLog } from "../support/operations/quiet-log.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
-async function open(sources: TokenSources): Promise<TokenVerifier> {
-  const opened = await openTokenVerifier(sources, quietLog);
+async function open(sources: TokenSources, log: AuthLog = quietLog): Promise<TokenVerifier> {
+  const opened = await openTokenVerifier(sources, log);
   if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
   return opened.value;
 }
@@ -39,6 +48,8 @@ describe("openTokenVerifier", () => {
       ["of-the-configuration", "of-the-file", jwt, "opaque"].map((text) => outcomeOf(verifier, text)),
     );
     verifier.close?.();
+    // The cheapest first, which also keeps a token from providers that have not issued it.
+    expect(provider.requests.filter((path) => path === "/introspect")).toHaveLength(1);
     expect(outcomes).toMatchObject(
       ["configuration", "file", "jwt", "introspection"].map((subject) => ({ kind: "principal", subject })),
     );
@@ -57,6 +68,107 @@ describe("openTokenVerifier", () => {
       expect.stringMatching(pattern),
     );
     expect(opened).toEqual({ kind: "problems", problems });
+  });
+
+  test("lets go of what was opened where the rest cannot be", async () => {
+    using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+    using other = await startIdentityProvider(await createSigningKey("ES256", "key"));
+    const timing = { refreshMs: 1 };
+    const jwtOf = ({ issuer, keysUrl }: IdentityProvider): TokenSources => ({
+      jwt: [{ issuer, audiences: [testAudience], keys: { url: keysUrl }, timing }],
+    });
+    const twice = { jwt: [...(jwtOf(provider).jwt ?? []), { issuer: "urn:other", audiences: [] }] };
+    for (const sources of [twice, { ...jwtOf(provider), tokenHashesFile: "/nowhere/tokens" }])
+      expect(await openTokenVerifier(sources, quietLog)).toMatchObject({ kind: "problems" });
+    const asked = provider.requests.length;
+    const verifier = await open(jwtOf(other));
+    for (let n = 0; n < 20; n += 1) await within(other.nextRequest(), "the refresh of another one");
+    verifier.close?.();
+    // One that was under way may come in late.
+    expect(provider.requests.length - asked).toBeLessThan(3);
+  });
+
+  test("follows no source any more once it is closed", async () => {
+    using folder = createTempFolder();
+    const tokenHashesFile = folder.file("tokens");
+    const keysFile = folder.file("keys");
+    const clientSecretFile = folder.file("secret");
+    const key = await createSigningKey("ES256", "key");
+    const write = (name: string): void => {
+      writeFileSync(tokenHashesFile, `sha256:${digestOf(name)} ${name} - -\n`);
+      writeFileSync(keysFile, JSON.stringify({ name, keys: [key.jwk] }));
+      writeFileSync(clientSecretFile, name);
+    };
+    write("first");
+    const openLogged = async (messages: string[]): Promise<TokenVerifier> =>
+      await open(
+        {
+          tokenHashesFile,
+          jwt: [{ issuer: "urn:issuer", audiences: [testAudience], keys: { file: keysFile } }],
+          introspection: { url: "http://127.0.0.1:1/introspect", clientId: "plants", clientSecretFile },
+        },
+        { info: (_fields, message) => messages.push(message), warn: (_fields, message) => messages.push(message) },
+      );
+    const heard: string[] = [];
+    (await openLogged(heard)).close?.();
+    // One that is opened later shows that both had the time to look.
+    const heardLater: string[] = [];
+    const later = await openLogged(heardLater);
+    for (const [n, name] of ["second", "third"].entries()) {
+      write(name);
+      await expect.poll(() => heardLater.length).toBe(3 * (n + 1));
+    }
+    later.close?.();
+    expect(heard).toEqual([]);
+  });
+
+  test("reads every source again when told to", async () => {
+    using folder = createTempFolder();
+    const tokenHashesFile = folder.file("tokens");
+    const keysFile = folder.file("keys");
+    const clientSecretFile = folder.file("secret");
+    const [first, second] = await Promise.all(["first", "second"].map((id) => createSigningKey("ES256", id)));
+    if (first === undefined || second === undefined) throw new Error("there are no keys");
+    using provider = await startIdentityProvider(second);
+    const write = (token: string, key: SigningKey, secret: string): void => {
+      writeFileSync(tokenHashesFile, `sha256:${digestOf(token)} ${token} - -\n`);
+      writeFileSync(keysFile, JSON.stringify({ keys: [key.jwk] }));
+      writeFileSync(clientSecretFile, secret);
+    };
+    write("before", first, "s3cret-before");
+    const verifier = await open({
+      tokenHashesFile,
+      jwt: [{ issuer: provider.issuer, audiences: [testAudience], keys: { file: keysFile } }],
+      introspection: { url: `${provider.issuer}/introspect`, clientId: "plants", clientSecretFile },
+    });
+    const secrets: (string | undefined)[] = [];
+    provider.answer = ({ headers }, response) => {
+      secrets.push(headers.authorization);
+      response.end('{"active":true,"sub":"ada"}');
+    };
+    write("after", second, "s3cret-after");
+    await verifier.reload?.();
+    const outcomes = await Promise.all(
+      ["after", await provider.sign(), "opaque"].map((token) => outcomeOf(verifier, token)),
+    );
+    verifier.close?.();
+    expect(outcomes).toMatchObject([{ subject: "after" }, { kind: "principal" }, { kind: "principal" }]);
+    expect(secrets).toEqual([`Basic ${Buffer.from("plants:s3cret-after").toString("base64")}`]);
+  });
+
+  test("does not keep a process that has nothing else to do", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("file"), "");
+    const sources: TokenSources = {
+      tokenHashesFile: folder.file("file"),
+      jwt: [{ issuer: "urn:away", audiences: ["a"], keys: { url: "http://127.0.0.1:1/keys" } }],
+    };
+    const program = `
+      const { openTokenVerifier } = await import(${JSON.stringify(new URL("../../src/auth/index.ts", import.meta.url).href)});
+      const opened = await openTokenVerifier(${JSON.stringify(sources)}, { info() {}, warn() {} });
+      console.log(opened.kind);`;
+    const { exitCode, stdout } = await runProgram(process.execPath, ["--input-type=module", "--eval", program]);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "value\n" });
   });
 
   test("does not load jose for a server that takes no JWT", () => {
@@ -79,7 +191,7 @@ const asking = (outcome: TokenOutcome, log: string[], name: string): TokenVerifi
   verify: async () => (log.push(name), await Promise.resolve(outcome)),
 });
 
-describe("firstKnowing", () => {
+describe("createVerifierChain", () => {
   const good: TokenOutcome = { kind: "principal", subject: "ada", issuer: undefined, scopes: "all" };
   const unknown: TokenOutcome = { kind: "unknown", reason: "?" };
 
@@ -115,24 +227,39 @@ describe("firstKnowing", () => {
       },
     ])("$name", async ({ first, want, asked }) => {
       const log: string[] = [];
-      const verifier = firstKnowing([make(first, log, "first"), make(good, log, "second")]);
+      const verifier = createVerifierChain([make(first, log, "first"), make(good, log, "second")]);
       expect((await outcomeOf(verifier, "token")).kind).toBe(want);
       expect(log).toEqual(asked);
     });
   });
 
   test("makes no promise when none of them does", () => {
-    const verifier = firstKnowing([knowing(unknown, [], ""), knowing(good, [], "")]);
+    const verifier = createVerifierChain([knowing(unknown, [], ""), knowing(good, [], "")]);
     expect(verifier.verify({ text: "", digest: "" })).toEqual(good);
   });
 
   test("knows nothing where there is nobody to ask", async () => {
-    expect(await outcomeOf(firstKnowing([]), "token")).toMatchObject({ kind: "unknown" });
+    expect(await outcomeOf(createVerifierChain([]), "token")).toMatchObject({ kind: "unknown" });
+  });
+
+  test("reloads and closes all of them", async () => {
+    const done: string[] = [];
+    const member = (name: string): TokenVerifier => ({
+      verify: () => unknown,
+      reload: async () => void (await Promise.resolve(), done.push(`${name} reloaded`)),
+      close: () => void done.push(`${name} closed`),
+    });
+    const verifier = createVerifierChain([member("first"), { verify: () => unknown }, member("second")]);
+    await verifier.reload?.();
+    verifier.close?.();
+    expect(done).toEqual(["first reloaded", "second reloaded", "first closed", "second closed"]);
   });
 
   test("tells the problems of all, and none when there is none", () => {
     const away = (problem: string | undefined): TokenVerifier => ({ verify: () => good, problem });
-    expect(firstKnowing([away("no keys"), away(undefined), away("no answer")]).problem).toBe("no keys; no answer");
-    expect(firstKnowing([away(undefined)]).problem).toBeUndefined();
+    expect(createVerifierChain([away("no keys"), away(undefined), away("no answer")]).problem).toBe(
+      "no keys; no answer",
+    );
+    expect(createVerifierChain([away(undefined)]).problem).toBeUndefined();
   });
 });

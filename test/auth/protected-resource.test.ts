@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 
-import { protectedResourceMetadata } from "../../src/auth/protected-resource.ts";
+import { createResourceMetadata } from "../../src/auth/protected-resource.ts";
 
 const issuers = ["https://id.example/realms/plants"];
 const scopes = ["plants:delete"];
 
-describe("protectedResourceMetadata", () => {
+describe("createResourceMetadata", () => {
   test.each([
     {
       publicUrl: "https://plants.example/",
@@ -18,16 +18,24 @@ describe("protectedResourceMetadata", () => {
       resource: "https://plants.example/api",
     },
     {
+      publicUrl: "https://plants.example//",
+      path: "/.well-known/oauth-protected-resource",
+      resource: "https://plants.example",
+    },
+    {
       publicUrl: "https://plants.example:8443/a/b",
       path: "/.well-known/oauth-protected-resource/a/b",
       resource: "https://plants.example:8443/a/b",
     },
   ])("of $publicUrl is at $path", ({ publicUrl, path, resource }) => {
-    const endpoint = protectedResourceMetadata({ publicUrl: new URL(publicUrl), issuers, scopes });
-    expect(endpoint).toMatchObject({ path, url: new URL(path, publicUrl).href, open: true });
+    const endpoint = createResourceMetadata({ publicUrl: new URL(publicUrl), issuers, scopes });
+    expect(endpoint).toMatchObject({ path, url: new URL(path, publicUrl).href, open: true, atRoot: true });
     const answer = endpoint.answer();
-    expect(answer).toMatchObject({ httpStatus: 200, header: { "content-type": "application/json" } });
-    expect(JSON.parse(answer.body)).toEqual({
+    expect(answer).toMatchObject({
+      httpStatus: 200,
+      header: { "content-type": "application/json", "cache-control": "public, max-age=3600" },
+    });
+    expect(JSON.parse(String(answer.body))).toEqual({
       resource,
       authorization_servers: issuers,
       scopes_supported: scopes,
@@ -37,12 +45,12 @@ describe("protectedResourceMetadata", () => {
   });
 
   test("leaves out what has no values (RFC 9728 §2), and issuers that nobody can visit", () => {
-    const endpoint = protectedResourceMetadata({
+    const endpoint = createResourceMetadata({
       publicUrl: new URL("https://plants.example"),
       issuers: ["plants-ci"],
       scopes: [],
     });
-    expect(Object.keys(JSON.parse(endpoint.answer().body))).toEqual([
+    expect(Object.keys(JSON.parse(String(endpoint.answer().body)))).toEqual([
       "resource",
       "bearer_methods_supported",
       "resource_name",

@@ -24,6 +24,7 @@ describe("parseProviderUrl", () => {
     { text: "data:application/json,{}", want: /is not https/ },
     { text: "https://user@id.example/", want: /no user name/ },
     { text: "https://user:secret@id.example/", want: /no user name/ },
+    { text: "https://:secret@id.example/", want: /no user name and no password/ },
     { text: "id.example/keys", want: /is no URL/ },
     { text: "", want: /is no URL/ },
   ])("refuses $text", ({ text, want }) => {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 
-import { indexStaticTokens } from "../../src/auth/static-token.ts";
+import { createStaticTokenLookup } from "../../src/auth/static-token.ts";
 import { digestOf } from "../../src/auth/token-verifier.ts";
 
 const hourMs = 3_600_000;
 const sharedBucket = "0".repeat(16);
 
-describe("indexStaticTokens", () => {
-  const lookUp = indexStaticTokens([
+describe("createStaticTokenLookup", () => {
+  const lookUp = createStaticTokenLookup([
     { digest: digestOf("ci-token"), name: "ci", scopes: "all", expiresAtMs: undefined },
     { digest: digestOf("later"), name: "later", scopes: new Set(["a"]), expiresAtMs: Date.now() + hourMs },
     { digest: digestOf("earlier"), name: "earlier", scopes: "all", expiresAtMs: Date.now() - 1 },

@@ -51,6 +51,8 @@ describe("parseTokenHashes", () => {
     { name: "too many columns", given: `${good} -`, want: [`line 1: 5 columns instead of the ${columns}`] },
     { name: "another algorithm", given: `sha512:${hexA} ci - -`, want: [`line 1: ${hash}`] },
     { name: "a hash that is too short", given: `sha256:${"a".repeat(63)} ci - -`, want: [`line 1: ${hash}`] },
+    { name: "a hash that is too long", given: `sha256:${"a".repeat(65)} ci - -`, want: [`line 1: ${hash}`] },
+    { name: "a hash behind something else", given: `xsha256:${hexA} ci - -`, want: [`line 1: ${hash}`] },
     {
       name: "a token in place of its hash, which it does not print",
       given: `secret-token ci - -`,
@@ -62,6 +64,16 @@ describe("parseTokenHashes", () => {
       name: "an empty scope",
       given: `sha256:${hexA} ci a,,b -`,
       want: ['line 1: scope 2 is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)'],
+    },
+    {
+      name: "a scope of 129 characters",
+      given: `sha256:${hexA} ci ${"s".repeat(129)} -`,
+      want: ['line 1: scope 1 is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)'],
+    },
+    {
+      name: "an offset that is none",
+      given: `sha256:${hexA} ci - 2030-01-31T12:00:00+24:00`,
+      want: [`line 1: ${expiry}`],
     },
     { name: "a date without time", given: `sha256:${hexA} ci - 2030-01-31`, want: [`line 1: ${expiry}`] },
     { name: "a date that is none", given: `sha256:${hexA} ci - 2030-02-30T00:00:00Z`, want: [`line 1: ${expiry}`] },

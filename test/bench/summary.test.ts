@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { percentilesOf } from "../../bench/load/load.ts";
 import { summarise } from "../../bench/summary.ts";
 
-describe("a summary of rounds", () => {
+describe("in a summary of rounds", () => {
   test.each([
     { name: "one round is its own middle", rounds: [4], want: { median: 4, least: 4, spread: 0 } },
     { name: "the middle of three is the second", rounds: [9, 4, 5], want: { median: 5, least: 4, spread: 1 } },

@@ -2,7 +2,7 @@ import type { Browser, Page, Request } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createOpenApi } from "../../src/gateway/index.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
+import { startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { openBrowser } from "./open-browser.ts";
 
 // The page with a description of every kind of parameter and body in the place of the plant store's.

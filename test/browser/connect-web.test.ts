@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { situations, openSituationStore } from "../support/situation-store.ts";
-import { startPlantServer, type TestPlantServer, tokens } from "../support/plant-server.ts";
+import { situations, openSituationStore } from "../support/plants/situation-store.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import type { Call, Client } from "./connect-web-page.ts";
 import { type ModuleServer, startModuleServer } from "./module-server.ts";
 import { openBrowser } from "./open-browser.ts";

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { startPlantServer, type TestPlantServer, tokens } from "../support/plant-server.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// A person reads the description, authorizes, deletes a plant and sees what came of it.
+// A person reads the description, authorizes, deletes a plant and sees the result.
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -210,7 +210,7 @@ describe.each(looks)("$name", ({ name, options }) => {
     expect(overflow).toBe(0);
     const command = page.locator(".command");
     expect(await command.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
-    // The audit runs beside the page's own scripts, outside of its content security policy.
+    // The audit runs next to the page's own scripts, outside of its content security policy.
     await page.evaluate(axeSource);
     const audit = await page.evaluate(async () => {
       const axe: { run(): Promise<Record<"violations" | "passes", { id: string; nodes: { html: string }[] }[]>> } =

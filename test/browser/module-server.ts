@@ -2,8 +2,8 @@ import { createServer } from "node:http";
 import { stripTypeScriptTypes } from "node:module";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
-import { projectFolder } from "../support/child-program.ts";
-import { listenOnLoopback } from "../support/listen-on-loopback.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 
 /** A site of an origin of its own, whose pages import this project's modules and packages. */
 export interface ModuleServer {

@@ -14,7 +14,7 @@ const candidates = [
 export async function openBrowser(): Promise<Browser> {
   const executablePath = candidates.find((path) => path !== undefined && existsSync(path));
   if (executablePath === undefined) throw new Error("no Chromium is here: install it, or name it by CHROMIUM");
-  // Chromium's sandbox does not start for root, which is who runs the tests in a container.
+  // Chromium's sandbox does not start for root, and in a container the tests run as root.
   const isRoot = process.getuid?.() === 0;
   return await chromium.launch({ executablePath, args: isRoot ? ["--no-sandbox"] : [] });
 }

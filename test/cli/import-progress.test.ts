@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeProgress } from "../../src/cli/import-progress.ts";
+import { describeProgress } from "../../src/cli/import.ts";
 
 test.each([
   {
@@ -9,6 +9,6 @@ test.each([
   { state: { ids: 10, bytes: 20, bytesTotal: undefined, elapsedMs: 1_000 }, want: "10 ids, 10/s" },
   { state: { ids: 10, bytes: 101, bytesTotal: 100, elapsedMs: 1_000 }, want: "10 ids, 10/s, 100 %, 0 s left" },
   { state: { ids: 0, bytes: 0, bytesTotal: 100, elapsedMs: 1_000 }, want: "0 ids, 0/s" },
-])("$want", ({ state, want }) => {
+])("the progress of an import is told as $want", ({ state, want }) => {
   expect(describeProgress(state)).toBe(want);
 });

@@ -1,17 +1,23 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openSqliteStore } from "../../src/plants/index.ts";
-import { deleteCall } from "../support/delete-call.ts";
-import { runCommand } from "../support/run-command.ts";
-import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+import { openDatabase } from "../../src/plants/sqlite/database.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { runCommand } from "../support/process/run-command.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 
 /** A store's file in the folder, with plants 1 to 3, of which the given ones are deleted. */
 async function makeStore(folder: TempFolder, deleted: readonly bigint[] = []): Promise<{ DATABASE_URL: string }> {
   const file = folder.file("plants.db");
-  const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
-  for (const id of deleted) await store.delete(id, deleteCall());
-  await store.close();
+  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } }).close();
+  if (deleted.length > 0) await deletePlants(file, deleted);
   return { DATABASE_URL: `sqlite:${file}` };
+}
+
+async function deletePlants(file: string, ids: readonly bigint[]): Promise<void> {
+  const store = await openSqliteStore({ file });
+  for (const id of ids) await store.delete(id, deleteCall());
+  await store.close();
 }
 
 test("export prints the ids, sorted, one a line", async () => {
@@ -21,6 +27,14 @@ test("export prints the ids, sorted, one a line", async () => {
     out: ["1", "3"],
     err: [],
   });
+});
+
+test("export of many ids waits for their reader", async () => {
+  using folder = createTempFolder();
+  const environment = await makeStore(folder);
+  const ids = Array.from({ length: 25_000 }, (_, index) => String(index + 1));
+  await runCommand(["import"], environment, ids.join("\n"));
+  expect(await runCommand(["export"], environment)).toEqual({ exitCode: 0, out: ids, err: [] });
 });
 
 test("import adds what is new, and says what was there and what is skipped as deleted", async () => {

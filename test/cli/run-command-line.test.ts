@@ -1,8 +1,8 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { runCommand as run } from "../support/run-command.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
+import { runCommand as run } from "../support/process/run-command.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
 const { version }: { version: string } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),

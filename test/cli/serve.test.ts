@@ -1,12 +1,9 @@
 import { createServer } from "node:net";
 import { once } from "node:events";
-import { join } from "node:path";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { expect, test } from "vitest";
-import { projectFolder } from "../support/child-program.ts";
-import { type CommandLine, startCommandLine, startNode } from "../support/command-line.ts";
-import { within } from "../support/deadline.ts";
-import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 
 const token = "token-of-the-command-line-test";
 
@@ -34,56 +31,15 @@ async function deletePlant(baseUrl: string, id: number, credential: string = tok
   return status;
 }
 
-test.each(["SIGTERM", "SIGINT"] as const)("%s ends an idle server with exit code 0", async (signal) => {
+test("SIGINT ends an idle server with exit code 0", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
-  server.process.kill(signal);
+  server.process.kill("SIGINT");
   expect(await server.end()).toBe(0);
 });
 
-test("a server whose log nobody reads ends all the same", async () => {
-  using folder = createTempFolder();
-  await using server = serve(folder);
-  const baseUrl = await baseUrlOf(server);
-  server.process.stderr.pause();
-  // More lines than a pipe takes.
-  for (let asked = 0; asked < 2000; asked += 100) {
-    await Promise.all(Array.from({ length: 100 }, () => deletePlant(baseUrl, 1, "a-token-that-nobody-knows")));
-  }
-  const ended = once(server.process, "exit");
-  server.process.kill("SIGTERM");
-  expect(await within(ended, "the end of the server")).toEqual([0, null]);
-  server.process.stderr.resume();
-});
-
-test("a server that has started lets V8 make no object old before its time", async () => {
-  using folder = createTempFolder();
-  const v8Flags = ["--trace-pretenuring-statistics", "--max-semi-space-size=1"];
-  await using server = startNode([...v8Flags, join(projectFolder, "src/cli/main.ts"), "serve"], folder.path, settings);
-  const baseUrl = await baseUrlOf(server);
-  await deletePlant(baseUrl, 1);
-  // What it has said by now is read in the next turn.
-  await new Promise(setImmediate);
-  const saidAtStart = server.stdout().length;
-  expect(server.stdout()).toContain("pretenuring:");
-  for (let asked = 0; asked < 1000; asked += 100) {
-    await Promise.all(Array.from({ length: 100 }, (_, id) => deletePlant(baseUrl, id)));
-  }
-  expect(server.stdout().slice(saidAtStart)).toBe("");
-});
-
-test("a second signal ends the drain at once with exit code 1", async () => {
-  using folder = createTempFolder();
-  await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
-  await baseUrlOf(server);
-  server.process.kill("SIGTERM");
-  await server.find(/draining/);
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(1);
-});
-
-test("a draining server is not ready, and serves on until the delay is over", async () => {
+test("a draining server is not ready, serves on until the delay is over, and ends at a second signal with exit code 1", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
   const baseUrl = await baseUrlOf(server);
@@ -95,6 +51,8 @@ test("a draining server is not ready, and serves on until the delay is over", as
     body: { status: "not ready", obstacles: ["draining"] },
   });
   expect(await deletePlant(baseUrl, 1)).toBe(400);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(1);
 });
 
 test("a port that is in use is named, with exit code 1", async () => {
@@ -124,7 +82,7 @@ test("no token is logged at any level, wherever the client puts it", async () =>
   expect(written).not.toContain(token);
 });
 
-test("SIGHUP reads the credentials again, and does not end the server", async () => {
+test("SIGHUP reads the credentials again and does not end the server, and SIGTERM ends it with exit code 0", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
@@ -133,6 +91,8 @@ test("SIGHUP reads the credentials again, and does not end the server", async ()
   server.process.kill("SIGHUP");
   await server.find(/"msg":"reloading"/);
   expect(await deletePlant(baseUrl, 1)).toBe(400);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
 });
 
 interface Demo {
@@ -149,6 +109,10 @@ async function startDemo(folder: TempFolder, environment: Record<string, string>
   const [, credential = ""] = await server.find(/^Authorization: Bearer (\S+)$/m);
   const [baseUrl] = await server.find(/http:\/\/127\.0\.0\.1:\d+/);
   return { server, baseUrl, token: credential, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+function modeOf(folder: TempFolder, name: string): number {
+  return statSync(folder.file(name)).mode & 0o777;
 }
 
 async function stop({ server }: Demo): Promise<void> {
@@ -170,14 +134,12 @@ test("the demo deletes plants 1 to 1000 once, and keeps that and its token over 
   });
 });
 
-test("the demo keeps its token in a file for its owner alone", async () => {
+test("the demo takes a token file away from others that was copied to where they can read it", async () => {
   using folder = createTempFolder();
+  mkdirSync(folder.file(".plantstore"));
+  writeFileSync(folder.file(".plantstore/token"), `${token}\n`, { mode: 0o644 });
   await using demo = await startDemo(folder);
-  const file = folder.file(".plantstore/token");
-  expect({ token: readFileSync(file, "utf8"), mode: statSync(file).mode & 0o777 }).toEqual({
-    token: `${demo.token}\n`,
-    mode: 0o600,
-  });
+  expect({ token: demo.token, mode: modeOf(folder, ".plantstore/token") }).toEqual({ token, mode: 0o600 });
 });
 
 test("a demo whose token was lost says so, rather than refusing every call", async () => {
@@ -197,15 +159,31 @@ test("the demo leaves alone the database and the tokens that are set for somethi
   expect(statSync(database, { throwIfNoEntry: false })).toBeUndefined();
 });
 
-test("the lines to paste carry the address and the token of this start", async () => {
-  using folder = createTempFolder();
-  await using demo = await startDemo(folder);
-  const lines = demo.server.stdout().trimEnd().split("\n").slice(-3);
-  const authority = demo.baseUrl.slice("http://".length);
-  const credential = `-H 'Authorization: Bearer ${demo.token}'`;
-  expect(lines).toEqual([
-    `curl -i -X DELETE ${credential} http://${authority}/plants/1`,
-    `grpcurl -plaintext ${credential} -d '{"id":"2"}' ${authority} plantstore.v1.PlantService/DeletePlant`,
-    `npx buf curl --protocol grpc --http2-prior-knowledge --reflect-header '*' ${credential} -d '{"id":"3"}' http://${authority}/plantstore.v1.PlantService/DeletePlant`,
-  ]);
+describe("a demo", () => {
+  let folder: TempFolder;
+  let demo: Demo;
+  beforeAll(async () => {
+    folder = createTempFolder();
+    demo = await startDemo(folder);
+  });
+  afterAll(async () => {
+    await demo[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  test("keeps its token in a file for its owner alone", () => {
+    expect(readFileSync(folder.file(".plantstore/token"), "utf8")).toBe(`${demo.token}\n`);
+    expect([modeOf(folder, ".plantstore"), modeOf(folder, ".plantstore/token")]).toEqual([0o700, 0o600]);
+  });
+
+  test("prints lines to paste, with the address and the token of this start", () => {
+    const lines = demo.server.stdout().trimEnd().split("\n").slice(-3);
+    const authority = demo.baseUrl.slice("http://".length);
+    const credential = `-H 'Authorization: Bearer ${demo.token}'`;
+    expect(lines).toEqual([
+      `curl -i -X DELETE ${credential} http://${authority}/plants/1`,
+      `grpcurl -plaintext ${credential} -d '{"id":"2"}' ${authority} plantstore.v1.PlantService/DeletePlant`,
+      `npx buf curl --protocol grpc --http2-prior-knowledge --reflect-header '*' ${credential} -d '{"id":"3"}' http://${authority}/plantstore.v1.PlantService/DeletePlant`,
+    ]);
+  });
 });

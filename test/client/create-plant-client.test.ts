@@ -3,7 +3,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { createPlantClient, type PlantClientOptions } from "../../src/client/index.ts";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
-import { startPlantServer, tokens } from "../support/plant-server.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { fakeStore } from "../support/plants/fake-store.ts";
 
 /** Deletes a plant and returns the code of the answer. */
 async function deletePlant(
@@ -63,6 +64,11 @@ test.each<{ name: string; answer: (attempt: number) => Promise<boolean>; want: {
     want: { code: status.NOT_FOUND, attempts: 1 },
   },
   {
+    name: "a call that a full store refuses is not repeated: it has enough to do",
+    answer: () => Promise.reject(new ConnectError("full", Code.ResourceExhausted)),
+    want: { code: status.RESOURCE_EXHAUSTED, attempts: 1 },
+  },
+  {
     name: "a fault is not repeated",
     answer: () => Promise.reject(new Error("a bug")),
     want: { code: status.INTERNAL, attempts: 1 },
@@ -79,12 +85,7 @@ interface CountingStore {
 
 function countingStore(answer: (attempt: number) => Promise<boolean>): CountingStore {
   let attempts = 0;
-  const store: PlantStore = {
-    delete: () => answer(++attempts),
-    problem: undefined,
-    close: () => Promise.resolve(),
-  };
-  return { store, attempts: () => attempts };
+  return { store: fakeStore({ delete: () => answer(++attempts) }), attempts: () => attempts };
 }
 
 function away(): ConnectError {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { runProgram, type ProgramResult } from "../support/child-program.ts";
-import { startPlantServer, tokens } from "../support/plant-server.ts";
-import { deletePlantProcedure } from "../support/wire-format.ts";
+import { runProgram, type ProgramResult } from "../support/process/child-program.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
 
 const protocols = [
   { protocol: "grpc", flags: ["--http2-prior-knowledge"] },

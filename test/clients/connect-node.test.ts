@@ -3,7 +3,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { describe, expect, test } from "vitest";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { http2Engines, startPlantServer, tokens } from "../support/plant-server.ts";
+import { http2Engines, startPlantServer, tokens } from "../support/server/plant-server.ts";
 
 interface Row {
   readonly name: string;

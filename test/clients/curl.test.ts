@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ProgramResult, runProgram } from "../support/child-program.ts";
-import { tokens } from "../support/plant-server.ts";
-import { type ServerPair, startServerPair } from "../support/server-pair.ts";
-import { situations } from "../support/situation-store.ts";
+import { type ProgramResult, runProgram } from "../support/process/child-program.ts";
+import { tokens } from "../support/server/plant-server.ts";
+import { type ServerPair, startServerPair } from "../support/server/server-pair.ts";
+import { situations } from "../support/plants/situation-store.ts";
 
 // Status, content type, challenge and body, parted by bars; curl writes an absent field as nothing.
 const shown = "%{http_code}|%{http_version}|%header{content-type}|%header{www-authenticate}|";

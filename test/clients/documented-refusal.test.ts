@@ -2,11 +2,8 @@ import { spawn } from "node:child_process";
 import { text as read } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { within } from "../support/deadline.ts";
-import { blocksRunBy } from "../support/page-blocks.ts";
-import { startPlantServer, tokens } from "../support/plant-server.ts";
-
-/** A command that has not ended by then has hung, in ms. */
-const limitMs = 15_000;
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 
 /** Fields of every answer, which a page may leave out. */
 const ofEveryAnswer = /^(?:date|connection|keep-alive|content-length): .*\n/gim;
@@ -20,7 +17,7 @@ describe("docs/authentication.md, curl", () => {
       .replace("localhost:8080", `127.0.0.1:${String(server.address.port)}`)
       .replace("curl -i", "curl -s -i");
     const child = spawn("sh", ["-c", here], { env: { ...process.env, REVOKED: tokens.unknown } });
-    const output = await within(read(child.stdout), "the end of curl", limitMs);
+    const output = await within(read(child.stdout), "the end of curl");
     expect(output.replaceAll("\r", "").replaceAll(ofEveryAnswer, "")).toBe(shown.join("\n"));
   });
 });

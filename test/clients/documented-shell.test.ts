@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { projectFolder } from "../support/child-program.ts";
-import type { ClientProgram } from "../support/client-program.ts";
-import { runDocumented } from "../support/documented-client.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import type { ClientProgram } from "../support/clients/client-program.ts";
+import { runDocumented } from "../support/clients/documented-client.ts";
 
 const page = readFileSync(join(projectFolder, "docs/clients.md"), "utf8");
 const commands = [...page.matchAll(/^(?:curl|grpcurl|buf curl) .*$/gm)].map(([command]) => command);

@@ -12,9 +12,9 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PlantServiceClient } from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { projectFolder } from "../support/child-program.ts";
+import { projectFolder } from "../support/process/child-program.ts";
 import { within } from "../support/deadline.ts";
-import { http2Engines, startPlantServer, tokens } from "../support/plant-server.ts";
+import { http2Engines, startPlantServer, tokens } from "../support/server/plant-server.ts";
 
 /** Beyond what a double holds, so that a client that goes through one shows. */
 const id = 2n ** 53n + 1n;

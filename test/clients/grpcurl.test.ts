@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ProgramResult, runProgram } from "../support/child-program.ts";
-import { http2Engines, tokens } from "../support/plant-server.ts";
-import { type ServerPair, startServerPair } from "../support/server-pair.ts";
-import { situations } from "../support/situation-store.ts";
-import { hasProgram } from "../support/tools-folder.ts";
+import { type ProgramResult, runProgram } from "../support/process/child-program.ts";
+import { http2Engines, tokens } from "../support/server/plant-server.ts";
+import { type ServerPair, startServerPair } from "../support/server/server-pair.ts";
+import { situations } from "../support/plants/situation-store.ts";
+import { hasProgram } from "../support/process/tools-folder.ts";
 
 const longId = 2n ** 53n + 1n;
 

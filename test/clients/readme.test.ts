@@ -1,70 +1,44 @@
-import { delimiter, join } from "node:path";
-import { spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectFolder } from "../support/child-program.ts";
-import { type CommandLine, startCommandLine } from "../support/command-line.ts";
-import { blocksRunBy } from "../support/page-blocks.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { type CommandLine, startNode } from "../support/process/command-line.ts";
 
-// The session that README.md shows, once more: what is typed there is run, what is shown there must come.
+// The first screen of README.md: a gateway in a few lines, and what curl is told by it.
 
-/** One command of the session, and what it printed. */
-interface Step {
-  readonly command: string;
-  readonly shown: string;
-}
-
-const [{ text: session } = { text: "" }] = blocksRunBy("test/clients/readme.test.ts");
-/** The token of the README, with most of it left out. */
-const [, shortened = "none"] = /Bearer (\S+…\S+)$/m.exec(session) ?? [];
-const [start, ...steps]: Step[] = session
+const [program, session] = ["ts", "console"].map(
+  (language) => blocksRunBy("test/clients/readme.test.ts").find((block) => block.language === language)?.text ?? "",
+);
+const steps = (session ?? "")
   .split(/^\$ /m)
   .slice(1)
   .map((text) => ({ command: text.slice(0, text.indexOf("\n")), shown: text.slice(text.indexOf("\n") + 1).trim() }));
 
-const folder = createTempFolder();
-let demo: CommandLine;
+let folder: string;
+let gateway: CommandLine;
 let authority = "";
-let token = "";
 
 beforeAll(async () => {
-  demo = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0" });
-  await demo.find(/buf curl .*\n/);
-  [, authority = ""] = await demo.find(/http:\/\/(127\.0\.0\.1:\d+)/);
-  [, token = ""] = await demo.find(/Bearer (\S+)/);
+  // Inside the project, so that "plantstore" and its dependencies are found as a user's program finds them.
+  folder = mkdtempSync(join(projectFolder, "test/readme-"));
+  const file = join(folder, "gateway.ts");
+  const listening = program?.replace("await gateway.listen({ port: 8080 })", "const { port } = await gateway.listen()");
+  writeFileSync(file, `${listening}\nconsole.log(\`127.0.0.1:\${port}\`);\n`);
+  gateway = startNode(["--conditions", "plantstore-source", file], folder, {});
+  [authority = ""] = await gateway.find(/127\.0\.0\.1:\d+/);
 });
 afterAll(async () => {
-  await demo[Symbol.asyncDispose]();
-  folder[Symbol.dispose]();
+  await gateway[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
 });
 
-/** Puts the address and the token of this run in the place of those of the README. */
-function here(text: string): string {
-  return text.replaceAll("127.0.0.1:8080", authority).replaceAll(shortened, token);
-}
-
-/** Dates differ from run to run, and the progress of curl is for terminals. */
-function comparable(text: string): string {
-  return text
-    .replaceAll("\r", "")
-    .replaceAll(/^Date: .*$/gm, "Date: now")
-    .trim();
-}
-
-test("npm start prints what the README shows, and lines to paste", () => {
-  expect(start?.command).toBe("npm start");
-  expect(demo.stdout().startsWith(here(start?.shown ?? "none"))).toBe(true);
+test("the README has commands", () => {
+  expect(steps.length).toBeGreaterThan(1);
 });
 
 test.each(steps)("$command", ({ command, shown }) => {
-  // In the order of the README: a plant is deleted once.
-  const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
-  const { stdout, stderr } = spawnSync("bash", ["-c", here(command).replace("curl -i", "curl -s -i")], {
-    cwd: projectFolder,
-    env: { ...process.env, PATH: path },
-    encoding: "utf8",
-  });
-  // npx talks about its configuration on standard error.
-  const said = stderr.replaceAll(/^npm warn .*\n/gm, "");
-  expect(comparable(stdout + said)).toBe(comparable(here(shown)));
+  const here = command.replaceAll("127.0.0.1:8080", authority).replace("curl", "curl -s");
+  expect(execFileSync("bash", ["-c", here], { encoding: "utf8" }).trim()).toBe(shown);
 });

@@ -57,7 +57,7 @@ function runSuite(http2Engine: string): Run {
   return { exitCode: status ?? 1, passed: Number(passed ?? 0), failed: Number(failed ?? 0) };
 }
 
-// Counts in the form of vitest's report, for whoever adds up the suites.
+// Counts in the form of vitest's report, which .ci/run adds up.
 function report(all: readonly Run[]): void {
   const file = process.env["TEST_REPORT"];
   if (file === undefined) return;

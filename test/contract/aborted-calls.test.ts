@@ -1,14 +1,21 @@
 import { describe, expect, test } from "vitest";
 import { within } from "../support/deadline.ts";
-import { encodeEnvelope } from "../support/envelope.ts";
-import type { Field } from "../support/exchange.ts";
-import { grpcHeader } from "../support/grpc-frames.ts";
-import { openHttp1 } from "../support/http1-connection.ts";
-import { openHttp2, readHttp2Answer } from "../support/http2-connection.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames, resetFrame, type Frame } from "../support/http2-frames.ts";
-import { authorized, http2Engines, startPlantServer, tokens } from "../support/plant-server.ts";
-import { openRecordingStore } from "../support/recording-store.ts";
-import { deletePlantProcedure } from "../support/wire-format.ts";
+import { encodeEnvelope } from "../support/gateway/envelope.ts";
+import type { Field } from "../support/carriers/exchange.ts";
+import { grpcHeader } from "../support/carriers/grpc-frames.ts";
+import { openHttp1 } from "../support/carriers/http1-connection.ts";
+import { openHttp2, readHttp2Answer } from "../support/carriers/http2-connection.ts";
+import {
+  dataFrame,
+  frameFlag,
+  headersFrame,
+  openFrames,
+  resetFrame,
+  type Frame,
+} from "../support/carriers/http2-frames.ts";
+import { authorized, http2Engines, startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { openRecordingStore } from "../support/plants/recording-store.ts";
+import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
 
 /** HTTP/2's error codes (RFC 9113 §7). */
 const noError = 0;
@@ -124,7 +131,7 @@ describe.each(http2Engines)("with %s for HTTP/2, a call whose client does not en
     using connection = await openHttp2(server.address);
     const request = { httpMethod: "POST", path: deletePlantProcedure, header: refusal.slice(4) };
     const stream = connection.open(request, { endStream: false });
-    // More than a server reads of what nobody wants; the client keeps to the windows by itself.
+    // More than a server reads of a body that is not wanted; the client keeps to the windows by itself.
     stream.write(Buffer.alloc(300_000));
     // This side never says that it has ended, so that only a reset ends the stream.
     expect(await readHttp2Answer(stream)).toMatchObject({ httpStatus: 200, resetCode: noError });

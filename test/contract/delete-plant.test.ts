@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { http2Engines, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
-import { openSituationStore, secretText } from "../support/situation-store.ts";
-import { carriages, exchange, type Carriage } from "../support/wire-format.ts";
+import { http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
+import { carriages, exchange, type Carriage } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 import { situationTable, type Situation } from "./situations.ts";
 

@@ -1,7 +1,7 @@
-import { decodeEnvelopes } from "../support/envelope.ts";
-import type { Field, HttpAnswer } from "../support/exchange.ts";
-import { decodeBase64Parts } from "../support/outcome.ts";
-import type { WireFormat } from "../support/wire-format.ts";
+import { decodeEnvelopes } from "../support/gateway/envelope.ts";
+import type { Field, HttpAnswer } from "../support/carriers/exchange.ts";
+import { decodeBase64Parts } from "../support/gateway/outcome.ts";
+import type { WireFormat } from "../support/gateway/wire-format.ts";
 
 /** What a situation comes to, in the words that all protocols share. */
 export interface Want {
@@ -9,6 +9,8 @@ export interface Want {
   readonly code: keyof typeof codes;
   /** The error's message, exactly; nothing for "ok". */
   readonly message?: string;
+  /** The message of a success, in JSON and as the text of its bytes; by default the empty one of DeletePlant. */
+  readonly answer?: { readonly json: string; readonly proto: string };
   /** The fields that come with the error, as header or trailer, whatever the protocol makes of them. */
   readonly fields?: Readonly<Record<string, string>>;
 }
@@ -45,7 +47,7 @@ export const codes = {
 
 /** What the protocol's specification, and for REST the plant store's, makes of an outcome of DeletePlant. */
 export function expectedAnswer(format: WireFormat, want: Want): SeenAnswer {
-  return want.code === "ok" ? expectedSuccess(format) : expectedError(format, want);
+  return want.code === "ok" ? expectedSuccess(format, want) : expectedError(format, want);
 }
 
 /** An answer whose body is the error record, under any status. */
@@ -69,13 +71,14 @@ export function seenAnswer(format: WireFormat, answer: HttpAnswer): SeenAnswer {
   return { ...seen, messages, trailer: last === undefined ? seen.trailer : toRecord(webFields(last.bytes)) };
 }
 
-function expectedSuccess(format: WireFormat): SeenAnswer {
-  if (format.protocol === "rest") return { httpStatus: 204, header: {}, trailer: {}, messages: [""] };
+function expectedSuccess(format: WireFormat, { answer }: Want): SeenAnswer {
+  if (format.protocol === "rest" && answer === undefined)
+    return { httpStatus: 204, header: {}, trailer: {}, messages: [""] };
   return {
     httpStatus: 200,
-    header: { "content-type": format.contentType ?? "" },
-    trailer: format.protocol === "connect" ? {} : { "grpc-status": "0" },
-    messages: [format.codec === "json" ? "{}" : ""],
+    header: { "content-type": format.contentType ?? "application/json" },
+    trailer: format.protocol === "rest" || format.protocol === "connect" ? {} : { "grpc-status": "0" },
+    messages: [format.codec === "proto" ? (answer?.proto ?? "") : (answer?.json ?? "{}")],
   };
 }
 

@@ -1,10 +1,10 @@
 import { gzipSync, brotliCompressSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { encodeEnvelope } from "../support/envelope.ts";
-import type { Field } from "../support/exchange.ts";
-import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
-import { carriagesOf, exchange, rpcRequest } from "../support/wire-format.ts";
+import { encodeEnvelope } from "../support/gateway/envelope.ts";
+import type { Field } from "../support/carriers/exchange.ts";
+import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { carriagesOf, exchange, rpcRequest } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
 interface Row {
@@ -188,7 +188,7 @@ describe.each(http2Engines)("with %s for HTTP/2, a gRPC call", (http2) => {
       const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
       const unknown = want.message?.startsWith("unknown compression") === true;
       expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
-      // gRPC's compression document: whoever sent an encoding that is not known is told the ones that are.
+      // gRPC's compression document: a client that sent an unknown encoding is told the known ones.
       expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
       expect(plants.has(7n)).toBe(want.code !== "ok");
     },

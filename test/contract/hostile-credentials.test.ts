@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, type TokenVerifier } from "../../src/auth/index.ts";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import { within } from "../support/deadline.ts";
-import { fieldValue, type Field } from "../support/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../support/http1-connection.ts";
-import { frameFlag, headersFrame, openFrames } from "../support/http2-frames.ts";
+import { fieldValue, type Field } from "../support/carriers/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
+import { frameFlag, headersFrame, openFrames } from "../support/carriers/http2-frames.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -16,11 +16,11 @@ import {
   startIdentityProvider,
   testAudience,
   testExtension,
-} from "../support/identity-provider.ts";
-import { openLogLines } from "../support/log-lines.ts";
-import { startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
-import { quietLog } from "../support/quiet-log.ts";
-import { type Carriage, carriagesOf, deletePlantRequest, exchange } from "../support/wire-format.ts";
+} from "../support/auth/identity-provider.ts";
+import { openLogLines } from "../support/operations/log-lines.ts";
+import { startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { quietLog } from "../support/operations/quiet-log.ts";
+import { type Carriage, carriagesOf, deletePlantRequest, exchange } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
 const plant = 7n;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
-import { exchangeHttp1, openHttp1 } from "../support/http1-connection.ts";
-import { startPlantServer, tokens } from "../support/plant-server.ts";
-import { wireFormats } from "../support/wire-format.ts";
+import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { wireFormats } from "../support/gateway/wire-format.ts";
 import { expectedRecord, seenAnswer } from "./expected-answer.ts";
 
 interface Row {
@@ -10,7 +10,7 @@ interface Row {
   /** The request, byte by byte. */
   readonly sent: string;
   readonly want: { readonly httpStatus: number; readonly error: number; readonly message: string } | "deleted";
-  /** Whether the connection ends with the answer, because nobody can tell where the next request begins. */
+  /** Whether the connection ends with the answer, because it is not known where the next request begins. */
   readonly closes: boolean;
 }
 
@@ -146,6 +146,13 @@ const fieldRows: readonly Row[] = [
     want: notHttp,
     closes: true,
   },
+  // RFC 9112 §6.1: the framing of such a message is faulty.
+  ...["", "connection: keep-alive\r\n"].map((fields) => ({
+    name: `a body in chunks over HTTP/1.0, ${fields === "" ? "which closes" : "which would stay"}`,
+    sent: `DELETE /plants/7 HTTP/1.0\r\n${fields}${credential}transfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    want: { httpStatus: 400, error: 3, message: "HTTP/1.0 has no transfer encoding" },
+    closes: true,
+  })),
   {
     name: "a transfer coding that only ends in chunked",
     sent: withFields("transfer-encoding: xchunked", "0\r\n\r\n"),
@@ -237,7 +244,7 @@ describe.concurrent("over HTTP/1.1, the server", () => {
     connection.write('{"id":"7"}');
     expect(await connection.readAnswer()).toMatchObject({ interim: [100], httpStatus: 404 });
 
-    // Without a credential nobody wants it, and where the next request begins is anybody's guess.
+    // Without a credential the body is not wanted, and it is not known where the next request begins.
     connection.write(`${line}${fields}\r\n`);
     expect(await connection.readAnswer()).toMatchObject({ interim: [], httpStatus: 401 });
     expect(await connection.atEnd()).toBe(true);

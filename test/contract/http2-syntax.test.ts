@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import type { Field } from "../support/exchange.ts";
-import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../support/http2-frames.ts";
-import { authorized, http2Engines, startPlantServer } from "../support/plant-server.ts";
+import type { Field } from "../support/carriers/exchange.ts";
+import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../support/carriers/http2-frames.ts";
+import { authorized, http2Engines, startPlantServer } from "../support/server/plant-server.ts";
 
 interface Row {
   readonly name: string;

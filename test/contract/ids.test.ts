@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { authorized, http2Engines, startPlantServer } from "../support/plant-server.ts";
-import { readOutcome } from "../support/outcome.ts";
-import { carriages, deletePlantRequest, exchange } from "../support/wire-format.ts";
+import { authorized, http2Engines, startPlantServer } from "../support/server/plant-server.ts";
+import { readOutcome } from "../support/gateway/outcome.ts";
+import { carriages, deletePlantRequest, exchange } from "../support/gateway/wire-format.ts";
 
 /** The ids at which a number that is not exact goes wrong. */
 const exactIds = [

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
-import { carriagesOf, exchange, rpcRequest } from "../support/wire-format.ts";
+import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { carriagesOf, exchange, rpcRequest } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 
 interface Row {
   readonly name: string;
-  /** The message as the client wrote it: text, or bytes where it is none. */
+  /** The message as the client wrote it: text, or bytes that are not UTF-8. */
   readonly text: string | Buffer;
   /** The plant that is deleted, or what is wrong. */
   readonly want: bigint | string;

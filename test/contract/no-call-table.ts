@@ -1,9 +1,9 @@
-import { encodeEnvelope } from "../support/envelope.ts";
-import type { Field, HttpRequest } from "../support/exchange.ts";
-import { deletePlantProcedure, type WireFormatName } from "../support/wire-format.ts";
+import { encodeEnvelope } from "../support/gateway/envelope.ts";
+import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
+import { deletePlantProcedure, type WireFormatName } from "../support/gateway/wire-format.ts";
 import type { SeenAnswer } from "./expected-answer.ts";
 
-/** A request that no call comes of, and the whole of its answer, which takes the shape of the caller. */
+/** A request that leads to no call, and its whole answer, which takes the shape of the caller's protocol. */
 export interface NoCallRow {
   readonly name: string;
   /** The protocol that the request looks like. */
@@ -190,5 +190,5 @@ const contentTypeRows: readonly NoCallRow[] = [
   },
 ];
 
-/** Every request of the contract that no call comes of, but for those that REST's own table has. */
+/** Every request of the contract that leads to no call, except for those in the table of REST. */
 export const noCallTable: readonly NoCallRow[] = [...unknownPathRows, ...methodRows, ...contentTypeRows];

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { fieldValue, type HttpAnswer, type HttpVersion } from "../support/exchange.ts";
-import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
-import { exchange, wireFormats, type WireFormat } from "../support/wire-format.ts";
+import { fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
+import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { exchange, wireFormats, type WireFormat } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 import { noCallTable, type NoCallRow } from "./no-call-table.ts";
 import { credentialMissing } from "./situations.ts";
@@ -11,7 +11,7 @@ const httpVersions: readonly HttpVersion[] = ["1.1", "2"];
 const rows = noCallTable.flatMap((row) => httpVersions.map((httpVersion) => ({ ...row, httpVersion })));
 type Row = NoCallRow & { readonly httpVersion: HttpVersion };
 
-describe.each(http2Engines)("a request that no call comes of, with %s for HTTP/2,", (http2) => {
+describe.each(http2Engines)("where no call comes of a request, with %s for HTTP/2,", (http2) => {
   const served = rows.filter(({ httpVersion }) => http2 === "node" || httpVersion === "2");
   const plants = new Set([7n]);
   let server: TestPlantServer;
@@ -27,7 +27,7 @@ describe.each(http2Engines)("a request that no call comes of, with %s for HTTP/2
     expect(plants).toStrictEqual(new Set([7n]));
   });
 
-  test.each<Row>(served)("tells nobody without a credential: $name, over HTTP/$httpVersion", async (row) => {
+  test.each<Row>(served)("a client without a credential is not told: $name, over HTTP/$httpVersion", async (row) => {
     const answer = await exchange(server.address, row.httpVersion, row.request);
     const format = { ...wireFormats[row.caller], contentType: fieldValue(answer.header, "content-type") };
     expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, credentialMissing));

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import type { Field, HttpRequest } from "../support/exchange.ts";
-import { exchangeHttp1 } from "../support/http1-connection.ts";
-import { exchangeHttp2 } from "../support/http2-connection.ts";
-import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/plant-server.ts";
-import { carriages, rpcRequest, type WireFormat } from "../support/wire-format.ts";
+import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import { exchangeHttp2 } from "../support/carriers/http2-connection.ts";
+import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { carriages, rpcRequest, type WireFormat } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
 /** Beyond the limit of 64 KiB, and beyond every buffer and window between client and server. */
@@ -12,7 +12,7 @@ const oversized = Buffer.alloc(6 * 1024 * 1024, " ");
 
 const want: Want = { code: "resource_exhausted", message: "message is larger than 65536 bytes" };
 
-// A body with its length is refused by its header, one in chunks by what has come of it.
+// A body with its length is refused by its header, one in chunks once too much of it has come.
 const framings: readonly { readonly name: string; readonly header: readonly Field[]; readonly chunked: boolean }[] = [
   { name: "its length", header: [], chunked: false },
   { name: "chunks", header: [["transfer-encoding", "chunked"]], chunked: true },

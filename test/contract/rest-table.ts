@@ -1,4 +1,4 @@
-import type { Field, HttpRequest } from "../support/exchange.ts";
+import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
 
 /** One REST request of the contract, and the whole of its answer. */
 export interface RestRow {
@@ -32,6 +32,7 @@ const nothingHere: RestWant = { httpStatus: 404, record: { error: 5, message: "t
 const invalid = (message: string): RestWant => ({ httpStatus: 400, record: { error: 3, message } });
 const badId = (sent: string): RestWant => invalid(`id: ${JSON.stringify(sent)} is not an int64`);
 const badEscape = invalid("the path has a bad percent escape");
+const notUtf8 = invalid("the path is not UTF-8");
 const pathBound = invalid('query parameter "id": is bound by the path or the body');
 const unknown = (...names: readonly string[]): RestWant =>
   invalid(
@@ -103,9 +104,9 @@ export const pathRows: readonly RestRow[] = [
   { name: "an escape that is not hexadecimal", request: { path: "/plants/%zz" }, want: badEscape },
   { name: "an escape that is cut", request: { path: "/plants/7%2" }, want: badEscape },
   { name: "a percent sign alone", request: { path: "/plants/7%" }, want: badEscape },
-  { name: "an escape that is half of a UTF-8 character", request: { path: "/plants/%D9" }, want: badEscape },
-  { name: "an escape that is an overlong form", request: { path: "/plants/%C0%B7" }, want: badEscape },
-  { name: "an escape that is a surrogate", request: { path: "/plants/%ED%A0%80" }, want: badEscape },
+  { name: "an escape that is half of a UTF-8 character", request: { path: "/plants/%D9" }, want: notUtf8 },
+  { name: "an escape that is an overlong form", request: { path: "/plants/%C0%B7" }, want: notUtf8 },
+  { name: "an escape that is a surrogate", request: { path: "/plants/%ED%A0%80" }, want: notUtf8 },
   { name: "a bad escape on a path that is no operation", request: { path: "/%zz" }, want: badEscape },
 
   { name: "no id", request: { path: "/plants/" }, want: nothingHere },

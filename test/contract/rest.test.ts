@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import type { HttpVersion } from "../support/exchange.ts";
-import { authorized, http2Engines, startPlantServer } from "../support/plant-server.ts";
-import { exchange, wireFormats } from "../support/wire-format.ts";
+import type { HttpVersion } from "../support/carriers/exchange.ts";
+import { authorized, http2Engines, startPlantServer } from "../support/server/plant-server.ts";
+import { exchange, wireFormats } from "../support/gateway/wire-format.ts";
 import { seenAnswer, type SeenAnswer } from "./expected-answer.ts";
 import { extraRows, methodRows, pathRows, plant, toHttpRequest, type RestRow, type RestWant } from "./rest-table.ts";
 

@@ -1,13 +1,13 @@
-import type { HttpRequest } from "../support/exchange.ts";
-import { authorized, bearer, tokens } from "../support/plant-server.ts";
-import { situations as ids } from "../support/situation-store.ts";
+import type { HttpRequest } from "../support/carriers/exchange.ts";
+import { authorized, bearer, tokens } from "../support/server/plant-server.ts";
+import { situations as ids } from "../support/plants/situation-store.ts";
 import {
   deletePlantRequest,
   encodeDeletePlant,
   rpcRequest,
   type WireFormat,
   type WireFormatName,
-} from "../support/wire-format.ts";
+} from "../support/gateway/wire-format.ts";
 import type { Want } from "./expected-answer.ts";
 
 /** One row of the contract: what a client sends, and what it comes to over every protocol. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
-import { grpcHeader } from "../support/grpc-frames.ts";
-import { encodeEnvelope } from "../support/envelope.ts";
-import type { Address, Field } from "../support/exchange.ts";
+import { grpcHeader } from "../support/carriers/grpc-frames.ts";
+import { encodeEnvelope } from "../support/gateway/envelope.ts";
+import type { Address, Field } from "../support/carriers/exchange.ts";
 import {
   dataFrame,
   frameFlag,
@@ -11,10 +11,10 @@ import {
   openFrames,
   resetFrame,
   type Frame,
-} from "../support/http2-frames.ts";
-import { expectNothingKept } from "../support/leaks.ts";
-import { authorized, http2Engines, startPlantServer } from "../support/plant-server.ts";
-import { deletePlantProcedure } from "../support/wire-format.ts";
+} from "../support/carriers/http2-frames.ts";
+import { expectNothingKept } from "../support/carriers/leaks.ts";
+import { authorized, http2Engines, startPlantServer } from "../support/server/plant-server.ts";
+import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
 
 /** The calls that must leave nothing behind, and those before them, which warm up what is kept for good. */
 const calls = 100_000;
@@ -48,7 +48,7 @@ function openWaitingStore(waiting: Set<bigint>): PlantStore {
   let last = 0n;
   return {
     ...openMemoryStore(),
-    delete: async (_id, { signal }) => {
+    delete: async (_id, { context: { signal } }) => {
       const call = (last += 1n);
       waiting.add(call);
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));

@@ -7,9 +7,9 @@ import { text as textOf } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, type PlantLocation } from "../../src/plants/index.ts";
-import { projectFolder } from "../support/child-program.ts";
-import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
-import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { type PostgresServer, startPostgres } from "../support/plants/postgres-server.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 
 /** How many plants go in and out again; the nightly run takes ten million. */
 const plants = Number(process.env["STREAMED_PLANTS"] ?? 1_000_000);
@@ -77,7 +77,7 @@ function hashOf(texts: Iterable<string>): string {
 
 /** Runs a command with little memory. */
 async function run(args: readonly string[], databaseUrl: string, input: Readable) {
-  const peak = new URL("../support/print-peak.ts", import.meta.url).href;
+  const peak = new URL("../support/process/print-peak.ts", import.meta.url).href;
   const flags = [`--max-old-space-size=${heapMaxMib}`, "--import", peak];
   const child = spawn(process.execPath, [...flags, join(projectFolder, "src/cli/main.ts"), ...args], {
     env: { PATH: process.env["PATH"], DATABASE_URL: databaseUrl },

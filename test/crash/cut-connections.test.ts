@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { within } from "../support/deadline.ts";
-import type { Address } from "../support/exchange.ts";
-import { emptyMessage, grpcHeader } from "../support/grpc-frames.ts";
-import { getReadingProcedure, startGreenhouse, waterBedProcedure } from "../support/greenhouse.ts";
+import type { Address } from "../support/carriers/exchange.ts";
+import { emptyMessage, grpcHeader } from "../support/carriers/grpc-frames.ts";
+import { getReadingProcedure, startGreenhouse, waterBedProcedure } from "../support/gateway/greenhouse.ts";
 import {
   clientPreface,
   dataFrame,
@@ -13,8 +13,8 @@ import {
   frameFlag,
   frameType,
   headersFrame,
-} from "../support/http2-frames.ts";
-import { expectNothingKept } from "../support/leaks.ts";
+} from "../support/carriers/http2-frames.ts";
+import { expectNothingKept } from "../support/carriers/leaks.ts";
 
 /** The connections that must leave nothing behind, and those before them, which warm up what is kept for good. */
 const connections = 4000;
@@ -60,7 +60,7 @@ const conversations = [
   })),
 ] as const;
 
-// Too many listeners on one thing are listeners that nobody took off.
+// Too many listeners on one object are listeners that were never removed.
 const warnings: Error[] = [];
 const warn = (warning: Error): void => void warnings.push(warning);
 beforeAll(() => void process.on("warning", warn));

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../src/plants/index.ts";
-import { startChildServer, type ChildServer } from "../support/child-server.ts";
-import { exchangeHttp1 } from "../support/http1-connection.ts";
-import { authorized } from "../support/plant-server.ts";
-import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+import { startChildServer, type ChildServer } from "../support/process/child-server.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import { authorized } from "../support/server/plant-server.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 
 /** How often the server is killed; each time right after an answer. */
 const kills = 5;

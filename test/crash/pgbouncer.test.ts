@@ -3,13 +3,13 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantDatabase, openPlantStore } from "../../src/plants/index.ts";
-import { deleteCall } from "../support/delete-call.ts";
-import { DeleteTally, startDeleteLoad } from "../support/delete-load.ts";
-import { describePlantDatabase } from "../support/describe-plant-database.ts";
-import { describePlantStore } from "../support/describe-plant-store.ts";
-import { type Pgbouncer, startPgbouncer } from "../support/pgbouncer.ts";
-import { startPlantServer } from "../support/plant-server.ts";
-import { type PostgresServer, runSql, startPostgres } from "../support/postgres-server.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
+import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../support/plants/describe-plant-store.ts";
+import { type Pgbouncer, startPgbouncer } from "../support/plants/pgbouncer.ts";
+import { startPlantServer } from "../support/server/plant-server.ts";
+import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
 
 const run = promisify(execFile);
 const faults = 10;
@@ -74,7 +74,7 @@ describe("behind PgBouncer in transaction mode", () => {
   test("processes with more connections than the server gives delete each plant once", { timeout }, async () => {
     const shared = 5_000;
     await createPlants(shared);
-    const program = fileURLToPath(new URL("../support/delete-all.ts", import.meta.url));
+    const program = fileURLToPath(new URL("../support/plants/delete-all.ts", import.meta.url));
     const outputs = await Promise.all(
       [0, 1, 2, 3].map((seed) =>
         run(process.execPath, [program, pooler.url, String(shared), String(seed * 1_000)], { maxBuffer: 2 ** 24 }),

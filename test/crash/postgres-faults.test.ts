@@ -2,11 +2,17 @@ import { Code } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
-import { type Cut, startCuttingProxy } from "../support/cutting-proxy.ts";
-import { deleteCall } from "../support/delete-call.ts";
-import { DeleteTally, startDeleteLoad } from "../support/delete-load.ts";
-import { startPlantServer } from "../support/plant-server.ts";
-import { configOf, type PostgresServer, runSql, startPostgres, startStandby } from "../support/postgres-server.ts";
+import { type Cut, startCuttingProxy } from "../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
+import { startPlantServer } from "../support/server/plant-server.ts";
+import {
+  configOf,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  startStandby,
+} from "../support/plants/postgres-server.ts";
 
 const faults = 30;
 const plants = 500_000;
@@ -107,7 +113,7 @@ describe("a server on PostgreSQL", () => {
     expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
     expect([...tally.notFound]).toEqual([]);
     expect(gone.filter((id) => !tally.asked.has(id))).toEqual([]);
-    // Each plant was deleted once, by whoever has its record.
+    // Each plant was deleted once, by the caller that its record names.
     const [counts] = await runSql(url, "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions");
     expect(counts).toEqual({ records: String(gone.length), plants: String(gone.length) });
   }

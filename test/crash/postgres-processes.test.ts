@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { migratePlants } from "../../src/plants/index.ts";
-import { runSql, startPostgres } from "../support/postgres-server.ts";
+import { runSql, startPostgres } from "../support/plants/postgres-server.ts";
 
 const run = promisify(execFile);
 const processes = 4;
@@ -14,7 +14,7 @@ test("of several processes that delete the same plants each plant is deleted by 
   const url = await postgres.createSchema();
   await migratePlants({ kind: "postgres", url });
   await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
-  const program = fileURLToPath(new URL("../support/delete-all.ts", import.meta.url));
+  const program = fileURLToPath(new URL("../support/plants/delete-all.ts", import.meta.url));
   const outputs = await Promise.all(
     Array.from({ length: processes }, (_, seed) =>
       run(process.execPath, [program, url, String(plants), String(seed * 1_000)], { maxBuffer: 2 ** 24 }),

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../src/plants/index.ts";
-import { startChildServer } from "../support/child-server.ts";
-import { DeleteTally, startDeleteLoad } from "../support/delete-load.ts";
-import { plantsIn, readSqlite } from "../support/sqlite-file.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
+import { startChildServer } from "../support/process/child-server.ts";
+import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
+import { plantsIn, readSqlite } from "../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
 const kills = 30;
 const plants = 200_000n;

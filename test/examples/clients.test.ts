@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { projectFolder, runProgram } from "../support/child-program.ts";
-import { startPlantServer, tokens } from "../support/plant-server.ts";
+import { projectFolder, runProgram } from "../support/process/child-program.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 
 /** Runs an example as its first line says, against a server with plant 2^53 + 1. */
 async function run(example: string, tokenOf: string, id: string): Promise<string[]> {

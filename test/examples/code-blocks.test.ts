@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectFolder } from "../support/child-program.ts";
-import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../support/page-blocks.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../support/docs/page-blocks.ts";
 
 const blocks = pageBlocks.filter(({ language }) => language === "ts");
 
@@ -66,17 +66,14 @@ test.each(pages)("every fence of %s opens or ends a block that is known", (page)
   expect(fences.length).toBe(2 * pageBlocks.filter((block) => block.page === page).length);
 });
 
-test.each(pageBlocks)("a rule says what is done with the $language block at line $line of $page", (block) => {
+test.each(pageBlocks)("a rule says what is done with the block at line $line of $page", (block) => {
   expect(ruleOf(block)).toBeDefined();
 });
 
-test.each(blockRules)(
-  "the rule of $language beginning with $start on $page has a block and a test",
-  ({ run, ...rule }) => {
-    expect(pageBlocks.some((block) => fits({ run, ...rule }, block))).toBe(true);
-    if ("by" in run) expect(existsSync(join(projectFolder, run.by))).toBe(true);
-  },
-);
+test.each(blockRules)("rule %# of the table, for $language, has a block and a test", ({ run, ...rule }) => {
+  expect(pageBlocks.some((block) => fits({ run, ...rule }, block))).toBe(true);
+  if ("by" in run) expect(existsSync(join(projectFolder, run.by))).toBe(true);
+});
 
 test.each(blocks.map((block, index) => ({ ...block, index })))(
   "the code at line $line of $page compiles",
@@ -97,10 +94,7 @@ test.each(pages.filter((page) => page.startsWith("docs/")))("the README leads to
 
 // A link to a file of the project, without what follows "#".
 const links = pages.flatMap((page) =>
-  [...readPage(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target = ""]) => ({
-    page,
-    target,
-  })),
+  [...new Set(readPage(page).match(/(?<=\]\()(?!https?:|#)[^)#]+/g))].map((target) => ({ page, target })),
 );
 
 test.each(links)("$target, to which $page leads, is there", ({ page, target }) => {

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../support/child-program.ts";
-import { blocksRunBy } from "../support/page-blocks.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
 // The drawings of docs/architecture.md: which room imports from which, and which files of HTTP/2 a chunk goes
 // through. The first leaves out what is generated, and the public entrances, which lead to everything.
@@ -26,7 +26,7 @@ function roomOf(file: string): string | undefined {
   const [room = "", part = ""] = file.split("/");
   if (room.endsWith(".ts") || room === "gen" || room === "client") return undefined;
   if (room !== "gateway") return room;
-  return part === "index.ts" ? "gateway/index" : part;
+  return part.endsWith(".ts") ? room : part;
 }
 
 function importedArrows(): string[] {
@@ -36,8 +36,7 @@ function importedArrows(): string[] {
     return [...imports].flatMap(([, specifier = ""]) => {
       const [from, to] = [file, relative(source, join(source, dirname(file), specifier))].map(roomOf);
       if (from === undefined || to === undefined || from === to) return [];
-      // From outside, the entrance of the gateway is the gateway.
-      return [`${from} → ${to === "gateway/index" ? "gateway" : to}`];
+      return [`${from} → ${to}`];
     });
   });
 }

@@ -6,11 +6,11 @@ import type { IncomingMessage } from "node:http";
 import { delimiter, join } from "node:path";
 import { json } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { createIssuedCertificate } from "../support/certificate.ts";
-import { projectFolder } from "../support/child-program.ts";
-import { type CommandLine, startProgram } from "../support/command-line.ts";
-import { blocksRunBy } from "../support/page-blocks.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
+import { createIssuedCertificate } from "../support/carriers/certificate.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { type CommandLine, startProgram } from "../support/process/command-line.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
 // Blocks of shell commands are run from the top in an empty folder that has a certificate, with `plantstore` on
 // PATH. Replaced are the port, by a free one, and the address 0.0.0.0, by that of the loopback. What a page shows

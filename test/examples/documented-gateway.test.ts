@@ -6,12 +6,12 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createGateway } from "../../src/gateway/index.ts";
 import { createRestRouter } from "../../src/gateway/rest/index.ts";
-import { printPathTemplate } from "../../src/gateway/rest/print-path-template.ts";
+import { printPathTemplate } from "../../src/gateway/rest/path-template.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { projectFolder } from "../support/child-program.ts";
-import { exchangeHttp1 } from "../support/http1-connection.ts";
-import { blocksRunBy } from "../support/page-blocks.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
 // Blocks of docs/gateway.md that are neither commands nor programs: a rule, an answer, a complaint at the start.
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { exchangeHttp1 } from "../support/http1-connection.ts";
-import { openLogLines } from "../support/log-lines.ts";
-import { blocksRunBy } from "../support/page-blocks.ts";
-import { bearer, startPlantServer, tokens } from "../support/plant-server.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import { openLogLines } from "../support/operations/log-lines.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { bearer, startPlantServer, tokens } from "../support/server/plant-server.ts";
 
-// The line of a log that docs/authentication.md shows: a call with a token that nobody knows.
+// The line of a log that docs/authentication.md shows: a call with an unknown token.
 
 /** What differs from call to call, and from verifier to verifier. */
 const ownEach = ["time", "requestId", "durationMs", "reason"] as const;

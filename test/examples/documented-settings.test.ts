@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { startServer } from "../../src/server/index.ts";
 import { settings } from "../../src/server/settings.ts";
-import { createSigningKey, type IdentityProvider, startIdentityProviderAt } from "../support/identity-provider.ts";
-import { listenOnLoopback } from "../support/listen-on-loopback.ts";
-import { blocksRunBy } from "../support/page-blocks.ts";
-import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+import { createSigningKey, type IdentityProvider, startIdentityProviderAt } from "../support/auth/identity-provider.ts";
+import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 
 // The recipes of docs/authentication.md, as they stand there, against a provider that has what they name. Of a
 // recipe only hosts are replaced, by the provider's on the loopback address, and files, by one with the secret.
@@ -45,7 +45,7 @@ async function deletePlant(environment: Readonly<Record<string, string>>, token:
   const always = { PORT: "0", DATABASE_URL: "memory:", LOG_LEVEL: "silent", PLANTSTORE_DRAIN_DELAY_MS: "0" };
   const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
   if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const server = await startServer(reading.configuration, { plantsWhenCreated: { first: 1n, last: 1n } });
+  const server = await startServer(reading.value, { plantsWhenCreated: { first: 1n, last: 1n } });
   try {
     const headers = { connection: "close", authorization: `Bearer ${token}` };
     const response = await fetch(`http://127.0.0.1:${String(server.port)}/plants/1`, { method: "DELETE", headers });
@@ -139,6 +139,6 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
   });
 });
 
-test("every recipe is one of these", () => {
+test("every recipe of the pages is run here", () => {
   expect([...jwtRecipes, ...introspectionRecipes].length).toBe(recipes.length);
 });

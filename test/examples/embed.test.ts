@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../support/child-program.ts";
-import { startNode } from "../support/command-line.ts";
-import { runCommand } from "../support/run-command.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { startNode } from "../support/process/command-line.ts";
+import { runCommand } from "../support/process/run-command.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
 test("embed.ts serves plants with a token of its file, counts requests, and drains", async () => {
   using folder = createTempFolder();

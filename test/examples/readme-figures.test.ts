@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../support/child-program.ts";
+import { projectFolder } from "../support/process/child-program.ts";
 
 /** The cells of the rows of a page's table whose header begins with a text. */
 function tableOf(page: string, header: string): string[][] {

@@ -4,11 +4,11 @@ import { Code, ConnectError, createClient, type Transport } from "@connectrpc/co
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { projectFolder } from "../support/child-program.ts";
+import { projectFolder } from "../support/process/child-program.ts";
 import { within } from "../support/deadline.ts";
-import { startExample } from "../support/example-server.ts";
-import type { HttpAnswer, HttpRequest } from "../support/exchange.ts";
-import { exchange, rpcRequest, wireFormats } from "../support/wire-format.ts";
+import { startExample } from "../support/docs/example-server.ts";
+import type { HttpAnswer, HttpRequest } from "../support/carriers/exchange.ts";
+import { exchange, rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
 
 const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
 const json = ["content-type", "application/json"] as const;

@@ -3,11 +3,11 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { projectFolder } from "../support/child-program.ts";
-import { startNode } from "../support/command-line.ts";
-import { exchangeHttp1 } from "../support/http1-connection.ts";
-import { blocksRunBy } from "../support/page-blocks.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { startNode } from "../support/process/command-line.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
 // The lines with which docs/gateway.md mounts the gateway in an application, each in one of the framework that
 // it names behind them.

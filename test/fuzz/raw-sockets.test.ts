@@ -1,17 +1,17 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { encodeEnvelope } from "../support/envelope.ts";
-import type { Field } from "../support/exchange.ts";
-import { openHttp1 } from "../support/http1-connection.ts";
-import { frame, headerBlock, headersFrame, openFrames, type Frame } from "../support/http2-frames.ts";
-import { http2Engines, startPlantServer, tokens, type TestPlantServer } from "../support/plant-server.ts";
-import { deletePlantProcedure } from "../support/wire-format.ts";
+import { encodeEnvelope } from "../support/gateway/envelope.ts";
+import type { Field } from "../support/carriers/exchange.ts";
+import { openHttp1 } from "../support/carriers/http1-connection.ts";
+import { frame, headerBlock, headersFrame, openFrames, type Frame } from "../support/carriers/http2-frames.ts";
+import { http2Engines, startPlantServer, tokens, type TestPlantServer } from "../support/server/plant-server.ts";
+import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
 
 /** Connections of one property; each is opened, spoken to and ended. */
 const connectionsPerProperty = 400;
 
-/** So many are open at once: a connection whose body nobody reads takes a second to end. */
+/** So many are open at once: a connection whose body is not read takes a second to end. */
 const connectionsAtOnce = 40;
 
 const credential = `authorization: Bearer ${tokens.good}`;
@@ -24,7 +24,7 @@ const goodRequests = [
   `PUT /plants/7 HTTP/1.0\r\ncontent-length: 4\r\n${credential}\r\n\r\nbody`,
 ];
 
-// What parsers stumble over, beside what may stand there.
+// What parsers stumble over, in addition to what is allowed there.
 const stumblingBlocks = [
   "\r\n",
   "\n",

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Field, HttpAnswer, HttpRequest } from "../support/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../support/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../support/http2-connection.ts";
-import { startKitchenSink, type TestGateway } from "../support/kitchen-sink.ts";
+import type { Field, HttpAnswer, HttpRequest } from "../support/carriers/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../support/carriers/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../support/carriers/http2-connection.ts";
+import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
 import { answerRows } from "./corpus/answers.ts";
 import { bodyRows } from "./corpus/bodies.ts";
 import { jsonBodyRows } from "./corpus/json-bodies.ts";
+import { legacyRows } from "./corpus/legacies.ts";
+import { maskRows } from "./corpus/masks.ts";
 import { pathRows } from "./corpus/paths.ts";
 import { queryRows } from "./corpus/queries.ts";
 import type { Row, Want } from "./corpus/row.ts";
@@ -17,6 +19,8 @@ const groups: readonly { readonly name: string; readonly rows: readonly Row[] }[
   { name: "queries", rows: queryRows },
   { name: "JSON bodies", rows: jsonBodyRows },
   { name: "bodies", rows: bodyRows },
+  { name: "masks", rows: maskRows },
+  { name: "legacies", rows: legacyRows },
   { name: "answers", rows: answerRows },
 ];
 
@@ -61,6 +65,13 @@ function expectAnswer(answer: HttpAnswer, want: Want): void {
   expect(record).toMatchObject({ code: want.code, message: expect.stringContaining(want.message) });
 }
 
+/** A request in one line, for the name of its row. */
+function askedBy({ request, body, contentType }: Row): string {
+  if (body === undefined) return request;
+  const type = contentType === undefined ? "" : ` as ${contentType ?? "no type"}`;
+  return `${request} with ${typeof body === "string" ? body.replaceAll(/[\t\r\n]/g, " ") : "bytes that are no text"}${type}`;
+}
+
 test("the corpus has at least 500 requests, each of them once", () => {
   const requests = groups.flatMap(({ rows }) => rows).map((row) => JSON.stringify(toRequest(row)));
   expect(requests.length).toBeGreaterThanOrEqual(500);
@@ -68,7 +79,8 @@ test("the corpus has at least 500 requests, each of them once", () => {
   expect(twice).toEqual([]);
 });
 
-describe.each(groups)("$name", ({ rows }) => {
+describe.each(groups)("in the corpus of $name,", ({ rows: group }) => {
+  const rows = group.map((row) => ({ ...row, asked: askedBy(row) }));
   let http1: Http1Connection;
 
   // One connection for each group: the server closes one that is idle for some seconds.
@@ -78,13 +90,13 @@ describe.each(groups)("$name", ({ rows }) => {
 
   afterAll(() => http1[Symbol.dispose]());
 
-  test.each(rows.filter((row) => row.only === undefined))("$rule: $request $body over HTTP/1.1", async (row) => {
+  test.each(rows.filter((row) => row.only === undefined))("$rule: $asked over HTTP/1.1", async (row) => {
     const request = toRequest(row);
     http1.request(request);
     expectAnswer(await http1.readAnswer(request.httpMethod), row.want);
   });
 
-  test.each(rows)("$rule: $request $body over HTTP/2", async (row) => {
+  test.each(rows)("$rule: $asked over HTTP/2", async (row) => {
     expectAnswer(await http2.exchange(toRequest(row)), row.want);
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
-import { defaultLimits, defaultReadMaxBytes } from "../../src/gateway/wire/limits.ts";
+import { defaultLimits, defaultReadMaxBytes } from "../../src/gateway/carriers/limits.ts";
 
 // The tables of options in docs/gateway.md, both ways: each has its row, and each row its option.
 
@@ -13,19 +13,19 @@ const connect = "node_modules/@connectrpc/connect/dist/esm";
 
 /** Where options are declared, and how the guide writes their names. */
 const declared = [
-  { file: "src/gateway/wire/gateway.ts", type: "GatewayOptions", prefix: "" },
-  { file: "src/gateway/wire/gateway.ts", type: "RestOptions", prefix: "rest." },
+  { file: "src/gateway/create-gateway.ts", type: "GatewayOptions", prefix: "" },
+  { file: "src/gateway/create-gateway.ts", type: "RestOptions", prefix: "rest." },
   { file: "src/gateway/rest/rest-router.ts", type: "RestRouterOptions", prefix: "rest." },
   { file: "src/gateway/json/read-json.ts", type: "ReadJsonOptions", prefix: "rest.json." },
-  { file: "src/gateway/rest/cors.ts", type: "CorsOptions", prefix: "cors." },
-  { file: "src/gateway/wire/listener.ts", type: "ListenOptions", prefix: "" },
-  { file: "src/gateway/wire/limits.ts", type: "Limits", prefix: "" },
+  { file: "src/gateway/calls/cors.ts", type: "CorsOptions", prefix: "cors." },
+  { file: "src/gateway/carriers/listener.ts", type: "ListenOptions", prefix: "" },
+  { file: "src/gateway/carriers/limits.ts", type: "Limits", prefix: "" },
   { file: `${connect}/router.d.ts`, type: "ConnectRouterOptions", prefix: "" },
   { file: `${connect}/protocol/universal-handler.d.ts`, type: "UniversalHandlerOptions", prefix: "" },
 ];
 
 /** Options that a type passes on under another name, and those that only hold others. */
-const elsewhere = new Set(["rest", "rest.json", "rest.readJson", "rest.writeJson", "rest.reservedPaths"]);
+const elsewhere = new Set(["rest", "rest.json", "rest.readJson", "rest.writeJson"]);
 
 function optionsOf(file: string, type: string): readonly string[] {
   const source = readFileSync(join(root, file), "utf8");

@@ -2,15 +2,15 @@ import { create, fromJson, type JsonValue, type MessageInitShape, toBinary } fro
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Color, EchoSchema, SinkSchema } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
-import type { HttpAnswer, HttpRequest } from "../support/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../support/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../support/http2-connection.ts";
-import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../support/kitchen-sink.ts";
-import { anyRequest, mildBindings, typedRequest } from "../support/rest-arbitrary.ts";
-import { toRestRequest } from "../support/rest-request.ts";
+import type { HttpAnswer, HttpRequest } from "../support/carriers/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../support/carriers/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../support/carriers/http2-connection.ts";
+import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
+import { anyRequest, mildBindings, typedRequest } from "../support/gateway/rest-arbitrary.ts";
+import { toRestRequest } from "../support/gateway/rest-request.ts";
+import { isNightly } from "../support/test-seed.ts";
 
-// Bounded, so that the whole of `npm test` stays under a minute.
-const requestsPerProperty = 1200;
+const requestsPerProperty = isNightly ? 4000 : 400;
 
 let gateway: TestGateway;
 let http2: Http2Connection;
@@ -165,7 +165,7 @@ describe("a message that is written as a request is the message that the handler
         // Bytes, because NaN equals nothing.
         expect(toBinary(SinkSchema, echo.sink ?? create(SinkSchema)), body).toEqual(toBinary(SinkSchema, message));
       }),
-      { numRuns: 200 },
+      { numRuns: requestsPerProperty / 4 },
     );
   });
 });

@@ -4,15 +4,15 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, type Gateway } from "../../src/gateway/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import type { Address, Field, HttpAnswer } from "../support/exchange.ts";
-import { exchangeHttp1 } from "../support/http1-connection.ts";
-import { startKitchenSink, type TestGateway } from "../support/kitchen-sink.ts";
+import type { Address, Field, HttpAnswer } from "../support/carriers/exchange.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
 
 // The tables of docs/gateway.md that compare the gateway with its peers: what they say of the gateway is run here.
 
 const root = join(import.meta.dirname, "../..");
 const guide = readFileSync(join(root, "docs/gateway.md"), "utf8");
-const section = guide.slice(guide.indexOf("## Beside the peers"));
+const section = guide.slice(guide.indexOf("## Compared with its peers"));
 
 /** One row: what it is about, the gateway's own cell, and those of the four peers. */
 interface TableRow {
@@ -167,7 +167,7 @@ const abilities = [
     about: "a literal before `*` before `**`, in any order of declaration",
     own: "y",
     file: "rest/route-table.test.ts",
-    proof: "finds the route that a search through all of them finds, in any order of declaration",
+    proof: "finds the route that a search through all routes finds, in any order of declaration",
   },
   {
     about: "`DELETE /{id}` reached by `/me`, beside `GET /me`",
@@ -192,7 +192,7 @@ const abilities = [
     about: "rules from outside",
     own: "y",
     file: "rest/rest-router.test.ts",
-    proof: "the last rule takes the place of the annotation",
+    proof: "replaces the annotation by the last rule",
   },
   {
     about: "unknown fields refused",
@@ -222,9 +222,9 @@ const abilities = [
   },
   {
     about: "server streams on REST",
-    own: "not yet",
-    file: "rest/rest-router.test.ts",
-    proof: 'test("a rule on a streaming RPC"',
+    own: "y, by Accept",
+    file: "rest-streams.test.ts",
+    proof: "has the form of $type for Accept $accept",
   },
 ];
 

@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { HpackDecoder } from "../../src/gateway/http2/hpack/decoder.ts";
 import { emptyTable, encodeBlock } from "../../src/gateway/http2/hpack/encoder.ts";
-import { buildStep } from "../support/build-step.ts";
+import { buildStep } from "../support/process/build-step.ts";
 import { Dice } from "../support/dice.ts";
-import { toolsFolder } from "../support/tools-folder.ts";
+import { toolsFolder } from "../support/process/tools-folder.ts";
 
 // Header lists go from Go's encoder, golang.org/x/net/http2/hpack, to our decoder, and from our encoder to Go's
 // decoder. Go's encoder uses what ours has no need of: the dynamic table with evictions and changes of its size,
 // Huffman coding where it is shorter, and literals that are never indexed.
 
-/** What came of the round trips: each of the two ways holds or does not. */
+/** The result of the round trips: whether each of the two directions holds. */
 export interface RoundTrips {
   readonly connections: number;
   readonly blocks: number;

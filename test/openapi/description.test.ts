@@ -2,26 +2,23 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { createOpenApi } from "../../src/gateway/index.ts";
-import type { PlantStore } from "../../src/plants/index.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { buildLimitMs, buildStep } from "../support/build-step.ts";
-import { projectFolder } from "../support/child-program.ts";
-import { startKitchenSink } from "../support/kitchen-sink.ts";
-import { startPlantServer, tokens } from "../support/plant-server.ts";
-import { openPython } from "../support/python.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
-import { toolsFolder } from "../support/tools-folder.ts";
+import { buildLimitMs, buildStep } from "../support/process/build-step.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { startKitchenSink } from "../support/gateway/kitchen-sink.ts";
+import { testSeed } from "../support/test-seed.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { openPython } from "../support/process/python.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { toolsFolder } from "../support/process/tools-folder.ts";
+import { fakeStore } from "../support/plants/fake-store.ts";
 
 // Descriptions as the tools of their users see them: a linter, and a fuzzer that holds the running server to them.
 
 const document = join(projectFolder, "openapi.json");
 
 /** A store in which every plant is there, so that whatever the description allows has to be accepted. */
-const everyPlant: PlantStore = {
-  problem: undefined,
-  delete: async () => true,
-  close: async () => undefined,
-};
+const everyPlant = fakeStore({ delete: async () => true });
 
 let programs: string;
 
@@ -33,10 +30,9 @@ async function lint(file: string, rules: string): Promise<string> {
 
 /** Sends what a description allows, or what it does not, and returns how many requests were well answered. */
 async function fuzz(file: string, url: string, options: Readonly<Record<string, string>>): Promise<number> {
-  const flags = Object.entries({ url, "generation-database": "none", ...options }).flatMap(([name, value]) => [
-    `--${name}`,
-    value,
-  ]);
+  const flags = Object.entries({ url, seed: String(testSeed), "generation-database": "none", ...options }).flatMap(
+    ([name, value]) => [`--${name}`, value],
+  );
   const args = ["run", file, "--generation-unique-inputs", ...flags];
   const output = await buildStep(join(programs, "schemathesis"), args, {
     // It keeps a folder of its own where it runs.
@@ -79,18 +75,17 @@ test.each([
   buildLimitMs,
 );
 
-// What a gateway does with any service: proto3 JSON takes more than a description can say, so that of what is
-// not allowed some is accepted; the answers have to be as described all the same.
-const answersAsDescribed = [
-  "not_a_server_error",
-  "status_code_conformance",
-  "content_type_conformance",
-  "response_schema_conformance",
-];
+// A gateway serves any service, and proto3 JSON takes more than a description can say: a number where an enum has
+// names, for one, and an answer that echoes it holds that number. So the schema of an answer is promised to
+// clients that keep to the description, everything else to all.
+const toEverybody = ["not_a_server_error", "status_code_conformance", "content_type_conformance"];
 
-test(
-  "every feature of HTTP rules is described as the gateway serves it",
-  async () => {
+test.each([
+  { mode: "positive", what: "what the description allows", checks: [...toEverybody, "response_schema_conformance"] },
+  { mode: "negative", what: "what it does not allow", checks: toEverybody },
+])(
+  "every feature of HTTP rules is described as the gateway serves it, asked for $what",
+  async ({ mode, checks }) => {
     using folder = createTempFolder();
     await using gateway = await startKitchenSink();
     const file = folder.file("kitchen-sink.json");
@@ -99,13 +94,14 @@ test(
     writeFileSync(file, JSON.stringify(createOpenApi([KitchenSink], { info, servers: [{ url }] })));
     expect(await lint(file, "spec")).toContain("Your API description is valid");
     const passed = await fuzz(file, url, {
-      checks: answersAsDescribed.join(","),
+      checks: checks.join(","),
       phases: "fuzzing",
+      mode,
       "max-examples": "5",
       // Fails as it is asked to, also with 500.
       "exclude-operation-id": "fail",
     });
-    expect(passed).toBeGreaterThanOrEqual(300);
+    expect(passed).toBeGreaterThanOrEqual(200);
   },
   buildLimitMs,
 );

@@ -1,9 +1,10 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { type Answer, callLog, type CallLogOptions } from "../../src/operations/call-log.ts";
-import { openLogLines } from "../support/log-lines.ts";
+import type { AnsweredRequest } from "../../src/gateway/index.ts";
+import { createCallLog, type CallLogOptions } from "../../src/operations/call-log.ts";
+import { openLogLines } from "../support/operations/log-lines.ts";
 
-function answerWith(changes: Partial<Answer>): Answer {
+function answerWith(changes: Partial<AnsweredRequest>): AnsweredRequest {
   return {
     procedure: "/plantstore.v1.PlantService/DeletePlant",
     protocol: "rest",
@@ -13,18 +14,18 @@ function answerWith(changes: Partial<Answer>): Answer {
     error: undefined,
     durationMs: 1.23456,
     contextValues: createContextValues(),
-    peer: { address: "127.0.0.1" },
+    peer: { address: "127.0.0.1", port: 50_000 },
     ...changes,
   };
 }
 
 function auditOf(): ReturnType<CallLogOptions["auditOf"]> {
-  return { isAudited: true, fields: { subject: "ops" } };
+  return { trail: "refusals", fields: { subject: "ops" } };
 }
 
-function linesOf(answer: Answer): Record<string, unknown>[] {
+function linesOf(answer: AnsweredRequest): Record<string, unknown>[] {
   const { log, lines } = openLogLines("info");
-  callLog({ log, auditOf })?.(answer);
+  createCallLog({ log, auditOf })?.(answer);
   return lines();
 }
 
@@ -68,48 +69,56 @@ test("a long path is cut", () => {
 
 test("a call of nobody has no subject", () => {
   const { log, lines } = openLogLines("info");
-  callLog({ log, auditOf: () => ({ isAudited: false, fields: {} }) })?.(answerWith({}));
+  createCallLog({ log, auditOf: () => ({ trail: undefined, fields: {} }) })?.(answerWith({}));
   expect(lines()).toEqual([expect.not.objectContaining({ subject: expect.anything() })]);
 });
 
 test("at level silent there is nothing to call", () => {
-  expect(callLog({ log: openLogLines("silent").log, auditOf })).toBeUndefined();
+  expect(createCallLog({ log: openLogLines("silent").log, auditOf })).toBeUndefined();
 });
 
-test("at level warn a success leaves no line and is not even asked who called", () => {
+test("at level warn a success leaves no line and is not even asked for its caller", () => {
   const { log, lines } = openLogLines("warn");
   let asked = 0;
-  callLog({ log, auditOf: () => ({ isAudited: true, fields: { asked: (asked += 1) } }) })?.(answerWith({}));
+  createCallLog({ log, auditOf: () => ({ trail: "refusals", fields: { asked: (asked += 1) } }) })?.(answerWith({}));
   expect({ asked, lines: lines() }).toEqual({ asked: 0, lines: [] });
 });
 
 const none: readonly string[] = [];
+const call: readonly string[] = ["call"];
 
-describe("with a log for the audit trail", () => {
+describe("with logs for the audit trail", () => {
   test.each([
-    { name: "an audited call is a line there alone", level: "info", isAudited: true, lines: none, trail: ["call"] },
-    { name: "any other call is a line of the log", level: "info", isAudited: false, lines: ["call"], trail: none },
-    { name: "at warn an audited call is a line still", level: "warn", isAudited: true, lines: none, trail: ["call"] },
-    { name: "at warn any other call is none", level: "warn", isAudited: false, lines: none, trail: none },
-    {
-      name: "at silent an audited call is a line still",
-      level: "silent",
-      isAudited: true,
-      lines: none,
-      trail: ["call"],
-    },
-  ] as const)("$name", ({ level, isAudited, lines, trail }) => {
-    const log = openLogLines(level);
-    const auditLog = openLogLines("info");
-    callLog({ log: log.log, auditLog: auditLog.log, auditOf: () => ({ isAudited, fields: {} }) })?.(answerWith({}));
-    expect(log.lines().map(({ msg }) => msg)).toEqual(lines);
-    expect(auditLog.lines().map(({ msg }) => msg)).toEqual(trail);
+    { name: "a refusal is a line there alone", level: "info", trail: "refusals", want: [none, call, none] },
+    { name: "a deletion is a line there alone", level: "info", trail: "deletions", want: [none, none, call] },
+    { name: "any other call is a line of the log", level: "info", trail: undefined, want: [call, none, none] },
+    { name: "at warn a refusal is a line still", level: "warn", trail: "refusals", want: [none, call, none] },
+    { name: "at warn a deletion is a line still", level: "warn", trail: "deletions", want: [none, none, call] },
+    { name: "at warn any other call is none", level: "warn", trail: undefined, want: [none, none, none] },
+    { name: "at silent a deletion is a line still", level: "silent", trail: "deletions", want: [none, none, call] },
+  ] as const)("$name", ({ level, trail, want }) => {
+    const [log, auditLog, deletionLog] = [openLogLines(level), openLogLines("info"), openLogLines("info")];
+    createCallLog({
+      log: log.log,
+      auditLog: auditLog.log,
+      deletionLog: deletionLog.log,
+      auditOf: () => ({ trail, fields: {} }),
+    })?.(answerWith({}));
+    expect([log, auditLog, deletionLog].map(({ lines }) => lines().map(({ msg }) => msg))).toEqual(want);
+  });
+
+  test("deletions are lines of the audit log where they have none of their own", () => {
+    const [log, auditLog] = [openLogLines("info"), openLogLines("info")];
+    createCallLog({ log: log.log, auditLog: auditLog.log, auditOf: () => ({ trail: "deletions", fields: {} }) })?.(
+      answerWith({}),
+    );
+    expect([log.lines().length, auditLog.lines().length]).toEqual([0, 1]);
   });
 
   test("a fault in an audited call keeps its level", () => {
     const log = openLogLines("error");
     const auditLog = openLogLines("info");
-    callLog({ log: log.log, auditLog: auditLog.log, auditOf })?.(
+    createCallLog({ log: log.log, auditLog: auditLog.log, auditOf })?.(
       answerWith({ error: new ConnectError("no", Code.Internal) }),
     );
     expect([log.lines(), auditLog.lines()]).toEqual([[], [expect.objectContaining({ level: "error" })]]);

@@ -3,8 +3,8 @@ import { type EmptySchema, EmptySchema as emptySchema } from "@bufbuild/protobuf
 import { Code, ConnectError, createContextValues, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { DeletePlantRequestSchema, PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { errorInterceptor } from "../../src/operations/error-interceptor.ts";
-import { openLogLines } from "../support/log-lines.ts";
+import { createErrorInterceptor } from "../../src/operations/error-interceptor.ts";
+import { openLogLines } from "../support/operations/log-lines.ts";
 
 function requestWith(signal: AbortSignal): UnaryRequest<typeof DeletePlantRequestSchema, typeof EmptySchema> {
   return {
@@ -27,7 +27,7 @@ interface Outcome {
 
 async function outcomeOf(reason: unknown, signal: AbortSignal = new AbortController().signal): Promise<Outcome> {
   const { log, lines } = openLogLines("info");
-  const call = errorInterceptor({ log })(() => Promise.reject(reason));
+  const call = createErrorInterceptor({ log })(() => Promise.reject(reason));
   const error = await call(requestWith(signal)).catch((thrown: unknown) => thrown);
   if (!(error instanceof ConnectError)) throw new Error("no ConnectError was thrown");
   return { error, lines: lines() };
@@ -92,6 +92,6 @@ test("a success passes untouched", async () => {
     header: new Headers(),
     trailer: new Headers(),
   };
-  const call = errorInterceptor({ log: openLogLines("info").log })(() => Promise.resolve(response));
+  const call = createErrorInterceptor({ log: openLogLines("info").log })(() => Promise.resolve(response));
   expect(await call(request)).toBe(response);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { openLogLines } from "../support/log-lines.ts";
+import { runProgram } from "../support/process/child-program.ts";
+import { openLogLines } from "../support/operations/log-lines.ts";
 
 test("a line is one JSON object with the level by name and the time in UTC", () => {
   const { log, lines } = openLogLines("info");
@@ -36,4 +37,14 @@ test("an error that is its own cause is written and ends", () => {
   error.cause = error;
   log.error({ err: error }, "fault");
   expect(lines()).toHaveLength(1);
+});
+
+test("the last line before the end of the process is written", async () => {
+  const module = new URL("../../src/operations/log.ts", import.meta.url).href;
+  const program = `
+    const { openLog } = await import(${JSON.stringify(module)});
+    openLog("info").info("the last");
+    process.exit(0);`;
+  const { stderr } = await runProgram(process.execPath, ["--input-type=module", "--eval", program]);
+  expect(JSON.parse(stderr)).toMatchObject({ level: "info", msg: "the last" });
 });

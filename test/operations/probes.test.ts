@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { probes } from "../../src/operations/probes.ts";
+import { createProbes } from "../../src/operations/probes.ts";
 import { Readiness } from "../../src/operations/readiness.ts";
 
 const healthy = new Readiness([]);
@@ -58,16 +58,16 @@ test.each([
     body: { status: "not ready", obstacles: ["store"] },
   },
 ])("$name", ({ path, readiness, httpStatus, body }) => {
-  const answer = probes(readiness)
+  const answer = createProbes(readiness)
     .find((endpoint) => endpoint.path === path)
     ?.answer();
   expect(answer?.httpStatus).toBe(httpStatus);
   expect(answer?.header).toEqual({ "content-type": "application/json", "cache-control": "no-store" });
-  expect(JSON.parse(answer?.body ?? "")).toEqual(body);
+  expect(JSON.parse(String(answer?.body))).toEqual(body);
 });
 
 test("no probe asks for a credential", () => {
-  expect(probes(healthy).map(({ path, open }) => ({ path, open }))).toEqual([
+  expect(createProbes(healthy).map(({ path, open }) => ({ path, open }))).toEqual([
     { path: "/livez", open: true },
     { path: "/readyz", open: true },
     { path: "/healthz", open: true },

@@ -6,15 +6,15 @@ import * as connect from "../../src/client/connect.ts";
 import * as client from "../../src/client/index.ts";
 import * as gateway from "../../src/gateway/index.ts";
 import * as server from "../../src/index.ts";
-import { projectFolder } from "../support/child-program.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
 // The package as npm would publish it, unpacked where a user's node_modules would have it.
 
 const user = createTempFolder();
 const installed = join(user.path, "node_modules/plantstore");
 
-/** What a user has beside the package, by what they want of it. */
+/** What a user installs with the package, by what they use it for. */
 const companions = {
   gateway: ["@connectrpc/connect", "@bufbuild/protobuf"],
   everything: ["@connectrpc/connect", "@bufbuild/protobuf", "@grpc/grpc-js", "pino", "jose"],
@@ -58,6 +58,7 @@ test.each([
   "openapi.json",
   "proto/plantstore/v1/plant_service.proto",
   "proto/google/api/annotations.proto",
+  "proto/google/api/httpbody.proto",
 ])("the package has %s", (file) => {
   expect(existsSync(join(installed, file))).toBe(true);
 });

@@ -2,8 +2,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { array, assert, asyncProperty, constant, constantFrom, integer, nat, oneof, record } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DeleteQueue, type Outcomes } from "../../src/plants/delete-queue.ts";
-import { deleteCall } from "../support/delete-call.ts";
-import { refusalOf } from "../support/refusal.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { refusalOf } from "../support/plants/refusal.ts";
 
 /** A queue whose batches stay in flight until the test ends them. */
 function openQueue(limits: { batchMax?: number; waitingMax?: number; inFlightMax?: number } = {}) {
@@ -88,11 +88,25 @@ describe("a queue of deletions", () => {
     await expect(last).resolves.toBe(true);
   });
 
-  test("never sends a call that was given up before it came", async () => {
-    const { queue, sentIds } = openQueue();
-    const givenUp = queue.delete(1n, deleteCall({ signal: AbortSignal.abort(new Error("gone")) }));
+  test("never sends a call that was given up before it had to wait", async () => {
+    const { queue, endBatch, sentIds } = openQueue();
+    void queue.delete(1n, deleteCall());
+    const givenUp = queue.delete(2n, deleteCall({ signal: AbortSignal.abort(new Error("gone")) }));
+    endBatch(0, [1]);
     await expect(givenUp).rejects.toThrow("gone");
-    expect(sentIds()).toEqual([]);
+    expect(sentIds()).toEqual([[1n]]);
+  });
+
+  test("sends a call that need not wait without a look at its signal, which would have to be created", async () => {
+    const { queue, endBatch } = openQueue();
+    const context = {
+      get signal(): AbortSignal {
+        throw new Error("the signal was read");
+      },
+    };
+    const sent = queue.delete(1n, { ...deleteCall(), context });
+    endBatch(0, [1]);
+    await expect(sent).resolves.toBe(true);
   });
 
   test("tells the truth to a call that is given up after it was sent", async () => {

@@ -1,5 +1,5 @@
 import { openMemoryStore } from "../../src/plants/memory-store.ts";
-import { describePlantStore } from "../support/describe-plant-store.ts";
+import { describePlantStore } from "../support/plants/describe-plant-store.ts";
 
 describePlantStore((ids) => {
   const plants = new Set(ids);

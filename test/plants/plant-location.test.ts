@@ -7,9 +7,9 @@ import {
   type PlantLocation,
 } from "../../src/plants/plant-location.ts";
 import { collect } from "../support/collect.ts";
-import { deleteCall } from "../support/delete-call.ts";
-import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
-import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { type PostgresServer, startPostgres } from "../support/plants/postgres-server.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 
 let server: PostgresServer;
 let folder: TempFolder;

@@ -41,11 +41,29 @@ describe("reading ids", () => {
     { name: "less than int64 holds", text: "-9223372036854775809\n", says: /^line 1 .*"-9223372036854775809"$/ },
     { name: "digits of another script", text: "٧\n", says: /^line 1 is not/ },
     { name: "a byte order mark", text: "\uFEFF1\n", says: /^line 1 is not/ },
+    { name: "64 digits", text: `${"7".repeat(64)}\n`, says: /^line 1 is not the id of a plant: "7{64}"$/ },
     { name: "an endless line", text: `1\n${"7".repeat(100_000)}`, says: /^line 2 is not the id of a plant: "7{64}…"$/ },
   ])("refuses $name and says where it is", async ({ text, says }) => {
     await expect(read(text)).rejects.toThrow(BadLine);
     await expect(read(text)).rejects.toThrow(says);
     await expect(read(text, 1)).rejects.toThrow(says);
+  });
+
+  test("yields no batch without an id", async () => {
+    await expect(readIds(chunksOf(Buffer.from("\n\r\n"), 1)).next()).resolves.toMatchObject({ done: true });
+  });
+
+  test("does not wait for the end of a line that has none", async () => {
+    let chunks = 0;
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      // An end after all, for a reader that would go on.
+      while (chunks++ < 1_000) yield Buffer.alloc(64, "7");
+    }
+    const reading = (async () => {
+      for await (const { ids } of readIds(endless())) expect(ids).toEqual([]);
+    })();
+    await expect(reading).rejects.toThrow(/^line 1 is not the id of a plant: "7{64}…"$/);
+    expect(chunks).toBe(2);
   });
 
   test("yields nothing of the batch that the bad line is in", async () => {

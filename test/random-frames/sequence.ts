@@ -5,12 +5,12 @@ import {
   ErrorCode,
   Http2Connection,
   type Http2Stream,
-  QueueBudget,
+  BacklogBudget,
 } from "../../src/gateway/http2/index.ts";
 import { Dice } from "../support/dice.ts";
-import { answer, echo, pipe, receiving } from "../support/http2-engine.ts";
-import { clientPreface, frame, frameBytes, frameType } from "../support/http2-frames.ts";
-import { randomFrame } from "../support/random-frame.ts";
+import { answer, echo, pipe, receiving } from "../support/http2/http2-engine.ts";
+import { clientPreface, frame, frameBytes, frameType } from "../support/carriers/http2-frames.ts";
+import { randomFrame } from "../support/http2/random-frame.ts";
 
 /** Sends a random sequence of frames. @returns what went wrong, if anything did */
 export async function endsWell(seed: number): Promise<string | undefined> {
@@ -21,7 +21,7 @@ export async function endsWell(seed: number): Promise<string | undefined> {
   let faults = 0;
   let closed = false;
   const open = new Set<Http2Stream>();
-  const budget = new QueueBudget(1_000_000);
+  const budget = new BacklogBudget(1_000_000);
   const connection = new Http2Connection(server, {
     limits: { ...defaultHttp2Limits, concurrentStreams: 4, streamWindowBytes: 70_000, connectionWindowBytes: 100_000 },
     budget,
@@ -72,7 +72,7 @@ function watch(stream: Http2Stream, open: Set<Http2Stream>): void {
   if (stream.closed || receiver === undefined) return;
   open.add(stream);
   stream.receiver = {
-    onData: (piece) => receiver.onData(piece),
+    onData: (piece, last) => receiver.onData(piece, last),
     onEnd: () => receiver.onEnd(),
     onReset: (code) => {
       receiver.onReset(code);

@@ -3,17 +3,17 @@ import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../src/
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { startServer } from "../../src/server/index.ts";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import type { HttpAnswer } from "../support/exchange.ts";
+import type { HttpAnswer } from "../support/carriers/exchange.ts";
 import {
   createSigningKey,
   type IdentityProvider,
   startIdentityProvider,
   testAudience,
-} from "../support/identity-provider.ts";
-import { type LogLines, openLogLines } from "../support/log-lines.ts";
-import { bearer, startPlantServer } from "../support/plant-server.ts";
-import { quietLog } from "../support/quiet-log.ts";
-import { type Carriage, carriages, deletePlantRequest, exchange } from "../support/wire-format.ts";
+} from "../support/auth/identity-provider.ts";
+import { type LogLines, openLogLines } from "../support/operations/log-lines.ts";
+import { bearer, startPlantServer } from "../support/server/plant-server.ts";
+import { quietLog } from "../support/operations/quiet-log.ts";
+import { type Carriage, carriages, deletePlantRequest, exchange } from "../support/gateway/wire-format.ts";
 
 const ciToken = "ci-token-0123456789";
 // Beyond what a JSON number keeps.
@@ -138,7 +138,7 @@ async function callLinesOf(environment: Readonly<Record<string, string>>): Promi
   const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
   if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
   const written: string[] = [];
-  const server = await startServer(reading.configuration, {
+  const server = await startServer(reading.value, {
     plantsWhenCreated: { first: 1n, last: 9n },
     logLines: { write: (line) => void written.push(line) },
   });

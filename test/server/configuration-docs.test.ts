@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { Setting } from "../../src/server/setting.ts";
+import type { Setting } from "../../src/server/setting-readers.ts";
 import { settings } from "../../src/server/settings.ts";
 
 const docs = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");

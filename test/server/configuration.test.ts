@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { type ConfigurationReading, readConfiguration } from "../../src/server/configuration.ts";
+import { readConfiguration } from "../../src/server/configuration.ts";
 import type { Configuration } from "../../src/server/settings.ts";
 
 type Texts = Record<string, string>;
@@ -8,14 +8,14 @@ type Texts = Record<string, string>;
 const minimal: Texts = { DATABASE_URL: "memory:" };
 const someFile = fileURLToPath(import.meta.url);
 
-function read(environment: Texts, flags: Texts = {}): ConfigurationReading {
+function read(environment: Texts, flags: Texts = {}): ReturnType<typeof readConfiguration> {
   return readConfiguration({ environment, flags });
 }
 
 function configurationOf(environment: Texts, flags?: Texts): Configuration {
   const reading = read(environment, flags);
   if (reading.kind === "problems") throw new Error(reading.problems.join("\n"));
-  return reading.configuration;
+  return reading.value;
 }
 
 function problemsOf(environment: Texts, flags?: Texts): readonly string[] {
@@ -144,6 +144,30 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
     name: "a public URL with a query",
     environment: { PLANTSTORE_PUBLIC_URL: "https://x/?a" },
     want: 'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://x/?a"',
+  },
+  {
+    name: "a public URL with a fragment",
+    environment: { PLANTSTORE_PUBLIC_URL: "https://x/#a" },
+    want: 'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://x/#a"',
+  },
+  {
+    name: "a public URL with a user's name",
+    environment: { PLANTSTORE_PUBLIC_URL: "https://u@x/" },
+    want: 'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://…@x/"',
+  },
+  {
+    name: "a public URL with a password, which is not repeated",
+    environment: { PLANTSTORE_PUBLIC_URL: "https://:pw@x/" },
+    want: 'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://…@x/"',
+  },
+  {
+    name: "a provider's URL with a password, which is not repeated",
+    environment: {
+      PLANTSTORE_JWT_ISSUER: "a",
+      PLANTSTORE_JWT_AUDIENCE: "b",
+      PLANTSTORE_JWKS_URL: "https://u:pw@x/keys",
+    },
+    want: 'PLANTSTORE_JWKS_URL must be an https URL, or http to the loopback address; several are separated by commas, not "https://…@x/keys"',
   },
   {
     name: "an unknown database, whose URL may hold a password",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readCorsOrigins } from "../../src/server/cors-origins.ts";
+import { readCorsOrigins } from "../../src/server/setting-readers.ts";
 
 test.each([
   { text: "*", want: "*" },
@@ -19,5 +19,5 @@ test.each([
   { name: "the opaque origin, which every sandboxed page has", text: "null" },
   { name: "a star among others", text: "https://shop.example,*" },
 ])("$name is refused, since no browser sends it", ({ text }) => {
-  expect(readCorsOrigins(text)).toMatchObject({ kind: "bad" });
+  expect(readCorsOrigins(text)).toMatchObject({ kind: "problems" });
 });

@@ -2,13 +2,14 @@ import { createConnection } from "node:net";
 import { once } from "node:events";
 import type { Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { subjectOf } from "../../src/auth/index.ts";
+import { principalKey } from "../../src/auth/index.ts";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
 import { createPlantServer, type PlantServer, type PlantServerOptions } from "../../src/server/index.ts";
 import { within } from "../support/deadline.ts";
-import { openHttp1 } from "../support/http1-connection.ts";
-import { openLogLines } from "../support/log-lines.ts";
-import { authorized, testVerifier, tokens } from "../support/plant-server.ts";
+import { openHttp1 } from "../support/carriers/http1-connection.ts";
+import { openLogLines } from "../support/operations/log-lines.ts";
+import { authorized, testVerifier, tokens } from "../support/server/plant-server.ts";
+import { fakeStore } from "../support/plants/fake-store.ts";
 
 type Served = PlantServer & { readonly baseUrl: string; readonly port: number } & AsyncDisposable;
 
@@ -32,33 +33,31 @@ async function statusOf(url: string, method: string, token: string | undefined =
 function waitingStore(): { store: PlantStore; taken: Promise<void>; release: () => void } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { promise: taken, resolve: take } = Promise.withResolvers<void>();
-  const store: PlantStore = {
+  const store = fakeStore({
     delete: async () => {
       take();
       await released;
       return true;
     },
-    problem: undefined,
-    close: () => Promise.resolve(),
-  };
+  });
   return { store, taken, release };
 }
 
 test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
-  "without a verifier it does not listen on %s",
+  "a server without a verifier does not listen on %s",
   async (host) => {
     const server = createPlantServer({ store: openMemoryStore() });
     await expect(server.listen({ host })).rejects.toThrow(`${host} is no loopback address`);
   },
 );
 
-test("without a verifier it admits nobody", async () => {
+test("a server without a verifier admits nobody", async () => {
   await using server = await serve({ auth: undefined });
   expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(400);
   expect(await statusOf(`${server.baseUrl}/livez`, "GET", "")).toBe(200);
 });
 
-test("it listens on 127.0.0.1 unless told otherwise", async () => {
+test("a server listens on 127.0.0.1 unless told otherwise", async () => {
   await using server = await serve();
   expect(server.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:/);
 });
@@ -78,16 +77,16 @@ test.each([
 test.each([
   { name: "description that is closed", description: {}, want: { nobody: 400, somebody: 200 } },
   { name: "description that is open", description: { open: true }, want: { nobody: 200, somebody: 200 } },
-])("a $name is for those who may read it", async ({ description, want }) => {
+])("a $name is read by those that may", async ({ description, want }) => {
   await using server = await serve({ description });
   const url = `${server.baseUrl}/openapi.json`;
   expect({ nobody: await statusOf(url, "GET", ""), somebody: await statusOf(url, "GET") }).toEqual(want);
 });
 
-test("an interceptor of the embedder sees who asks, and is not asked about refused calls", async () => {
+test("an interceptor of the embedder sees the caller, and is not asked about refused calls", async () => {
   const seen: string[] = [];
   const interceptor: Interceptor = (next) => (request) => {
-    seen.push(`${request.method.name} by ${subjectOf(request.contextValues)}`);
+    seen.push(`${request.method.name} by ${request.contextValues.get(principalKey)?.subject ?? ""}`);
     return next(request);
   };
   await using server = await serve({ interceptors: [interceptor] });
@@ -112,7 +111,7 @@ test("an interceptor of the embedder that throws is a fault like any other", asy
   );
 });
 
-test("whoever listens to answers is told of every request, and cannot spoil one", async () => {
+test("a listener is told of the answer to every request, and cannot spoil one", async () => {
   const { log, lines } = openLogLines("error");
   const told: (string | undefined)[] = [];
   await using server = await serve({
@@ -131,7 +130,8 @@ test("whoever listens to answers is told of every request, and cannot spoil one"
   expect({ statuses, told, faults: lines().length }).toEqual({
     statuses: [204, 400, 200],
     told: [`${procedure} 204 undefined`, `${procedure} 400 a bearer token is required`, "undefined 200 undefined"],
-    faults: 3,
+    // One, however often it is thrown.
+    faults: 1,
   });
 });
 
@@ -176,7 +176,7 @@ test("a call that does not end is cut when the time for the drain is over", asyn
   release();
 });
 
-test("it keeps to the limits of its embedder", async () => {
+test("a server keeps to the limits of its embedder", async () => {
   await using server = await serve({ limits: { urlBytes: 20 } });
   expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(204);
   expect(await statusOf(`${server.baseUrl}/plants/1234567890123`, "DELETE")).toBe(414);

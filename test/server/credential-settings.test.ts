@@ -21,7 +21,7 @@ function read(environment: Texts): ReturnType<typeof readConfiguration> {
 function sourcesOf(environment: Texts): TokenSources | undefined {
   const reading = read(environment);
   if (reading.kind === "problems") throw new Error(reading.problems.join("\n"));
-  return tokenSourcesOf(reading.configuration);
+  return tokenSourcesOf(reading.value);
 }
 
 const issuer: JwtSource = {
@@ -188,6 +188,6 @@ describe("settings of credentials", () => {
     { name: "an issuer", environment: jwt },
     { name: "an introspection endpoint", environment: introspection },
   ])("$name is enough to listen on an exposed address", ({ environment }) => {
-    expect(read({ ...environment, HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db" }).kind).toBe("configuration");
+    expect(read({ ...environment, HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db" }).kind).toBe("value");
   });
 });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { situationTable } from "../contract/situations.ts";
-import { projectFolder } from "../support/child-program.ts";
+import { projectFolder } from "../support/process/child-program.ts";
 
 /** A row of docs/errors.md. */
 interface Documented {
@@ -53,16 +53,16 @@ test("the source has errors to look for", () => {
   expect(inCode.length).toBeGreaterThan(40);
 });
 
-test.each(inCode)("docs/errors.md has $message of $file", ({ message }) => {
+test.each(inCode)('docs/errors.md has the message "$message" of $file', ({ message }) => {
   expect(documented.filter((row) => matches(row.message, message))).not.toEqual([]);
 });
 
-test.each(documented)("$message of docs/errors.md is in the source", ({ message }) => {
+test.each(documented)('the message "$message" of docs/errors.md is in the source', ({ message }) => {
   const all = [...sources.values()].join("\n");
   expect(message.split("…").filter((part) => !all.includes(part))).toEqual([]);
 });
 
-test.each(documented)("the code of $message in docs/errors.md has its own number", ({ code, ...row }) => {
+test.each(documented)('the code of "$message" in docs/errors.md has its own number', ({ code, ...row }) => {
   const name = Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
   expect(row).toMatchObject({ name });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { requestPathPrefixOf } from "../../src/server/public-url.ts";
+import { requestPathPrefixOf } from "../../src/server/setting-readers.ts";
 
 test.each([
   { url: undefined, want: "" },
@@ -7,6 +7,6 @@ test.each([
   { url: "https://plants.example/", want: "" },
   { url: "https://plants.example/api", want: "/api" },
   { url: "https://plants.example/api/v1/", want: "/api/v1" },
-])("$url has the path prefix $want", ({ url, want }) => {
+])('the public URL $url makes the path prefix "$want"', ({ url, want }) => {
   expect(requestPathPrefixOf(url === undefined ? undefined : new URL(url))).toBe(want);
 });

@@ -8,8 +8,8 @@ import {
   startIdentityProvider,
   startIdentityProviderAt,
   testAudience,
-} from "../support/identity-provider.ts";
-import { createTempFolder } from "../support/temp-folder.ts";
+} from "../support/auth/identity-provider.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
 interface RunningServer extends AsyncDisposable {
   readonly baseUrl: string;
@@ -21,7 +21,7 @@ async function start(environment: Readonly<Record<string, string>>): Promise<Run
   const always = { PORT: "0", DATABASE_URL: "memory:", LOG_LEVEL: "silent", PLANTSTORE_DRAIN_DELAY_MS: "0" };
   const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
   if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const server = await startServer(reading.configuration, { plantsWhenCreated: { first: 1n, last: 9n } });
+  const server = await startServer(reading.value, { plantsWhenCreated: { first: 1n, last: 9n } });
   return {
     baseUrl: `http://127.0.0.1:${server.port}`,
     reload: () => server.reload(),

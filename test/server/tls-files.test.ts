@@ -4,10 +4,10 @@ import { connect, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { startServer, type StartedServer } from "../../src/server/index.ts";
-import { type Certificate, createCertificate } from "../support/certificate.ts";
+import { type Certificate, createCertificate } from "../support/carriers/certificate.ts";
 import { within } from "../support/deadline.ts";
-import { exchangeHttp1 } from "../support/http1-connection.ts";
-import { createTempFolder, type TempFolder } from "../support/temp-folder.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 
 type Served = Omit<StartedServer, "drain"> & AsyncDisposable;
 
@@ -29,7 +29,7 @@ async function serve(folder: TempFolder): Promise<Served> {
   };
   const reading = readConfiguration({ environment, flags: {} });
   if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const server = await startServer(reading.configuration);
+  const server = await startServer(reading.value);
   return { ...server, [Symbol.asyncDispose]: () => server.drain() };
 }
 

@@ -19,7 +19,7 @@ export class Dice {
     return Buffer.from(Array.from({ length: this.roll(most + 1) }, () => this.roll(256)));
   }
 
-  /** One of some choices; of none there is none to make, which throws. */
+  /** One of some choices. Throws when there are none. */
   oneOf<T>(choices: readonly T[]): T {
     const choice = choices[this.roll(choices.length)];
     if (choice === undefined) throw new Error("there is nothing to choose from");

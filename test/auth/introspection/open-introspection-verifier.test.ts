@@ -10,10 +10,10 @@ import {
   type IntrospectionSource,
 } from "../../../src/auth/introspection/open-introspection-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../src/auth/token-verifier.ts";
-import { within } from "../../support/deadline.ts";
-import { listenOnLoopback } from "../../support/listen-on-loopback.ts";
-import { quietLog } from "../../support/quiet-log.ts";
-import { createTempFolder } from "../../support/temp-folder.ts";
+import { waitLimitMs, within } from "../../support/deadline.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { quietLog } from "../../support/operations/quiet-log.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 
@@ -86,13 +86,13 @@ describe("an introspection endpoint", () => {
     });
   });
 
-  test("is asked with the new secret after the file has changed", async () => {
+  test("is asked with the new secret after the file has changed, whose end of line is no part of it", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" });
-    writeFileSync(endpoint.secretFile, "rotated");
+    writeFileSync(endpoint.secretFile, "rot\nated\r\n");
     await endpoint.verifier.reload?.();
     await outcomeOf(endpoint);
     expect(endpoint.questions[0]?.header.authorization).toBe(
-      `Basic ${Buffer.from("plant+store:rotated").toString("base64")}`,
+      `Basic ${Buffer.from("plant+store:rot%0Aated").toString("base64")}`,
     );
   });
 
@@ -112,7 +112,6 @@ describe("an introspection endpoint", () => {
   test.each([
     { name: "a token at the end of its time", answer: { active: true, sub: "ada", exp: nowS - 5 } },
     { name: "a token that is refused for what it is", answer: { active: true, sub: "ada", cnf: {} } },
-    { name: "a token that could not be checked", answer: { error: "invalid_client" } },
   ])("is asked again about $name", async ({ answer }) => {
     await using endpoint = await openEndpoint(answer);
     await outcomeOf(endpoint, "first");
@@ -149,7 +148,14 @@ describe("an active token", () => {
       source: { audiences: ["plants"] },
       want: { subject: "ada" },
     },
+    {
+      name: "names one of ours",
+      answer: { sub: "ada", aud: "plants" },
+      source: { audiences: ["gardens", "plants"] },
+      want: { subject: "ada" },
+    },
     { name: "expired within the clock skew", answer: { sub: "ada", exp: nowS - 10 }, want: { subject: "ada" } },
+    { name: "begins within the clock skew", answer: { sub: "ada", nbf: nowS + 10 }, want: { subject: "ada" } },
   ])("is taken that $name", async ({ answer, source, want }) => {
     await using endpoint = await openEndpoint({ active: true, ...answer }, source);
     expect(await outcomeOf(endpoint)).toMatchObject({ kind: "principal", ...want });
@@ -173,24 +179,44 @@ describe("an active token", () => {
 
 describe("a token is neither good nor bad, but cannot be checked now,", () => {
   // Side by side: two of them wait for the end of an answer that never ends.
-  test.concurrent.each<{ name: string; answer: Endpoint["answer"]; want: RegExp }>([
+  test.concurrent.each<{ name: string; answer: Endpoint["answer"]; want: RegExp; isAboutToken?: boolean }>([
     { name: "fails", answer: (_request, response) => void response.writeHead(503).end(), want: /answered 503$/ },
+    { name: "has had enough", answer: (_request, response) => void response.writeHead(429).end(), want: /429$/ },
     {
       name: "does not know us",
       answer: (_request, response) => void response.writeHead(401).end(),
       want: /answered 401$/,
     },
     {
+      name: "is behind a firewall that takes the token for an attack",
+      answer: (_request, response) => void response.writeHead(403).end(),
+      want: /answered 403$/,
+      isAboutToken: true,
+    },
+    {
+      name: "answers with another success than 200",
+      answer: (_request, response) => void response.writeHead(203).end('{"active":true,"sub":"ada"}'),
+      want: /answered 203$/,
+      isAboutToken: true,
+    },
+    {
       name: "redirects",
       answer: (_request, response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
       want: /answered 307$/,
+      isAboutToken: true,
     },
-    { name: "sends HTML", answer: (_request, response) => void response.end("<p>Sign in"), want: /is not JSON$/ },
+    {
+      name: "sends HTML",
+      answer: (_request, response) => void response.end("<p>Request rejected"),
+      want: /is not JSON$/,
+      isAboutToken: true,
+    },
     {
       name: "sends 100 MB",
       answer: (_request, response) =>
         void response.writeHead(200, { "content-length": 100 * 2 ** 20 }).write(Buffer.alloc(2 ** 20, 0x20)),
       want: /more than 524288 bytes$/,
+      isAboutToken: true,
     },
     { name: "never answers", answer: () => {}, want: /timeout/i },
     {
@@ -199,36 +225,65 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
       want: /timeout/i,
     },
     { name: "cuts the connection", answer: (request) => void request.socket.destroy(), want: /./ },
-    { name: "does not say whether it is active", answer: { sub: "ada" }, want: /does not say/ },
-    { name: "says so with a text", answer: { active: "false" }, want: /does not say/ },
-  ])("when the endpoint $name", async ({ answer, want }) => {
+    {
+      name: "does not say whether it is active",
+      answer: { sub: "ada" },
+      want: /does not say/,
+      isAboutToken: true,
+    },
+    { name: "says so with a text", answer: { active: "false" }, want: /does not say/, isAboutToken: true },
+  ])("when the endpoint $name", async ({ answer, want, isAboutToken = false }) => {
     const warnings: object[] = [];
-    // Long enough for an answer that comes, on a machine that is busy; a hanging one costs this once.
-    const source = { timeoutMs: 1_000 };
+    // Long enough for an answer that comes, on a machine that is busy; one that hangs costs a second once.
+    const source = { timeoutMs: want.source === "timeout" ? 1000 : waitLimitMs };
     const log = { info: () => {}, warn: (fields: object) => warnings.push(fields) };
     await using endpoint = await openEndpoint(answer, source, log);
-    expect(await outcomeOf(endpoint)).toEqual({
-      kind: "unavailable",
-      reason: expect.stringMatching(want),
-      retryAfterS: 1,
-    });
-    expect(endpoint.verifier.problem).toMatch(want);
-    expect(warnings).toEqual([
-      { endpoint: expect.stringMatching(/\/introspect$/), problem: expect.stringMatching(want) },
-    ]);
+    const names = ["one", "two", "three", "four", "five"];
+    const outcomes = await Promise.all(names.map((name) => outcomeOf(endpoint, `opaque-token-${name}`)));
+    const reason = expect.stringMatching(want);
+    expect(outcomes).toEqual(names.map(() => ({ kind: "unavailable", reason, retryAfterS: 1 })));
+    expect(warnings).toEqual(
+      isAboutToken ? [] : [{ endpoint: expect.stringMatching(/\/introspect$/), problem: expect.stringMatching(want) }],
+    );
     expect(JSON.stringify(warnings)).not.toContain("opaque-token");
+    // After five tokens on which the endpoint itself failed, no other token is sent to it.
+    expect(endpoint.verifier.problem).toEqual(isAboutToken ? undefined : reason);
+    endpoint.answer = { active: true, sub: "ada" };
+    expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: isAboutToken ? "principal" : "unavailable" });
+    const others = endpoint.questions.filter(({ body }) => body.includes("six"));
+    expect(others).toHaveLength(isAboutToken ? 1 : 0);
   });
 
-  test("when it failed just now: the next tokens are not sent to it", async () => {
+  test("when four tokens fail: the next one is asked about, and no problem is told", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
+    for (const token of ["one", "two", "three", "four"]) await outcomeOf(endpoint, token);
+    expect(endpoint.verifier.problem).toBeUndefined();
+    endpoint.answer = { active: true, sub: "ada" };
+    expect(await outcomeOf(endpoint, "five")).toMatchObject({ kind: "principal" });
+  });
+
+  test("when many fail, but not five in a row", async () => {
+    await using endpoint = await openEndpoint({});
+    for (let round = 0; round < 4; round += 1) {
+      endpoint.answer = (_request, response) => void response.writeHead(500).end();
+      for (let n = 0; n < 4; n += 1) await outcomeOf(endpoint, `bad-${round}-${n}`);
+      endpoint.answer = { active: true, sub: "ada" };
+      expect(await outcomeOf(endpoint, `good-${round}`)).toMatchObject({ kind: "principal" });
+    }
+    expect(endpoint.verifier.problem).toBeUndefined();
+  });
+
+  test("when it failed just now: the same token is not sent again", async () => {
+    await using endpoint = await openEndpoint((_request, response) => void response.writeHead(403).end());
     await outcomeOf(endpoint, "one");
-    const outcomes = await Promise.all(["two", "three"].map((token) => outcomeOf(endpoint, token)));
-    expect(outcomes).toMatchObject([{ kind: "unavailable" }, { kind: "unavailable" }]);
+    expect(endpoint.verifier.verify({ text: "one", digest: digestOf("one") })).toMatchObject({ kind: "unavailable" });
     expect(endpoint.questions).toHaveLength(1);
   });
 
-  test("when 64 others wait for an endpoint that hangs: it is told at once", async () => {
-    await using endpoint = await openEndpoint(() => {});
+  test("when 64 others wait for an endpoint that hangs: it is told at once, and they when nobody is asked any more", async () => {
+    await using endpoint = await openEndpoint({ active: true, sub: "ada" }, { timeoutMs: 4 * waitLimitMs });
+    for (const token of ["one", "two"]) await outcomeOf(endpoint, token);
+    endpoint.answer = () => {};
     const waiting = Array.from({ length: 64 }, (_, n) => outcomeOf(endpoint, `token-${n}`));
     expect(await outcomeOf(endpoint, "one-more")).toMatchObject({
       kind: "unavailable",
@@ -239,16 +294,23 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
   });
 });
 
+test("an endpoint answers any number of questions, one after the other", async () => {
+  await using endpoint = await openEndpoint({ active: true, sub: "ada" });
+  for (let n = 0; n < 70; n += 1) expect(await outcomeOf(endpoint, `token-${n}`)).toMatchObject({ kind: "principal" });
+});
+
 describe("openIntrospectionVerifier", () => {
   test.each([
     { name: "an endpoint over plain HTTP", source: { url: "http://id.example/introspect" }, want: /is not https/ },
     { name: "no client id", source: { clientId: "" }, want: /needs a client id/ },
     { name: "a secret file that is not there", source: { clientSecretFile: "/nowhere/secret" }, want: /ENOENT/ },
-    { name: "an empty secret", source: { clientSecretFile: "/dev/null" }, want: /is not a regular file/ },
-  ])("reports $name", async ({ source, want }) => {
+    { name: "a secret in a device", source: { clientSecretFile: "/dev/null" }, want: /is not a regular file/ },
+    { name: "an empty secret", secret: "\n", want: /: there is no secret in it$/ },
+    { name: "a secret that is none", secret: "x".repeat(4097), want: /is larger than 4096 bytes$/ },
+  ])("reports $name", async ({ source = {}, secret = "x".repeat(4096), want }) => {
     using folder = createTempFolder();
     const clientSecretFile = folder.file("secret");
-    writeFileSync(clientSecretFile, "secret");
+    writeFileSync(clientSecretFile, secret);
     const result = await openIntrospectionVerifier(
       { url: "https://id.example/introspect", clientId: "plants", clientSecretFile, ...source },
       quietLog,

@@ -1,7 +1,10 @@
+import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 
 import type { AuthLog } from "../../../src/auth/auth-log.ts";
+import { openFetchedKeys } from "../../../src/auth/jwt/fetched-keys.ts";
 import { openJwtVerifier, type JwtSource } from "../../../src/auth/jwt/open-jwt-verifier.ts";
+import { notParsed } from "../../../src/auth/parse-result.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../src/auth/token-verifier.ts";
 import { within } from "../../support/deadline.ts";
 import {
@@ -9,13 +12,13 @@ import {
   startIdentityProvider,
   testAudience,
   type IdentityProvider,
-} from "../../support/identity-provider.ts";
-import { quietLog } from "../../support/quiet-log.ts";
+} from "../../support/auth/identity-provider.ts";
+import { quietLog } from "../../support/operations/quiet-log.ts";
 
 const hourMs = 3_600_000;
 
 /** Only what a test asks for is fetched: the timer of the background does not come in between. */
-const byDemand = { refreshMs: hourMs, backOffMs: hourMs, backOffMaxMs: hourMs };
+const byDemand = { refreshMs: hourMs, backOffMs: hourMs, backOffMaxMs: hourMs, fetchMs: hourMs };
 
 async function open(
   source: Partial<JwtSource> & { issuer: string },
@@ -75,6 +78,89 @@ describe("keys that a provider publishes", () => {
   });
 });
 
+describe("keys that are fetched in the background", () => {
+  test("are fetched once each time, however often they were asked for in between", async () => {
+    using provider = await startProvider();
+    const gaps: number[] = [];
+    const document = JSON.stringify({ keys: provider.keys.map(({ jwk }) => jwk) });
+    let answeredAtMs = Number.NEGATIVE_INFINITY;
+    provider.answer = (_request, response) => {
+      gaps.push(performance.now() - answeredAtMs);
+      response.end(document, () => (answeredAtMs = performance.now()));
+    };
+    const timing = { refreshMs: 80 };
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing });
+    for (let n = 0; n < 20; n += 1) await verifier.reload?.();
+    const asked = provider.requests.length;
+    for (let n = 0; n < 5; n += 1) await within(provider.nextRequest(), "the refresh");
+    // Three quarters of the time at least; by the clock of a timer, which rounds.
+    expect(Math.min(...gaps.slice(asked, asked + 5))).toBeGreaterThan(55);
+  });
+
+  test("are fetched no more once they are closed, and what is under way ends without a word", async () => {
+    using provider = await startProvider();
+    using other = await startProvider();
+    const warnings: object[] = [];
+    const log: AuthLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    const timing = { refreshMs: 1, fetchMs: hourMs };
+    const verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing }, log);
+    provider.answer = () => {};
+    await within(provider.nextRequest(), "the refresh");
+    const reloaded = verifier.reload?.();
+    verifier.close?.();
+    await within(Promise.resolve(reloaded), "the end of the fetch");
+    const asked = provider.requests.length;
+    // Another one shows that there was time for more.
+    using _ = await open({ issuer: other.issuer, keys: { url: other.keysUrl }, timing });
+    for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+    expect({ asked: provider.requests.length, warnings }).toEqual({ asked, warnings: [] });
+  });
+});
+
+test("keys that are closed at rest are not asked for again", async () => {
+  using other = await startProvider();
+  let asked = 0;
+  const keys = await openFetchedKeys({
+    issuer: "urn:issuer",
+    algorithms: ["ES256"],
+    log: quietLog,
+    timing: { backOffMs: 1 },
+    fetchDocument: async () => {
+      asked += 1;
+      return notParsed("it is away");
+    },
+  });
+  keys.close();
+  // A caller that has to come back is told whole seconds, and at least one.
+  expect(keys.retryAfterS).toBe(1);
+  // Another one shows that there was time for more.
+  using _ = await open({ issuer: other.issuer, keys: { url: other.keysUrl }, timing: { refreshMs: 1 } });
+  for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+  expect(asked).toBe(1);
+});
+
+test("keys that are closed while they are fetched are not asked for again", async () => {
+  using other = await startProvider();
+  let asked = 0;
+  const keys = await openFetchedKeys({
+    issuer: "urn:issuer",
+    algorithms: ["ES256"],
+    log: quietLog,
+    timing: { refreshMs: 1, backOffMs: 1, fetchMs: hourMs },
+    fetchDocument: async (signal) => {
+      asked += 1;
+      if (asked > 1 && !signal.aborted) await once(signal, "abort");
+      return notParsed("it was closed");
+    },
+  });
+  await expect.poll(() => asked).toBe(2);
+  keys.close();
+  // Another one shows that there was time for more.
+  using _ = await open({ issuer: other.issuer, keys: { url: other.keysUrl }, timing: { refreshMs: 1 } });
+  for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+  expect(asked).toBe(2);
+});
+
 describe("a token that names an unknown key", () => {
   test("is good once the provider publishes the key", async () => {
     using provider = await startProvider();
@@ -114,6 +200,18 @@ describe("a token that names an unknown key", () => {
     const token = await provider.sign({}, { kid: "stranger" });
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
     expect(provider.requests).toEqual(["/keys"]);
+  });
+
+  test("waits for the fetch that is under way, also within the cool-down", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    const second = await createSigningKey("ES256", "second");
+    const token = await provider.sign({}, {}, second);
+    provider.keys = [...provider.keys, second];
+    const reloaded = verifier.reload?.();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
+    await reloaded;
+    expect(provider.requests).toEqual(["/keys", "/keys"]);
   });
 
   test("is not called bad while the provider is away", async () => {
@@ -160,6 +258,39 @@ describe("a provider that goes away", () => {
     await verifier.reload?.();
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "unavailable" });
     expect(verifier.problem).toContain(`no usable keys of ${provider.issuer}: `);
+  });
+
+  test("has its keys used again once the same ones were fetched anew", async () => {
+    using provider = await startProvider();
+    const timing = { ...byDemand, usableMs: 300 };
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing });
+    await expect.poll(() => verifier.problem).toMatch(/^no usable keys/);
+    const problem = async (): Promise<string | undefined> => (await verifier.reload?.(), verifier.problem);
+    await expect.poll(problem).toBeUndefined();
+  });
+
+  test("is left alone for twice as long after each failure, up to a bound, and replicas do not ask together", async () => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    const second = 1000;
+    const timing = { ...byDemand, backOffMs: 1000 * second, backOffMaxMs: 6000 * second };
+    const replicas = await Promise.all(
+      Array.from({ length: 5 }, () => open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing })),
+    );
+    const token = await provider.sign();
+    for (const mostS of [1000, 2000, 4000, 6000, 6000]) {
+      const waits = await Promise.all(
+        replicas.map(async (replica) => {
+          const outcome = await outcomeOf(replica, token);
+          await replica.reload?.();
+          return outcome.kind === "unavailable" ? outcome.retryAfterS : 0;
+        }),
+      );
+      expect(Math.max(...waits)).toBeLessThanOrEqual(mostS);
+      expect(Math.min(...waits)).toBeGreaterThan(0.75 * mostS - 100);
+      expect(new Set(waits).size).toBeGreaterThan(1);
+    }
+    for (const replica of replicas) replica[Symbol.dispose]();
   });
 
   test("is asked again after a while, without any request, and is back then", async () => {
@@ -229,7 +360,7 @@ describe("keys that are withdrawn", () => {
     const outcomes: Promise<TokenOutcome>[] = [];
     for (const n of [1, 2, 3, 4]) {
       const fresh = await createSigningKey("ES256", `key-${n}`);
-      // A provider publishes the next key beside the last one.
+      // A provider publishes the next key together with the last one.
       provider.keys = [...provider.keys.slice(-1), fresh];
       const tokens = await Promise.all(
         Array.from({ length: 20 }, (_, jti) => provider.sign({ jti: String(jti) }, {}, fresh)),
@@ -241,17 +372,23 @@ describe("keys that are withdrawn", () => {
   });
 });
 
-describe("a provider that misbehaves", () => {
+describe("a misbehaving provider", () => {
   const hundredMegabytes = 100 * 1024 * 1024;
 
   // Side by side: two of them wait for the end of an answer that never ends.
-  test.concurrent.each<{ name: string; answer: NonNullable<IdentityProvider["answer"]>; want: RegExp }>([
-    { name: "never answers", answer: () => {}, want: /timeout/i },
+  test.concurrent.each<{
+    name: string;
+    answer: NonNullable<IdentityProvider["answer"]>;
+    want: RegExp;
+    fetchMs?: number;
+  }>([
+    { name: "never answers", answer: () => {}, want: /timeout/i, fetchMs: 3_000 },
     {
       name: "never ends its answer",
       answer: (_request, response) =>
         void response.writeHead(200, { "content-type": "application/json" }).write('{"keys":['),
       want: /timeout/i,
+      fetchMs: 3_000,
     },
     {
       name: "redirects",
@@ -281,6 +418,21 @@ describe("a provider that misbehaves", () => {
       answer: (_request, response) => void response.end(Buffer.from('{"keys":[],"x":"\u00ff"}', "latin1")),
       want: /not valid for encoding utf-8$/,
     },
+    {
+      name: "answers with null",
+      answer: (_request, response) => void response.end("null"),
+      want: /is not a JSON object$/,
+    },
+    {
+      name: "ends its answer within a character",
+      answer: (_request, response) => void response.end(Buffer.from('{"keys":[]}\u00ff').subarray(0, -1)),
+      want: /not valid for encoding utf-8$/,
+    },
+    {
+      name: "answers with another success than 200",
+      answer: (_request, response) => void response.writeHead(203).end('{"keys":[]}'),
+      want: /answered 203$/,
+    },
     { name: "answers with nothing", answer: (_request, response) => void response.end(), want: /is not JSON$/ },
     {
       name: "has a secret for a key",
@@ -294,12 +446,12 @@ describe("a provider that misbehaves", () => {
     },
     { name: "cuts the connection", answer: (request) => void request.socket.destroy(), want: /./ },
     { name: "fails", answer: (_request, response) => void response.writeHead(500).end("oops"), want: /answered 500$/ },
-  ])("that $name leaves the last keys in use, and the log says why", async ({ answer, want }) => {
+  ])("that $name leaves the last keys in use, and the log says why", async ({ answer, want, fetchMs = hourMs }) => {
     using provider = await startProvider();
     const warnings: object[] = [];
     const log: AuthLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
-    // Long enough for an answer that comes, on a machine that is busy; a hanging one costs this once.
-    const timing = { ...byDemand, fetchMs: 1_000 };
+    // Where the provider hangs, longer than a busy machine needs for the first answer.
+    const timing = { ...byDemand, fetchMs };
     using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing }, log);
     provider.answer = answer;
     await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
@@ -307,6 +459,41 @@ describe("a provider that misbehaves", () => {
     expect(warnings).toEqual([
       { issuer: provider.issuer, failures: 1, keysInUse: 1, problem: expect.stringMatching(want) },
     ]);
+  });
+
+  test("that fails with an answer that never ends is let go at once", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    const letGo = Promise.withResolvers<void>();
+    provider.answer = (_request, response) => {
+      response.once("close", letGo.resolve).writeHead(500).write("oops");
+    };
+    // It takes an hour to give up a fetch by its time.
+    await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
+    await within(letGo.promise, "the end of the connection");
+  });
+
+  test("that has 512 KiB to say is heard, to the byte", async () => {
+    using provider = await startProvider();
+    const document = Buffer.alloc(512 * 1024, " ");
+    document.write(JSON.stringify({ keys: provider.keys.map(({ jwk }) => jwk) }));
+    provider.answer = (_request, response) => void response.end(document);
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+  });
+
+  test("that is not there is named in the log with the system's word, and without what the query may hold", async () => {
+    const warnings: object[] = [];
+    const log: AuthLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    using provider = await startProvider();
+    provider.stop();
+    const { port } = new URL(provider.keysUrl);
+    const keys = { url: `http://localhost:${port}/keys?api_key=s3cret` };
+    using _ = await open({ issuer: "urn:issuer", keys }, log);
+    expect(warnings).toMatchObject([
+      { problem: expect.stringMatching(/^http:\/\/localhost:\d+\/keys: .*ECONNREFUSED/) },
+    ]);
+    expect(JSON.stringify(warnings)).not.toContain("s3cret");
   });
 
   test("that says there are no keys withdraws them all: no token is taken that they signed", async () => {

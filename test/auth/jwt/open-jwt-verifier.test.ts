@@ -15,9 +15,9 @@ import {
   type SigningKey,
   type TestClaims,
   type TestHeader,
-} from "../../support/identity-provider.ts";
-import { quietLog } from "../../support/quiet-log.ts";
-import { createTempFolder } from "../../support/temp-folder.ts";
+} from "../../support/auth/identity-provider.ts";
+import { quietLog } from "../../support/operations/quiet-log.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 
@@ -117,6 +117,7 @@ describe("a signed token that is refused", () => {
       want: /extension/i,
     },
     { name: "is a logout token", header: { typ: "logout+jwt" }, want: /"typ"/ },
+    { name: "has a type with another in it", header: { typ: "at+application/jwt" }, want: /"typ"/ },
     { name: "is a DPoP proof", header: { typ: "dpop+jwt" }, want: /"typ"/ },
   ])("$name", async ({ claims, header, want }) => {
     const outcome = await outcomeOf(await provider.sign(claims, header));
@@ -348,6 +349,11 @@ describe("openJwtVerifier", () => {
       want: [/ENOENT/],
     },
     {
+      name: "a key file that holds no keys",
+      sources: [{ issuer: "a", audiences: ["b"], keys: { file: import.meta.filename } }],
+      want: [/open-jwt-verifier\.test\.ts: the key set /],
+    },
+    {
       name: "everything at once",
       sources: [
         { issuer: "a", audiences: [] },
@@ -382,6 +388,14 @@ describe("openJwtVerifier", () => {
       { kind: "principal" },
     ]);
     by.close?.();
+  });
+
+  test("takes the algorithms that are configured in place of the usual ones", async () => {
+    const by = await open({ algorithms: ["RS512"] });
+    const tokens = await Promise.all(["RS512", "ES256"].map((name) => provider.sign({}, {}, keys[name])));
+    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(token, by)));
+    by.close?.();
+    expect(outcomes).toMatchObject([{ kind: "principal" }, { kind: "invalid", reason: '"alg" is not RS512' }]);
   });
 
   test("answers a token that was verified before without a promise", async () => {

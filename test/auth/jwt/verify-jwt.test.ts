@@ -2,7 +2,7 @@ import { generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from "jose"
 import { beforeAll, describe, expect, test } from "vitest";
 
 import { verifyJwt, type JwtDemands } from "../../../src/auth/jwt/verify-jwt.ts";
-import type { KnownOutcome } from "../../../src/auth/known-outcomes.ts";
+import type { TimedOutcome } from "../../../src/auth/outcome-cache.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 const demands: JwtDemands = { issuer: "https://id.example", audiences: ["plants"], scopeClaims: undefined };
@@ -15,7 +15,7 @@ beforeAll(async () => {
   ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
 });
 
-async function verify(claims: JWTPayload, demanded: Partial<JwtDemands> = {}): Promise<KnownOutcome> {
+async function verify(claims: JWTPayload, demanded: Partial<JwtDemands> = {}): Promise<TimedOutcome> {
   const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
   return await verifyJwt(token, publicKey, "EdDSA", { ...demands, ...demanded });
 }

@@ -1,8 +1,9 @@
 import { join } from "node:path";
-import { buildStep } from "../../support/build-step.ts";
-import { type ClientProgram, describeClient } from "../../support/client-program.ts";
-import { layOutRecipe, openApiFile } from "../../support/client-recipe.ts";
-import { projectFolder } from "../../support/child-program.ts";
+import { buildStep } from "../../support/process/build-step.ts";
+import type { ClientProgram } from "../../support/clients/client-program.ts";
+import { layOutRecipe, openApiFile } from "../../support/clients/client-recipe.ts";
+import { projectFolder } from "../../support/process/child-program.ts";
+import { describeClient } from "../../support/clients/describe-client.ts";
 
 describeClient({ name: "openapi-typescript and openapi-fetch", build });
 

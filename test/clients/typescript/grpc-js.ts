@@ -1,4 +1,4 @@
-// What the stubs of grpc-js have in common, whoever generated them.
+// What the stubs of grpc-js have in common, whichever tool generated them.
 import { type CallOptions, type ChannelCredentials, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { readFileSync } from "node:fs";
 import { type Call, type Outcome, trusted } from "./script.ts";
@@ -17,7 +17,13 @@ export function callStub({ header, timeoutMs }: Call, call: StubCall): Promise<O
   const options = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
   return new Promise((resolve) => {
     call(metadata, options, (error) => {
-      resolve(error === null ? { code: 0, message: "" } : { code: error.code, message: error.details });
+      resolve(error === null ? { code: 0, message: "" } : outcomeOf(error));
     });
   });
+}
+
+/** What a call came to that ended with an error. */
+export function outcomeOf(error: unknown): Outcome {
+  const { code, details } = Object(error);
+  return { code, message: details };
 }

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline";
+import { callFor, count, echo, type Streams } from "./load.ts";
 
 /** Where the server is. */
 export const authority: string = process.argv[2] ?? "";
@@ -22,15 +23,18 @@ export interface Outcome {
   readonly message: string;
 }
 
-/** Reads calls from the standard input, one per line, and prints what each came to. */
-export async function run(deletePlant: (call: Call) => Promise<Outcome>): Promise<void> {
+/** Does what the lines of the standard input say, and prints the outcome; see `ClientProgram`. */
+export async function run(deletePlant: (call: Call) => Promise<Outcome>, streams?: Streams): Promise<void> {
   for await (const line of createInterface(process.stdin)) {
-    const [id = "", token = "-", timeout = "-"] = line.split(" ");
-    const { code, message } = await deletePlant({
-      id: BigInt(id),
-      header: token === "-" ? {} : { authorization: `Bearer ${token}` },
-      timeoutMs: timeout === "-" ? undefined : Number(timeout),
-    });
-    console.log(`${code} ${message}`.trim());
+    const [what = "", token = "-", amount = "-"] = line.split(" ");
+    const header = token === "-" ? {} : { authorization: `Bearer ${token}` };
+    if (what === "load") await callFor(Number(amount), (id) => deletePlant({ id, header, timeoutMs: undefined }));
+    else if (what === "echo" && streams !== undefined) await echo(Number(amount), streams);
+    else if (what === "count" && streams !== undefined) await count(Number(amount), streams);
+    else {
+      const timeoutMs = amount === "-" ? undefined : Number(amount);
+      const { code, message } = await deletePlant({ id: BigInt(what), header, timeoutMs });
+      console.log(`${code} ${message}`.trim());
+    }
   }
 }

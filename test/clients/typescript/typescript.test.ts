@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe } from "vitest";
-import { describeClient } from "../../support/client-program.ts";
+import { describeClient } from "../../support/clients/describe-client.ts";
 
 const clients: readonly { readonly name: string; readonly program: string; readonly protocol?: string }[] = [
   { name: "ts-proto and grpc-js", program: "ts-proto.ts" },

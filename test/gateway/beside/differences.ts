@@ -1,4 +1,4 @@
-import type { Carriage } from "../../support/wire-format.ts";
+import type { Carriage } from "../../support/gateway/wire-format.ts";
 
 /** A call of which a client sees something else than with connect-node, and why. */
 export interface Difference {

@@ -17,7 +17,7 @@ import {
   WaterBedRequestSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../src/gateway/index.ts";
-import type { Address, HttpVersion } from "../../support/exchange.ts";
+import type { Address, HttpVersion } from "../../support/carriers/exchange.ts";
 
 /** The same service on connect-node's own server and on the gateway. Dispose of them with `await using`. */
 export interface SideBySide {

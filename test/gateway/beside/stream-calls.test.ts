@@ -3,8 +3,8 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../support/deadline.ts";
-import type { HttpVersion } from "../../support/exchange.ts";
-import { http2Engines } from "../../support/plant-server.ts";
+import type { HttpVersion } from "../../support/carriers/exchange.ts";
+import { http2Engines } from "../../support/server/plant-server.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
 import { streamCallTable, transcribe, type StreamCallRow } from "./stream-calls.ts";
 
@@ -40,7 +40,7 @@ type Pair = { readonly row: StreamCallRow; readonly way: Way; readonly name: str
 const allRows: readonly Pair[] = streamCallTable.flatMap((row) =>
   ways
     .filter(({ httpVersion }) => row.bidi !== true || httpVersion === "2")
-    .map((way) => ({ row, way, name: `${row.name}, ${way.name}` })),
+    .map((way) => ({ row, way, name: `${row.name} by ${way.name}` })),
 );
 
 describe.each(http2Engines)("a client of Connect, with %s for HTTP/2,", (http2) => {
@@ -52,7 +52,7 @@ describe.each(http2Engines)("a client of Connect, with %s for HTTP/2,", (http2) 
   });
   afterAll(() => servers[Symbol.asyncDispose]());
 
-  test.each(rows)("sees of $name the same with the gateway as with connect-node", async ({ row, way }) => {
+  test.each(rows)("sees the same of $name, whether the gateway serves it or connect-node", async ({ row, way }) => {
     const [want, got] = await within(
       Promise.all(
         [servers.connectNode[way.httpVersion], servers.gateway].map(({ address, port }) =>

@@ -1,10 +1,10 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { decodeEnvelopes } from "../../support/envelope.ts";
-import { fieldValue, type Field, type HttpAnswer } from "../../support/exchange.ts";
-import { readOutcome } from "../../support/outcome.ts";
-import { http2Engines } from "../../support/plant-server.ts";
-import { carriages, exchange, type Carriage, type WireFormat } from "../../support/wire-format.ts";
+import { decodeEnvelopes } from "../../support/gateway/envelope.ts";
+import { fieldValue, type Field, type HttpAnswer } from "../../support/carriers/exchange.ts";
+import { readOutcome } from "../../support/gateway/outcome.ts";
+import { http2Engines } from "../../support/server/plant-server.ts";
+import { carriages, exchange, type Carriage, type WireFormat } from "../../support/gateway/wire-format.ts";
 import { differences, type Difference } from "./differences.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
 import { unaryCallTable, type UnaryCallRow } from "./unary-calls.ts";
@@ -12,7 +12,7 @@ import { unaryCallTable, type UnaryCallRow } from "./unary-calls.ts";
 const allRows = unaryCallTable.flatMap((row) =>
   carriages
     .filter((carriage) => isSpoken(carriage) && (row.only?.(carriage) ?? true))
-    .map((carriage) => ({ row, carriage, name: `${row.name}, ${carriage.name}` })),
+    .map((carriage) => ({ row, carriage, name: `${row.name} by ${carriage.name}` })),
 );
 type Pair = { readonly row: UnaryCallRow; readonly carriage: Carriage; readonly name: string };
 
@@ -36,7 +36,7 @@ describe.each(http2Engines)("a client of the gateway, with %s for HTTP/2,", (htt
   };
 
   test.each<Pair>(rows.filter((pair) => knownDifference(pair) === undefined))(
-    "sees of $name what connect-node's client sees",
+    "sees the same of $name as a client of connect-node",
     async (pair) => {
       const { want, got } = await ask(pair);
       expect(seen(pair.carriage.format, got)).toStrictEqual(seen(pair.carriage.format, want));
@@ -44,7 +44,7 @@ describe.each(http2Engines)("a client of the gateway, with %s for HTTP/2,", (htt
   );
 
   test.each<Pair>(rows.filter((pair) => knownDifference(pair) !== undefined))(
-    "sees of $name something else, as differences.ts says",
+    "does not see the same of $name as a client of connect-node, as differences.ts says",
     async (pair) => {
       const { want, got } = await ask(pair);
       const { format } = pair.carriage;

@@ -1,9 +1,9 @@
 import { create, toBinary, toJsonString, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { GetReadingRequestSchema, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { encodeEnvelope } from "../../support/envelope.ts";
-import type { Field, HttpRequest } from "../../support/exchange.ts";
-import { rpcRequest, type Carriage, type WireFormat } from "../../support/wire-format.ts";
+import { encodeEnvelope } from "../../support/gateway/envelope.ts";
+import type { Field, HttpRequest } from "../../support/carriers/exchange.ts";
+import { rpcRequest, type Carriage, type WireFormat } from "../../support/gateway/wire-format.ts";
 
 /** One call of the table, in any wire format of unary calls. */
 export interface UnaryCallRow {

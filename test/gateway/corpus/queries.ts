@@ -10,7 +10,7 @@ function refused(rule: string, text: string, message: string): Row {
   return { rule, request: `GET /v1/query?${text}`, want: invalid(message) };
 }
 
-/** What a query may say beside values of one field. */
+/** What a query may contain apart from the values of one field. */
 export const queryRows: readonly Row[] = [
   // The text of a query.
   query("an empty query is none", "", {}),
@@ -101,7 +101,7 @@ export const queryRows: readonly Row[] = [
   refused(`${json}: no path through a FieldMask`, "mask.paths=a", 'unknown query parameter "mask.paths"'),
   refused(`${json}: no path through an Any`, "any.typeUrl=a", 'unknown query parameter "any.typeUrl"'),
   refused(`${json}: no path through a Value`, "value.stringValue=a", 'unknown query parameter "value.stringValue"'),
-  refused(`${json}: a FieldMask that has no JSON`, "mask=foo_1", '"mask": "foo_1" is not a list of field paths'),
+  refused(`${json}: a FieldMask of something else`, "mask=foo-1", '"mask": "foo-1" is not a list of field paths'),
   query(`${json}: the largest float, a little above`, "fFloat=3.4028235e38", { fFloat: 3.4028234663852886e38 }),
   // Presence.
   query("presence: set to zero", "maybeInt64=0&maybeBool=false&maybeString=&maybeEnum=0", {

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Field } from "../../support/exchange.ts";
+import type { Field } from "../../support/carriers/exchange.ts";
 
 /** One request to the kitchen sink and what a specification says of it. */
 export interface Row {
@@ -51,5 +51,5 @@ export function methodNotAllowed(allow: string): Want {
   return { httpStatus: 405, code: 12, message: "", header: { allow } };
 }
 
-/** The content type is none that is read. */
+/** The content type is not supported. */
 export const unsupportedMediaType: Want = { httpStatus: 415, code: 3, message: "content type" };

@@ -244,7 +244,7 @@ const types: readonly TypeTexts[] = [
       ["fooBar,a.b", "fooBar,a.b"],
       ["foo_bar", "fooBar"],
     ],
-    refused: ["foo,", "*", "a..b"],
+    refused: ["foo,", "**", "a..b"],
     noun: "a list of field paths",
   },
   { field: "choiceNumber", path: "choice", taken: [["0", "0"]], refused: ["x"], noun: "an int64" },

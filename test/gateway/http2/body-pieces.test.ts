@@ -29,21 +29,26 @@ describe("pieces of a body", () => {
     );
   });
 
-  test("that are small keep nothing of their chunks", () => {
+  test.each([
+    { name: "beside their chunks", chunkBytes: 4096 },
+    { name: "and in chunks of their own", chunkBytes: 1 },
+  ])("that are small $name are kept in few buffers of their size", ({ chunkBytes }) => {
     const pieces = new BodyPieces();
-    for (let i = 0; i < 100_000; i++) pieces.add(inChunk("x", 4096));
+    for (let i = 0; i < 25_000; i++) pieces.add(inChunk("x", chunkBytes));
     let kept = 0;
     const buffers = new Set<ArrayBufferLike>();
     for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) buffers.add(piece.buffer);
     for (const { byteLength } of buffers) kept += byteLength;
-    expect(kept).toBeLessThan(250_000);
+    expect(kept).toBeLessThan(70_000);
     expect(buffers.size).toBeLessThan(20);
   });
 
   test("that fill their chunk are not copied", () => {
     const pieces = new BodyPieces();
-    const given = inChunk("x".repeat(600), 1000);
-    pieces.add(given);
-    expect(pieces.shift()).toBe(given);
+    for (const bytes of [20, 6000]) {
+      const given = inChunk("x".repeat(bytes), bytes + 9);
+      pieces.add(given);
+      expect(pieces.shift()).toBe(given);
+    }
   });
 });

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/gateway/http2/index.ts";
-import type { Address, Field } from "../../support/exchange.ts";
-import { connectionRows } from "../../support/http2-connection-rows.ts";
-import { type Engine, startEngine } from "../../support/http2-engine.ts";
+import type { Address, Field } from "../../support/carriers/exchange.ts";
+import { connectionRows } from "../../support/http2/http2-connection-rows.ts";
+import { type Engine, startEngine } from "../../support/http2/http2-engine.ts";
 import {
   dataFrame,
   frame,
@@ -13,11 +13,11 @@ import {
   headersFrame,
   openFrames,
   type StreamEnd,
-} from "../../support/http2-frames.ts";
-import { type NodeEngine, startNodeEngine } from "../../support/http2-node-engine.ts";
-import { answered, begun, echoUnlessHeld, getHeader, resetWith } from "../../support/http2-requests.ts";
-import { streamRows } from "../../support/http2-stream-rows.ts";
-import { WindowClient } from "../../support/http2-window-client.ts";
+} from "../../support/carriers/http2-frames.ts";
+import { type NodeEngine, startNodeEngine } from "../../support/http2/http2-node-engine.ts";
+import { answered, begun, echoUnlessHeld, getHeader, resetWith } from "../../support/http2/http2-requests.ts";
+import { streamRows } from "../../support/http2/http2-stream-rows.ts";
+import { WindowClient } from "../../support/http2/http2-window-client.ts";
 
 // Both servers of HTTP/2 that a gateway can listen with, side by side: what one does and the other does not is
 // listed here, with the reason.

@@ -2,8 +2,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { FloodGuard } from "../../../src/gateway/http2/flood-guard.ts";
 import { defaultHttp2Limits, ErrorCode, type Http2Limits } from "../../../src/gateway/http2/index.ts";
-import { receiving, startEngine } from "../../support/http2-engine.ts";
+import { receiving, startEngine } from "../../support/http2/http2-engine.ts";
 import {
+  clientPreface,
   dataFrame,
   frame,
   type Frame,
@@ -12,7 +13,7 @@ import {
   type FrameConnection,
   openFrames,
   resetFrame,
-} from "../../support/http2-frames.ts";
+} from "../../support/carriers/http2-frames.ts";
 import {
   answered,
   begun,
@@ -24,7 +25,7 @@ import {
   uint32,
   whole,
   windowUpdateFrame,
-} from "../../support/http2-requests.ts";
+} from "../../support/http2/http2-requests.ts";
 
 interface Flood {
   readonly name: string;
@@ -46,6 +47,13 @@ const floods: readonly Flood[] = [
     limits: { resets: 5 },
     wave: (i) => [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)],
     passing: 5,
+  },
+  {
+    name: "streams that are reset, once they are more than half of those that were opened",
+    limits: { resets: 5 },
+    // 19 and the one that is open all the time are not reset.
+    wave: (i) => (i < 19 ? [whole(3 + 2 * i)] : [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)]),
+    passing: 19 + 20,
   },
   { name: "streams that are malformed", limits: { resets: 5 }, wave: (i) => [malformed(3 + 2 * i)], passing: 5 },
   {
@@ -79,6 +87,19 @@ const floods: readonly Flood[] = [
   // Each stream makes room for two; there is one.
   { name: "PRIORITY", limits: { ignoredFrames: 5 }, wave: () => [priorityFrame], passing: 7 },
   { name: "frames that nobody knows", limits: { ignoredFrames: 5 }, wave: () => [frame(0x55, 0, 0)], passing: 7 },
+  // Two streams make room for four.
+  {
+    name: "DATA for a stream that we have reset",
+    limits: { ignoredFrames: 5 },
+    wave: (i) => [i === 0 ? malformed(3) : dataFrame(3, Buffer.from("x"))],
+    passing: 1 + 9,
+  },
+  {
+    name: "resets of a stream that is over",
+    limits: { ignoredFrames: 5 },
+    wave: (i) => [i === 0 ? whole(3) : resetFrame(3, 8)],
+    passing: 1 + 9,
+  },
   {
     name: "GOAWAY",
     limits: { ignoredFrames: 5 },
@@ -89,13 +110,19 @@ const floods: readonly Flood[] = [
     name: "WINDOW_UPDATE for the connection",
     limits: { windowUpdates: 5 },
     wave: () => [windowUpdateFrame(0, 1)],
-    passing: 5,
+    passing: 7,
   },
   {
     name: "WINDOW_UPDATE for a stream",
     limits: { windowUpdates: 5 },
     wave: () => [windowUpdateFrame(1, 1)],
-    passing: 5,
+    passing: 7,
+  },
+  {
+    name: "WINDOW_UPDATE, three with each stream",
+    limits: { windowUpdates: 5 },
+    wave: (i) => [whole(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 1), windowUpdateFrame(0, 1), windowUpdateFrame(0, 1)],
+    passing: 7,
   },
 ];
 
@@ -116,13 +143,16 @@ describe("a flood of", () => {
     expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.enhanceYourCalm));
   });
 
-  test("CONTINUATION ends the connection (CVE-2024-27316)", async () => {
+  test.each([
+    { name: "is not yet when there are as many as may be", continuations: 3, want: answered },
+    { name: "ends the connection (CVE-2024-27316)", continuations: 4, want: goAwayWith(ErrorCode.enhanceYourCalm) },
+  ])("CONTINUATION $name", async ({ continuations, want }) => {
     await using engine = await startEngine({ limits: { continuations: 3 } });
     using connection = await openFrames(engine.address);
-    const empty = frame(frameType.continuation, 0, 1);
-    connection.send(frame(frameType.headers, frameFlag.endStream, 1, getBlock), empty, empty, empty);
+    connection.send(frame(frameType.headers, frameFlag.endStream, 1, getBlock));
+    for (let i = 1; i < continuations; i++) connection.send(frame(frameType.continuation, 0, 1));
     connection.send(frame(frameType.continuation, frameFlag.endHeaders, 1));
-    expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.enhanceYourCalm));
+    expect(await connection.readEnd(1)).toStrictEqual(want);
   });
 
   test("a header block as long as the limit is taken, and one octet more is not", async () => {
@@ -143,10 +173,17 @@ describe("a flood of", () => {
     }
   });
 
-  test("updates that follow the DATA we sent is none", async () => {
+  test.each<{ name: string; limits: Partial<Http2Limits>; replies: readonly Frame[] }>([
+    {
+      name: "updates that follow the DATA we sent",
+      limits: { windowUpdates: 1 },
+      replies: [windowUpdateFrame(0, 1), windowUpdateFrame(1, 1)],
+    },
+    { name: "PINGs that follow the DATA we sent", limits: { pings: 1 }, replies: [ping] },
+  ])("$name is none", async ({ limits, replies }) => {
     const body = Buffer.alloc(50);
     await using engine = await startEngine({
-      limits: { windowUpdates: 1 },
+      limits,
       serve: (stream) => {
         stream.receiver = receiving(stream);
         stream.sendHeaders([], false);
@@ -157,7 +194,33 @@ describe("a flood of", () => {
     connection.send(begun(1));
     for (let seen = 0; seen < body.byteLength; seen++)
       await connection.readUntil(({ type }) => type === frameType.data);
-    connection.send(...Array.from({ length: 50 }, () => [windowUpdateFrame(0, 1), windowUpdateFrame(1, 1)]).flat());
+    connection.send(...Array.from({ length: 50 }, () => replies).flat());
+    expect(await isAlive(connection, frame(frameType.settings, 0, 0))).toBe(true);
+  });
+
+  test("PINGs that follow answers without DATA is none", async () => {
+    await using engine = await startEngine({ limits: { pings: 0 } });
+    using connection = await openFrames(engine.address);
+    for (let streamId = 1; streamId < 50; streamId += 2) {
+      connection.send(whole(streamId));
+      expect(await connection.readEnd(streamId)).toStrictEqual(answered);
+      expect(await isAlive(connection, ping)).toBe(true);
+    }
+  });
+
+  test("streams above the limit is none before the limit can be known (§5.1.2)", async () => {
+    const limits = { resets: 0, concurrentStreams: 1 };
+    await using engine = await startEngine({ serve: echoUnlessHeld, limits });
+    using connection = await openFrames(engine.address, { settled: false });
+    connection.socket.write(clientPreface);
+    connection.send(frame(frameType.settings, 0, 0), begun(1, hold), whole(3), whole(5));
+    expect(await isAlive(connection, ping)).toBe(true);
+  });
+
+  test("streams that are reset is none where they were given time", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld, limits: { resets: 0, rapidResetMs: 0 } });
+    using connection = await openFrames(engine.address);
+    for (let streamId = 1; streamId < 50; streamId += 2) connection.send(begun(streamId), resetFrame(streamId, 8));
     expect(await isAlive(connection, ping)).toBe(true);
   });
 });
@@ -175,13 +238,28 @@ describe("the counts of what a peer does", () => {
   });
 
   test("keep what was allowed for and has not come yet", () => {
-    const guard = new FloodGuard({ ...defaultHttp2Limits, windowUpdates: 1 });
-    guard.allow("windowUpdates", 2);
+    const guard = new FloodGuard({ ...defaultHttp2Limits, windowUpdates: 1 }, { headerBlocks: 1, dataFrames: 1 });
     guard.restart();
     for (let i = 0; i < 3; i++) guard.count("windowUpdates");
     expect(() => guard.count("windowUpdates")).toThrow("too many windowUpdates");
     guard.restart();
     expect(() => guard.count("windowUpdates")).not.toThrow();
+  });
+
+  test("keep what was allowed for up to a bound", () => {
+    const sent = { headerBlocks: 100_000, dataFrames: 100_000 };
+    const guard = new FloodGuard({ ...defaultHttp2Limits, windowUpdates: 1 }, sent);
+    for (let i = 0; i < 65_536 + 1; i++) guard.count("windowUpdates");
+    expect(() => guard.count("windowUpdates")).toThrow("too many windowUpdates");
+  });
+
+  test("judge resets by the streams of their interval", () => {
+    const guard = new FloodGuard({ ...defaultHttp2Limits, resets: 1 }, { headerBlocks: 0, dataFrames: 0 });
+    guard.openedStreams = 10;
+    for (let i = 0; i < 5; i++) guard.count("resets");
+    guard.restart();
+    guard.count("resets");
+    expect(() => guard.count("resets")).toThrow("too many resets");
   });
 });
 

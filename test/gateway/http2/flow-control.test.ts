@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
-import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../support/http2-engine.ts";
+import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
 import {
   dataFrame,
   type Frame,
@@ -11,7 +11,7 @@ import {
   frameType,
   openFrames,
   resetFrame,
-} from "../../support/http2-frames.ts";
+} from "../../support/carriers/http2-frames.ts";
 import {
   answered,
   begun,
@@ -19,8 +19,8 @@ import {
   hold,
   settingFrame,
   windowUpdateFrame,
-} from "../../support/http2-requests.ts";
-import { WindowClient } from "../../support/http2-window-client.ts";
+} from "../../support/http2/http2-requests.ts";
+import { WindowClient } from "../../support/http2/http2-window-client.ts";
 
 const windowMax = 2 ** 31 - 1;
 // Four of them are less than what a window of 65,535 bytes has at least, if it is opened again by halves.
@@ -113,7 +113,7 @@ describe("a body that nobody reads", () => {
       seen.push([type, streamId]);
       return type === frameType.ping && flags === frameFlag.ack;
     });
-    // One update made the connection's window what it is; none for what nobody has read.
+    // One update makes the connection's window what it is, and none follows for what was not read.
     expect(seen.filter(([type]) => type === frameType.windowUpdate)).toStrictEqual([[frameType.windowUpdate, 0]]);
     connection.send(dataFrame(1, Buffer.from("x")));
     expect(await connection.readEnd(1)).toStrictEqual({
@@ -185,15 +185,6 @@ describe("an answer that nobody takes", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
     connection.send(begun(5), dataFrame(5, Buffer.alloc(0), frameFlag.endStream));
     expect(await connection.readEnd(5)).toStrictEqual(answered);
-  });
-
-  test("is given up where all connections together hold too much", async () => {
-    await using engine = await startEngine({ limits: { queuedBytesTotal: 10_000 } });
-    using connection = await openFrames(engine.address);
-    connection.send(settingFrame(4, 0), begun(1), dataFrame(1, Buffer.alloc(10_000), frameFlag.endStream));
-    expect(await connection.readEnd(1)).toMatchObject({ kind: "reset", errorCode: ErrorCode.enhanceYourCalm });
-    connection.send(begun(3), dataFrame(3, Buffer.alloc(0), frameFlag.endStream));
-    expect(await connection.readEnd(3)).toStrictEqual(answered);
   });
 
   test("tells its server when it may go on", async () => {

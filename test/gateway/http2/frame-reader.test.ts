@@ -3,9 +3,11 @@ import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { FrameReader } from "../../../src/gateway/http2/frame-reader.ts";
+import { costRatio } from "../../support/cost-ratio.ts";
 import { within } from "../../support/deadline.ts";
 import { Dice } from "../../support/dice.ts";
-import { echo, pipe, serveConnection } from "../../support/http2-engine.ts";
+import { echo, pipe, serveConnection } from "../../support/http2/http2-engine.ts";
 import {
   clientPreface,
   dataFrame,
@@ -15,7 +17,7 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../support/http2-frames.ts";
+} from "../../support/carriers/http2-frames.ts";
 import {
   begun,
   getBlock,
@@ -24,8 +26,8 @@ import {
   uint32,
   whole,
   windowUpdateFrame,
-} from "../../support/http2-requests.ts";
-import { randomFrame } from "../../support/random-frame.ts";
+} from "../../support/http2/http2-requests.ts";
+import { randomFrame } from "../../support/http2/random-frame.ts";
 
 // A connection with a bit of everything, which ends with an error.
 const recorded: Buffer = Buffer.concat([
@@ -119,3 +121,18 @@ test("a server says the same to a connection that comes octet by octet", async (
   const octets = Array.from(recorded, (octet) => Buffer.from([octet]));
   expect(await replyTo(octets, echo)).toStrictEqual(await replyTo([recorded], echo));
 });
+
+test("an octet of a long frame costs no more than one of many short frames", async () => {
+  const long = frameBytes(dataFrame(1, Buffer.alloc(16_384)));
+  const short = Buffer.concat(Array.from({ length: 64 }, () => frameBytes(dataFrame(1, Buffer.alloc(247)))));
+  expect(await costRatio(readOctets(long), readOctets(short))).toBeLessThan(4);
+});
+
+function readOctets(bytes: Buffer): () => void {
+  const octets = Array.from(bytes, (octet) => Buffer.of(octet));
+  return () => {
+    const reader = new FrameReader({ take: () => {} });
+    reader.read(clientPreface);
+    for (const octet of octets) reader.read(octet);
+  };
+}

@@ -1,25 +1,70 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { type Duplex, duplexPair } from "node:stream";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
-import { within } from "../../support/deadline.ts";
-import { answer, echo, receiving, startEngine } from "../../support/http2-engine.ts";
 import {
+  BacklogBudget,
+  defaultHttp2Limits,
+  encodeBlock,
+  ErrorCode,
+  type Http2Stream,
+} from "../../../src/gateway/http2/index.ts";
+import { waitLimitMs, within } from "../../support/deadline.ts";
+import {
+  answer,
+  echo,
+  receiving,
+  serveConnection,
+  startEngine,
+  statusBlock,
+} from "../../support/http2/http2-engine.ts";
+import {
+  clientPreface,
   dataFrame,
   frame,
+  frameBytes,
   type Frame,
   type FrameConnection,
   frameFlag,
   frameType,
   openFrames,
-} from "../../support/http2-frames.ts";
-import { answered, begun, goAwayWith, hold, resetWith, whole } from "../../support/http2-requests.ts";
+} from "../../support/carriers/http2-frames.ts";
+import {
+  answered,
+  begun,
+  goAwayWith,
+  hold,
+  resetWith,
+  settingFrame,
+  whole,
+  windowUpdateFrame,
+} from "../../support/http2/http2-requests.ts";
 
 const { endStream, ack } = frameFlag;
+const alive = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const lastOf = (goAway: Frame | undefined): number | undefined => goAway?.payload.readUInt32BE(0);
 const nextOf = (connection: FrameConnection, type: number): Promise<Frame | undefined> =>
   connection.readUntil((one) => one.type === type);
 
-/** Keeps the streams it is given until somebody answers them. */
+/** So that three answers take longer than the idle time of a row, and next to none of it passes between two of them. */
+function answerSlowly(stream: Http2Stream): void {
+  setTimeout(() => stream.sendHeaders([statusBlock(200)], true), 250);
+}
+
+/** What a client says first. */
+const opening = Buffer.concat([
+  clientPreface,
+  ...[frame(frameType.settings, 0, 0), frame(frameType.settings, ack, 0)].map(frameBytes),
+]);
+
+/** A connection without a system in between, which would take some of what is sent by itself. Dispose of it with `using`. */
+function quietPair(): { readonly client: Duplex; readonly server: Duplex; [Symbol.dispose](): void } {
+  const [client, server]: Duplex[] = duplexPair();
+  if (client === undefined || server === undefined) throw new Error("there is no pair");
+  const dispose = (): void => [client, server].forEach((end) => end.destroy());
+  return { client, server, [Symbol.dispose]: dispose };
+}
+
+/** Keeps the streams that it is given until the test answers them. */
 function keeper(): { readonly streams: Http2Stream[]; readonly serve: (stream: Http2Stream) => void } {
   const streams: Http2Stream[] = [];
   return {
@@ -29,6 +74,14 @@ function keeper(): { readonly streams: Http2Stream[]; readonly serve: (stream: H
       streams.push(stream);
     },
   };
+}
+
+/** Has something to send at all times. */
+function sendEndlessly(stream: Http2Stream): void {
+  const write = (): void => stream.sendData(Buffer.alloc(10_000));
+  stream.receiver = receiving(stream, { onWritable: () => setImmediate(write) });
+  stream.sendHeaders([statusBlock(200)], false);
+  for (let i = 0; i < 100; i++) write();
 }
 
 describe("a connection that is drained", () => {
@@ -45,7 +98,7 @@ describe("a connection that is drained", () => {
     // This one crosses the first GOAWAY, so it is taken.
     connection.send(whole(3), frame(frameType.ping, ack, 0, ping?.payload));
     expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(3);
-    // This one is above the last; whatever comes of it is passed over, and the client will try it elsewhere.
+    // This stream is above the last one, so the server ignores it, and the client will try it elsewhere.
     connection.send(begun(5), dataFrame(5, Buffer.from("x")), frame(frameType.resetStream, 0, 5, Buffer.alloc(4)));
     connection.send(dataFrame(1, Buffer.from("x"), endStream));
     await expect.poll(() => streams.every(({ remoteEnded }) => remoteEnded)).toBe(true);
@@ -137,12 +190,11 @@ describe("a connection whose client", () => {
     },
     {
       name: "does not go on with a header block",
-      limits: { stallTimeoutMs: 50 },
+      limits: { stallTimeoutMs: 500 },
       sent: [frame(frameType.headers, 0, 1)],
       want: ErrorCode.protocolError,
       settled: true,
     },
-    { name: "has nothing to say", limits: { idleTimeoutMs: 50 }, sent: [], want: ErrorCode.noError, settled: true },
   ])("$name is let go", async ({ limits, sent, want, settled }) => {
     await using engine = await startEngine({ limits });
     using connection = await openFrames(engine.address, { settled });
@@ -152,25 +204,60 @@ describe("a connection whose client", () => {
     expect(await connection.readFrame()).toBeUndefined();
   });
 
-  test("is gone without a word is found out by a PING, while a patient one is not disturbed", async () => {
+  test.each([
+    { name: "says nothing", sent: [] },
+    { name: "says nothing but that it is there", sent: [alive] },
+    { name: "asks for nothing any more, but says that it is there", sent: [whole(1), alive] },
+  ])("$name is let go when it has had no stream for long", async ({ sent }) => {
+    // However many PINGs a fast machine exchanges in that time: here idleness is to end the connection.
+    await using engine = await startEngine({ limits: { idleTimeoutMs: 50, pings: Number.POSITIVE_INFINITY } });
+    using connection = await openFrames(engine.address);
+    connection.send(...sent);
+    // With a PING behind each answer to one it says something all the time.
+    const goAway = await connection.readUntil(({ type, flags }) => {
+      if (type === frameType.ping && flags === ack) connection.send(alive);
+      return type === frameType.goAway;
+    });
+    expect(goAway?.payload.readUInt32BE(4)).toBe(ErrorCode.noError);
+    const drainPing = await nextOf(connection, frameType.ping);
+    connection.send(frame(frameType.ping, ack, 0, drainPing?.payload));
+    expect(await connection.readUntil(() => false)).toBeUndefined();
+  });
+
+  test("has streams one after the other is not idle", async () => {
+    await using engine = await startEngine({ limits: { idleTimeoutMs: 600 }, serve: answerSlowly });
+    using connection = await openFrames(engine.address);
+    for (const streamId of [1, 3, 5]) {
+      connection.send(whole(streamId));
+      expect(await connection.readEnd(streamId)).toStrictEqual(answered);
+    }
+  });
+
+  test("is gone without a word is found out by a PING", async () => {
     const codes: number[] = [];
     await using engine = await startEngine({
-      limits: { idleTimeoutMs: 40, stallTimeoutMs: 40 },
+      limits: { idleTimeoutMs: 500, stallTimeoutMs: 500 },
       serve: (stream) => {
         stream.receiver = receiving(stream, { onReset: (code) => codes.push(code) });
       },
     });
-    using patient = await openFrames(engine.address);
     using dead = await openFrames(engine.address);
-    patient.send(begun(1));
     dead.send(begun(1));
-    for (let pings = 0; pings < 5; pings++) {
+    expect((await dead.readUntil(() => false))?.type).toBeUndefined();
+    await expect.poll(() => codes).toStrictEqual([ErrorCode.cancel]);
+    expect(engine.connections.size).toBe(0);
+  });
+
+  test("answers the PINGs that look for life is not disturbed", async () => {
+    await using engine = await startEngine({ limits: { idleTimeoutMs: 300, stallTimeoutMs: waitLimitMs } });
+    using patient = await openFrames(engine.address);
+    patient.send(begun(1));
+    for (let pings = 0; pings < 2; pings++) {
       const ping = await nextOf(patient, frameType.ping);
       patient.send(frame(frameType.ping, ack, 0, ping?.payload));
     }
-    expect((await dead.readUntil(() => false))?.type).toBeUndefined();
-    expect(codes).toStrictEqual([ErrorCode.cancel]);
-    expect(engine.connections.size).toBe(1);
+    patient.send(dataFrame(1, Buffer.alloc(0), endStream));
+    expect(await patient.readEnd(1)).toStrictEqual(answered);
   });
 
   test("owes the rest of a body that is waited for is not waited for without end", async () => {
@@ -190,7 +277,7 @@ describe("a connection whose client", () => {
   });
 
   test("takes nothing of what it is owed does not hold it without end", async () => {
-    await using engine = await startEngine({ limits: { blockedTimeoutMs: 60, stallTimeoutMs: 40 } });
+    await using engine = await startEngine({ limits: { blockedTimeoutMs: 60, stallTimeoutMs: 500 } });
     using connection = await openFrames(engine.address);
     connection.send(
       begun(1),
@@ -201,20 +288,63 @@ describe("a connection whose client", () => {
     expect(await connection.readEnd(1)).toStrictEqual({ ...resetWith(ErrorCode.cancel), httpStatus: 200 });
   });
 
-  test("sends and does not read is left once too much waits", async () => {
-    await using engine = await startEngine({ limits: { queuedBytes: 100_000, pings: 1_000_000 } });
+  test.each([
+    { name: "PINGs", sent: alive, limits: { pings: 1e9 } },
+    { name: "requests", sent: whole(1), limits: {} },
+  ])("sends $name and does not read is not read from either, and left", async ({ sent, limits }) => {
+    const budget = new BacklogBudget(2 ** 30);
+    let heldBytes = 0;
+    await using engine = await startEngine({
+      budget,
+      limits: { ...limits, blockedTimeoutMs: 100 },
+      serve: (stream) => stream.sendHeaders([statusBlock(200), encodeBlock(["x", "y".repeat(1000)])], true),
+    });
     using connection = await openFrames(engine.address);
     connection.socket.pause();
-    const pings = Buffer.concat(
-      Array.from({ length: 1000 }, () => Buffer.from("0000080600000000000000000000000000", "hex")),
-    );
     const closed = new Promise((resolve) => connection.socket.once("close", resolve));
     connection.socket.on("error", () => {});
-    while (engine.connections.size > 0) {
-      connection.socket.write(pings);
-      await nextTurn();
+    for (let streamId = 1; engine.connections.size > 0; await nextTurn()) {
+      heldBytes = Math.max(heldBytes, budget.bytes);
+      // Behind what the system takes by itself.
+      if (connection.socket.writableLength > 1_000_000) continue;
+      const ids = Array.from({ length: 2000 }, () => (streamId += 2));
+      connection.send(...ids.map((id) => ({ ...sent, streamId: sent.streamId && id })));
     }
     connection.socket.resume();
     await within(closed, "the end of the connection");
+    expect(heldBytes).toBeGreaterThan(0);
+    // And what the last chunk that was read has asked for.
+    expect(heldBytes).toBeLessThan(2_000_000);
+    expect(budget.bytes).toBe(0);
+  });
+
+  test("reads again is read from again", async () => {
+    using pair = quietPair();
+    let served = 0;
+    const serve = (stream: Http2Stream): void => {
+      served += 1;
+      stream.sendHeaders([statusBlock(200), encodeBlock(["x", "y".repeat(1000)])], true);
+    };
+    serveConnection(pair.server, { serve });
+    const calls = 2000;
+    pair.client.write(opening);
+    for (let i = 0; i < calls; i++) pair.client.write(frameBytes(whole(2 * i + 1)));
+    for (let turns = 0; turns < calls; turns++) await nextTurn();
+    expect(served).toBeGreaterThan(defaultHttp2Limits.unreadBytes / 1000 / 2);
+    expect(served).toBeLessThan(calls * 0.75);
+    pair.client.resume();
+    await expect.poll(() => served).toBe(calls);
+  });
+
+  test("takes slowly what it is owed, and says nothing, is there all the same", async () => {
+    using pair = quietPair();
+    let closed = false;
+    const limits = { idleTimeoutMs: 100, stallTimeoutMs: 400 };
+    serveConnection(pair.server, { serve: sendEndlessly, limits }, () => (closed = true));
+    const most = 2 ** 31 - 1;
+    const frames = [settingFrame(4, most), windowUpdateFrame(0, most - 65_535), begun(1)];
+    pair.client.write(Buffer.concat([opening, ...frames.map(frameBytes)]));
+    for (const untilMs = performance.now() + 800; performance.now() < untilMs; await sleep(10)) pair.client.read();
+    expect(closed).toBe(false);
   });
 });

@@ -1,25 +1,29 @@
 import { describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../src/gateway/http2/http2-error.ts";
-import { answer, echo, receiving, startEngine } from "../../support/http2-engine.ts";
+import { BacklogBudget, ErrorCode } from "../../../src/gateway/http2/index.ts";
+import { answer, echo, receiving, startEngine } from "../../support/http2/http2-engine.ts";
 import {
   dataFrame,
   frame,
+  type Frame,
   frameFlag,
   frameType,
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../support/http2-frames.ts";
+} from "../../support/carriers/http2-frames.ts";
 import {
   answered,
   begun,
   getHeader,
   echoUnlessHeld,
+  goAwayWith,
   postHeader,
   resetWith,
+  settingFrame,
+  uint32,
   whole,
   windowUpdateFrame,
-} from "../../support/http2-requests.ts";
+} from "../../support/http2/http2-requests.ts";
 
 const { endStream, endHeaders } = frameFlag;
 const { protocolError, refusedStream } = ErrorCode;
@@ -75,6 +79,50 @@ describe("the engine", () => {
     expect(served).toStrictEqual([1]);
   });
 
+  test("serves nothing that comes behind what was too much, also in the same chunk", async () => {
+    const served: number[] = [];
+    await using engine = await startEngine({
+      budget: new BacklogBudget(500),
+      serve: (stream) => {
+        served.push(stream.id);
+        answer(stream, Buffer.alloc(1000));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), whole(3));
+    const last = await connection.readUntil(({ type }) => type === frameType.goAway);
+    expect(last?.payload).toStrictEqual(uint32(1, ErrorCode.enhanceYourCalm));
+    expect(await connection.readUntil(() => false)).toBeUndefined();
+    expect(served).toStrictEqual([1]);
+  });
+
+  test.each([
+    { bytes: 16_383, frames: [16_383] },
+    { bytes: 16_384, frames: [16_384] },
+    { bytes: 16_385, frames: [16_384, 1] },
+    { bytes: 32_768, frames: [16_384, 16_384] },
+    { bytes: 32_769, frames: [16_384, 16_384, 1] },
+  ])("sends a header block of $bytes octets in as many frames as it takes (§4.3)", async ({ bytes, frames }) => {
+    await using engine = await startEngine({
+      // An update of the table size stands in front of the first one.
+      serve: (stream) => stream.sendHeaders([Buffer.alloc(bytes - 1)], true),
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const sent: Frame[] = [];
+    await connection.readUntil((one) => {
+      if (one.streamId === 1) sent.push(one);
+      return one.type === frameType.ping;
+    });
+    expect(sent.map(({ payload }) => payload.byteLength)).toStrictEqual(frames);
+    expect(sent.map(({ type, flags }) => [type, flags])).toStrictEqual(
+      frames.map((_, i) => [
+        i === 0 ? frameType.headers : frameType.continuation,
+        (i === 0 ? endStream : 0) | (i === frames.length - 1 ? endHeaders : 0),
+      ]),
+    );
+  });
+
   test("answers HEAD without a body", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, text("body")) });
     using connection = await openFrames(engine.address);
@@ -118,6 +166,20 @@ describe("the engine", () => {
     expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.internalError));
     expect(await connection.readEnd(3)).toStrictEqual(answered);
     expect(faults).toContainEqual(new Error("a fault of the test's"));
+  });
+
+  test("ends a connection on which a fault is no stream's with INTERNAL_ERROR, and tells of it (§5.4.1)", async () => {
+    const faults: unknown[] = [];
+    await using engine = await startEngine({
+      onFault: (error) => {
+        if (faults.push(error) === 1) throw new Error("a fault beyond the stream");
+      },
+      serve: thrower,
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1));
+    expect(await connection.readEnd(3)).toMatchObject(goAwayWith(ErrorCode.internalError));
+    expect(faults).toEqual([new Error("a fault of the test's"), new Error("a fault beyond the stream")]);
   });
 });
 

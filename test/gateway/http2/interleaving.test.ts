@@ -3,8 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { encodeBlock, ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { HpackDecoder } from "../../../src/gateway/http2/hpack/decoder.ts";
 import { Dice } from "../../support/dice.ts";
-import type { Field } from "../../support/exchange.ts";
-import { answer, echo, type Engine, pipe, receiving, startEngine, statusBlock } from "../../support/http2-engine.ts";
+import type { Field } from "../../support/carriers/exchange.ts";
+import {
+  answer,
+  echo,
+  type Engine,
+  pipe,
+  receiving,
+  startEngine,
+  statusBlock,
+} from "../../support/http2/http2-engine.ts";
 import {
   dataFrame,
   frame,
@@ -13,8 +21,8 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../support/http2-frames.ts";
-import { postHeader } from "../../support/http2-requests.ts";
+} from "../../support/carriers/http2-frames.ts";
+import { postHeader } from "../../support/http2/http2-requests.ts";
 
 // Each stream is a script: what its client sends, in order. Alone on a connection it has an answer, and among others,
 // in whatever order their frames come, it must have the same. The bodies are smaller than any window, so nobody waits.
@@ -136,7 +144,7 @@ async function play(
 }
 
 function write(transcript: Transcript, { type, flags, payload }: Frame, decoder: HpackDecoder): void {
-  // Who was answered early may be told all the same that the rest of its request was wrong.
+  // A client that was answered early may still be told that the rest of its request was wrong.
   if (type === frameType.windowUpdate || (type === frameType.resetStream && transcript.end !== undefined)) return;
   expect(transcript.end, "nothing else is said behind the end").toBeUndefined();
   if (type === frameType.headers) {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Http2Stream } from "../../../src/gateway/http2/index.ts";
-import { pipe, receiving, startEngine } from "../../support/http2-engine.ts";
+import { pipe, receiving, startEngine } from "../../support/http2/http2-engine.ts";
 import {
   dataFrame,
   frame,
@@ -9,8 +9,8 @@ import {
   frameType,
   openFrames,
   resetFrame,
-} from "../../support/http2-frames.ts";
-import { begun } from "../../support/http2-requests.ts";
+} from "../../support/carriers/http2-frames.ts";
+import { begun } from "../../support/http2/http2-requests.ts";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const limits = { connectionWindowBytes: 65_535, streamWindowBytes: 65_535 };
@@ -40,6 +40,15 @@ test("what a stream held is given back once, whoever is late to use it", async (
   connection.send(begun(1), ...[1, 1, 1, 1].map((id) => dataFrame(id, chunk)), resetFrame(1, 8));
   expect(await givenBack(connection)).toStrictEqual({ 0: 40_000 });
   for (const stream of streams) stream.consumed(40_000);
+  expect(await givenBack(connection)).toStrictEqual({});
+});
+
+test("what a stream used before it ended is not given back again", async () => {
+  await using engine = await startEngine({ limits, serve: (stream) => (stream.receiver = receiving(stream)) });
+  using connection = await openFrames(engine.address);
+  connection.send(begun(1), ...[1, 1, 1, 1].map((id) => dataFrame(id, chunk)));
+  expect(await givenBack(connection)).toStrictEqual({ 0: 40_000, 1: 40_000 });
+  connection.send(resetFrame(1, 8));
   expect(await givenBack(connection)).toStrictEqual({});
 });
 

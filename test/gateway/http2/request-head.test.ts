@@ -5,7 +5,7 @@ const get = [":method", "GET", ":scheme", "https", ":path", "/a?b=c", ":authorit
 const without = (name: string): string[] => get.filter((_, i) => get[i - (i % 2)] !== name);
 const instead = (name: string, value: string): string[] => get.map((text, i) => (get[i - 1] === name ? value : text));
 
-describe("a header is a request's", () => {
+describe("the header of a request", () => {
   test.each([
     { name: "as it should be", fields: get },
     { name: "with its pseudo-header fields in any order", fields: [...get.slice(4), ...get.slice(0, 4)] },
@@ -19,11 +19,11 @@ describe("a header is a request's", () => {
     { name: "with TE: trailers", fields: [...get, "te", "Trailers"] },
     { name: "with a tab and octets above ASCII in a value", fields: [...get, "a", "b\tc\xff"] },
     { name: "with an empty value", fields: [...get, "a", ""] },
-  ])("$name", ({ fields }) => {
+  ])("$name is read", ({ fields }) => {
     expect(readRequestHead(fields)).toMatchObject({ fields });
   });
 
-  test("and is taken apart", () => {
+  test("is taken apart", () => {
     expect(readRequestHead([...get, "content-length", "42"])).toStrictEqual({
       fields: [...get, "content-length", "42"],
       method: "GET",
@@ -38,12 +38,12 @@ describe("a header is a request's", () => {
   test.each([
     { name: "is told to send its body", value: "100-Continue", want: true },
     { name: "is promised something else", value: "200-ok", want: false },
-  ])("whose client expects that it $name", ({ value, want }) => {
+  ])("whose client expects that it $name says whether it waits for 100 Continue", ({ value, want }) => {
     expect(readRequestHead([...get, "expect", value])?.expectsContinue).toBe(want);
   });
 });
 
-describe("a header is malformed", () => {
+describe("a header is malformed:", () => {
   test.each([
     { name: "§8.3.1: without a method", fields: without(":method") },
     { name: "§8.3.1: without a scheme", fields: without(":scheme") },
@@ -103,6 +103,6 @@ test.each([
   { name: "a pseudo-header field", fields: ["a", "b", ":path", "/"], want: false },
   { name: "a name in upper case", fields: ["A", "b"], want: false },
   { name: "a field of the connection", fields: ["connection", "close"], want: false },
-])("of $name a trailer section can be made: $want (§8.1)", ({ fields, want }) => {
+])("a trailer section of $name is taken: $want (§8.1)", ({ fields, want }) => {
   expect(isTrailer(fields)).toBe(want);
 });

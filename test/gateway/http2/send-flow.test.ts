@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { defaultHttp2Limits, QueueBudget } from "../../../src/gateway/http2/index.ts";
-import { answer, receiving, startEngine } from "../../support/http2-engine.ts";
-import { frame, frameFlag, frameType, openFrames, resetFrame } from "../../support/http2-frames.ts";
-import { answered, settingFrame, whole, windowUpdateFrame } from "../../support/http2-requests.ts";
+import { BacklogBudget, defaultHttp2Limits, type Http2Stream } from "../../../src/gateway/http2/index.ts";
+import { answer, receiving, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
+import { frame, frameFlag, frameType, openFrames, resetFrame } from "../../support/carriers/http2-frames.ts";
+import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../support/http2/http2-requests.ts";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
-const { blockedTimeoutMs, stallTimeoutMs } = defaultHttp2Limits;
+const { blockedTimeoutMs } = defaultHttp2Limits;
 
 describe("what waits to be sent", () => {
   test("waits until a window that was taken below nought is above it again (§6.9.2)", async () => {
@@ -25,11 +25,44 @@ describe("what waits to be sent", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
   });
 
+  test("takes a single byte of room in the connection's window", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(65_537)) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 100_000), whole(1));
+    for (let bytes = 0; bytes < 65_535;) {
+      const data = await connection.readUntil(({ type }) => type === frameType.data);
+      bytes += data?.payload.byteLength ?? Infinity;
+    }
+    connection.send(windowUpdateFrame(0, 1), ping);
+    const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
+    expect(next).toMatchObject({ type: frameType.data, flags: 0, payload: Buffer.alloc(1) });
+  });
+
+  test("waits behind what waits already, whoever says so while there is room", async () => {
+    const streams: Http2Stream[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        streams.push(stream);
+        stream.receiver = receiving(stream, { onWritable: () => streams[1]?.end(Buffer.from("b"), undefined) });
+        stream.sendHeaders([statusBlock(200)], false);
+        stream.sendData(Buffer.from("a"));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), begun(1), begun(3), settingFrame(4, 100));
+    const sent: string[] = [];
+    await connection.readUntil(({ type, streamId, flags, payload }) => {
+      if (type === frameType.data && streamId === 3) sent.push(payload.toString());
+      return streamId === 3 && flags === frameFlag.endStream;
+    });
+    expect(sent.join("")).toBe("ab");
+  });
+
   test.each([
     { name: "taken", end: [windowUpdateFrame(1, 1000)] },
     { name: "given up", end: [resetFrame(1, 8)] },
   ])("is counted until it is $name", async ({ end }) => {
-    const budget = new QueueBudget(100_000);
+    const budget = new BacklogBudget(100_000);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), whole(1), ping);
@@ -41,7 +74,7 @@ describe("what waits to be sent", () => {
   });
 
   test("is counted until its connection is over", async () => {
-    const budget = new QueueBudget(100_000);
+    const budget = new BacklogBudget(100_000);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), whole(1), whole(3), ping);
@@ -52,15 +85,34 @@ describe("what waits to be sent", () => {
   });
 });
 
-describe("an answer is stalled", () => {
+test("short answers do not wait for long ones, whenever there is a little room", async () => {
+  await using engine = await startEngine({
+    serve: (stream) => answer(stream, Buffer.alloc(stream.id === 1 ? 1_000_000 : 20_000)),
+  });
+  using connection = await openFrames(engine.address);
+  const shorts = [3, 5, 7, 9];
+  connection.send(settingFrame(4, 2 ** 31 - 1), ...[1, ...shorts].map(whole));
+  const sentBytes = new Map<number, number>();
+  const ended: number[] = [];
+  while (ended.length < shorts.length) {
+    const data = await connection.readUntil(({ type }) => type === frameType.data);
+    if (data === undefined) throw new Error("the connection has ended");
+    sentBytes.set(data.streamId, (sentBytes.get(data.streamId) ?? 0) + data.payload.byteLength);
+    if (data.flags === frameFlag.endStream) ended.push(data.streamId);
+    // Room for less than one frame at a time.
+    connection.send(windowUpdateFrame(0, data.payload.byteLength));
+  }
+  expect(ended).toStrictEqual(shorts);
+  // Its first window, and then no more than a turn for each turn of the others.
+  expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
+});
+
+describe("an answer is", () => {
   test.each([
-    { name: "when nothing of it was taken for long", budgetBytes: 100_000, afterMs: blockedTimeoutMs, stalled: 1 },
-    { name: "not before", budgetBytes: 100_000, afterMs: blockedTimeoutMs - 5000, stalled: 0 },
-    { name: "sooner where memory is scarce", budgetBytes: 2000, afterMs: stallTimeoutMs, stalled: 1 },
-    { name: "not at once also then", budgetBytes: 2000, afterMs: stallTimeoutMs - 5000, stalled: 0 },
-  ])("$name", async ({ budgetBytes, afterMs, stalled }) => {
-    const budget = new QueueBudget(budgetBytes);
-    await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
+    { name: "stalled when nothing of it was taken for long", afterMs: blockedTimeoutMs, stalled: 1 },
+    { name: "not stalled before that", afterMs: blockedTimeoutMs - 5000, stalled: 0 },
+  ])("$name", async ({ afterMs, stalled }) => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), whole(1), ping);
     await connection.readUntil(({ type }) => type === frameType.ping);
@@ -68,7 +120,7 @@ describe("an answer is stalled", () => {
     expect(first?.sendFlow.stalled(performance.now() + afterMs)).toHaveLength(stalled);
   });
 
-  test("not while its reader goes on, however slowly", async () => {
+  test("not stalled while its reader goes on, however slowly", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream);

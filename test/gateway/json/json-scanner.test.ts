@@ -14,8 +14,7 @@ function read(scanner: JsonScanner): unknown {
     }
     case "array": {
       const items: unknown[] = [];
-      scanner.openArray();
-      for (let more = scanner.firstItem(); more; more = scanner.nextItem()) items.push(read(scanner));
+      scanner.readArray(() => items.push(read(scanner)));
       return items;
     }
     case "string":
@@ -35,7 +34,7 @@ function readAll(text: string): unknown {
   return value;
 }
 
-// Whether all strings and keys of a value are Unicode text.
+// Tells whether all strings and keys of a value are Unicode text.
 function isUnicode(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed();
   if (typeof value !== "object" || value === null) return true;
@@ -55,8 +54,8 @@ const refused = [
   { why: "a no-break space", text: "\u00A0{}" },
   { why: "a form feed", text: "\f{}" },
   { why: "two values", text: "{} {}" },
-  { why: "text behind the value", text: "{} x" },
-  { why: "a NUL behind the value", text: "{}\0" },
+  { why: "text after the value", text: "{} x" },
+  { why: "a NUL after the value", text: "{}\0" },
   { why: "a comment", text: "{} // x" },
   { why: "a comment inside", text: "{/**/}" },
   { why: "a trailing comma in an object", text: '{"a":1,}' },
@@ -71,11 +70,11 @@ const refused = [
   { why: "an open array", text: "[1" },
   { why: "an array closed as an object", text: "[1}" },
   { why: "an object closed as an array", text: '{"a":1]' },
-  { why: "a close too many", text: "[]]" },
+  { why: "one closing bracket too many", text: "[]]" },
   { why: "an open string", text: '"a' },
   { why: "a string that ends in an escape", text: '"a\\' },
   { why: "a line feed in a string", text: '"a\nb"' },
-  { why: "a line feed behind an escape in a string", text: '"\\n\nb"' },
+  { why: "a line feed after an escape in a string", text: '"\\n\nb"' },
   { why: "a NUL in a string", text: '"\0"' },
   { why: "an unknown escape", text: '"\\x41"' },
   { why: "an escape named like a property of objects", text: '"\\constructor"' },
@@ -112,11 +111,11 @@ describe("JsonScanner", () => {
     expect(() => readAll(text)).toThrow(/^(not JSON|nested deeper)/);
   });
 
-  test.each(refused)("refuses $why also where it skips", ({ text }) => {
+  test.each(refused)("refuses $why even if the value is skipped", ({ text }) => {
     expect(() => skipAll(text)).toThrow(/^(not JSON|nested deeper)/);
   });
 
-  test("refuses a key that is there twice where it skips, also in another spelling", () => {
+  test("refuses a duplicate key in a skipped value, even in another spelling", () => {
     expect(() => skipAll('[{"a":1,"\\u0061":2}]')).toThrow('key "a" is set more than once');
   });
 
@@ -134,25 +133,26 @@ describe("JsonScanner", () => {
     expect(() => skipAll(text)).not.toThrow();
   });
 
-  test("hands out numbers as they were written", () => {
+  test("returns numbers as they were written", () => {
     expect(new JsonScanner(" 9007199254740993.0e-1 ").readNumber()).toBe("9007199254740993.0e-1");
   });
 
-  test("goes back to a mark", () => {
-    const scanner = new JsonScanner('[[1],"a"]');
-    scanner.openArray();
+  test("returns to a mark", () => {
+    const scanner = new JsonScanner('{"a":[1],"b":2}');
+    scanner.openObject();
     const mark = scanner.mark();
+    expect(scanner.firstKey()).toBe("a");
     scanner.skipValue();
     scanner.rewind(mark);
-    expect(scanner.peek()).toBe("array");
+    expect(scanner.firstKey()).toBe("a");
     scanner.skipValue();
-    expect(scanner.nextItem()).toBe(true);
-    expect(scanner.readString()).toBe("a");
-    expect(scanner.nextItem()).toBe(false);
+    expect(scanner.nextKey()).toBe("b");
+    scanner.skipValue();
+    expect(scanner.nextKey()).toBeUndefined();
     scanner.finish();
   });
 
-  test("says where the text goes wrong", () => {
+  test("tells where the text is wrong", () => {
     expect(() => readAll('{"a" 1}')).toThrow('not JSON: "1" where ":" should be, at character 6');
     expect(() => readAll('{"a":')).toThrow("not JSON: the text ends where a value should be");
   });
@@ -174,7 +174,7 @@ describe("JsonScanner", () => {
           expect(() => readAll(json)).toThrow(/^not JSON/);
           return;
         }
-        // JSON.parse is laxer in one point: it takes a lone surrogate.
+        // JSON.parse is less strict in one point: it accepts a lone surrogate.
         if (!isUnicode(want)) expect(() => readAll(json)).toThrow(/surrogate/);
         else expect(readAll(json)).toEqual(want);
       }),

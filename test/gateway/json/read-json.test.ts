@@ -8,8 +8,11 @@ import type { ReadJsonOptions } from "../../../src/gateway/json/read-json.ts";
 import { readJson } from "../../../src/gateway/json/read-json.ts";
 import { DeletePlantRequestSchema } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { Color, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { file_kitchensink_v1_legacy, LegacySchema } from "../../gen/kitchensink/v1/legacy_pb.ts";
 
 const registry = createRegistry(NestedSchema, DurationSchema, StringValueSchema, AnySchema, ValueSchema);
+
+const thirteenFields = SinkSchema.fields.slice(0, 13).map((field) => field.jsonName);
 
 function parse(json: string): JsonValue {
   const value: JsonValue = JSON.parse(json);
@@ -18,6 +21,11 @@ function parse(json: string): JsonValue {
 
 function nestedAny(levels: number): string {
   return levels === 0 ? "{}" : `{"value":${nestedAny(levels - 1)},"@type":"x/google.protobuf.Any"}`;
+}
+
+function anyAtDepth98(inner: string): string {
+  const any = `{"inner":${inner},"@type":"x/kitchensink.v1.Nested"}`;
+  return `${'{"child":'.repeat(97)}{"any":${any}}${"}".repeat(97)}`;
 }
 
 function nested(open: string, close: string): string {
@@ -69,6 +77,8 @@ describe("readJson() reads what protobuf-es reads", () => {
     '{"customName":"by JSON name"}',
     '{"odd_name":"by proto name"}',
     '{"any":{}}',
+    `{"values":[${"[[]],".repeat(120)}{"a":{}}],"struct":{"a":[${"{},".repeat(120)}0]}}`,
+    `{"nesteds":[${'{"inner":{}},'.repeat(120)}{}]}`,
     '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","text":"a"}}',
     '{"any":{"text":"type last","@type":"type.googleapis.com/kitchensink.v1.Nested"}}',
     '{"any":{"@type":"type.googleapis.com/google.protobuf.Duration","value":"1.5s"}}',
@@ -113,8 +123,15 @@ describe("readJson() is exact", () => {
     expect(readJson(DeletePlantRequestSchema, new TextEncoder().encode(json)).id).toBe(want);
   });
 
-  test("keeps a 64-bit integer that is stored as text exact as well", () => {
+  test("reads a 64-bit integer that is stored as text exactly too", () => {
     expect(readJson(SinkSchema, '{"longText":9007199254740993}').longText).toBe("9007199254740993");
+  });
+
+  test("sets a map key of any name, which the handler can change and delete like others", () => {
+    const { labels } = readJson(SinkSchema, '{"labels":{"__proto__":"a","b":"c"}}');
+    expect(Object.getOwnPropertyDescriptors(labels)).toMatchObject({
+      ["__proto__"]: { value: "a", writable: true, enumerable: true, configurable: true },
+    });
   });
 });
 
@@ -156,26 +173,30 @@ describe("readJson() refuses", () => {
     { json: '{"customName":"a","odd_name":"b"}', want: "odd_name: is set more than once" },
     { json: '{"choiceText":"a","choiceNumber":1}', want: "choice_number: cannot be set together with choice_text" },
     { json: '{"choiceNull":null,"choiceText":"a"}', want: "choice_text: cannot be set together with choice_null" },
+    ...["fDouble", "fInt64", "f_sfixed64", "fBool"].map((name) => ({
+      json: `{${thirteenFields.map((each) => `"${each}":null`).join()},"${name}":null}`,
+      want: `${name.replaceAll(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`)}: is set more than once`,
+    })),
     { json: '{"ids":7}', want: "ids: not an array" },
-    { json: '{"ids":[1,null]}', want: "ids[1]: null is no element" },
-    { json: '{"nesteds":[null]}', want: "nesteds[0]: null is no element" },
+    { json: '{"ids":[1,null]}', want: "ids[1]: null cannot be in a list or a map" },
+    { json: '{"nesteds":[null]}', want: "nesteds[0]: null cannot be in a list or a map" },
     { json: '{"labels":[]}', want: "labels: not an object" },
-    { json: '{"labels":{"a":null}}', want: 'labels["a"]: null is no element' },
+    { json: '{"labels":{"a":null}}', want: 'labels["a"]: null cannot be in a list or a map' },
     { json: '{"labels":{"a":"b","\\u0061":"c"}}', want: 'labels: key "a" is set more than once' },
-    { json: '{"nestedById":{"01":{}}}', want: 'nested_by_id: "01" is no key of this map' },
-    { json: '{"nestedById":{"x":{}}}', want: 'nested_by_id: "x" is no key of this map' },
-    { json: '{"counts":{"True":1}}', want: 'counts: "True" is no key of this map' },
+    { json: '{"nestedById":{"01":{}}}', want: 'nested_by_id: "01" is not a valid key of this map' },
+    { json: '{"nestedById":{"x":{}}}', want: 'nested_by_id: "x" is not a valid key of this map' },
+    { json: '{"counts":{"True":1}}', want: 'counts: "True" is not a valid key of this map' },
     { json: '{"fBool":"true"}', want: "f_bool: not true or false" },
     { json: '{"fBool":1}', want: "f_bool: not true or false" },
     { json: '{"fString":1}', want: "f_string: not a string" },
     { json: '{"fString":"\\ud800"}', want: "f_string: not JSON: a lone surrogate in a string, at character 13" },
     { json: '{"fBytes":"Q"}', want: 'f_bytes: "Q" is not base64' },
     { json: '{"fBytes":[81]}', want: "f_bytes: not a base64 string" },
-    { json: '{"fEnum":"RED"}', want: 'f_enum: "RED" is no value of enum kitchensink.v1.Color' },
-    { json: '{"fEnum":"color_red"}', want: 'f_enum: "color_red" is no value of enum kitchensink.v1.Color' },
-    { json: '{"fEnum":"1"}', want: 'f_enum: "1" is no value of enum kitchensink.v1.Color' },
-    { json: '{"fEnum":1.5}', want: 'f_enum: "1.5" is no value of enum kitchensink.v1.Color' },
-    { json: '{"fEnum":2147483648}', want: 'f_enum: "2147483648" is no value of enum kitchensink.v1.Color' },
+    { json: '{"fEnum":"RED"}', want: 'f_enum: "RED" is not a value of enum kitchensink.v1.Color' },
+    { json: '{"fEnum":"color_red"}', want: 'f_enum: "color_red" is not a value of enum kitchensink.v1.Color' },
+    { json: '{"fEnum":"1"}', want: 'f_enum: "1" is not a value of enum kitchensink.v1.Color' },
+    { json: '{"fEnum":1.5}', want: 'f_enum: "1.5" is not a value of enum kitchensink.v1.Color' },
+    { json: '{"fEnum":2147483648}', want: 'f_enum: "2147483648" is not a value of enum kitchensink.v1.Color' },
     { json: '{"fEnum":true}', want: "f_enum: a value of enum kitchensink.v1.Color is a name or a number" },
     { json: '{"fInt32":2147483648}', want: 'f_int32: "2147483648" is not an int32' },
     { json: '{"fUint32":-1}', want: 'f_uint32: "-1" is not a uint32' },
@@ -207,6 +228,14 @@ describe("readJson() refuses", () => {
       want: 'any: key "@type" is set more than once',
     },
     { json: '{"any":{"@type":"x/google.protobuf.Duration"}}', want: 'any: has no "value"' },
+    {
+      json: '{"any":{"@type":"x/google.protobuf.Duration","value":"1s","value":"1s"}}',
+      want: 'any: key "value" is set more than once',
+    },
+    {
+      json: '{"any":{"@type":"x/google.protobuf.Duration","y":1,"value":"1s","y":1}}',
+      want: 'any: key "y" is set more than once',
+    },
     { json: '{"any":{"@type":"x/google.protobuf.Duration","value":"1s","y":1}}', want: 'unknown field "any.y"' },
   ])("$json as a Sink", ({ json, want }) => {
     expect(problemOf(SinkSchema, json, { registry })).toBe(want);
@@ -237,9 +266,31 @@ describe("readJson() refuses", () => {
     expect(readJson(AnySchema, nestedAny(8), { registry }).typeUrl).toBe("x/google.protobuf.Any");
   });
 
-  test("naming 16 unknown fields at most", () => {
+  test("not many Any next to each other", () => {
+    const json = `{"name":"a","children":[${Array.from({ length: 20 }, () => `{"name":"b","any":${nestedAny(8)}}`).join()}]}`;
+    expect(readJson(LegacySchema, json, { registry }).children).toHaveLength(20);
+  });
+
+  test("the hundredth level only once, also where the text of an Any is read twice", () => {
+    expect(readJson(SinkSchema, anyAtDepth98("{}"), { registry }).child).toBeDefined();
+    expect(problemOf(SinkSchema, anyAtDepth98('{"inner":{}}'), { registry })).toMatch(/nested deeper than 100 levels/);
+  });
+
+  test("unknown fields, naming at most 16", () => {
     const json = JSON.stringify(Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`x${at}`, at])));
     expect(problemOf(SinkSchema, json)).toMatch(/"x15" and 4 more$/);
+  });
+
+  // This takes ten seconds instead of a tenth if every level of messages costs work for each name below it.
+  test("a megabyte of unknown fields at a depth of 98 quickly", { timeout: 4_000 }, () => {
+    const names = Array.from({ length: 100_000 }, (_, at) => `"x${at}":0`).join();
+    const json = `${'{"child":'.repeat(97)}{${names}}${"}".repeat(97)}`;
+    expect(problemOf(SinkSchema, json)).toMatch(/^unknown fields "(child\.){10}.* and 99984 more$/);
+  });
+
+  test("with an excerpt that can end within a character", () => {
+    const text = "x".repeat(63);
+    expect(problemOf(DeletePlantRequestSchema, `{"id":"${text}🌱"}`)).toBe(`id: "${text}\\ud83c…" is not an int64`);
   });
 
   test("with an excerpt, however long the input is", () => {
@@ -248,7 +299,7 @@ describe("readJson() refuses", () => {
 });
 
 describe("readJson() with canonical integers", () => {
-  test.each(["7", '"7"', "-7", '"0"'])("takes %s", (id) => {
+  test.each(["7", '"7"', "-7", '"0"'])("accepts %s", (id) => {
     expect(String(readJson(DeletePlantRequestSchema, `{"id":${id}}`, { canonicalIntegers: true }).id)).toBe(
       id.replaceAll('"', ""),
     );
@@ -271,11 +322,17 @@ describe("readJson() that ignores unknown fields", () => {
     );
   });
 
-  test("ignores unknown enum names, also in lists and maps", () => {
+  test("ignores unknown enum names, even in lists and maps", () => {
     const json = '{"fEnum":"NEW","choiceEnum":"NEW","colors":["NEW","COLOR_RED"],"palette":{"a":"NEW","b":1}}';
     expect(readJson(SinkSchema, json, { unknownFields: "ignore" })).toEqual(
       create(SinkSchema, { colors: [1], palette: { b: 1 } }),
     );
+  });
+
+  test("ignores unknown enum names of an extension, and does not set it", () => {
+    const options: ReadJsonOptions = { unknownFields: "ignore", registry: createRegistry(file_kitchensink_v1_legacy) };
+    const json = '{"name":"a","[kitchensink.v1.tint]":"SHADE_NEW"}';
+    expect(readJson(LegacySchema, json, options)).toEqual(create(LegacySchema, { name: "a" }));
   });
 
   test.each([
@@ -291,7 +348,7 @@ describe("readJson() that ignores unknown fields", () => {
 });
 
 describe("readJson() against protobuf-es", () => {
-  // Messages that hold any bytes at all: what the binary format can say, JSON must be able to carry.
+  // Messages parsed from random bytes: JSON must be able to express whatever the binary format can.
   const field: fc.Arbitrary<MessageInitShape<typeof SinkSchema>> = fc.oneof(
     fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((fInt64) => ({ fInt64 })),
     fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((fUint64) => ({ fUint64 })),
@@ -329,7 +386,7 @@ describe("readJson() against protobuf-es", () => {
     );
   });
 
-  test("never throws anything but InvalidArgument, whatever the bytes", () => {
+  test("throws only InvalidArgument, whatever the bytes are", () => {
     const pieces = fc.constantFrom(
       "{",
       "}",

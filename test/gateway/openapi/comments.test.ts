@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
 import { type Comments, readComments } from "../../../src/gateway/openapi/comments.ts";
-import { runProgram } from "../../support/child-program.ts";
-import { createTempFolder } from "../../support/temp-folder.ts";
+import { runProgram } from "../../support/process/child-program.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 const definition = `
   syntax = "proto3";
@@ -22,6 +22,8 @@ const definition = `
     // How wide.
     int32 width = 1;
     int32 depth = 2; // How deep.
+    /*How wet.*/
+    int32 moisture = 3;
     // What grows.
     message Plant {
       // Its name.
@@ -42,12 +44,28 @@ const definition = `
   }
 `;
 
+const definitionWithoutPackage = `
+  syntax = "proto2";
+
+  // A shed.
+  message Shed {
+    extensions 1 to 9;
+  }
+
+  // More about sheds.
+  extend Shed {
+    // Its colour.
+    optional string colour = 1;
+  }
+`;
+
 let comments: Comments;
 
 beforeAll(async () => {
   using folder = createTempFolder();
   const output = folder.file("garden.binpb");
   writeFileSync(folder.file("garden.proto"), definition);
+  writeFileSync(folder.file("shed.proto"), definitionWithoutPackage);
   await runProgram("node_modules/.bin/buf", ["build", folder.path, "-o", output]);
   comments = readComments(readFileSync(output));
 });
@@ -59,6 +77,7 @@ test.each([
   ["garden.v1.Bed", "A bed."],
   ["garden.v1.Bed.width", "How wide."],
   ["garden.v1.Bed.depth", "How deep."],
+  ["garden.v1.Bed.moisture", "How wet."],
   ["garden.v1.Bed.Plant", "What grows."],
   ["garden.v1.Bed.Plant.name", "Its name."],
   ["garden.v1.Bed.Plant.State", "How it is."],
@@ -66,6 +85,12 @@ test.each([
   ["garden.v1.Side", "Where the sun is."],
   ["garden.v1.Side.SIDE_UNSPECIFIED", undefined],
   ["garden.v1.Side.SIDE_SOUTH", "Noon."],
-])("the comment at %s is %j", (name, want) => {
+  ["Shed", "A shed."],
+  ["colour", "Its colour."],
+])("the comment of %s is %j", (name, want) => {
   expect(comments.get(name)).toBe(want);
+});
+
+test("the comment of a block of extensions describes none of them", () => {
+  expect([...comments.values()]).not.toContain("More about sheds.");
 });

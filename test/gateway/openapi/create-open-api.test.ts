@@ -1,3 +1,5 @@
+import { create, createFileRegistry } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createOpenApi, type OpenApiOptions } from "../../../src/gateway/openapi/create-open-api.ts";
 import type {
@@ -80,7 +82,7 @@ describe("a path parameter", () => {
     expect(parameter?.description).toBe("A long one.");
   });
 
-  test("that takes several segments says so", () => {
+  test("for several segments says so", () => {
     const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
     expect(parameter?.description).toBe("Takes any number of segments, slashes between them.");
   });
@@ -119,7 +121,7 @@ describe("the query", () => {
     expect([names.includes(left), names.includes(gone)]).toEqual([true, false]);
   });
 
-  test("is empty where the whole body is the message", () => {
+  test("is empty if the body is the whole message", () => {
     expect(query("POST /v1/sinks")).toEqual([]);
   });
 });
@@ -141,13 +143,13 @@ describe("a body", () => {
     expect(bodyOf(at)).toEqual(want);
   });
 
-  test("leaves out a field that the path binds", () => {
+  test("leaves out a field that the path sets", () => {
     const body = bodyOf("PUT /v1/sinks/{f_int64}");
     expect(body).toHaveProperty("properties.fInt32");
     expect(body).not.toHaveProperty("properties.fInt64");
   });
 
-  test("leaves out a field of a field that the path binds, and no other", () => {
+  test("leaves out a nested field that the path sets, and no other", () => {
     const { properties }: { properties?: object } = Object(bodyOf("PATCH /v1/inner/{nested_inner_inner_text}"));
     expect(properties).toMatchObject({
       text: {},
@@ -173,20 +175,20 @@ describe("an answer", () => {
     expect(answerOf(at)).toEqual(want);
   });
 
-  test("without content is a 204 where the gateway answers so", () => {
+  test("without content is a 204 if the gateway answers so", () => {
     const described = describeSink({ rest: { emptyResponse: 204 }, describeSuccess: ({ name }) => `${name} is done.` });
     expect(operation("DELETE /v1/sinks/{f_int64}", described).responses).toMatchObject({
       "204": { description: "Remove is done." },
     });
   });
 
-  test("to a failure is google.rpc.Status unless another is given", () => {
+  test("to a failed request is google.rpc.Status by default", () => {
     expect(operation("GET /").responses["default"]).toMatchObject({
       content: { "application/json": { schema: { required: ["code", "status", "message", "details"] } } },
     });
   });
 
-  test("to a failure is the record that is given, all of it required", () => {
+  test("to a failed request is the given record, whose fields are all required", () => {
     const described = describeSink({ errors: [{ status: "4XX", description: "No.", record: NestedSchema }] });
     expect(operation("GET /", described).responses["4XX"]).toEqual({
       description: "No.",
@@ -200,6 +202,19 @@ describe("an answer", () => {
       "inner",
     ]);
   });
+
+  test("has a record that is told apart from a message of another package with the same short name", () => {
+    const file = create(FileDescriptorProtoSchema, {
+      name: "other.proto",
+      package: "other.v1",
+      syntax: "proto3",
+      messageType: [{ name: "Nested" }],
+    });
+    const record = createFileRegistry(file, () => undefined).getMessage("other.v1.Nested");
+    const described = describeSink({ errors: [{ status: "4XX", description: "No.", record: record ?? NestedSchema }] });
+    const names = Object.keys(described.components?.schemas ?? {}).filter((name) => name.endsWith("Nested"));
+    expect(names.toSorted()).toEqual(["Nested", "kitchensink.v1.Nested"]);
+  });
 });
 
 describe("a comment", () => {
@@ -208,7 +223,7 @@ describe("a comment", () => {
     ["POST /v1/sinks", "Makes one thing out of many", undefined],
     ["GET /", "The root", undefined],
     ["GET /v1/fail/{f_int32}", undefined, undefined],
-  ])("of the RPC behind %s becomes the summary %j and the description %j", (at, summary, description) => {
+  ])("of the RPC of %s becomes the summary %j and the description %j", (at, summary, description) => {
     expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
   });
 
@@ -226,7 +241,7 @@ describe("a comment", () => {
 });
 
 describe("names", () => {
-  test("of fields are those of the definition where the gateway writes them so", () => {
+  test("of fields are their proto names if the gateway writes those", () => {
     const described = describeSink({ rest: { writeJson: { useProtoFieldName: true } } });
     expect(described.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
     expect(operation("GET /v1/query", described).parameters).toContainEqual(
@@ -234,7 +249,7 @@ describe("names", () => {
     );
   });
 
-  test("of operations are those of the RPCs, numbered where an RPC has several", () => {
+  test("of operations are those of the RPCs, numbered if an RPC has several", () => {
     const ids = ["GET /v1/double/{f_double}", "GET /v1/float/{f_float}", "GET /v1/query"].map(
       (at) => operation(at).operationId,
     );
@@ -248,7 +263,7 @@ describe("names", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("of services are tags where there are several with operations", () => {
+  test("of services are tags if several have operations", () => {
     const both = createOpenApi([KitchenSink, PlantService, Health], { info, comments });
     expect(both.tags).toEqual([
       { name: "KitchenSink", description: "Takes all.\n\nAnd more." },
@@ -259,7 +274,7 @@ describe("names", () => {
   });
 });
 
-test("what OpenAPI has no words for is left out and told", () => {
+test("bindings that OpenAPI cannot describe are left out and reported", () => {
   const omitted: string[] = [];
   describeSink({
     onOmitted: ({ pattern }, reason) => omitted.push(`${pattern.httpMethod} ${pattern.pathTemplate}: ${reason}`),
@@ -271,7 +286,7 @@ test("what OpenAPI has no words for is left out and told", () => {
   ]);
 });
 
-test("rules from outside are described in place of the annotation", () => {
+test("rules from outside are described instead of the annotation", () => {
   const rules = [
     { selector: "plantstore.v1.PlantService.DeletePlant", pattern: { case: "post", value: "/remove/{id}" } },
   ] as const;
@@ -279,14 +294,26 @@ test("rules from outside are described in place of the annotation", () => {
   expect(Object.keys(described.paths)).toEqual(["/remove/{id}"]);
 });
 
-test("credentials are needed by every operation, all of them", () => {
+test("a server stream is described in each of its forms", () => {
+  const rules = [{ selector: "grpc.health.v1.Health.Watch", pattern: { case: "get", value: "/watch" } }] as const;
+  const { paths } = createOpenApi([Health], { info, rest: { rules } });
+  const message = { $ref: "#/components/schemas/HealthCheckResponse" };
+  expect(paths["/watch"]?.get?.responses["200"]?.content).toEqual({
+    "application/x-ndjson": { schema: message },
+    "application/jsonl": { schema: message },
+    "application/json": { schema: { type: "array", items: message } },
+    "text/event-stream": { schema: message },
+  });
+});
+
+test("every operation requires all credentials", () => {
   const bearer = { type: "http", scheme: "bearer" } as const;
   const described = describeSink({ security: { bearer, key: { type: "apiKey", in: "header", name: "x-key" } } });
   expect(described.security).toEqual([{ bearer: [], key: [] }]);
 });
 
 const router = createRestRouter(KitchenSink.methods);
-// GET of the path that two RPCs share is described as the first and answered by the more exact one.
+// The GET of a path that two RPCs share is described as the first one and answered by the more exact one.
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
   .filter(({ operationId }) => operationId !== "matchRest");

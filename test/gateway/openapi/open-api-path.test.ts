@@ -13,13 +13,13 @@ test.each([
     parameters: ["a_b field", "a_b_ field"],
   },
   {
-    name: "a variable with one wild card among its segments",
+    name: "a variable with one wildcard among its segments",
     template: "/v1/{name=shelves/*}",
     want: "/v1/shelves/{name}",
     parameters: ["name part"],
   },
   {
-    name: "a variable with several wild cards",
+    name: "a variable with several wildcards",
     template: "/v1/{name=shelves/*/books/*}",
     want: "/v1/shelves/{name_1}/books/{name_2}",
     parameters: ["name_1 part", "name_2 part"],
@@ -30,16 +30,16 @@ test.each([
     want: "/v1/{path}",
     parameters: ["path segments"],
   },
-  { name: "a variable without a wild card", template: "/v1/{name=only}", want: "/v1/only", parameters: [] },
+  { name: "a variable without a wildcard", template: "/v1/{name=only}", want: "/v1/only", parameters: [] },
   {
-    name: "wild cards outside of variables",
+    name: "wildcards outside variables",
     template: "/v1/*/end/*",
     want: "/v1/{segment_1}/end/{segment_2}",
     parameters: ["segment_1 part", "segment_2 part"],
   },
   { name: "a verb", template: "/v1/{id}:close", want: "/v1/{id}:close", parameters: ["id field"] },
   { name: "text that needs escapes", template: "/a%2Fb/%2A", want: "/a%2Fb/%2A", parameters: [] },
-])("writes $name", ({ template, want, parameters }) => {
+])("toOpenApiPath() writes $name", ({ template, want, parameters }) => {
   const written = toOpenApiPath(parsePathTemplate(template));
   expect({
     path: written.path,
@@ -47,6 +47,6 @@ test.each([
   }).toEqual({ path: want, parameters });
 });
 
-test("paths have one shape when only the names of their parameters differ", () => {
+test("shapeOf() is the same for paths that differ in the names of their parameters alone", () => {
   expect(shapeOf("/v1/{a_b}/x/{c}:verb")).toBe("/v1/{}/x/{}:verb");
 });

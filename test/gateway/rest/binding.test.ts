@@ -1,14 +1,16 @@
-import { create, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, createRegistry, type DescService, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { RestBinding, RestRouterOptions } from "../../../src/gateway/rest/index.ts";
 import { createRestRouter, httpStatusOf } from "../../../src/gateway/rest/index.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { EchoSchema, KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { GetShelfRequestSchema, Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
+import { file_kitchensink_v1_legacy, LegacySchema, LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";
+import { Color, EchoSchema, KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 type SinkInit = MessageInitShape<typeof SinkSchema>;
 
-// Decodes a request line and a body as the wire would.
+// Decodes a request line and a body as if they came over a socket.
 function decode(request: string, body = "", options: RestRouterOptions = {}): Message {
   const [httpMethod = "", target = ""] = request.split(" ");
   const [path = "", query = ""] = target.split("?");
@@ -57,15 +59,33 @@ describe("a lenient service", () => {
       want: { nested: { text: "a", number: 1n } },
       ignored: ["Update nested.text"],
     },
+    {
+      request: "PATCH /v1/inner/a",
+      body: '{"inner":{"inner":{"text":"b","number":1}}}',
+      want: { nested: { inner: { inner: { text: "a", number: 1n } } } },
+      ignored: ["Update nested.inner.inner.text"],
+    },
     { request: "GET /v1/int64/7?f_int64=9", body: "", want: { fInt64: 7n }, ignored: ["Types f_int64"] },
     { request: "PATCH /v1/body/tags?tags=a", body: '["b"]', want: { tags: ["b"] }, ignored: ["Update tags"] },
     {
       request: "POST /v1/sinks",
       body: '{"fEnum":"COLOR_NEW","colors":["COLOR_NEW",1]}',
       want: { colors: [1] },
-      ignored: [],
+      ignored: ['Create f_enum="COLOR_NEW"', 'Create colors[0]="COLOR_NEW"'],
     },
-  ])("ignores what it does not know and what is bound: $request $body", ({ request, body, want, ignored }) => {
+    {
+      request: "POST /v1/sinks",
+      body: '{"nesteds":[{},{"y":1}],"palette":{"a\\"b":"NEW","c":"COLOR_RED"},"nestedById":{"7":{"z":1}}}',
+      want: { nesteds: [{}, {}], palette: { c: Color.RED }, nestedById: { "7": {} } },
+      ignored: ["Create nesteds[1].y", 'Create palette["a\\"b"]="NEW"', 'Create nested_by_id["7"].z'],
+    },
+    {
+      request: "GET /v1/query?fEnum=COLOR_NEW&colors=COLOR_RED&colors=COLOR_NEWER&child.fEnum=COLOR_NEW",
+      body: "",
+      want: { colors: [Color.RED] },
+      ignored: ['Query f_enum="COLOR_NEW"', 'Query colors="COLOR_NEWER"', 'Query child.f_enum="COLOR_NEW"'],
+    },
+  ])("ignores unknown names and bound fields: $request $body", ({ request, body, want, ignored }) => {
     expect(ignoredIn(request, body)).toEqual({ message: create(SinkSchema, want), ignored });
   });
 
@@ -74,6 +94,12 @@ describe("a lenient service", () => {
     { request: "GET /v1/query?fString=a&fString=b", body: "" },
     { request: "GET /v1/query?x=%zz", body: "" },
     { request: "GET /v1/query?nested=1", body: "" },
+    { request: "GET /v1/query?palette=NEW", body: "" },
+    { request: "GET /v1/query?fEnum=01", body: "" },
+    { request: "GET /v1/query?fEnum=", body: "" },
+    { request: "GET /v1/query?fEnum=1RED", body: "" },
+    { request: "GET /v1/query?fEnum=RED-", body: "" },
+    { request: "GET /v1/enum/COLOR_NEW", body: "" },
     { request: "POST /v1/sinks", body: '{"x":1,"x":2}' },
     { request: "POST /v1/sinks", body: '{"fInt64":"007"}' },
     { request: "DELETE /v1/sinks/7", body: "{}" },
@@ -81,14 +107,33 @@ describe("a lenient service", () => {
     expect(() => ignoredIn(request, body)).toThrow(ConnectError);
   });
 
-  test("is one of many: the others stay strict", () => {
+  test("reports the first names of what it ignored, and the count of all", () => {
+    const told: unknown[] = [];
+    const onIgnored = (_method: unknown, names: readonly string[], count: number): number =>
+      told.push({ first: names[0], last: names.at(-1), count });
+    const many = Array.from({ length: 5000 }, (_, at) => `"x${at}":0`).join();
+    decode("POST /v1/sinks?q=1&r=2", `{${many},"colors":["NEW","NEWER"]}`, { lenient: () => true, onIgnored });
+    expect(told).toEqual([{ first: "q", last: "x15", count: 5004 }]);
+  });
+
+  test("does not make other services lenient", () => {
     expect(() => decode("DELETE /plants/7?x=1", "", { lenient: isKitchen })).toThrow('unknown query parameter "x"');
     expect(decode("GET /v1/query?x=1", "", { lenient: isKitchen })).toEqual(create(SinkSchema));
   });
 });
 
-describe("canonical integers in bodies", () => {
-  test.each(["7.0", "1e3", '"1e3"', "-0"])("refuse %s", (value) => {
+describe("a malformed query", () => {
+  // RFC 3986 §3.4: everything except printable ASCII must be escaped.
+  test.each(["fString=é", "fString=\u007f", "fString=\u0000", "fString=a\tb", "é=a"])(
+    "such as %j is refused",
+    (query) => {
+      expect(() => decode(`GET /v1/query?${query}`)).toThrow("is malformed");
+    },
+  );
+});
+
+describe("a router with canonical integers", () => {
+  test.each(["7.0", "1e3", '"1e3"', "-0"])("refuses %s in bodies", (value) => {
     const options = { readJson: { canonicalIntegers: true } };
     expect(() => decode("POST /v1/sinks", `{"fInt64":${value}}`, options)).toThrow("f_int64");
     expect(() => decode("POST /v1/sinks", `{"fInt64":${value}}`)).not.toThrow();
@@ -96,12 +141,17 @@ describe("canonical integers in bodies", () => {
 });
 
 describe("RestBinding.decode()", () => {
-  test("makes a new message for each request", () => {
+  test("returns a new message for each request", () => {
     expect(decode("GET /v1/query?tags=a")).toEqual(create(SinkSchema, { tags: ["a"] }));
     expect(decode("GET /v1/query?tags=b")).toEqual(create(SinkSchema, { tags: ["b"] }));
   });
 
-  test("tells a content type at fault by its HTTP status", () => {
+  test("reads integers as texts where the schema keeps them so", () => {
+    const want = create(SinkSchema, { longText: "7", longTexts: ["8"] });
+    expect(decode("GET /v1/query?longText=7&longTexts=8")).toEqual(want);
+  });
+
+  test("throws an error with HTTP status 415 for a wrong content type", () => {
     const match = createRestRouter(KitchenSink.methods).match("POST", "/v1/sinks");
     if (match.kind !== "binding") throw new Error(match.kind);
     const request = { captures: [], query: "", contentType: "text/plain", body: new Uint8Array([0x7b, 0x7d]) };
@@ -116,8 +166,12 @@ describe("RestBinding.decode()", () => {
   });
 });
 
-function bindingOf(request: string, options: RestRouterOptions = {}): RestBinding {
-  const { bindings } = createRestRouter(KitchenSink.methods, options);
+function bindingOf(
+  request: string,
+  options: RestRouterOptions = {},
+  { methods }: DescService = KitchenSink,
+): RestBinding {
+  const { bindings } = createRestRouter(methods, options);
   const binding = bindings.find(({ pattern }) => `${pattern.httpMethod} ${pattern.pathTemplate}` === request);
   if (binding === undefined) throw new Error(request);
   return binding;
@@ -128,7 +182,7 @@ function textOf(bytes: Uint8Array | undefined): string | undefined {
 }
 
 describe("RestBinding.encode()", () => {
-  test("answers an empty message with 204 and no body where that is asked for", () => {
+  test("answers google.protobuf.Empty with 204 and no body if so configured", () => {
     const empty = create(EchoSchema);
     expect(bindingOf("DELETE /v1/sinks/{f_int64}", { emptyResponse: 204 }).encode(empty)).toEqual({
       httpStatus: 204,
@@ -137,17 +191,63 @@ describe("RestBinding.encode()", () => {
     });
   });
 
-  test("answers 200 with a body where the message has fields, empty or not", () => {
+  test("answers messages of a type without fields with the prepared response", () => {
+    const binding = bindingOf("DELETE /v1/sinks/{f_int64}");
+    expect(binding.encode(create(EchoSchema))).toBe(binding.preparedResponse);
+    expect(textOf(binding.preparedResponse?.body)).toBe("{}");
+    expect(bindingOf("GET /v1/query").preparedResponse).toBeUndefined();
+  });
+
+  test("answers 200 with a body if the type has fields, even if none is set", () => {
     const { httpStatus, body } = bindingOf("GET /v1/query", { emptyResponse: 204 }).encode(create(EchoSchema));
     expect([httpStatus, textOf(body)]).toEqual([200, "{}"]);
   });
 
-  test("writes JSON as it is told to", () => {
+  test("writes JSON with the given options", () => {
     const { body } = bindingOf("GET /v1/query", { writeJson: { alwaysEmitImplicit: true } }).encode(create(EchoSchema));
     expect(textOf(body)).toBe('{"rpc":""}');
   });
 
-  test("finds the field that is the body also where proto names are written", () => {
+  test("writes JSON with the given options next to a field mask", () => {
+    const options = { writeJson: { alwaysEmitImplicit: true } };
+    const { body } = bindingOf("GET /v1/{name=shelves/*}", options, Shelves).encode(create(GetShelfRequestSchema));
+    expect(textOf(body)).toBe('{"name":"","moreMasks":[],"masksByName":{}}');
+  });
+
+  test.each<{ why: string; request: string; service: DescService; message: Message; want: string }>([
+    {
+      why: "an empty Value",
+      request: "GET /v1/response/string",
+      service: KitchenSink,
+      message: create(SinkSchema, { fString: "a", value: {} }),
+      want: '"a"',
+    },
+    {
+      why: "a missing required field",
+      request: "GET /v1/legacies/number",
+      service: LegacySink,
+      message: create(LegacySchema, { number: 8 }),
+      want: "8",
+    },
+    {
+      why: "an extension that lacks a required field",
+      request: "GET /v1/legacies/number",
+      service: LegacySink,
+      message: create(LegacySchema, { $unknown: [{ no: 102, wireType: 2, data: new Uint8Array([0]) }], number: 8 }),
+      want: "8",
+    },
+  ])("writes the field that is the body, despite $why", ({ request, service, message, want }) => {
+    const options = { writeJson: { registry: createRegistry(file_kitchensink_v1_legacy) } };
+    expect(textOf(bindingOf(request, options, service).encode(message).body)).toBe(want);
+  });
+
+  test("writes proto names if so configured, including that of a field mask", () => {
+    const binding = bindingOf("POST /v1/shelves:get", { writeJson: { useProtoFieldName: true } }, Shelves);
+    const { body } = binding.encode(create(GetShelfRequestSchema, { name: "a", readMask: { paths: ["built_at"] } }));
+    expect(JSON.parse(textOf(body) ?? "")).toEqual({ name: "a", read_mask: "builtAt" });
+  });
+
+  test("finds the field that is the body even if proto names are written", () => {
     const binding = bindingOf("GET /v1/response/string", { writeJson: { useProtoFieldName: true } });
     expect(textOf(binding.encode(create(SinkSchema, { fString: "a" })).body)).toBe('"a"');
   });

@@ -1,15 +1,19 @@
-import { createRegistry, toBinary } from "@bufbuild/protobuf";
-import { DurationSchema } from "@bufbuild/protobuf/wkt";
+import { create, createRegistry, toBinary } from "@bufbuild/protobuf";
+import { anyPack, DurationSchema, StructSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { ErrorRecordPolicy } from "../../../src/gateway/rest/index.ts";
-import { createStatusRecord, errorToRest, httpStatusOf } from "../../../src/gateway/rest/index.ts";
-import { NestedSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import {
+  createErrorWriter,
+  type ErrorRecordPolicy,
+  type ErrorWriter,
+  httpStatusOf,
+} from "../../../src/gateway/rest/index.ts";
+import { NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const failure = { httpStatus: 404, procedure: "/a.B/C" };
 
-function bodyOf(error: ConnectError, policy: ErrorRecordPolicy = createStatusRecord()): unknown {
-  return JSON.parse(new TextDecoder().decode(errorToRest(error, failure, policy).body));
+function bodyOf(error: ConnectError, write: ErrorWriter = createErrorWriter()): unknown {
+  return JSON.parse(new TextDecoder().decode(write(error, failure).body));
 }
 
 const problemDetails: ErrorRecordPolicy = (error, { httpStatus }) => ({
@@ -18,26 +22,36 @@ const problemDetails: ErrorRecordPolicy = (error, { httpStatus }) => ({
   body: { type: "about:blank", status: httpStatus, title: error.rawMessage },
 });
 
-describe("errorToRest()", () => {
+describe("createErrorWriter()", () => {
   test("writes google.rpc.Status with the name of the code", () => {
     const error = new ConnectError("no such plant", Code.NotFound);
-    expect(errorToRest(error, failure, createStatusRecord())).toMatchObject({
+    expect(createErrorWriter()(error, failure)).toMatchObject({
       httpStatus: 404,
       contentType: "application/json",
     });
     expect(bodyOf(error)).toEqual({ code: 5, status: "NOT_FOUND", message: "no such plant", details: [] });
   });
 
-  test("writes details as Any: of a message, and of a type with a form of its own", () => {
+  test("writes details as Any: of a message, and of a type with its own JSON form", () => {
     const details = [
       { desc: NestedSchema, value: { text: "a", number: 7n } },
       { desc: DurationSchema, value: { seconds: 1n } },
+      { desc: StructSchema, value: { fields: { a: { kind: { case: "boolValue" as const, value: true } } } } },
     ];
     expect(bodyOf(new ConnectError("x", Code.Aborted, undefined, details))).toMatchObject({
       details: [
         { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "a", number: "7" },
         { "@type": "type.googleapis.com/google.protobuf.Duration", value: "1s" },
+        { "@type": "type.googleapis.com/google.protobuf.Struct", value: { a: true } },
       ],
+    });
+  });
+
+  test("unpacks an Any in a detail by the registry", () => {
+    const any = anyPack(NestedSchema, create(NestedSchema, { text: "a" }));
+    const error = new ConnectError("x", Code.Aborted, undefined, [{ desc: SinkSchema, value: { any } }]);
+    expect(bodyOf(error, createErrorWriter(undefined, createRegistry(NestedSchema)))).toMatchObject({
+      details: [{ any: { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "a" } }],
     });
   });
 
@@ -52,8 +66,8 @@ describe("errorToRest()", () => {
   ];
 
   test("reads details of an upstream service by the registry, and passes on what it cannot read", () => {
-    const policy = createStatusRecord(createRegistry(NestedSchema, DurationSchema));
-    expect(bodyOf(incoming, policy)).toMatchObject({
+    const write = createErrorWriter(undefined, createRegistry(NestedSchema, DurationSchema));
+    expect(bodyOf(incoming, write)).toMatchObject({
       details: [
         { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "a" },
         { "@type": "type.googleapis.com/google.protobuf.Duration", value: "/w==" },
@@ -62,17 +76,21 @@ describe("errorToRest()", () => {
     });
   });
 
-  test("passes every detail on where there is no registry", () => {
+  test("passes on every detail if there is no registry", () => {
     expect(bodyOf(incoming)).toMatchObject({ details: [{ value: "CgFh" }, { value: "/w==" }, { value: "AQI=" }] });
   });
 
-  test("asks a policy of one's own: RFC 9457 problem details", () => {
+  test("writes what a policy decides, such as RFC 9457 problem details", () => {
     const error = new ConnectError("no such plant", Code.NotFound);
-    expect(errorToRest(error, failure, problemDetails)).toMatchObject({
+    expect(createErrorWriter(problemDetails)(error, failure)).toMatchObject({
       httpStatus: 404,
       contentType: "application/problem+json",
     });
-    expect(bodyOf(error, problemDetails)).toEqual({ type: "about:blank", status: 404, title: "no such plant" });
+    expect(bodyOf(error, createErrorWriter(problemDetails))).toEqual({
+      type: "about:blank",
+      status: 404,
+      title: "no such plant",
+    });
   });
 });
 

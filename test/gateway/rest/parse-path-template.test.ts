@@ -4,10 +4,9 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parsePathTemplate } from "../../../src/gateway/rest/parse-path-template.ts";
 import type { PathTemplate, TemplateSegment } from "../../../src/gateway/rest/path-template.ts";
-import { isMultiSegment } from "../../../src/gateway/rest/path-template.ts";
-import { printPathTemplate } from "../../../src/gateway/rest/print-path-template.ts";
+import { isMultiSegment, printPathTemplate } from "../../../src/gateway/rest/path-template.ts";
 
-// Segments as they are written here: "*" and "**" are wild, the rest is literal.
+// In this shorthand "*" and "**" are wildcards and everything else is literal.
 function shape(template: PathTemplate): object {
   const segments = template.segments.map((segment) => (segment.kind === "literal" ? segment.text : segment.kind));
   const variables = template.variables.map(({ fieldPath, start, end }) => [fieldPath.join("."), start, end]);
@@ -53,7 +52,7 @@ describe("parsePathTemplate()", () => {
     expect(shape(parsePathTemplate(text))).toEqual({ segments, variables, verb });
   });
 
-  test("tells an escaped star from a wild card", () => {
+  test("distinguishes an escaped star from a wildcard", () => {
     expect(parsePathTemplate("/%2A").segments).toEqual([{ kind: "literal", text: "*" }]);
   });
 
@@ -63,7 +62,7 @@ describe("parsePathTemplate()", () => {
     { text: "/plants/", why: "ends in a slash", want: "wants a literal" },
     { text: "//plants", why: "has an empty segment", want: "wants a literal" },
     { text: "/plants/{id", why: "leaves a variable open", want: 'wants "}" at character 12' },
-    { text: "/plants/id}", why: "closes what is not open", want: "wants" },
+    { text: "/plants/id}", why: "closes a variable that is not open", want: "wants" },
     { text: "/plants/{}", why: "has a variable without a field", want: "wants a field name" },
     { text: "/plants/{1d}", why: "has a field name that starts with a digit", want: "wants a field name" },
     { text: "/plants/{a.}", why: "has a field path that ends in a dot", want: "wants a field name" },
@@ -73,20 +72,20 @@ describe("parsePathTemplate()", () => {
     { text: "/plants/{id=/a}", why: "has a variable that starts with a slash", want: "wants a literal" },
     { text: "/plants/{id=a/}", why: "has a variable that ends in a slash", want: "wants a literal" },
     { text: "/plants/{a={b}}", why: "nests variables", want: "has a variable inside of a variable" },
-    { text: "/plants/{id}x", why: "has text behind a variable", want: 'wants "/", ":" or its end' },
+    { text: "/plants/{id}x", why: "has text after a variable", want: 'wants "/", ":" or its end' },
     { text: "/plants/x{id}", why: "has text before a variable", want: 'wants "/", ":" or its end' },
     { text: "/plants/{a}{b}", why: "has two variables in one segment", want: 'wants "/", ":" or its end' },
-    { text: "/plants/*x", why: "has text behind a wild card", want: 'wants "/", ":" or its end' },
+    { text: "/plants/*x", why: "has text after a wildcard", want: 'wants "/", ":" or its end' },
     { text: "/plants/***", why: "has three stars", want: 'wants "/", ":" or its end' },
     { text: "/**/a/**", why: 'has two "**"', want: 'has a second "**"' },
     { text: "/{a=**}/{b=**}", why: 'has two "**" in variables', want: 'has a second "**"' },
     { text: "/{a}/{a}", why: "binds a field twice", want: "binds field a more than once" },
-    { text: "/{a.b}/{a}", why: "binds a message and a field of it", want: "binds field a more than once" },
+    { text: "/{a.b}/{a}", why: "binds a message and one of its fields", want: "binds field a more than once" },
     { text: "/{a}/{a.b}", why: "binds a field of a message that is bound", want: "binds field a.b more than once" },
     { text: "/plants:", why: "has an empty verb", want: "wants a verb" },
     { text: "/plants:a:b", why: "has two verbs", want: 'wants "/", ":" or its end' },
-    { text: "/plants:a/b", why: "has segments behind the verb", want: 'wants "/", ":" or its end' },
-    { text: "/plants/{id:x}", why: "has a verb inside of a variable", want: 'wants "}"' },
+    { text: "/plants:a/b", why: "has segments after the verb", want: 'wants "/", ":" or its end' },
+    { text: "/plants/{id:x}", why: "has a verb inside a variable", want: 'wants "}"' },
     { text: "/plants/{id}:{x}", why: "has a variable as the verb", want: "wants a verb" },
     { text: "/plants?x=1", why: "has a query", want: 'wants "/", ":" or its end' },
     { text: "/plants#x", why: "has a fragment", want: 'wants "/", ":" or its end' },
@@ -100,7 +99,7 @@ describe("parsePathTemplate()", () => {
     expect(() => parsePathTemplate(text)).toThrow(`path template "${text}" ${want}`);
   });
 
-  test("takes every template of the public Google APIs", () => {
+  test("parses every template of the public Google APIs", () => {
     const file = join(import.meta.dirname, "googleapis-path-templates.txt");
     const templates = readFileSync(file, "utf8").trimEnd().split("\n");
     expect(templates.length).toBeGreaterThan(11_000);
@@ -154,7 +153,7 @@ describe("printPathTemplate()", () => {
       return { segments, variables, verb };
     });
 
-  test("prints what parses to the same template", () => {
+  test("prints text that parses to the same template", () => {
     fc.assert(
       fc.property(template, (given) => {
         expect(parsePathTemplate(printPathTemplate(given))).toEqual(given);

@@ -1,12 +1,15 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import { METHODS } from "node:http";
 import { describe, expect, test } from "vitest";
-import type { OutsideHttpRule, RestRouterOptions } from "../../../src/gateway/rest/index.ts";
+import { StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
+import type { OutsideHttpRule, RouteConstraints } from "../../../src/gateway/rest/index.ts";
 import { createRestRouter, parseHttpRules } from "../../../src/gateway/rest/index.ts";
 import { Health } from "../../../src/gen/es/grpc/health/v1/health_pb.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const { unbound } = KitchenSink.method;
+// The methods that node's parser knows, except for the one that never becomes a request.
+const parsedMethods = new Set(METHODS.filter((name) => name !== "CONNECT"));
 const unboundSelector = "kitchensink.v1.KitchenSink.Unbound";
 
 // A rule as "METHOD template [body=…] [response_body=…]".
@@ -22,22 +25,17 @@ function ruleOf(text: string, additionalBindings: OutsideHttpRule[] = [], select
   };
 }
 
-// The problems of one RPC's rules, each without the name of the RPC in front.
+// The problems of the rules of one RPC, without its name.
 function problemsOf(
   [first = "", ...additional]: readonly string[],
-  options: RestRouterOptions = {},
-  methods: readonly DescMethod[] = [unbound],
+  constraints: RouteConstraints = {},
 ): readonly string[] {
+  const rule = ruleOf(
+    first,
+    additional.map((each) => ruleOf(each)),
+  );
   try {
-    createRestRouter(methods, {
-      rules: [
-        ruleOf(
-          first,
-          additional.map((each) => ruleOf(each)),
-        ),
-      ],
-      ...options,
-    });
+    createRestRouter([unbound], { rules: [rule] }, constraints);
   } catch (error) {
     const [head, ...problems] = String(error).split("\n");
     expect(head).toBe("Error: the HTTP rules have problems:");
@@ -111,7 +109,7 @@ describe("createRestRouter() refuses", () => {
       rules: ["GET /a response_body=nope"],
       want: 'response_body "nope" is no field of kitchensink.v1.Echo',
     },
-    { why: "a kind that is no method", rules: ["GE/T /a"], want: 'custom kind "GE/T" is no HTTP method' },
+    { why: "a kind that is not a method", rules: ["GE/T /a"], want: 'custom kind "GE/T" is no HTTP method' },
     { why: "an empty kind", rules: [" /a"], want: 'custom kind "" is no HTTP method' },
     {
       why: "the same rule twice",
@@ -129,13 +127,23 @@ describe("createRestRouter() refuses", () => {
       rules: ["POST /kitchensink.v1.KitchenSink/%55nbound"],
       want: "has the path of an RPC or an endpoint",
     },
+    ...["ARCHIVE", "get", "CONNECT"].map((kind) => ({
+      why: `the kind ${kind}, which no parser accepts`,
+      rules: [`${kind} /a`],
+      want: "has a method that no parser of HTTP/1.1 lets through",
+    })),
+    ...["f_int64=a/*", "f_bool=a/**", "f_enum=*/*", "time=a", "w_double=*/a/**", "f_bytes=a-b!/*"].map((variable) => ({
+      why: `a template whose variable {${variable}} can never be a value of its field`,
+      rules: [`GET /a/{${variable}}`],
+      want: `path variable "${variable.split("=")[0]}" can never be a value of its field`,
+    })),
     {
       why: "a rule that others shadow",
       rules: ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
       want: "GET /{f_string=**}/end: is never reached",
     },
   ])("$why", ({ rules, want }) => {
-    const problems = problemsOf(rules);
+    const problems = problemsOf(rules, { parsedMethods });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(want);
   });
@@ -146,14 +154,25 @@ describe("createRestRouter() refuses", () => {
     );
   });
 
-  test("additional bindings inside of additional bindings", () => {
+  test("additional bindings inside additional bindings", () => {
     const rule = ruleOf("GET /a", [ruleOf("GET /b", [ruleOf("GET /c")])]);
     expect(() => createRestRouter([unbound], { rules: [rule] })).toThrow("additional_bindings are nested");
   });
 
-  test("a rule on a streaming RPC", () => {
+  test("a rule on an RPC that takes a stream", () => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
-    expect(() => createRestRouter(Health.methods, { rules })).toThrow("is a streaming RPC");
+    const method = { ...Health.method.watch, methodKind: "bidi_streaming" } as const;
+    expect(() => createRestRouter([method], { rules })).toThrow("takes a stream of messages");
+  });
+
+  test.each([
+    { name: "any JSON", output: StructSchema },
+    { name: "a value of any kind", output: ValueSchema },
+  ])("a stream of $name, of which an error could not be told, unless both are wrapped", ({ output }) => {
+    const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
+    const method = { ...Health.method.watch, output };
+    expect(() => createRestRouter([method], { rules })).toThrow("could look like an error");
+    expect(() => createRestRouter([method], { rules, streamInResults: () => true })).not.toThrow();
   });
 
   test("the path of an endpoint", () => {
@@ -162,11 +181,25 @@ describe("createRestRouter() refuses", () => {
     ]);
   });
 
-  test("a selector that is no RPC, naming each", () => {
+  test.each(["api", "/api/", "/", "//api", "/a b", "/a?b", "/a#b", "/a/../b", "/%zz", "/é"])(
+    "the requestPathPrefix %s",
+    (requestPathPrefix) => {
+      expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([
+        `requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`,
+      ]);
+    },
+  );
+
+  test("selectors that are not RPCs, naming each", () => {
     const rules = ["x.Y.Z", "plantstore.v1.PlantService"].map((each) => ruleOf("GET /a", [], each));
     expect(() => createRestRouter([unbound], { rules })).toThrow(
       'rules: selector "x.Y.Z" is no RPC\nselector "plantstore.v1.PlantService" is no RPC',
     );
+  });
+
+  test("a selector that is not an RPC among others that are", () => {
+    const rules = ["x.Y.Z", unboundSelector].map((each) => ruleOf("GET /a", [], each));
+    expect(() => createRestRouter([unbound], { rules })).toThrow('rules: selector "x.Y.Z" is no RPC');
   });
 
   test("with all problems at once", () => {
@@ -174,29 +207,43 @@ describe("createRestRouter() refuses", () => {
   });
 });
 
-describe("createRestRouter() takes", () => {
+describe("createRestRouter() accepts", () => {
   test.each<{ why: string; rules: readonly string[] }>([
     {
       why: "rules that overlap",
       rules: ["GET /a/b", "GET /a/{f_string}", "GET /{f_string=**}", "GET /{f_string}/b", "GET /a/{f_string=**}"],
     },
     {
-      why: "segments behind **",
+      why: "segments after **",
       rules: ["GET /{f_string=**}/end", "GET /{f_string=**}/{nested.text}", "GET /{f_string=**}"],
     },
     {
-      why: "verbs beside a variable",
+      why: "verbs next to a variable",
       rules: ["GET /a/{f_string}", "GET /a/{f_string}:b", "GET /a:b", "GET /{f_string=**}:b"],
     },
     { why: "one path for many methods", rules: ["GET /a", "PUT /a", "* /a", "HEAD /a"] },
     { why: "the path of an RPC with a verb", rules: ["GET /kitchensink.v1.KitchenSink/Unbound:x"] },
     { why: "a template that covers RPC paths and more", rules: ["POST /{f_string=**}"] },
     {
-      why: "a body with no path field, and one inside of it",
+      why: "a variable of any type that some path can set",
+      rules: [
+        "GET /a/{f_int64=**}",
+        "GET /b/{f_enum=*/**}",
+        "GET /c/{f_enum=COLOR_RED/**}",
+        "GET /d/{f_bool=**/true}",
+        "GET /e/{f_bytes=a/*/*/*/*}",
+        "GET /f/{f_int64=7}",
+        "GET /g/{f_string=a/*}",
+        "GET /h/{mask=*}/{time=*}/{duration=*}/{f_double=*}/{w_bool=*}",
+      ],
+    },
+    { why: "custom kinds", rules: ["PROPFIND /a", "M-SEARCH /a", "OPTIONS /a", "* /a"] },
+    {
+      why: "a body field that the path does not set, and one that it sets in part",
       rules: ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"],
     },
   ])("$why", ({ rules }) => {
-    expect(problemsOf(rules)).toEqual([]);
+    expect(problemsOf(rules, { parsedMethods, requestPathPrefix: "/api/v1%20" })).toEqual([]);
   });
 
   test("a service whose annotations were generated elsewhere", () => {
@@ -205,7 +252,7 @@ describe("createRestRouter() takes", () => {
     expect(bindings.every((binding) => binding.procedure.startsWith("/kitchensink.v1.KitchenSink/"))).toBe(true);
   });
 
-  test("RPCs without a rule, and leaves them alone", () => {
+  test("RPCs without a rule, and skips them", () => {
     expect(createRestRouter([unbound]).bindings).toEqual([]);
   });
 });
@@ -231,18 +278,18 @@ describe("createRestRouter() with rules from outside", () => {
     { request: "DELETE /v2/7", kind: "binding" },
     { request: "DELETE /plants/7", kind: "not-found" },
     { request: "DELETE /never/7", kind: "not-found" },
-  ])("the last rule takes the place of the annotation: $request", ({ request, kind }) => {
+  ])("replaces the annotation by the last rule: $request", ({ request, kind }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     expect(router.match(httpMethod, path).kind).toBe(kind);
   });
 
-  test("refuses rules that are no google.api.Http", () => {
+  test("refuses rules that are not google.api.Http", () => {
     expect(() => parseHttpRules('{"rules":[{"selector":"a","gett":"/b"}]}')).toThrow('unknown field "rules[0].gett"');
   });
 });
 
-// The rules of googleapis/gapic-showcase's compliance.proto (schema/google/showcase/v1beta1), with the fields of
-// the kitchen sink in the places of its own: info is child, f_kingdom is f_enum.
+// The rules of googleapis/gapic-showcase's compliance.proto (schema/google/showcase/v1beta1), with fields of the
+// kitchen sink instead of its own: info is child, f_kingdom is f_enum.
 describe("the rules of gapic-showcase's compliance service", () => {
   const repeat = "/v1beta1/repeat";
   const [first, ...others] = [
@@ -270,7 +317,7 @@ describe("the rules of gapic-showcase's compliance service", () => {
     },
     { request: "GET /v1beta1/repeat/first/a/second/b/c:pathtrailingresource", captures: ["first/a", "second/b/c"] },
     { request: "GET /v1beta1/repeat/first/a/second:pathtrailingresource", captures: ["first/a", "second"] },
-  ])("compile, and $request finds its own", ({ request, captures }) => {
+  ])("compile, and $request finds its rule", ({ request, captures }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     expect(router.match(httpMethod, path)).toMatchObject({ kind: "binding", captures });
   });
@@ -279,20 +326,20 @@ describe("the rules of gapic-showcase's compliance service", () => {
 describe("RestRouter.match()", () => {
   const router = createRestRouter(PlantService.methods);
 
-  test("gives the binding, its RPC and what the path holds", () => {
+  test("returns the binding, its RPC and the captures", () => {
     const match = router.match("DELETE", "/plants/7");
     expect(match).toMatchObject({ kind: "binding", captures: ["7"] });
     expect(match.kind === "binding" && match.binding.procedure).toBe("/plantstore.v1.PlantService/DeletePlant");
   });
 
-  test("gives the methods that are allowed as the value of Allow", () => {
+  test("returns the allowed methods as the value of Allow", () => {
     expect(createRestRouter(KitchenSink.methods).match("PATCH", "/v1/match/me")).toEqual({
       kind: "method-not-allowed",
       allow: "DELETE, GET, HEAD",
     });
   });
 
-  test("decodes an escaped slash in several segments where that is asked for", () => {
+  test("decodes an escaped slash in variables of several segments if so configured", () => {
     const options = { rules: [ruleOf("GET /{f_string=a/*}")], fullyDecodeReservedExpansion: true };
     expect(createRestRouter([unbound], options).match("GET", "/a/b%2Fc%252F")).toMatchObject({
       captures: ["a/b/c%2F"],

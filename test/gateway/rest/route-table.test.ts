@@ -15,7 +15,7 @@ function tableOf(routes: readonly string[]): RouteTable<string> {
 const notFound = { kind: "not-found" };
 
 describe("RouteTable.match()", () => {
-  // In the order that would be wrong if order counted.
+  // Declared in the order that would give wrong results if the order mattered.
   const table = tableOf([
     "GET /v1/{rest=**}",
     "GET /v1/{a}",
@@ -34,6 +34,7 @@ describe("RouteTable.match()", () => {
     "GET /one/*/end",
     "GET /caf%C3%A9/a%2Fb/{x}",
     "GET /only/{x=this}",
+    "GET /before/{x=a/*}/**",
     "* /any/{x}",
     "PUT /any/{x}",
     "HEAD /head/{x}",
@@ -81,6 +82,9 @@ describe("RouteTable.match()", () => {
     { request: "GET /files/a/", route: "GET /files/{path=**}", captures: ["a/"] },
     { request: "POST /files/a/b:archive", route: "POST /files/{path=**}:archive", captures: ["a/b"] },
     { request: "POST /files/a%2Fb%2fc%25:archive", route: "POST /files/{path=**}:archive", captures: ["a%2Fb%2fc%"] },
+    { request: "POST /files/:archive", route: "POST /files/{path=**}:archive", captures: [""] },
+    { request: "GET /v1/:count", route: "GET /v1/{a}", captures: [":count"] },
+    { request: "GET /v1/:", route: "GET /v1/{a}", captures: [":"] },
     { request: "POST /files:archive", route: "POST /files/{path=**}:archive", captures: [""] },
     {
       request: "GET /shelves/shelves/1%2F2/books/a%20b",
@@ -90,30 +94,34 @@ describe("RouteTable.match()", () => {
     { request: "GET /one/a/end", route: "GET /one/*/end", captures: [] },
     { request: "GET /caf%c3%a9/a%2fb/1", route: "GET /caf%C3%A9/a%2Fb/{x}", captures: ["1"] },
     { request: "GET /only/this", route: "GET /only/{x=this}", captures: ["this"] },
+    { request: "GET /before/a/1/2/3", route: "GET /before/{x=a/*}/**", captures: ["a/1"] },
     { request: "PUT /any/a", route: "PUT /any/{x}", captures: ["a"] },
     { request: "GET /any/a", route: "* /any/{x}", captures: ["a"] },
     { request: "BREW /any/a", route: "* /any/{x}", captures: ["a"] },
     { request: "GET /", route: "GET /", captures: [] },
   ])("$request finds $route", ({ request, route, captures }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
-    expect(table.match(httpMethod, path)).toEqual({ kind: "route", target: route, captures });
+    expect(table.match(httpMethod, path)).toEqual({ kind: "binding", binding: route, captures });
   });
 
   test.each([
-    { request: "GET /nowhere", why: "no literal is like it" },
+    { request: "GET /nowhere", why: "no literal equals it" },
     { request: "GET //v1/me", why: "the first segment is empty" },
-    { request: "GET /one//end", why: "an empty segment is no resource" },
-    { request: "GET /one/a/end/", why: "a trailing slash is a segment more" },
-    { request: "GET /any/", why: "an empty segment is no resource" },
+    { request: "GET /one//end", why: "a wildcard takes no empty segment" },
+    { request: "GET /one/a/end/", why: "a trailing slash is one segment more" },
+    { request: "GET /any/", why: "a wildcard takes no empty segment" },
     { request: "GET /One/a/end", why: "paths are case-sensitive" },
-    { request: "GET /caf%C3%A9/a/b/1", why: "a slash in a literal is not one between segments" },
-    { request: "GET /only/that", why: "a variable may be a literal" },
+    { request: "GET /caf%C3%A9/a/b/1", why: "an escaped slash in a literal does not separate segments" },
+    { request: "POST /v1/:close", why: "a verb needs a value before it" },
+    { request: "GET /v1/:close", why: "a verb needs a value before it, even if only another method has the verb" },
+    { request: "GET /files/:archive", why: "a verb needs a value before it, even after **" },
+    { request: "GET /only/that", why: "a variable can be a literal" },
     { request: "GET /shelves/shelves/1/books", why: "a segment is missing" },
-    { request: "GET /v1/./me", why: 'of a segment "."' },
-    { request: "GET /v1/a/../me", why: 'of a segment ".."' },
-    { request: "GET /v1/%2e%2E/me", why: 'of a segment ".." in escapes' },
-    { request: "GET /files/..", why: 'of a segment ".." at the end' },
-    { request: "GET *", why: "it is no path" },
+    { request: "GET /v1/./me", why: 'it has a segment "."' },
+    { request: "GET /v1/a/../me", why: 'it has a segment ".."' },
+    { request: "GET /v1/%2e%2E/me", why: 'it has an escaped segment ".."' },
+    { request: "GET /files/..", why: 'it ends in a segment ".."' },
+    { request: "GET *", why: "it is not a path" },
     { request: "GET ", why: "it is empty" },
     { request: "GET http://host/v1/me", why: "it is a whole URL" },
   ])("$request finds nothing, because $why", ({ request }) => {
@@ -129,12 +137,12 @@ describe("RouteTable.match()", () => {
     { request: "DELETE /files/a/b", allow: ["GET", "HEAD"] },
   ])("$request finds only other methods", ({ request, allow }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
-    expect(table.match(httpMethod, path)).toEqual({ kind: "method-not-allowed", allow });
+    expect(table.match(httpMethod, path)).toEqual({ kind: "method-not-allowed", allow: allow.join(", ") });
   });
 
   test.each([
     { path: "/v1/%", why: "an escape is cut" },
-    { path: "/v1/%2", why: "an escape is cut behind one digit" },
+    { path: "/v1/%2", why: "an escape is cut after one digit" },
     { path: "/v1/%zz", why: "an escape is not hexadecimal" },
     { path: "/v1/%ff", why: "the bytes are not UTF-8" },
     { path: "/v1/%c3", why: "a UTF-8 sequence is cut" },
@@ -144,28 +152,29 @@ describe("RouteTable.match()", () => {
     { path: "/v1/a b", why: "a space is not escaped" },
     { path: "/v1/a\tb", why: "a tab is not escaped" },
     { path: "/v1/a\u0000", why: "a NUL is not escaped" },
+    { path: "/v1/a\u007f", why: "DEL is not escaped" },
     { path: "/v1/\u00e9", why: "a byte is beyond ASCII" },
-    { path: "/v1/a#b", why: "a URL's path has no number sign" },
-    { path: "/nowhere/%zz", why: "an escape is bad, also where nothing is" },
+    { path: "/v1/a#b", why: "a path cannot have a number sign" },
+    { path: "/nowhere/%zz", why: "an escape is bad, even if no route matches" },
   ])("$path is malformed, because $why", ({ path }) => {
     expect(table.match("GET", path)).toMatchObject({ kind: "malformed" });
   });
 
-  test("tells which route already has a method and a shape of path", () => {
+  test("returns the route that already has a method and a shape of path", () => {
     const both = tableOf(["GET /a/{x}", "PUT /a/{y}", "GET /a/{x}:v"]);
     expect(both.add("GET", parsePathTemplate("/a/{z=*}"), "new")).toBe("GET /a/{x}");
-    expect(both.match("GET", "/a/1")).toMatchObject({ target: "GET /a/{x}" });
+    expect(both.match("GET", "/a/1")).toMatchObject({ binding: "GET /a/{x}" });
   });
 
-  test("finds its way through a path of many segments in time", () => {
+  test("searches a path of many segments in reasonable time", () => {
     const deep = tableOf(["GET /{a=**}/x", "GET /{a=**}/x/y", "GET /*/*/*/{a=**}/z"]);
     const path = "/x".repeat(100_000);
-    expect(deep.match("GET", path)).toMatchObject({ target: "GET /{a=**}/x" });
+    expect(deep.match("GET", path)).toMatchObject({ binding: "GET /{a=**}/x" });
     expect(deep.match("GET", `${path}/w`)).toEqual(notFound);
   });
 });
 
-// Each template as an expression over the whole path; how exact it is decides between those that match.
+// Turns each template into an expression for the whole path; of those that match, the most exact wins.
 function naive(routes: readonly string[], httpMethod: string, given: string): string | undefined {
   const candidates = routes.filter((each) => {
     const [routeMethod, text = ""] = each.split(" ");
@@ -178,7 +187,7 @@ function naive(routes: readonly string[], httpMethod: string, given: string): st
   return candidates.toSorted((one, other) => (exactness(one) < exactness(other) ? -1 : 1))[0];
 }
 
-// A verb beats none; then, segment by segment, a literal beats one wild card beats "**".
+// A verb wins over none; then, segment by segment, a literal wins over "*", which wins over "**".
 function exactness(each: string): string {
   const text = each.slice(each.indexOf(" ") + 2);
   const hasVerb = text.endsWith(":v");
@@ -203,7 +212,7 @@ describe("RouteTable against a naive matcher", () => {
   const route = fc.tuple(fc.constantFrom("GET", "PUT"), template).map(([httpMethod, text]) => `${httpMethod} ${text}`);
   const path = fc.array(word, { minLength: 1, maxLength: 6 }).map((words) => `/${words.join("/")}`);
 
-  test("finds the route that a search through all of them finds, in any order of declaration", () => {
+  test("finds the route that a search through all routes finds, in any order of declaration", () => {
     fc.assert(
       fc.property(
         fc.array(route, { maxLength: 12 }),
@@ -217,7 +226,7 @@ describe("RouteTable against a naive matcher", () => {
           for (const httpMethod of ["GET", "PUT"]) {
             for (const each of paths) {
               const match = table.match(httpMethod, each);
-              expect(match.kind === "route" ? match.target : undefined, `${httpMethod} ${each}`).toBe(
+              expect(match.kind === "binding" ? match.binding : undefined, `${httpMethod} ${each}`).toBe(
                 naive(added, httpMethod, each),
               );
             }

@@ -1,15 +1,13 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { docsPage, type DescriptionEndpoint } from "../../../src/operations/docs-page/docs-page.ts";
+import type { Endpoint } from "../../../src/gateway/index.ts";
+import { createDocsPage } from "../../../src/operations/docs-page/docs-page.ts";
 
 const document = '{"openapi":"3.1.0"}';
-const open = docsPage({ document: () => document, open: true });
-const html = answerOf("/docs").body;
+const open = createDocsPage({ document: () => document, open: true });
+const html = String(answerOf("/docs").body);
 
-function answerOf(
-  path: string,
-  endpoints: readonly DescriptionEndpoint[] = open,
-): ReturnType<DescriptionEndpoint["answer"]> {
+function answerOf(path: string, endpoints: readonly Endpoint[] = open): ReturnType<Endpoint["answer"]> {
   const found = endpoints.find((endpoint) => endpoint.path === path);
   if (found === undefined) throw new Error(`nothing is at ${path}`);
   return found.answer();
@@ -28,13 +26,13 @@ test("the root leads to the page by a relative path", () => {
 });
 
 test("without being open, everything needs a credential and the root is left alone", () => {
-  const closed = docsPage({ document: () => document, open: false });
+  const closed = createDocsPage({ document: () => document, open: false });
   expect(closed.map(({ path }) => path)).not.toContain("/");
   expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
 });
 
 test.each(open.map(({ path }) => path))("%s may run and load nothing from elsewhere, and nothing inline", (path) => {
-  expect(answerOf(path).header["content-security-policy"]).toBe(
+  expect(answerOf(path).header?.["content-security-policy"]).toBe(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   );
 });
@@ -45,12 +43,15 @@ test.each(references)("the page's reference to %s is relative and served", (targ
   expect(answerOf(`/${target}`).httpStatus).toBe(200);
 });
 
-const imports = open.flatMap(({ path, answer }) =>
-  [...answer().body.matchAll(/^import .* from "\.\/([^"]+)"/gm)].map(([, name = ""]) => ({ path, name })),
+const imports = open.flatMap((endpoint) =>
+  [...String(endpoint.answer().body).matchAll(/^import .* from "\.\/([^"]+)"/gm)].map(([, name = ""]) => ({
+    path: endpoint.path,
+    name,
+  })),
 );
 
 test.each(imports)("$path imports $name, which is served", ({ name }) => {
-  expect(answerOf(`/docs/${name}`).header["content-type"]).toBe("text/javascript; charset=utf-8");
+  expect(answerOf(`/docs/${name}`).header?.["content-type"]).toBe("text/javascript; charset=utf-8");
 });
 
 test("the page has neither inline scripts and styles nor handlers", () => {

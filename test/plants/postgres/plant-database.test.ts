@@ -1,9 +1,13 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePostgres, openPostgresDatabase } from "../../../src/plants/postgres/plant-database.ts";
+import { dropOldDeletions, Retention } from "../../../src/plants/postgres/retention.ts";
+import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
+import { Session } from "../../../src/plants/postgres/session.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
-import { describePlantDatabase } from "../../support/describe-plant-database.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/postgres-server.ts";
+import { collect } from "../../support/collect.ts";
+import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
+import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -124,18 +128,115 @@ describe("importing into PostgreSQL", () => {
   });
 });
 
+test("an operator's view of PostgreSQL leaves no connection behind, also where its reader stops", async () => {
+  const url = `${await server.createSchema()}&application_name=operator`;
+  await migratePostgres(url);
+  {
+    await using database = await openPostgresDatabase(url);
+    {
+      await using running = await database.startImport();
+      await running.add(Array.from({ length: 10_001 }, (_, i) => BigInt(i)));
+    }
+    for await (const ids of database.exportPlants()) {
+      expect(ids).toHaveLength(10_000);
+      break;
+    }
+    await collect(database.exportPlants());
+    await collect(database.listDeletions());
+  }
+  const sessions = "SELECT query FROM pg_stat_activity WHERE application_name = 'operator'";
+  await expect.poll(() => runSql(url, sessions)).toEqual([]);
+});
+
 describe("the deletion record in PostgreSQL", () => {
-  test("loses what is older than it is kept, and nothing else", async () => {
+  /** A database with this many records, one a minute, the youngest half a minute old. */
+  async function createRecords(count: number): Promise<string> {
     const url = await server.createSchema();
     await migratePostgres(url);
     await runSql(
       url,
       `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
-       SELECT i, now() - i * interval '1 minute' + interval '30 seconds', '', '', gen_random_uuid() FROM generate_series(1, 2500) AS i`,
+       SELECT i, now() - i * interval '1 minute' + interval '30 seconds', '', '', gen_random_uuid() FROM generate_series(1, ${count}) AS i`,
     );
+    return url;
+  }
+
+  test("loses what is older than it is kept, and nothing else", async () => {
+    const url = await createRecords(2_500);
     const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000 });
     await expect.poll(() => runSql(url, "SELECT max(plant_id) FROM deletions")).toEqual([{ max: "120" }]);
-    expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "120" }]);
+    expect(await countRecords(url)).toBe(120);
     await store.close();
   });
+
+  test("is shortened from its old end, past what another process is about to drop", async () => {
+    const url = await createRecords(1_500);
+    const other = new Client(configOf(url));
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
+    const session = new Session(readServerUrl(url));
+    const before = new Date(Date.now() - 3_600_000);
+    await expect(dropOldDeletions(session, before)).resolves.toBe(true);
+    await session.close();
+    const left = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
+    expect(left).toEqual([{ count: "500", max: "490" }]);
+    await other.end();
+  });
+
+  test("is listed from the very moment of a record on", async () => {
+    const url = await createRecords(1);
+    await runSql(url, "UPDATE deletions SET deleted_at = '2026-01-02T03:04:05.678Z'");
+    await using database = await openPostgresDatabase(url);
+    const listed = await collect(database.listDeletions(new Date("2026-01-02T03:04:05.678Z")));
+    expect(listed.flat()).toHaveLength(1);
+  });
+
+  test("is not shortened any more once its keeper has stopped, which waits for what is under way", async () => {
+    const url = await createRecords(5_000);
+    const locking = new Client(configOf(url));
+    await locking.connect();
+    await locking.query("BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
+    const retention = new Retention(new Session(readServerUrl(url)), 3_600_000);
+    const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
+    await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+    let hasStopped = false;
+    const stopped = retention.stop().then(() => (hasStopped = true));
+    expect(await countRecords(url)).toBe(5_000);
+    expect(hasStopped).toBe(false);
+    await locking.query("COMMIT");
+    await locking.end();
+    await stopped;
+    expect(await countRecords(url)).toBe(4_000);
+  });
+
+  test("is not shortened any more once its store is closed", async () => {
+    const url = await createRecords(5_000);
+    const locking = new Client(configOf(url));
+    await locking.connect();
+    await locking.query("BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
+    const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
+    const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
+    await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+    const closed = store.close();
+    await locking.query("COMMIT");
+    await locking.end();
+    await closed;
+    const sessions = `SELECT FROM pg_stat_activity WHERE application_name = 'plantstore' AND query LIKE '%deletions%'`;
+    await expect.poll(() => runSql(url, sessions)).toEqual([]);
+    // The one slice that was under way, unless it has waited for too long.
+    expect(await countRecords(url)).toBeGreaterThanOrEqual(4_000);
+  });
+
+  test("keeps no connection in between, and nobody from anything when it cannot be shortened", async () => {
+    const url = await createRecords(1);
+    const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
+    await runSql(url, "ALTER TABLE deletions RENAME TO gone");
+    const retention = new Retention(new Session(readServerUrl(`${url}&application_name=keeper`)), 3_600_000);
+    await retention.stop();
+    await expect.poll(() => runSql(url, sessions)).toEqual([]);
+  });
 });
+
+async function countRecords(url: string): Promise<number> {
+  return Number((await runSql(url, "SELECT count(*) FROM deletions"))[0]?.["count"]);
+}

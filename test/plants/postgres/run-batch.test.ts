@@ -1,20 +1,229 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
-import { expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { PendingDelete } from "../../../src/plants/delete-queue.ts";
 import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
-import { runBatch } from "../../../src/plants/postgres/run-batch.ts";
+import { type BatchGivenUp, runBatch } from "../../../src/plants/postgres/run-batch.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
-import { deleteCall } from "../../support/delete-call.ts";
-import { configOf, runSql, startPostgres } from "../../support/postgres-server.ts";
+import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 
 const minuteMs = 60_000;
 
-test("repeats a batch that was the victim of a deadlock", async () => {
-  await using server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
+const away = "the plant store cannot delete at the moment";
+const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
+});
+// Some tests stop it.
+afterEach(() => server.start());
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** The URL of a new schema with plants from 1 on. */
+async function createPlants(count: number): Promise<string> {
   const url = await server.createSchema();
   await migratePostgres(url);
-  await runSql(url, "INSERT INTO plants VALUES (1), (2), (3)");
+  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${count})`);
+  return url;
+}
+
+/** Callers that ignore their outcome. */
+function callersOf(...ids: readonly bigint[]): PendingDelete[] {
+  return ids.map((id) => ({ id, call: deleteCall(), resolve: () => {}, reject: () => {} }));
+}
+
+/** Callers, and what each was told first: only that counts. */
+function listenersOf(...ids: readonly bigint[]): { readonly taken: PendingDelete[]; readonly told: unknown[] } {
+  const told: unknown[] = ids.map(() => undefined);
+  const tell = (i: number, outcome: unknown): void => void (told[i] ??= outcome);
+  const taken = ids.map((id, i) => ({
+    id,
+    call: deleteCall(),
+    resolve: (deleted: boolean) => tell(i, deleted),
+    reject: (reason: unknown) => tell(i, ConnectError.from(reason).rawMessage),
+  }));
+  return { taken, told };
+}
+
+async function plantsOf(url: string): Promise<unknown[]> {
+  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => id);
+}
+
+describe("a batch that fails", () => {
+  test.each([
+    { sqlStates: ["40001", "40P01", "55P03", "57014"], connection: "its connection" },
+    { sqlStates: ["53100", "53200"], connection: "its connection" },
+    { sqlStates: ["57P03"], connection: "a new connection" },
+    { sqlStates: ["53300", "25006"], connection: "a new connection" },
+    { sqlStates: ["XX000"], connection: "a new connection" },
+    { sqlStates: ["08006", "57P01"], connection: "a new connection" },
+  ])("with $sqlStates is run again until it is done, on $connection", async ({ sqlStates, connection }) => {
+    const url = await createPlants(3);
+    await failTries(url, "DELETE ON plants", sqlStates);
+    const session = new Session(readServerUrl(url));
+    const [before] = await session.query("SELECT pg_backend_pid()");
+    await expect(runBatch(session, callersOf(1n, 2n, 9n))).resolves.toEqual([true, true, false]);
+    const [after] = await session.query("SELECT pg_backend_pid()");
+    await session.close();
+    expect(after?.[0] === before?.[0]).toBe(connection === "its connection");
+    expect(await countTries(url)).toBe(sqlStates.length + 1);
+    expect(await plantsOf(url)).toEqual(["3"]);
+  });
+
+  // A caller may rely on being told that nothing was done; whether the server is well decides about readiness.
+  test.each([
+    { sqlStates: ["42501"], patience: "left", told: away, isServerWell: false },
+    { sqlStates: ["40001"], patience: "over", told: away, isServerWell: true },
+    { sqlStates: ["53100"], patience: "over", told: away, isServerWell: false },
+    { sqlStates: ["57P03"], patience: "over", told: away, isServerWell: false },
+    { sqlStates: ["XX000"], patience: "over", told: unknown, isServerWell: false },
+    { sqlStates: ["XX000", "42501"], patience: "left", told: unknown, isServerWell: false },
+    { sqlStates: ["XX000", "40001", "53100", "42501"], patience: "left", told: unknown, isServerWell: false },
+    { sqlStates: ["XX000", "P0001"], patience: "left", told: unknown, isServerWell: true },
+  ])(
+    "with $sqlStates and patience that is $patience is given up: $told",
+    async ({ sqlStates, patience, ...givenUp }) => {
+      const url = await createPlants(2);
+      await failTries(url, "DELETE ON plants", sqlStates);
+      const session = new Session(readServerUrl(url));
+      const signal = patience === "over" ? AbortSignal.abort() : new AbortController().signal;
+      await expect(runBatch(session, callersOf(1n, 2n), signal)).rejects.toMatchObject({
+        reason: { rawMessage: givenUp.told, code: Code.Unavailable },
+        isServerWell: givenUp.isServerWell,
+      });
+      await session.close();
+      expect(await countTries(url)).toBe(sqlStates.length);
+      expect(await plantsOf(url)).toEqual(["1", "2"]);
+    },
+  );
+
+  test.each([
+    { name: "the server is not there", arrange: () => server.stop("fast"), user: "tester" },
+    { name: "the server does not let the user in", arrange: () => Promise.resolve(), user: "nobody" },
+  ])("because $name has done nothing", async ({ arrange, user }) => {
+    const url = await createPlants(1);
+    await arrange();
+    const session = new Session(readServerUrl(url.replace("user=tester", `user=${user}`)));
+    // A user that the server does not let in is told so at once, however long the caller would wait.
+    const patience = user === "tester" ? AbortSignal.abort() : new AbortController().signal;
+    await expect(runBatch(session, callersOf(1n), patience)).rejects.toMatchObject({
+      reason: { rawMessage: away },
+      isServerWell: false,
+    });
+  });
+
+  test("is not tried again once all its callers have given up", async () => {
+    const url = await createPlants(1);
+    await failTries(url, "DELETE ON plants", ["40001"]);
+    const session = new Session(readServerUrl(url));
+    const controller = new AbortController();
+    const call = deleteCall({ signal: controller.signal });
+    const taken = [{ id: 1n, call, resolve: () => {}, reject: () => {} }];
+    const outcomes = runBatch(session, taken);
+    // Its parameters are written by now.
+    controller.abort("too late");
+    await expect(outcomes).rejects.toMatchObject({ isServerWell: true });
+    await session.close();
+    expect(await countTries(url)).toBe(1);
+  });
+
+  test("does not storm the server", async () => {
+    const url = await createPlants(1);
+    await failTries(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
+    const session = new Session(readServerUrl(url));
+    await expect(runBatch(session, callersOf(1n), AbortSignal.timeout(300))).rejects.toMatchObject({
+      isServerWell: true,
+    });
+    await session.close();
+    // With pauses that double from 5 ms to a second there are ten or so; as fast as the server answers, hundreds.
+    expect(await countTries(url)).toBeLessThan(50);
+  });
+});
+
+describe("a batch of which the server refuses something", () => {
+  // The first statement is the whole batch, the next one its first half.
+  test.each([
+    { sqlStates: ["P0001", "42501"], result: "given up", told: [undefined, undefined, undefined, undefined], tries: 2 },
+    { sqlStates: ["P0001", "XX000", "P0001"], result: "done", told: [unknown, unknown, true, true], tries: 4 },
+    {
+      sqlStates: ["23503", "23503", "23503"],
+      result: "done",
+      told: ["the database keeps plant 1", true, true, true],
+      tries: 5,
+    },
+  ])(
+    "is $result in its parts, and each caller told the truth: $sqlStates",
+    async ({ sqlStates, result, told, tries }) => {
+      const url = await createPlants(4);
+      await failTries(url, "DELETE ON plants", sqlStates);
+      const session = new Session(readServerUrl(url));
+      const listeners = listenersOf(1n, 2n, 3n, 4n);
+      const ended = await runBatch(session, listeners.taken).then(
+        () => "done",
+        ({ isServerWell }: BatchGivenUp) => (isServerWell ? "refused" : "given up"),
+      );
+      await session.close();
+      expect(ended).toBe(result);
+      expect(listeners.told).toEqual(told);
+      expect(await countTries(url)).toBe(tries);
+      // What was told is what is there.
+      expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => told[i] !== true));
+    },
+  );
+});
+
+describe("a batch that is committed and whose answer is lost", () => {
+  test.each([
+    { name: "nothing else fails", sqlStates: [] },
+    { name: "the look does nothing, because of others at the same rows", sqlStates: ["40001", "55P03"] },
+    { name: "the look meets a server that lacks something and one that stops", sqlStates: ["53100", "57P03"] },
+    { name: "the look may have been committed, too", sqlStates: ["XX000", "40001"] },
+  ])("has its callers told what it has done, and not what other batches did: $name", async ({ sqlStates }) => {
+    const url = await createPlants(4);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    // Somebody has deleted plant 4 before.
+    await expect(runBatch(session, callersOf(4n))).resolves.toEqual([true]);
+    await failTries(url, "UPDATE ON deletions", sqlStates);
+    const wasCut = proxy.cutNext("before-reply");
+    const outcomes = runBatch(session, callersOf(1n, 2n, 4n, 9n, 1n));
+    await wasCut;
+    await expect(outcomes).resolves.toEqual([true, true, false, false, false]);
+    await session.close();
+    expect(await countTries(url)).toBe(sqlStates.length + 1);
+    expect(await plantsOf(url)).toEqual(["3"]);
+    expect(await runSql(url, "SELECT plant_id FROM deletions ORDER BY plant_id")).toEqual([
+      { plant_id: "1" },
+      { plant_id: "2" },
+      { plant_id: "4" },
+    ]);
+  });
+});
+
+test("a batch deletes a plant for the first of the callers that name it, and records no other", async () => {
+  const url = await createPlants(3);
+  const session = new Session(readServerUrl(url));
+  const taken = [1n, 2n, 1n, 1n].map((id, i) => ({
+    id,
+    call: deleteCall({ subject: `caller-${i}` }),
+    resolve: () => {},
+    reject: () => {},
+  }));
+  await expect(runBatch(session, taken)).resolves.toEqual([true, true, false, false]);
+  await session.close();
+  expect(await runSql(url, "SELECT plant_id, subject FROM deletions ORDER BY plant_id")).toEqual([
+    { plant_id: "1", subject: "caller-0" },
+    { plant_id: "2", subject: "caller-1" },
+  ]);
+});
+
+test("a batch that is the victim of a deadlock is repeated", async () => {
+  const url = await createPlants(3);
   const first = new Client(configOf(url));
   const other = new Client(configOf(url));
   await Promise.all([first.connect(), other.connect()]);
@@ -28,10 +237,9 @@ test("repeats a batch that was the victim of a deadlock", async () => {
   await other.query("SET deadlock_timeout = '60s'");
   await other.query("BEGIN");
   await other.query("SELECT FROM plants WHERE id = 3 FOR UPDATE");
-  const limits = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
-  const session = new Session(readServerUrl(url), limits);
-  const taken = [1n, 2n, 3n].map((id) => ({ id, call: deleteCall(), resolve: () => {}, reject: () => {} }));
-  const outcomes = runBatch(session, taken);
+  const timeouts = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+  const session = new Session(readServerUrl(url), timeouts);
+  const outcomes = runBatch(session, callersOf(1n, 2n, 3n));
   await expect.poll(() => isWaiting(`<> ${otherPid}`)).not.toEqual([]);
   // … the other transaction, which holds plant 3, waits for plant 1 …
   const locked = other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
@@ -48,11 +256,8 @@ test("repeats a batch that was the victim of a deadlock", async () => {
   expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "3" }]);
 });
 
-test("leaves who gives up out of the tries that follow, and tells them why", async () => {
-  await using server = await startPostgres();
-  const url = await server.createSchema();
-  await migratePostgres(url);
-  await runSql(url, "INSERT INTO plants VALUES (1), (2), (3)");
+test("a batch leaves callers that give up out of its next tries, and tells them why", async () => {
+  const url = await createPlants(3);
   await server.stop("fast");
   const session = new Session(readServerUrl(url));
   const controller = new AbortController();
@@ -65,45 +270,49 @@ test("leaves who gives up out of the tries that follow, and tells them why", asy
     reject: (reason: unknown) => told.push(reason),
   }));
   const outcomes = runBatch(session, taken);
-  // The server takes longer to start than a connection to a socket that nobody listens on takes to fail.
+  // The server takes longer to start than a connection to a socket without a listener takes to fail.
   controller.abort("too late");
   await server.start();
   await expect(outcomes).resolves.toEqual([true, false, true]);
   expect(new Set(told)).toEqual(new Set(["too late"]));
   await session.close();
-  expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "2" }]);
+  expect(await plantsOf(url)).toEqual(["2"]);
 });
 
-test("begins no other part of a divided batch once its time is over", async () => {
-  await using server = await startPostgres();
-  const url = await server.createSchema();
-  await migratePostgres(url);
-  await runSql(url, "INSERT INTO plants SELECT generate_series(1, 8)");
+test("a batch that meets no fault reads no signal, which would create it", async () => {
+  const url = await createPlants(1);
+  const session = new Session(readServerUrl(url));
+  const context = {
+    get signal(): AbortSignal {
+      throw new Error("the signal was read");
+    },
+  };
+  const pending = [{ id: 1n, call: { ...deleteCall(), context }, resolve: () => {}, reject: () => {} }];
+  await expect(runBatch(session, pending)).resolves.toEqual([true]);
+  await session.close();
+});
+
+test("a divided batch begins no other part once its time is over", async () => {
+  const url = await createPlants(8);
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
   await runSql(url, "INSERT INTO beds VALUES (2), (7)");
   const session = new Session(readServerUrl(url));
   const patience = new AbortController();
-  // Only what a call is told first counts.
-  const told = new Map<bigint, unknown>();
-  const tell = (id: bigint, outcome: unknown): unknown => told.has(id) || told.set(id, outcome);
-  const taken = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n].map((id) => ({
-    id,
-    call: deleteCall(),
-    resolve: (deleted: boolean) => void tell(id, deleted),
+  const { taken, told } = listenersOf(1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n);
+  const impatient = taken.map((one) => ({
+    ...one,
     reject: (reason: unknown) => {
-      tell(id, ConnectError.from(reason).code);
+      one.reject(reason);
       // While the first quarter is under way, in its second half.
       patience.abort();
     },
   }));
-  await expect(runBatch(session, taken, patience.signal)).resolves.toEqual([
+  await expect(runBatch(session, impatient, patience.signal)).resolves.toEqual([
     true,
     ...Array.from({ length: 7 }, () => false),
   ]);
   await session.close();
-  expect(told.get(1n)).toBe(true);
-  expect(told.get(2n)).toBe(Code.FailedPrecondition);
-  expect([3n, 4n, 5n, 6n, 7n, 8n].map((id) => told.get(id))).toEqual(Array(6).fill(Code.Unavailable));
+  expect(told).toEqual([true, "the database keeps plant 2", ...Array<string>(6).fill(away)]);
   expect(await runSql(url, "SELECT plant_id FROM deletions")).toEqual([{ plant_id: "1" }]);
   expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "7" }]);
 });

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import type { ClientConfig } from "pg";
 import { describe, expect, test } from "vitest";
-import { StoreOpenError } from "../../../src/plants/errors.ts";
+import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
-import { createTempFolder } from "../../support/temp-folder.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 describe("reading the URL of a server", () => {
   test.each([
@@ -40,6 +40,7 @@ describe("reading the URL of a server", () => {
       says: "the database URL must be postgres://user:password@host:port/database",
     },
     { url: "postgres://ann:secret%zz@db/p", says: "the database URL has a bad percent escape" },
+    { url: "postgres://ann:secret@db/p?sslmod=require", says: "unknown in the database URL: sslmod" },
     { url: "postgres://ann:secret@db/p?sslmod=require&x=1", says: "unknown in the database URL: sslmod, x" },
     {
       url: "postgres://ann:secret@a,b:7/p",
@@ -60,7 +61,7 @@ describe("reading the URL of a server", () => {
   });
 
   test.each([
-    { url: "postgres://a,b/p?port=7", hosts: ["a", "b"], port: 7, name: "a,b:7/p" },
+    { url: "postgres://a,b/p?port=7&target_session_attrs=primary", hosts: ["a", "b"], port: 7, name: "a,b:7/p" },
     {
       url: "postgres:///p?host=/run/a,/run/b&target_session_attrs=read-write",
       hosts: ["/run/a", "/run/b"],
@@ -94,6 +95,13 @@ describe("reading the URL of a server", () => {
     const [way] = waysOf(url);
     expect(tlsWords(way?.ssl)).toBe("a certificate of the authority");
     expect(way?.ssl).toMatchObject({ ca: "pem" });
+  });
+
+  test("shows the server the certificate that it is given, and its key", () => {
+    using folder = createTempFolder();
+    for (const name of ["sslcert", "sslkey"]) writeFileSync(folder.file(name), name);
+    const [way] = waysOf(`postgres://db/p?sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`);
+    expect(way?.ssl).toMatchObject({ cert: "sslcert", key: "sslkey" });
   });
 
   test("speaks cleartext over a Unix socket, where a server offers nothing else", () => {

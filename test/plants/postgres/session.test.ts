@@ -1,16 +1,16 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { copyRowsOf } from "../../../src/plants/postgres/copy-rows.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
-import { createCertificate } from "../../support/certificate.ts";
-import { type PostgresServer, runSql, startPostgres } from "../../support/postgres-server.ts";
-import { createTempFolder, type TempFolder } from "../../support/temp-folder.ts";
+import { createCertificate } from "../../support/carriers/certificate.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
 
-const limits = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, answerTimeoutMs: 60_000 };
+const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, answerTimeoutMs: 60_000 };
 const certificate = createCertificate("PostgreSQL");
 
 let port: number;
@@ -44,7 +44,7 @@ function portOf(listening: Server): number {
 }
 
 async function isEncrypted(parameters: string, host = "localhost"): Promise<string | null | undefined> {
-  const session = new Session(readServerUrl(`postgres://tester@${host}:${port}/postgres?${parameters}`), limits);
+  const session = new Session(readServerUrl(`postgres://tester@${host}:${port}/postgres?${parameters}`), timeouts);
   try {
     const [row] = await session.query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
     return row?.[0];
@@ -75,6 +75,31 @@ describe("a session", () => {
     await expect(connectTo("require")).rejects.toThrow("The server does not support SSL connections");
   });
 
+  test("falls back to cleartext with sslmode=prefer where what the server calls TLS is none", async () => {
+    await using broken = await startBrokenTlsProxy();
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${broken.port}/postgres`));
+    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
+    await session.close();
+  });
+
+  test("falls back to TLS with sslmode=allow where the server lets a user in by nothing else", async () => {
+    const url = await server.createSchema();
+    await runSql(url, "CREATE ROLE shy LOGIN");
+    const rules = join(server.socketFolder, "data", "pg_hba.conf");
+    writeFileSync(rules, `hostnossl all shy 127.0.0.1/32 reject\n${readFileSync(rules, "utf8")}`);
+    await runSql(url, "SELECT pg_reload_conf()");
+    const connectAs = async (mode: string): Promise<unknown> => {
+      const session = new Session(readServerUrl(`postgres://shy@127.0.0.1:${port}/postgres?sslmode=${mode}`));
+      try {
+        return await session.query("SELECT 1");
+      } finally {
+        await session.close();
+      }
+    };
+    await expect.poll(() => connectAs("disable").catch(({ code }) => code)).toBe("28000");
+    await expect(connectAs("allow")).resolves.toEqual([["1"]]);
+  });
+
   test.each([
     { what: "verify-full with its authority", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.0.0.1" },
     { what: "verify-ca by another name", parameters: "sslmode=verify-ca&sslrootcert=ca.pem", host: "127.1" },
@@ -101,7 +126,7 @@ describe("a session", () => {
   });
 
   test("tells the server how long things may take", async () => {
-    const session = new Session(readServerUrl(await server.createSchema()), limits);
+    const session = new Session(readServerUrl(await server.createSchema()), timeouts);
     const rows = await session.query("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')");
     expect(rows).toEqual([["123ms", "4567ms"]]);
     await session.close();
@@ -111,10 +136,36 @@ describe("a session", () => {
     await using pooler = await startPoolerLike();
     const session = new Session(
       readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable`),
-      limits,
+      timeouts,
     );
     await expect(session.query("SELECT current_setting('lock_timeout')")).resolves.toEqual([["0"]]);
     await session.close();
+  });
+
+  test.each([
+    { name: "closed", letGo: (session: Session) => session.connect().then(() => session.close()) },
+    { name: "discarded", letGo: (session: Session) => session.connect().then(() => session.discard()) },
+    {
+      name: "closed while it connects",
+      letGo: (session: Session) => Promise.all([session.connect(), session.close()]),
+    },
+    {
+      name: "discarded while a statement runs",
+      letGo: async (session: Session) => {
+        await session.connect();
+        const lost = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow();
+        session.discard();
+        await lost;
+      },
+    },
+  ])("leaves no connection behind when it is $name", async ({ name, letGo }) => {
+    const url = await server.createSchema();
+    const application = name.replaceAll(" ", "-");
+    await letGo(new Session(readServerUrl(`${url}&application_name=${application}`)));
+    const left = `SELECT FROM pg_stat_activity WHERE application_name = '${application}'`;
+    // A statement goes on when its caller waits no more.
+    const running = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = '${application}'`;
+    await expect.poll(() => runSql(url, running).then(() => runSql(url, left))).toEqual([]);
   });
 
   test("does nothing of a transaction whose beginning was lost", async () => {
@@ -133,9 +184,35 @@ describe("a session", () => {
     expect(await runSql(url, "SELECT x FROM t")).toEqual([{ x: 3 }]);
   });
 
+  test("connects again after a transaction that is committed", async () => {
+    const url = await server.createSchema();
+    const session = new Session(readServerUrl(url));
+    await session.begin("BEGIN");
+    const [row] = await session.query("SELECT pg_backend_pid()");
+    await session.commit();
+    await runSql(url, `SELECT pg_terminate_backend(${row?.[0]}, 10000)`);
+    await expect.poll(() => session.query("SELECT 1").catch(() => "lost")).toEqual([["1"]]);
+    await session.close();
+  });
+
+  test("asks a server that refuses the password once, whatever other ways there are", async () => {
+    let asked = 0;
+    await using refusing = await forward(() => {
+      asked++;
+      return { answer: errorMessage("SFATAL\0C28P01\0Mpassword authentication failed\0\0"), isOver: true };
+    });
+    const session = new Session(readServerUrl(`postgres://t@127.0.0.1:${refusing.port}/p?sslmode=disable`), timeouts);
+    await expect(session.connect()).rejects.toMatchObject({ code: "28P01" });
+    expect(asked).toBe(1);
+  });
+
   test("gives up a server that does not answer, and connects again", async () => {
     const url = await server.createSchema();
-    const session = new Session(readServerUrl(url), { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 50 });
+    const session = new Session(readServerUrl(url), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 0,
+      answerTimeoutMs: 1_000,
+    });
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
     session.discard();
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
@@ -145,51 +222,133 @@ describe("a session", () => {
 
 /** A way to the server on which nothing is encrypted: to a request for TLS it answers N. */
 function startCleartextProxy(): Promise<Forwarding> {
-  // SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
-  const sslRequest = Buffer.from("0000000804d2162f", "hex");
-  return forward((first) => (first.equals(sslRequest) ? { answer: Buffer.from("N"), isOver: false } : undefined));
+  return forward((first) => (first.equals(sslRequest) ? { answer: Buffer.from("N"), isOver: false } : first));
 }
+
+/** A way to the server that says it speaks TLS, and does not. */
+function startBrokenTlsProxy(): Promise<Forwarding> {
+  return forward((first) => {
+    if (first.equals(sslRequest)) return { answer: Buffer.from("S"), isOver: false };
+    // A TLS handshake record (RFC 8446 §5.1).
+    return first[0] === 22 ? { answer: Buffer.from("HTTP/1.1 400 Bad Request"), isOver: true } : first;
+  });
+}
+
+// SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
+const sslRequest = Buffer.from("0000000804d2162f", "hex");
 
 /** A way to the server that takes start-up parameters as PgBouncer does. */
 function startPoolerLike(): Promise<Forwarding> {
-  const body = "SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0";
-  const answer = Buffer.concat([Buffer.from("E"), Buffer.alloc(4), Buffer.from(body)]);
-  answer.writeInt32BE(4 + body.length, 1);
-  return forward((first) => (first.includes("_timeout") ? { answer, isOver: true } : undefined));
+  const answer = errorMessage("SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0");
+  return forward((first) => (first.includes("_timeout") ? { answer, isOver: true } : first));
+}
+
+/** An ErrorResponse with these fields (postgresql.org/docs/current/protocol-error-fields.html). */
+function errorMessage(fields: string): Buffer {
+  const message = Buffer.from(`E\0\0\0\0${fields}`);
+  message.writeInt32BE(4 + fields.length, 1);
+  return message;
+}
+
+/** A host that is read-only, as a standby is: the user "tester" becomes "reader" there, a name of the same length. */
+function startReadOnlyHost(socketFolder: string): Promise<Forwarding> {
+  return forward(asReader, socketOf(socketFolder));
+}
+
+function asReader(startup: Buffer): Buffer {
+  return Buffer.from(startup.toString("latin1").replace("tester", "reader"), "latin1");
+}
+
+function socketOf(socketFolder: string): string {
+  return join(socketFolder, `.s.PGSQL.${port}`);
 }
 
 interface Forwarding extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Forwards connections to the server's Unix socket, unless `judge` answers the first message itself. */
-async function forward(judge: (first: Buffer) => { answer: Buffer; isOver: boolean } | undefined): Promise<Forwarding> {
+/**
+ * Forwards connections to the server's Unix socket, unless `judge` answers the first message itself.
+ *
+ * @param judge - the answer, or what is passed on in place of the first message
+ * @param path - where to listen; a TCP port when it is left out
+ */
+async function forward(
+  judge: (first: Buffer) => Buffer | { readonly answer: Buffer; readonly isOver: boolean },
+  path?: string,
+): Promise<Forwarding> {
   const proxy = createServer((client) => {
     client.on("error", () => undefined);
     const onFirst = (first: Buffer): void => {
-      const answered = judge(first);
-      if (answered?.isOver) return void client.end(answered.answer);
-      if (answered !== undefined) {
-        client.write(answered.answer);
+      const judged = judge(first);
+      if (!Buffer.isBuffer(judged)) {
+        if (judged.isOver) return void client.end(judged.answer);
+        client.write(judged.answer);
         return void client.once("data", onFirst);
       }
-      const upstream = connect(join(server.socketFolder, `.s.PGSQL.${port}`));
+      const upstream = connect(socketOf(server.socketFolder));
       upstream.on("error", () => client.destroy());
-      upstream.write(first);
+      upstream.write(judged);
       client.pipe(upstream).pipe(client);
     };
     client.once("data", onFirst);
   });
-  proxy.listen(0, "127.0.0.1");
+  if (path === undefined) proxy.listen(0, "127.0.0.1");
+  else proxy.listen(path);
   await once(proxy, "listening");
   return {
-    port: portOf(proxy),
+    port: path === undefined ? portOf(proxy) : port,
     [Symbol.asyncDispose]: async () => {
       proxy.close();
       await once(proxy, "close");
     },
   };
 }
+
+describe("of several hosts", () => {
+  let url: string;
+  let standby: Forwarding;
+  beforeAll(async () => {
+    url = await server.createSchema();
+    await runSql(url, "CREATE ROLE reader LOGIN SUPERUSER; ALTER ROLE reader SET default_transaction_read_only = on");
+    mkdirSync(folder.file("standby"));
+    standby = await startReadOnlyHost(folder.file("standby"));
+  });
+  afterAll(() => standby[Symbol.asyncDispose]());
+
+  /** A session with hosts: a folder without a socket, a standby, the server. */
+  function sessionOf(hosts: readonly ("nobody" | "standby" | "primary")[]): Session {
+    const folders = { nobody: folder.path, standby: folder.file("standby"), primary: server.socketFolder };
+    const names = hosts.map((host) => folders[host]).join();
+    return new Session(readServerUrl(url.replace(server.socketFolder, names)));
+  }
+
+  test.each([
+    { hosts: ["primary", "nobody"] },
+    { hosts: ["nobody", "primary"] },
+    { hosts: ["standby", "primary"] },
+    { hosts: ["standby", "nobody", "standby", "primary"] },
+  ] as const)("the one that can be written is used, and nothing is left open to another: $hosts", async ({ hosts }) => {
+    const session = sessionOf(hosts);
+    const [first] = await session.query("SELECT current_user, pg_backend_pid()");
+    expect(first?.[0]).toBe("tester");
+    await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
+    // After a loss, too.
+    await runSql(url, `SELECT pg_terminate_backend(${first?.[1]}, 10000)`);
+    await expect.poll(() => session.query("SELECT current_user").catch(() => "lost")).toEqual([["tester"]]);
+    await session.close();
+  });
+
+  test.each([
+    { hosts: ["nobody", "standby"], says: /^the server is read-only$/ },
+    { hosts: ["standby", "nobody"], says: /^connect ENOENT/ },
+  ] as const)("none is used when none can be written: $hosts", async ({ hosts, says }) => {
+    const session = sessionOf(hosts);
+    await expect(session.query("SELECT 1")).rejects.toThrow(says);
+    await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
+    await session.close();
+  });
+});
 
 describe("copying into a table", () => {
   const cutsItself = `

@@ -2,16 +2,17 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
-import { startCuttingProxy } from "../../support/cutting-proxy.ts";
-import { deleteCall } from "../../support/delete-call.ts";
-import { describePlantStore } from "../../support/describe-plant-store.ts";
-import { type PostgresServer, runSql, startPostgres } from "../../support/postgres-server.ts";
-import { refusalOf } from "../../support/refusal.ts";
+import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
+import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { refusalOf } from "../../support/plants/refusal.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
-  // A standby that is never there, and that only those wait for who say so.
+  // A standby that is never there; only sessions that ask for it wait for it.
   const beside = await server.createSchema();
   await runSql(beside, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
   await runSql(beside, "ALTER SYSTEM SET synchronous_commit = 'local'");
@@ -88,14 +89,6 @@ describe("a PostgreSQL store", () => {
     await store.close();
   });
 
-  test("learns that its server is gone without a caller, and that it is back", async () => {
-    await using opened = await openWith([1n]);
-    await server.stop("fast");
-    await expect.poll(() => opened.store.problem).toMatch(/:5432\/postgres: connect /);
-    await server.start();
-    await expect.poll(() => opened.store.problem).toBeUndefined();
-  });
-
   test("does not delete for a call that is given up while it waits", async () => {
     await using opened = await openWith([1n, 2n, 3n]);
     const controller = new AbortController();
@@ -135,6 +128,20 @@ describe("a PostgreSQL store", () => {
     await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(true);
   });
 
+  test("sends nothing of what waits behind a batch that was given up", async () => {
+    await using opened = await openWith([1n, 2n, 3n, 4n]);
+    await failTries(opened.url, "DELETE ON plants", ["42501", "42501"]);
+    // The first two are batches of their own, and the others wait.
+    const told = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
+    const refused = {
+      status: "rejected",
+      reason: expect.objectContaining({ rawMessage: "the plant store cannot delete at the moment" }),
+    };
+    expect(told).toEqual([refused, refused, refused, refused]);
+    expect(await countTries(opened.url)).toBe(2);
+    expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
+  });
+
   test.each([
     {
       name: "a table is missing",
@@ -161,7 +168,7 @@ describe("a PostgreSQL store", () => {
               $$ BEGIN IF OLD.id IN (5, 12) THEN RAISE 'not this one'; END IF; RETURN OLD; END $$;
             CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
     },
-  ])("refuses a plant that $name, and nobody who asks for another one at the same time", async ({ sql }) => {
+  ])("refuses a plant that $name, and no call for another one at the same time", async ({ sql }) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
     await using opened = await openWith(ids);
     await runSql(opened.url, sql);

@@ -1,10 +1,13 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { StoreOpenError } from "../../../src/plants/errors.ts";
+import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
 import { openDatabase } from "../../../src/plants/sqlite/database.ts";
+import { migrations } from "../../../src/plants/sqlite/migrations.ts";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
-import { createTempFolder, type TempFolder } from "../../support/temp-folder.ts";
+import { waitLimitMs } from "../../support/deadline.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
 
 function writeDatabase(file: string, sql: string): void {
   const db = new DatabaseSync(file);
@@ -19,6 +22,9 @@ describe("opening a database file", () => {
     expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
     // 2 is FULL (sqlite.org/pragma.html#pragma_synchronous).
     expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2n });
+    // What macOS needs in addition.
+    expect(db.prepare("PRAGMA fullfsync").get()).toEqual({ fullfsync: 1n });
+    expect(db.prepare("PRAGMA checkpoint_fullfsync").get()).toEqual({ checkpoint_fullfsync: 1n });
     db.close();
   });
 
@@ -90,6 +96,15 @@ describe("opening a database file", () => {
       says: /plants\.db: its schema has version 99 and this release knows \d+: it needs a newer release$/,
     },
     {
+      name: "the next release's schema",
+      prepare: (folder) => {
+        openDatabase({ file: folder.file("plants.db") }).close();
+        writeDatabase(folder.file("plants.db"), `PRAGMA user_version = ${migrations.length + 1}`);
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: its schema has version \d+ and this release knows \d+: it needs a newer release$/,
+    },
+    {
       name: "a damaged database",
       prepare: (folder) => {
         openDatabase({ file: folder.file("plants.db") }).close();
@@ -104,13 +119,31 @@ describe("opening a database file", () => {
     },
   ];
 
-  test.each(unopenable)("says what is wrong with $name", async ({ prepare, says }) => {
+  test.each(unopenable)("says what is wrong with $name", ({ prepare, says }) => {
     using folder = createTempFolder();
     const file = prepare(folder);
     expect(() => openDatabase({ file })).toThrow(StoreOpenError);
     expect(() => openDatabase({ file })).toThrow(says);
-    // The same words come out of the thread.
-    await expect(openSqliteStore({ file })).rejects.toThrow(says);
+    // The last connection that closes takes the log away.
+    expect(existsSync(`${file}-wal`)).toBe(false);
+  });
+
+  test("says what is wrong in the same words where the storage thread opens it", async () => {
+    using folder = createTempFolder();
+    const opened = openSqliteStore({ file: folder.file("nowhere/plants.db") });
+    const says = /^cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/;
+    await expect(opened).rejects.toEqual(
+      expect.objectContaining({ name: "StoreOpenError", message: expect.stringMatching(says) }),
+    );
+  });
+
+  test("creates it once where many open it at the same time", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const options = { file, plantsWhenCreated: { first: 1n, last: 2_000n }, lockTimeoutMs: waitLimitMs };
+    const stores = await Promise.all([1, 2, 3, 4].map(() => openSqliteStore(options)));
+    await Promise.all(stores.map((store) => store.close()));
+    expect(plantsIn(file)).toHaveLength(2_000);
   });
 
   test("says that the file is locked", () => {

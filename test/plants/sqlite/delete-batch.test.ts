@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/plants/sqlite/database.ts";
 import { type DeleteBatch, prepareDeleteBatch } from "../../../src/plants/sqlite/delete-batch.ts";
-import { createTempFolder } from "../../support/temp-folder.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 function batchOf(...ids: bigint[]): DeleteBatch {
   return {
@@ -18,7 +18,7 @@ function countOf(db: DatabaseSync, table: string): unknown {
 }
 
 describe("committing a batch", () => {
-  test("gives a plant that is named twice to the first who named it", () => {
+  test("gives a plant that is named twice to the first caller that names it", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -99,12 +99,12 @@ const keepers: readonly { name: string; sql: string }[] = [
 const eight = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n];
 
 describe("a batch of which the file keeps plants", () => {
-  test.each(keepers)("loses only those, with plants and records that agree: $name", ({ sql }) => {
+  test.each(keepers)("loses only the others, with plants and records that agree: $name", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     db.exec(sql);
     const deleteBatch = prepareDeleteBatch(db);
-    // The second who names a plant comes too late, also when its batch is divided.
+    // The second call that names a plant comes too late, also when its batch is divided.
     expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
       kind: "committed",
       outcomes: [true, true, false, true, true, false, true, true, false, false],
@@ -121,7 +121,7 @@ describe("a batch of which the file keeps plants", () => {
     db.close();
   });
 
-  test("takes a plant for gone that a trigger passes over without a word", () => {
+  test("says that a plant is gone that a trigger passes over without a word", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 2 BEGIN SELECT RAISE(IGNORE); END");
@@ -173,6 +173,22 @@ describe("a batch of which the file keeps plants", () => {
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
     db.close();
   });
+});
+
+test("a batch of which a commit refuses one plant is divided in the middle", () => {
+  using folder = createTempFolder();
+  const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
+  let asked = 0;
+  db.function("count", () => ++asked);
+  db.exec(`
+    CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);
+    INSERT INTO beds VALUES (1);
+    CREATE TRIGGER count BEFORE DELETE ON plants BEGIN SELECT count(); END`);
+  const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).kept).toEqual([0]);
+  // The whole, its halves, the halves of one of them …
+  expect(asked).toBeLessThanOrEqual(3 * ids.length);
+  db.close();
 });
 
 function idsIn(db: DatabaseSync, sql: string): unknown[] {

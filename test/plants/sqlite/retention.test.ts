@@ -1,11 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/plants/sqlite/database.ts";
-import { prepareDropOldDeletions } from "../../../src/plants/sqlite/retention.ts";
+import { prepareRetention } from "../../../src/plants/sqlite/retention.ts";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
-import { readSqlite } from "../../support/sqlite-file.ts";
-import { createTempFolder } from "../../support/temp-folder.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { readSqlite } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 const hourMs = 3_600_000;
+
+/** Until a record is looked at again of which nothing is left to drop. */
+const intervalMs = 600_000;
 
 function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<typeof openDatabase> {
   const db = openDatabase({ file });
@@ -26,22 +30,30 @@ describe("dropping old deletion records", () => {
   ])("$name", ({ deletedAt, before, left }) => {
     using folder = createTempFolder();
     const db = databaseWith(folder.file("plants.db"), deletedAt);
-    expect(prepareDropOldDeletions(db)(new Date(before))).toBe(false);
+    expect(prepareRetention(db, 100)(before + 100)).toBe(intervalMs);
     const rows = db.prepare("SELECT deleted_at FROM deletions ORDER BY seq").all();
     expect(rows).toEqual(left.map((time) => ({ deleted_at: BigInt(time) })));
     db.close();
   });
 
-  test("takes a short slice at a time, and says when there is more", () => {
+  test("takes a short slice at a time, and is due again at once while there is more", () => {
     using folder = createTempFolder();
     const db = databaseWith(
       folder.file("plants.db"),
       Array.from({ length: 2_500 }, (_, i) => i),
     );
-    const drop = prepareDropOldDeletions(db);
-    expect([drop(new Date(hourMs)), drop(new Date(hourMs)), drop(new Date(hourMs))]).toEqual([true, true, false]);
+    const drop = prepareRetention(db, 0);
+    expect([drop(hourMs), drop(hourMs), drop(hourMs)]).toEqual([0, 0, intervalMs]);
     expect(db.prepare("SELECT count(*) AS rows FROM deletions").get()).toEqual({ rows: 1n });
     db.close();
+  });
+
+  test("is due again later where it cannot be done", () => {
+    using folder = createTempFolder();
+    const db = databaseWith(folder.file("plants.db"), [1, 2]);
+    const drop = prepareRetention(db, 0);
+    db.close();
+    expect(drop(hourMs)).toBe(intervalMs);
   });
 
   test("is done by the store beside its deletions", async () => {
@@ -52,6 +64,37 @@ describe("dropping old deletion records", () => {
     const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
     await store.close();
     expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 3n }]);
+  });
+
+  test("is done after 90 days where nothing else is said", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const daysAgo = (days: number): number => Date.now() - days * 24 * hourMs;
+    databaseWith(file, [daysAgo(90.1), daysAgo(89.9), daysAgo(0)]).close();
+    await (await openSqliteStore({ file })).close();
+    expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 2n }, { seq: 3n }]);
+  });
+
+  test("is done slice by slice until nothing is too old, when nobody deletes", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    databaseWith(file, Array<number>(2_500).fill(Date.now() - 3 * hourMs)).close();
+    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
+    await expect.poll(() => readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 2_500n }]);
+    await store.close();
+  });
+
+  test("keeps nobody from deleting where it cannot be done", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const db = databaseWith(file, [1, 2, 3]);
+    db.exec("CREATE TRIGGER keep BEFORE DELETE ON deletions BEGIN SELECT RAISE(ABORT, 'no'); END");
+    db.exec("INSERT INTO plants VALUES (7)");
+    db.close();
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 4n }]);
   });
 
   test("is never done within the hour", async () => {

@@ -1,14 +1,54 @@
+import { once } from "node:events";
 import { readdirSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { startNode } from "../../support/command-line.ts";
-import { plantsIn } from "../../support/sqlite-file.ts";
-import { createTempFolder } from "../../support/temp-folder.ts";
+import { StorageThread } from "../../../src/plants/sqlite/storage-thread.ts";
+import { startNode } from "../../support/process/command-line.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 // It creates a file with plants 1 to 1,000, and deletes as many as it is told.
-const program = fileURLToPath(new URL("../../support/delete-one-by-one.ts", import.meta.url));
+const program = fileURLToPath(new URL("../../support/plants/delete-one-by-one.ts", import.meta.url));
 
 describe("the storage thread", () => {
+  test("finds out whether the file can be written", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const thread = await StorageThread.start({ file, lockTimeoutMs: 20 });
+    await expect(thread.tryToWrite()).resolves.toBeUndefined();
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    const text = "another process holds the lock on the file";
+    await expect(thread.tryToWrite()).resolves.toEqual({ text, passing: true });
+    other.close();
+    await expect(thread.tryToWrite()).resolves.toBeUndefined();
+    await thread.close();
+  });
+
+  test("gives each of several questions that are asked at once its own reply", async () => {
+    using folder = createTempFolder();
+    const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
+    const thread = await StorageThread.start(options);
+    const deletionOf = (id: bigint) => thread.deleteBatch({ ids: [id], subjects: [""], requestIds: [""] });
+    const replies = Promise.all([deletionOf(1n), thread.tryToWrite(), deletionOf(3n)]);
+    await expect(replies).resolves.toMatchObject([{ outcomes: [true] }, undefined, { outcomes: [false] }]);
+    await thread.close();
+  });
+
+  test("rejects what it is asked when it is gone, and is closed all the same", async () => {
+    using folder = createTempFolder();
+    const started = once(process, "worker");
+    const thread = await StorageThread.start({ file: folder.file("plants.db") });
+    const [worker] = await started;
+    await worker.terminate();
+    await expect(thread.end).resolves.toBe("the storage thread has ended");
+    await expect(thread.tryToWrite()).rejects.toThrow("the storage thread has ended");
+    const batch = { ids: [1n], subjects: [""], requestIds: [""] };
+    await expect(thread.deleteBatch(batch)).rejects.toThrow("the storage thread has ended");
+    await thread.close();
+  });
+
   test.each([
     { name: "a module that is loaded first", flags: ["--import", "./first.mjs"], environment: {} },
     { name: "such a module in NODE_OPTIONS", flags: [], environment: { NODE_OPTIONS: "--import=./first.mjs" } },

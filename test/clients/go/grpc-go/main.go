@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	plantstorev1 "plantstore/gen/plantstore/v1"
+	streamsv1 "plantstore/gen/streams/v1"
 	"plantstore/script"
 )
 
@@ -33,7 +34,21 @@ func main() {
 			ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 		}
 		_, err := client.DeletePlant(ctx, &plantstorev1.DeletePlantRequest{Id: &id})
-		answer := status.Convert(err)
-		return int(answer.Code()), answer.Message()
-	})
+		return explain(err)
+	}, streamsOf(streamsv1.NewStreamServiceClient(connection)))
+}
+
+func streamsOf(client streamsv1.StreamServiceClient) *script.Streams {
+	return &script.Streams{
+		Echo: func(ctx context.Context) (script.EchoStream, error) { return client.Echo(ctx) },
+		Count: func(ctx context.Context, request *streamsv1.CountRequest) (script.Receiver, error) {
+			return client.Count(ctx, request)
+		},
+		Explain: explain,
+	}
+}
+
+func explain(err error) (int, string) {
+	answer := status.Convert(err)
+	return int(answer.Code()), answer.Message()
 }

@@ -40,5 +40,5 @@ func main() {
 			return 0, ""
 		}
 		return int(answer.JSON400.Error), answer.JSON400.Message
-	})
+	}, nil)
 }

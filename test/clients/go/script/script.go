@@ -1,4 +1,4 @@
-// Package script runs calls that are read from the standard input, and prints what each came to.
+// Package script makes the calls that the standard input asks for, and prints what came of them.
 package script
 
 import (
@@ -47,19 +47,26 @@ func FromArguments() Server {
 // Delete deletes one plant; it returns the number of a gRPC code and a message.
 type Delete func(ctx context.Context, id int64, token string) (code int, message string)
 
-// Run calls delete for each line: an id, a token and a deadline in milliseconds, "-" for none.
-func Run(delete Delete) {
+// Run does what the lines of the standard input say: an id or what to load, a token, and a deadline in milliseconds or
+// how much of the load; "-" for none. A client without streams gives nil.
+func Run(delete Delete, streams *Streams) {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		words := strings.Fields(lines.Text())
-		id, err := strconv.ParseInt(words[0], 10, 64)
-		if err != nil {
-			log.Fatal(err)
+		token := strings.TrimPrefix(words[1], "-")
+		switch words[0] {
+		case "load":
+			load(delete, token, number(words[2]))
+		case "echo":
+			streams.echo(number(words[2]))
+		case "count":
+			streams.count(number(words[2]))
+		default:
+			ctx, cancel := deadline(words[2])
+			code, message := delete(ctx, int64(number(words[0])), token)
+			cancel()
+			fmt.Println(strings.TrimSpace(fmt.Sprint(code, " ", message)))
 		}
-		ctx, cancel := deadline(words[2])
-		code, message := delete(ctx, id, strings.TrimPrefix(words[1], "-"))
-		cancel()
-		fmt.Println(strings.TrimSpace(fmt.Sprint(code, " ", message)))
 	}
 }
 
@@ -67,9 +74,13 @@ func deadline(word string) (context.Context, context.CancelFunc) {
 	if word == "-" {
 		return context.WithCancel(context.Background())
 	}
-	ms, err := strconv.Atoi(word)
+	return context.WithTimeout(context.Background(), time.Duration(number(word))*time.Millisecond)
+}
+
+func number(word string) int {
+	value, err := strconv.Atoi(word)
 	if err != nil {
 		log.Fatal(err)
 	}
-	return context.WithTimeout(context.Background(), time.Duration(ms)*time.Millisecond)
+	return value
 }

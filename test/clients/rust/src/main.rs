@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
-use tonic::{Code, Request};
+use tonic::{Code, Request, Status};
+
+mod load;
 
 #[allow(dead_code, reason = "the error record of REST is among the messages")]
 mod plantstore {
@@ -18,17 +20,35 @@ type Failure = Box<dyn std::error::Error>;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    let mut client = PlantServiceClient::new(connect().await?);
+    let channel = connect().await?;
+    let client = PlantServiceClient::new(channel.clone());
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {
         let words: Vec<&str> = line.split(' ').collect();
-        let request = request(words[0].parse()?, words[1], words[2])?;
-        match client.delete_plant(request).await {
-            Ok(_) => println!("{}", Code::Ok as i32),
-            Err(status) => println!("{} {}", status.code() as i32, status.message()),
+        let (what, token, amount) = (words[0], words[1], words[2]);
+        match what {
+            "load" => {
+                let (client, token) = (client.clone(), token.to_owned());
+                load::call_for(amount.parse()?, move |id| delete(client.clone(), request(id, &token, "-"))).await;
+            }
+            "echo" => load::echo(channel.clone(), amount.parse()?).await,
+            "count" => load::count(channel.clone(), amount.parse()?).await,
+            id => println!("{}", delete(client.clone(), request(id.parse()?, token, amount)).await),
         }
     }
     Ok(())
+}
+
+async fn delete(mut client: PlantServiceClient<Channel>, request: Request<DeletePlantRequest>) -> String {
+    outcome_of(client.delete_plant(request).await.map(|_| ()))
+}
+
+/// The number of a gRPC code, and a message behind it if the call failed.
+fn outcome_of(outcome: Result<(), Status>) -> String {
+    match outcome {
+        Ok(()) => (Code::Ok as i32).to_string(),
+        Err(status) => format!("{} {}", status.code() as i32, status.message()),
+    }
 }
 
 /// Connects to the server of the first argument, over TLS if the second names an authority to trust.
@@ -44,13 +64,14 @@ async fn connect() -> Result<Channel, Failure> {
     Ok(endpoint.connect().await?)
 }
 
-fn request(id: i64, token: &str, deadline_ms: &str) -> Result<Request<DeletePlantRequest>, Failure> {
+fn request(id: i64, token: &str, deadline_ms: &str) -> Request<DeletePlantRequest> {
     let mut request = Request::new(DeletePlantRequest { id: Some(id) });
     if token != "-" {
-        request.metadata_mut().insert("authorization", format!("Bearer {token}").parse()?);
+        let credential = format!("Bearer {token}").parse().expect("a token is ASCII");
+        request.metadata_mut().insert("authorization", credential);
     }
     if deadline_ms != "-" {
-        request.set_timeout(Duration::from_millis(deadline_ms.parse()?));
+        request.set_timeout(Duration::from_millis(deadline_ms.parse().expect("a deadline is a number")));
     }
-    Ok(request)
+    request
 }

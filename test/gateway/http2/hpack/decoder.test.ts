@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import * as fc from "fast-check";
 import { HpackDecoder } from "../../../../src/gateway/http2/hpack/decoder.ts";
 import { encodeBlock } from "../../../../src/gateway/http2/hpack/encoder.ts";
-import { encodeHuffman } from "../../../../src/gateway/http2/hpack/huffman.ts";
+import { huffmanCodeLengths } from "../../../../src/gateway/http2/hpack/huffman.ts";
+import { encodeHuffman } from "../../../support/http2/encode-huffman.ts";
 import { ConnectionError, ErrorCode } from "../../../../src/gateway/http2/http2-error.ts";
 
 const limitBytes = 16 * 1024;
@@ -107,11 +108,13 @@ describe("the decoder reads RFC 7541's", () => {
 describe("the decoder", () => {
   test.each([
     { name: "§6.1: index 0", block: "80" },
+    { name: "§6.1: the index 0, whatever follows", block: "80 01 61 01 62" },
     { name: "§2.3.3: an index behind both tables", block: "be" },
     { name: "§2.3.3: a name's index behind both tables", block: "7e 01 61" },
     { name: "§5.1: an integer that is cut short", block: "ff" },
     { name: "§5.1: an integer that is too large", block: "ff ff ff ff ff 0f" },
-    { name: "§5.1: an integer that goes on with noughts", block: "ff 80 80 80 80 80 00" },
+    { name: "§5.1: an integer that goes on with noughts", block: "3f e1 9f 80 80 00" },
+    { name: "§5.1: an integer that is too large for 32 bits", block: "00 7f 80 80 80 80 80 01" },
     { name: "§5.2: a string that is longer than its block", block: "40 05 61 62" },
     { name: "§5.2: a string that is not there", block: "40" },
     { name: "§5.2: the end-of-string symbol", block: "00 84 ff ff ff ff 01 61" },
@@ -169,13 +172,21 @@ describe("the decoder", () => {
     expect(read).toStrictEqual(tokens.map((token, i) => ["authorization", token, "call", `${i}`]));
   });
 
+  test("reads no integer beyond its block", () => {
+    expect(() => new HpackDecoder(limitBytes).decode(bytesOf("3f 00"), 0, 1)).toThrow(ConnectionError);
+  });
+
+  test("reads an integer of five octets (§5.1)", () => {
+    expect(decodeAll(["3f e1 9f 80 00 82"])).toStrictEqual([[":method", "GET"]]);
+  });
+
   test("takes an update of the table size each time that it comes", () => {
     const blocks = ["3f e1 1f 82", "20 82", "3f e1 1f 82", "40 01 61 01 62", "be"];
     expect(decodeAll(blocks).at(-1)).toStrictEqual(["a", "b"]);
   });
 
   test("counts what exceeds the limit of the list and keeps only pseudo-header fields of it", () => {
-    const decoder = new HpackDecoder(100);
+    const decoder = new HpackDecoder(51 + 32);
     const block = encodeBlock(["a", "x".repeat(50), "b", "y".repeat(50), ":path", "/z"]);
     const { fields, listBytes } = decoder.decode(block, 0, block.byteLength);
     expect(fields).toStrictEqual(["a", "x".repeat(50), ":path", "/z"]);
@@ -231,6 +242,11 @@ describe("the decoder", () => {
       { numRuns: 3000 },
     );
   });
+});
+
+test("the lengths of the Huffman code make it a code: no sequence of bits is left over, and none has two meanings", () => {
+  // Kraft's sum, in units of the longest code. Both ends of the tests above go by these lengths.
+  expect(huffmanCodeLengths.map((bits) => 2 ** (30 - bits)).reduce((sum, share) => sum + share)).toBe(2 ** 30);
 });
 
 const connectionFields = new Set(["connection", "keep-alive", "upgrade", "transfer-encoding", "proxy-connection"]);

@@ -23,15 +23,25 @@ public final class Main {
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
-  public static void main(String[] arguments) throws IOException {
+  public static void main(String[] arguments) throws Exception {
     ManagedChannel channel = Grpc.newChannelBuilder(arguments[0], credentials(arguments)).build();
     PlantServiceBlockingStub stub = PlantServiceGrpc.newBlockingStub(channel);
     BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
     for (String line = lines.readLine(); line != null; line = lines.readLine()) {
       String[] words = line.split(" ");
-      System.out.println(delete(configure(stub, words[1], words[2]), Long.parseLong(words[0])));
+      switch (words[0]) {
+        case "load" -> callFor(stub, words[1], Integer.parseInt(words[2]));
+        case "echo" -> Load.echo(channel, Integer.parseInt(words[2]));
+        case "count" -> Load.count(channel, Integer.parseInt(words[2]));
+        default -> System.out.println(delete(configure(stub, words[1], words[2]), Long.parseLong(words[0])));
+      }
     }
     channel.shutdownNow();
+  }
+
+  private static void callFor(PlantServiceBlockingStub stub, String token, int seconds) throws Exception {
+    PlantServiceBlockingStub configured = configure(stub, token, "-");
+    Load.callFor(seconds, id -> delete(configured, id));
   }
 
   private static ChannelCredentials credentials(String[] arguments) throws IOException {
@@ -59,8 +69,13 @@ public final class Main {
       stub.deletePlant(DeletePlantRequest.newBuilder().setId(id).build());
       return "0";
     } catch (StatusRuntimeException failure) {
-      Status status = failure.getStatus();
-      return status.getCode().value() + " " + status.getDescription();
+      return outcomeOf(failure);
     }
+  }
+
+  /** The number of a gRPC code and a message, for a call that failed. */
+  static String outcomeOf(Throwable failure) {
+    Status status = Status.fromThrowable(failure);
+    return status.getCode().value() + " " + status.getDescription();
   }
 }

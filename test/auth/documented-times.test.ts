@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+import { providerAnswerLimitBytes } from "../../src/auth/fetch-text.ts";
+import { introspectionTimeoutMs } from "../../src/auth/introspection/open-introspection-verifier.ts";
+import { defaultKeyTiming } from "../../src/auth/jwt/fetched-keys.ts";
+
+const page = readFileSync(new URL("../../docs/authentication.md", import.meta.url), "utf8").replaceAll("\n", " ");
+const { refreshMs, usableMs, coolDownMs, fetchMs, backOffMs, backOffMaxMs } = defaultKeyTiming;
+
+test.each([
+  `every ${refreshMs / 60_000} minutes, in the background`,
+  `within ${fetchMs / 1000} seconds and ${providerAnswerLimitBytes / 1024} KiB, without redirects`,
+  `after ${backOffMs / 1000} s, ${(2 * backOffMs) / 1000} s, ${(4 * backOffMs) / 1000} s … ${backOffMaxMs / 1000} s`,
+  `${usableMs / 3_600_000} hours after the last successful fetch`,
+  `none within ${coolDownMs / 1000} seconds of the last`,
+  `64 requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
+])("docs/authentication.md says what holds: %s", (sentence) => {
+  expect(page).toContain(sentence);
+});

@@ -1,0 +1,14 @@
+/** Sends a body with fetch for each line "method url content-type bytes", and prints the status. */
+import { createInterface } from "node:readline";
+
+for await (const line of createInterface(process.stdin)) {
+  const [method = "", url = "", contentType = "", bytes] = line.split(" ");
+  try {
+    const body = Buffer.alloc(Number(bytes), " ");
+    const answer = await fetch(url, { method, body, headers: { "content-type": contentType } });
+    await answer.bytes();
+    console.log(answer.status);
+  } catch (error) {
+    console.log(error instanceof Error ? error.cause : error);
+  }
+}

@@ -1,0 +1,326 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  ReadingSchema,
+  WatchReadingsRequestSchema,
+  WaterBedRequestSchema,
+} from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Address } from "../support/carriers/exchange.ts";
+import { emptyMessage, grpcHeader } from "../support/carriers/grpc-frames.ts";
+import {
+  dataFrame,
+  type Frame,
+  frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  resetFrame,
+} from "../support/carriers/http2-frames.ts";
+import {
+  bodyFrames,
+  endlessBlock,
+  greenhouseCall,
+  last,
+  openEach,
+  sendInWaves,
+  streamIds,
+  times,
+} from "../support/costs/attacks.ts";
+import type { MeasuredServer, ServerName } from "../support/costs/measured-server.ts";
+import { openRaw, openRawHttp2, type RawClient } from "../support/costs/raw-client.ts";
+import { encodeEnvelope } from "../support/gateway/envelope.ts";
+import { settingFrame } from "../support/http2/http2-requests.ts";
+import { authorized, bearer } from "../support/server/plant-server.ts";
+
+/** What clients can make the server hold by one thing that they do. */
+export interface HeldRow {
+  /** What they do, as the table in SECURITY.md says it. */
+  readonly what: string;
+  /** The most that is held, as the table says it: bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
+  readonly atMost: string;
+  /** How much of it is done first; then four times as much is done. */
+  readonly n: number;
+  /** Does it. */
+  readonly run: (server: MeasuredServer, n: number) => Promise<Held>;
+}
+
+/** Something that is being done. */
+export interface Held {
+  /** The connections that keep it up. */
+  readonly clients: readonly RawClient[];
+  /** How many connections, streams or bytes of it there are. */
+  readonly units: number;
+}
+
+type Run = HeldRow["run"];
+type FramesOf = (streamId: number) => readonly Frame[];
+
+/** So many connections, each of which says something and leaves it at that. */
+function connections(open: (address: Address) => Promise<RawClient>, say?: (client: RawClient) => void): Run {
+  return async ({ addresses }, n) => ({ clients: await openEach(n, open, addresses.plants, say), units: n });
+}
+
+/** One connection of HTTP/2 that says something on each of so many streams and reads nothing. */
+function deaf(name: ServerName, framesOf: FramesOf, opening: readonly Frame[] = []): Run {
+  return async (server, n) => {
+    const client = await openRawHttp2(server.addresses[name]);
+    client.send(...opening);
+    await sendInWaves(server, client, streamIds(n), framesOf);
+    return { clients: [client], units: 1 };
+  };
+}
+
+/** The same, and it reads what it is told. */
+function listening(name: ServerName, framesOf: FramesOf): Run {
+  return async (server, n) => {
+    const client = (await openRawHttp2(server.addresses[name])).drain();
+    await sendInWaves(server, client, streamIds(n), framesOf);
+    return { clients: [client], units: 1 };
+  };
+}
+
+/** One connection of HTTP/2 that sends so many frames at once and reads nothing. */
+function frames(framesOf: (n: number) => readonly Frame[]): Run {
+  return async ({ addresses }, n) => {
+    const client = await openRawHttp2(addresses.plants);
+    client.send(...framesOf(n));
+    return { clients: [client], units: 1 };
+  };
+}
+
+/** One connection of HTTP/1.1 that sends a request so many times and reads nothing. */
+function pipelined(name: ServerName, request: string): Run {
+  return async ({ addresses }, n) => {
+    const client = await openRaw(addresses[name]);
+    client.write(request.repeat(n));
+    return { clients: [client], units: 1 };
+  };
+}
+
+/** Counts each stream, or each byte. */
+function perN(run: Run): Run {
+  return async (server, n) => ({ ...(await run(server, n)), units: n });
+}
+
+const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
+const healthCall = (rpc: string) => grpcHeader(`/grpc.health.v1.Health/${rpc}`);
+
+const text16k = "s".repeat(16_000);
+const text100k = "s".repeat(100_000);
+const reading = encodeEnvelope(0, toBinary(ReadingSchema, create(ReadingSchema, { sensor: text16k })));
+const longNote = encodeEnvelope(0, toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note: text100k })));
+const watch = create(WatchReadingsRequestSchema, { sensor: text16k, count: 2 ** 31 - 1 });
+const endlessWatch = encodeEnvelope(0, toBinary(WatchReadingsRequestSchema, watch));
+const longNotes: FramesOf = (id) => [greenhouseCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
+
+/** Literals with incremental indexing (RFC 7541 §6.2.1), of 34 bytes each as §4.1 counts them. */
+const smallFields = Buffer.from(Array.from({ length: 120 }, (_, i) => [0x40, 1, 0x61 + (i % 26), 1, i]).flat());
+
+export const heldRows: readonly HeldRow[] = [
+  {
+    what: "a connection of HTTP/1.1 on which nothing is said",
+    atMost: "8 KiB a connection",
+    n: 50,
+    run: connections(openRaw),
+  },
+  {
+    what: "a connection of HTTP/2 on which nothing is asked",
+    atMost: "32 KiB a connection",
+    n: 50,
+    run: connections(openRawHttp2),
+  },
+  {
+    what: "a header of HTTP/1.1 that does not end",
+    atMost: "32 KiB a connection",
+    n: 25,
+    run: connections(openRaw, (client) => client.write(`GET / HTTP/1.1\r\nx: ${"x".repeat(15_000)}`)),
+  },
+  {
+    what: "a header block of HTTP/2 that does not end",
+    atMost: "128 KiB a connection",
+    n: 25,
+    run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(60_000)))),
+  },
+  {
+    what: "an HPACK table full of small fields",
+    atMost: "48 KiB a connection",
+    n: 25,
+    run: connections(openRawHttp2, (client) =>
+      client.drain().send(frame(frameType.headers, frameFlag.endHeaders | last, 1, smallFields)),
+    ),
+  },
+  {
+    what: "ever new credentials and header fields",
+    atMost: "2 MiB in all",
+    n: 8_000,
+    run: listening("plants", (id) => {
+      const agent = ["user-agent", `client-${id}`.padEnd(500, "x")] as const;
+      return [headersFrame(id, [...deletePlant, bearer(`token-${id}`.padEnd(500, "x")), agent], last)];
+    }),
+  },
+  {
+    what: "requests over HTTP/2 whose refusals nobody reads",
+    atMost: "2 MiB a connection",
+    n: 10_000,
+    run: deaf("plants", (id) => [headersFrame(id, deletePlant, last)]),
+  },
+  {
+    what: "small answers over HTTP/2 that nobody reads",
+    atMost: "2 MiB a connection",
+    n: 10_000,
+    run: deaf("plants", (id) => [headersFrame(id, healthCall("Check")), dataFrame(id, emptyMessage, last)]),
+  },
+  {
+    what: "large answers over HTTP/2 that nobody reads",
+    atMost: "20 MiB a connection",
+    n: 60,
+    run: deaf("greenhouse", longNotes, [settingFrame(4, 2 ** 31 - 1)]),
+  },
+  {
+    what: "large answers over many connections that nobody reads",
+    atMost: "320 MiB in all",
+    n: 6,
+    run: async ({ addresses }, n) => {
+      const ask = (client: RawClient): void => client.send(...streamIds(200).flatMap(longNotes));
+      return { clients: await openEach(n, openRawHttp2, addresses.greenhouse, ask), units: 1 };
+    },
+  },
+  {
+    what: "a stream of answers that nobody reads",
+    atMost: "256 KiB a stream",
+    n: 16,
+    run: perN(
+      deaf("greenhouse", (id) => [greenhouseCall(id, "WatchReadings"), ...bodyFrames(id, endlessWatch, 16_384, last)]),
+    ),
+  },
+  {
+    what: "requests over HTTP/1.1 whose refusals nobody reads",
+    atMost: "8 MiB a connection",
+    n: 20_000,
+    run: pipelined("plants", "GET / HTTP/1.1\r\nhost: x\r\n\r\n"),
+  },
+  {
+    what: "requests over HTTP/1.1 that are sent ahead of a call that takes long",
+    atMost: "8 MiB a connection",
+    n: 1_000,
+    run: pipelined("greenhouse", "GET /sensors/x/reading HTTP/1.1\r\nhost: x\r\n\r\n"),
+  },
+  {
+    what: "calls over HTTP/2 that take long",
+    atMost: "16 KiB a stream",
+    n: 60,
+    run: perN(listening("greenhouse", (id) => [greenhouseCall(id, "GetReading"), dataFrame(id, emptyMessage, last)])),
+  },
+  {
+    what: "bodies that come with requests that are refused",
+    atMost: "1.5 MiB a connection",
+    n: 60,
+    run: listening("plants", (id) => [headersFrame(id, deletePlant), ...bodyFrames(id, Buffer.alloc(16_000))]),
+  },
+  {
+    what: "bodies that come while it is decided whether to refuse",
+    atMost: "1 MiB a connection",
+    n: 15,
+    run: async (server, n) => {
+      const run = listening("greenhouse", (id) => [
+        greenhouseCall(id, "WaterBed", ["wait", "1"]),
+        ...bodyFrames(id, Buffer.alloc(16_000)),
+      ]);
+      const held = await run(server, n);
+      await server.ask("release");
+      return held;
+    },
+  },
+  {
+    what: "bodies of unary calls that do not end",
+    atMost: "160 KiB a stream",
+    n: 60,
+    run: perN(
+      listening("plants", (id) => [
+        headersFrame(id, [...deletePlant, authorized]),
+        ...bodyFrames(id, Buffer.alloc(60_000)),
+      ]),
+    ),
+  },
+  {
+    what: "bodies of unary calls in pieces of a few bytes",
+    atMost: "160 KiB a stream",
+    n: 4,
+    run: perN(
+      listening("plants", (id) => [
+        headersFrame(id, [...deletePlant, authorized]),
+        ...bodyFrames(id, Buffer.alloc(60_000), 9),
+      ]),
+    ),
+  },
+  {
+    what: "a message of a stream that trickles",
+    atMost: "8 MiB a stream",
+    n: 1_000_000,
+    run: async (server, n) => {
+      const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
+      client.send(greenhouseCall(1, "RecordReadings"));
+      const body = encodeEnvelope(0, Buffer.alloc(n), 4 * 1024 * 1024);
+      // As far as the windows are open, which the server opens again when it is quiet.
+      for (let from = 0; from < n; from += 60_000) {
+        client.send(...bodyFrames(1, body.subarray(from, from + 60_000), 64));
+        await server.ask("quiet");
+      }
+      return { clients: [client], units: 1 };
+    },
+  },
+  {
+    what: "a message of a stream that is announced and does not come",
+    atMost: "64 KiB a stream",
+    n: 60,
+    run: perN(
+      listening("greenhouse", (id) => [
+        greenhouseCall(id, "RecordReadings"),
+        dataFrame(id, encodeEnvelope(0, Buffer.of(), 4_000_000)),
+      ]),
+    ),
+  },
+  {
+    what: "messages of a stream that nobody takes",
+    atMost: "1 MiB a stream",
+    n: 1,
+    run: perN(
+      listening("greenhouse", (id) => [
+        greenhouseCall(id, "ControlClimate"),
+        ...times(12, () => dataFrame(id, reading)),
+      ]),
+    ),
+  },
+  {
+    what: "watchers of health",
+    atMost: "64 MiB in all",
+    n: 400,
+    run: async (server, n) => {
+      const clients = (await openEach(n / 200, openRawHttp2, server.addresses.plants)).map((client) => client.drain());
+      for (const client of clients) {
+        await sendInWaves(server, client, streamIds(200), (id) => [
+          headersFrame(id, healthCall("Watch")),
+          dataFrame(id, emptyMessage, last),
+        ]);
+      }
+      return { clients, units: 1 };
+    },
+  },
+  {
+    what: "streams that are opened and reset",
+    atMost: "512 KiB a connection",
+    n: 90,
+    run: listening("plants", (id) => [headersFrame(id, deletePlant), resetFrame(id, 8)]),
+  },
+  {
+    what: "PINGs whose answers nobody reads",
+    atMost: "256 KiB a connection",
+    n: 2_000,
+    run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
+  },
+  {
+    what: "SETTINGS whose acknowledgements nobody reads",
+    atMost: "256 KiB a connection",
+    n: 24,
+    run: frames((n) => times(n, (i) => settingFrame(4, i))),
+  },
+];

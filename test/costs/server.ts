@@ -1,0 +1,115 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { subscribe } from "node:diagnostics_channel";
+import { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type AdmitRequest, createGateway } from "../../src/gateway/index.ts";
+import { collectGarbage } from "../support/carriers/held-bytes.ts";
+import type { Answers, Question } from "../support/costs/measured-server.ts";
+import { startKitchenSink } from "../support/gateway/kitchen-sink.ts";
+import { startPlantServer } from "../support/server/plant-server.ts";
+
+// The server whose costs are measured: a process of its own, so that nothing of its clients is counted. It is asked
+// over IPC what it holds and what it has spent.
+
+const sockets = new Set<Socket>();
+let closedSocketsReadBytes = 0;
+subscribe("net.server.socket", (message) => {
+  if (!(message instanceof Object && "socket" in message && message.socket instanceof Socket)) return;
+  const { socket } = message;
+  sockets.add(socket);
+  socket.once("close", () => {
+    sockets.delete(socket);
+    closedSocketsReadBytes += socket.bytesRead;
+  });
+});
+
+/** What takes long here takes until the next release. */
+let released = Promise.withResolvers<void>();
+
+/** Takes long to refuse a request that asks for it, and admits all others at once. */
+function admit({ header }: AdmitRequest): void | Promise<void> {
+  if (header.get("wait") !== null) return released.promise.then(refuse);
+}
+
+function refuse(): never {
+  throw new ConnectError("not you", Code.Unauthenticated);
+}
+
+const plants = await startPlantServer();
+const kitchenSink = await startKitchenSink();
+const greenhouse = createGateway({
+  routes: (router) =>
+    router.service(GreenhouseService, {
+      getReading: async () => {
+        await released.promise;
+        return {};
+      },
+      waterBed: ({ bed, liters, note }) => ({ bed, liters, note }),
+      recordReadings: async (readings: AsyncIterable<Reading>) => {
+        let count = 0;
+        for await (const _ of readings) count++;
+        return { count };
+      },
+      watchReadings: async function* ({ sensor, count }) {
+        for (let i = 0; i < count; i++) yield { sensor };
+      },
+      // Takes its time for each reading.
+      controlClimate: async function* (readings: AsyncIterable<Reading>): AsyncGenerator<{ sensor: string }> {
+        for await (const { sensor } of readings) {
+          yield { sensor };
+          await released.promise;
+        }
+      },
+    }),
+  admit,
+});
+const greenhouseAddress = await greenhouse.listen();
+
+const answers: { readonly [Q in Question]: () => Promise<Answers[Q]> } = {
+  addresses: async () => ({ plants: plants.address, greenhouse: greenhouseAddress, kitchenSink: kitchenSink.address }),
+  held: async () => {
+    await untilQuiet();
+    collectGarbage();
+    // The memory of buffers is given back a turn later.
+    await nextTurn();
+    collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    return { bytes: heapUsed + external, readBytes: readBytes() };
+  },
+  release: async () => {
+    released.resolve();
+    released = Promise.withResolvers();
+  },
+  quiet: untilQuiet,
+  spent: async () => {
+    const { user, system } = process.cpuUsage();
+    return user + system;
+  },
+  alone: async () => {
+    for (const socket of sockets) await new Promise((resolve) => socket.once("close", resolve));
+    // Connections that end with a reset cancel their calls a moment later.
+    await untilQuiet();
+  },
+};
+
+async function answer(question: Question): Promise<void> {
+  process.send?.({ answer: await answers[question]() });
+}
+
+process.on("message", (question: Question) => void answer(question));
+process.once("disconnect", () => process.exit());
+
+/** Waits until the sockets have read nothing for some turns of the event loop. */
+async function untilQuiet(): Promise<void> {
+  for (let turns = 0, before = -1; turns < 20; turns++) {
+    const now = readBytes();
+    if (now !== before) turns = 0;
+    before = now;
+    await nextTurn();
+  }
+}
+
+function readBytes(): number {
+  return [...sockets].reduce((sum, { bytesRead }) => sum + bytesRead, closedSocketsReadBytes);
+}

@@ -1,0 +1,137 @@
+import { mkdirSync } from "node:fs";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
+import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
+import { Session } from "../../src/plants/postgres/session.ts";
+import { startCuttingProxy } from "../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { configOf, type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+
+const timeout = 60_000;
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+}, timeout);
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** The URL of a new store with these plants, for a role of its own. */
+async function createPlants(role: string, ids: readonly number[]): Promise<string> {
+  const url = await server.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  await runSql(
+    url,
+    `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[]); CREATE ROLE ${role} LOGIN SUPERUSER`,
+  );
+  return url.replace("user=tester", `user=${role}`);
+}
+
+describe("a session", () => {
+  test.each([
+    { name: "takes connections and says nothing", passesOn: (): boolean => false },
+    {
+      name: "says nothing once it is asked whether it can be written",
+      passesOn: (data: Buffer): boolean => !data.includes("transaction_read_only"),
+    },
+  ])("goes on to the next host where one $name", { timeout }, async ({ passesOn }) => {
+    using folder = createTempFolder();
+    mkdirSync(folder.file("silent"));
+    const proxy = createServer((client) => {
+      const upstream = connect(join(server.socketFolder, ".s.PGSQL.5432"));
+      client.on("data", (data: Buffer) => passesOn(data) && upstream.write(data));
+      upstream.pipe(client);
+      client.on("error", () => undefined);
+      client.on("close", () => upstream.destroy());
+    });
+    proxy.listen(join(folder.file("silent"), ".s.PGSQL.5432"));
+    await once(proxy, "listening");
+    const url = await server.createSchema();
+    const hosts = `${folder.file("silent")},${server.socketFolder}`;
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, hosts)));
+    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
+    await session.close();
+    proxy.close();
+    await once(proxy, "close");
+  });
+});
+
+test("a session keeps its connection when one that it has let go of before closes late", { timeout }, async () => {
+  const url = await server.createSchema();
+  await using proxy = await startCuttingProxy(server.socketFolder);
+  const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+  await session.connect();
+  proxy.freeze();
+  session.discard();
+  const before = await session.query("SELECT pg_backend_pid()");
+  // The old one is given up after a second.
+  await sleep(1_500);
+  await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual(before);
+  await session.close();
+});
+
+describe("a store", () => {
+  test("learns that its server is gone without a caller, and that it is back", { timeout }, async () => {
+    const url = await createPlants("lonely", [1]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await server.stop("fast");
+    await expect.poll(() => store.problem).toMatch(/:5432\/postgres: connect /);
+    await server.start();
+    await expect.poll(() => store.problem).toBeUndefined();
+    await store.close();
+  });
+
+  test("is away while its schema is another release's, and back with it", { timeout }, async () => {
+    const url = await createPlants("migrated", [1]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await runSql(url, "UPDATE plantstore_schema SET version = version + 1");
+    await expect.poll(() => store.problem).toMatch(/: it needs a newer release$/);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
+      rawMessage: "the plant store cannot delete at the moment",
+    });
+    await runSql(url, "UPDATE plantstore_schema SET version = version - 1");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("looks on a new connection whether a server that was read-only can be written", { timeout }, async () => {
+    const url = await createPlants("demoted", [1]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await store.delete(9n, deleteCall());
+    await runSql(url, "ALTER ROLE demoted SET default_transaction_read_only = on");
+    await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plantstore'");
+    await expect.poll(() => store.problem).toMatch(/: the server is read-only$/);
+    const tester = url.replace("user=demoted", "user=tester");
+    await runSql(tester, "ALTER ROLE demoted RESET default_transaction_read_only");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test(
+    "is asked how it is beside two batches that wait, whose callers get what they asked for",
+    { timeout },
+    async () => {
+      const url = await createPlants("busy", [1, 2]);
+      const store = await openPlantStore({ kind: "postgres", url });
+      const locking = new Client(configOf(url));
+      await locking.connect();
+      await locking.query("BEGIN; SELECT FROM plants FOR UPDATE");
+      const told = [1n, 2n].map((id) => store.delete(id, deleteCall()));
+      // Longer than the time between two looks.
+      await sleep(6_000);
+      expect(store.problem).toBeUndefined();
+      const connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'plantstore'";
+      expect(await runSql(url, connections)).toEqual([{ count: "3" }]);
+      await locking.end();
+      await expect(Promise.all(told)).resolves.toEqual([true, true]);
+      await store.close();
+    },
+  );
+});

@@ -1,0 +1,136 @@
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { describe, expect, test } from "vitest";
+import { openSqliteStore } from "../../src/plants/index.ts";
+import { openSqliteDatabase } from "../../src/plants/sqlite/plant-database.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { refusalOf } from "../support/plants/refusal.ts";
+import { plantsIn } from "../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { canTrace, runWithFault, traceCalls } from "../support/process/trace-calls.ts";
+
+const plants = 30;
+const timeout = 60_000;
+
+const away = "the plant store cannot delete at the moment";
+const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+
+const deleting = new URL("../support/plants/delete-through-faults.ts", import.meta.url).pathname;
+
+async function createPlants(file: string): Promise<void> {
+  await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } })).close();
+}
+
+// By then the file is open and some plants are deleted.
+const faults = [
+  {
+    name: "a sync fails",
+    fault: "fsync,fdatasync:error=EIO:when=10",
+    problem: "reading or writing the disk failed",
+    // Later syncs succeed, and prove nothing: what the failed one should have written is lost.
+    passes: false,
+  },
+  {
+    name: "the disk is full for a while",
+    fault: "write,pwrite64:error=ENOSPC:when=40..41",
+    problem: "the disk is full",
+    passes: true,
+  },
+];
+
+describe("a store on SQLite whose disk fails", () => {
+  test.runIf(canTrace()).each(faults)("acknowledges no more than is there: $name", { timeout }, async (row) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await createPlants(file);
+    const { told, problems } = JSON.parse(runWithFault(row.fault, `${file}-wal`, [deleting, file, String(plants)]));
+    const failed = told.findIndex((outcome: unknown) => outcome !== true);
+    expect(failed).toBeGreaterThan(0);
+    // The commit itself has failed: what a restart finds is not known.
+    expect(told[failed]).toBe(unknown);
+    const text = `${file}: ${row.problem}`;
+    expect(problems).toEqual([text, row.passes ? null : text]);
+    expect(new Set(told.slice(failed + 1))).toEqual(new Set([row.passes ? true : away]));
+    const left = plantsIn(file).filter((id) => id !== BigInt(failed + 1));
+    expect(left).toEqual(told.flatMap((outcome: unknown, i: number) => (outcome === away ? [BigInt(i + 1)] : [])));
+  });
+});
+
+/** What makes a backup in a process of its own. */
+function backingUp(file: string, copy: string): string[] {
+  const module = new URL("../../src/plants/sqlite/backup.ts", import.meta.url).href;
+  const program = `import { backUp } from "${module}"; backUp("${file}", "${copy}");`;
+  return ["--input-type=module", "-e", program];
+}
+
+describe("a backup", () => {
+  test.runIf(canTrace())("is on disk as a whole, and then under its name", { timeout }, async () => {
+    using folder = createTempFolder();
+    await createPlants(folder.file("plants.db"));
+    const lines = traceCalls(["fsync", "link", "linkat"], backingUp(folder.file("plants.db"), folder.file("copy.db")));
+    const steps = lines.flatMap((line) => [
+      ...(/fsync\(\d+<[^>]*copy\.db\.\d+\.unfinished>\)\s+= 0/.test(line) ? ["content"] : []),
+      ...(/link(?:at)?\(.*copy\.db"/.test(line) ? ["name"] : []),
+      ...(line.includes(`<${folder.path}>)`) ? ["folder"] : []),
+    ]);
+    // What SQLite itself has synced comes before.
+    expect(steps.slice(-3)).toEqual(["content", "name", "folder"]);
+  });
+
+  test.runIf(canTrace())("is not there when its name is not on disk", { timeout }, async () => {
+    using folder = createTempFolder();
+    await createPlants(folder.file("plants.db"));
+    const program = backingUp(folder.file("plants.db"), folder.file("copy.db"));
+    expect(() => runWithFault("fsync:error=EIO", folder.path, program)).toThrow();
+    expect(readdirSync(folder.path)).toEqual(["plants.db"]);
+  });
+});
+
+describe("beside another process that holds the lock of the file for longer than a server waits", () => {
+  test("an import goes on after it", { timeout }, async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await createPlants(file);
+    await using database = await openSqliteDatabase(file);
+    await using running = await database.startImport();
+    // An import waits without an event loop, so that the lock has to be another thread's.
+    const program = `
+      import { parentPort, workerData } from "node:worker_threads";
+      import { DatabaseSync } from "node:sqlite";
+      const db = new DatabaseSync(workerData);
+      db.exec("BEGIN IMMEDIATE");
+      parentPort.postMessage("locked");
+      setTimeout(() => db.close(), 6_500);`;
+    const locking = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), { workerData: file });
+    const ended = once(locking, "exit");
+    await once(locking, "message");
+    await expect(running.add([100n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
+    await ended;
+  });
+
+  test("a store whose thread dies meanwhile stays away", { timeout }, async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const started = once(process, "worker");
+    await createPlants(file);
+    await started;
+    const startedAgain = once(process, "worker");
+    const store = await openSqliteStore({ file, lockTimeoutMs: 2_000 });
+    const [thread] = await startedAgain;
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    const refused = await refusalOf(store.delete(1n, deleteCall()));
+    expect(refused.rawMessage).toBe(away);
+    // In the middle of the next try to write.
+    await sleep(2_000);
+    await thread.terminate();
+    expect(store.problem).toBe(`${file}: the storage thread has ended`);
+    other.close();
+    await sleep(1_500);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: away });
+    await store.close();
+  });
+});

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
+import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
+import { runCommand } from "../support/process/run-command.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
+
+const token = "token-of-the-workers-test";
+
+let postgres: PostgresServer;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+/** Three workers on plants 1 to 100, once all of them listen. */
+async function serve(
+  folder: TempFolder,
+  drainDelayMs: number = 0,
+): Promise<{ server: CommandLine; baseUrl: string; database: string }> {
+  const database = await postgres.createSchema();
+  const ids = Array.from({ length: 100 }, (_, index) => String(index + 1));
+  await runCommand(["migrate"], { DATABASE_URL: database });
+  await runCommand(["import"], { DATABASE_URL: database }, ids.join("\n"));
+  const server = startCommandLine(["serve", "--workers", "3"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: database,
+    PLANTSTORE_TOKENS: token,
+    PLANTSTORE_DRAIN_DELAY_MS: String(drainDelayMs),
+  });
+  const [, port = ""] = await server.find(/"port":(\d+)(?:.|\n)*"port":\1(?:.|\n)*"port":\1/);
+  return { server, baseUrl: `http://127.0.0.1:${port}`, database };
+}
+
+/** Deletes a plant over a connection of its own, so that the kernel deals it to any of the workers. */
+async function deletePlant(baseUrl: string, id: number): Promise<number> {
+  const headers = { authorization: `Bearer ${token}`, connection: "close" };
+  const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
+  await body?.cancel();
+  return status;
+}
+
+test("three workers share a port and delete every plant once; a signal drains them all", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl, database } = await serve(folder);
+  await using ended = server;
+  const requests = Array.from({ length: 200 }, (_, index) => deletePlant(baseUrl, (index % 100) + 1));
+  const answers = await Promise.all(requests);
+  expect(answers.filter((status) => status === 204)).toHaveLength(100);
+  expect(await runSql(database, "SELECT count(*)::int AS plants FROM plants")).toEqual([{ plants: 0 }]);
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(0);
+  expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
+  expect(server.stderr()).not.toContain("is replaced");
+});
+
+test("a worker that is killed is replaced, and the port goes on answering; none is once a signal stops them", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl } = await serve(folder);
+  await using ended = server;
+  const killOne = async (): Promise<void> => {
+    const pids = [...server.stderr().matchAll(/"pid":(\d+),"address"/g)].map(([, pid]) => pid);
+    // Without a pid this is NaN, which kill() refuses; 0 would be this test and all other processes of its group.
+    const pid = Number(pids.at(-1));
+    process.kill(pid, "SIGKILL");
+    await server.find(new RegExp(`"pid":${pid}.*a worker ended and is replaced`));
+  };
+  await killOne();
+  await server.find(/(?:"msg":"listening"(?:.|\n)*){4}/);
+  expect(await deletePlant(baseUrl, 1)).toBe(204);
+  await killOne();
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(0);
+});
+
+test("a second signal ends all workers at once, whatever they wait for", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder, 60_000);
+  await using ended = server;
+  server.process.kill("SIGTERM");
+  await server.find(/(?:"msg":"draining"(?:.|\n)*){3}/);
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(1);
+  expect(server.stderr()).not.toContain('"msg":"stopped"');
+});
+
+test("workers drain and end when whoever supervises them is gone", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder);
+  await using ended = server;
+  server.process.kill("SIGKILL");
+  // Its output is at an end once none of the workers, which share it, is there any more.
+  expect(await ended.end()).toBe(null);
+  expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
+});
+
+test("workers that cannot start end the command with the exit code of the first", async () => {
+  using folder = createTempFolder();
+  const database = await postgres.createSchema();
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: database,
+    PLANTSTORE_TOKENS: token,
+  });
+  expect(await server.end()).toBe(1);
+  expect(server.stderr()).toContain("plantstore migrate");
+});

@@ -1,0 +1,30 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { heldRows } from "../costs/held-rows.ts";
+import { spentRows } from "../costs/spent-rows.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+
+// What SECURITY.md says that clients can cost is what test/costs measures, row by row.
+
+const page = readFileSync(join(projectFolder, "SECURITY.md"), "utf8");
+
+/** The rows of the table that has this head, as cells. */
+function tableBelow(head: string): string[][] {
+  const [, table = ""] = page.split(`${head}\n`);
+  const lines = table.split("\n").slice(1);
+  const end = lines.findIndex((line) => !line.startsWith("|"));
+  return lines.slice(0, end).map((line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+test.each([
+  { head: "| what clients do | held at most |", rows: heldRows },
+  { head: "| what clients do | calls at most |", rows: spentRows },
+])("the table $head says what is measured, all of it and no more", ({ head, rows }) => {
+  expect(tableBelow(head)).toStrictEqual(rows.map(({ what, atMost }) => [what, atMost]));
+});

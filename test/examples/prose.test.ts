@@ -1,0 +1,23 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { pages } from "../support/docs/page-blocks.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+
+const columnsMax = 120;
+
+/** The lines of prose that are too wide to be read: tables, code and pictures may be wider. */
+function wideLines(page: string): string[] {
+  const text = readFileSync(join(projectFolder, page), "utf8").replaceAll(/^```[^]*?^```$/gm, "");
+  return text
+    .split("\n")
+    .filter((line) => !/^(?:\||!\[)/.test(line))
+    .filter((line) => line.replaceAll(/`[^`]{80,}`/g, "").length > columnsMax);
+}
+
+test.each([...pages, "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md"])(
+  "no line of prose in %s is wider than 120 columns",
+  (page) => {
+    expect(wideLines(page)).toEqual([]);
+  },
+);

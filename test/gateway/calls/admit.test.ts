@@ -1,0 +1,358 @@
+import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { AdmitRequest } from "../../../src/gateway/index.ts";
+import { encodeEnvelope } from "../../support/gateway/envelope.ts";
+import {
+  type Field,
+  fieldValue,
+  type HttpAnswer,
+  type HttpRequest,
+  type HttpVersion,
+} from "../../support/carriers/exchange.ts";
+import {
+  getReadingProcedure,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../support/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
+
+const subjectKey = createContextKey("nobody");
+const watchProcedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
+const empty = Buffer.alloc(0);
+const json: Field = ["content-type", "application/json"];
+
+/** What `admit` is told of a request, and how the request ended. */
+interface Row {
+  readonly name: string;
+  readonly request: HttpRequest;
+  readonly versions: readonly HttpVersion[];
+  readonly procedure: string | undefined;
+  readonly protocol: string;
+  /** The status when it is admitted. */
+  readonly httpStatus: number;
+  /** The status when it is refused as unauthenticated. */
+  readonly refusedStatus: number;
+}
+
+function rpc(format: keyof typeof wireFormats, procedure: string, body: Uint8Array = empty): HttpRequest {
+  return rpcRequest(wireFormats[format], body, [], procedure);
+}
+
+function get(path: string): HttpRequest {
+  return { httpMethod: "GET", path, header: [] };
+}
+
+const both: readonly HttpVersion[] = ["1.1", "2"];
+const connectGet = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
+const connectStream: HttpRequest = {
+  httpMethod: "POST",
+  path: watchProcedure,
+  header: [["content-type", "application/connect+proto"]],
+  body: encodeEnvelope(0, empty),
+};
+
+const rows: readonly Row[] = [
+  {
+    name: "a gRPC call",
+    request: rpc("grpc", waterBedProcedure),
+    versions: ["2"],
+    procedure: waterBedProcedure,
+    protocol: "grpc",
+    httpStatus: 200,
+    refusedStatus: 200,
+  },
+  {
+    name: "a gRPC stream",
+    request: rpc("grpc", watchProcedure),
+    versions: ["2"],
+    procedure: watchProcedure,
+    protocol: "grpc",
+    httpStatus: 200,
+    refusedStatus: 200,
+  },
+  {
+    name: "a gRPC-Web call",
+    request: rpc("grpc-web", waterBedProcedure),
+    versions: both,
+    procedure: waterBedProcedure,
+    protocol: "grpc-web",
+    httpStatus: 200,
+    refusedStatus: 200,
+  },
+  {
+    name: "a gRPC-Web call in text",
+    request: rpc("grpc-web-text", waterBedProcedure),
+    versions: both,
+    procedure: waterBedProcedure,
+    protocol: "grpc-web",
+    httpStatus: 200,
+    refusedStatus: 200,
+  },
+  {
+    name: "a Connect call",
+    request: rpc("connect-proto", waterBedProcedure),
+    versions: both,
+    procedure: waterBedProcedure,
+    protocol: "connect",
+    httpStatus: 200,
+    refusedStatus: 401,
+  },
+  {
+    name: "a Connect call by GET",
+    request: get(connectGet),
+    versions: both,
+    procedure: getReadingProcedure,
+    protocol: "connect",
+    httpStatus: 200,
+    refusedStatus: 401,
+  },
+  {
+    name: "a Connect stream",
+    request: connectStream,
+    versions: both,
+    procedure: watchProcedure,
+    protocol: "connect",
+    httpStatus: 200,
+    refusedStatus: 200,
+  },
+  {
+    name: "a REST call",
+    request: { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") },
+    versions: both,
+    procedure: waterBedProcedure,
+    protocol: "rest",
+    httpStatus: 200,
+    refusedStatus: 401,
+  },
+  {
+    name: "a body over the limit",
+    request: { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.alloc(2000, " ") },
+    versions: both,
+    procedure: waterBedProcedure,
+    protocol: "rest",
+    httpStatus: 413,
+    refusedStatus: 401,
+  },
+  {
+    name: "an endpoint that is not open",
+    request: get("/closed"),
+    versions: both,
+    procedure: undefined,
+    protocol: "rest",
+    httpStatus: 200,
+    refusedStatus: 401,
+  },
+  {
+    name: "an endpoint by another method",
+    request: { httpMethod: "PUT", path: "/open", header: [] },
+    versions: both,
+    procedure: undefined,
+    protocol: "rest",
+    httpStatus: 405,
+    refusedStatus: 401,
+  },
+  {
+    name: "a path that is not there",
+    request: get("/nothing"),
+    versions: both,
+    procedure: undefined,
+    protocol: "rest",
+    httpStatus: 404,
+    refusedStatus: 401,
+  },
+  {
+    name: "a path that is malformed",
+    request: get("/sensors/%zz/reading"),
+    versions: both,
+    procedure: undefined,
+    protocol: "rest",
+    httpStatus: 400,
+    refusedStatus: 401,
+  },
+  {
+    name: "another method on a path of REST",
+    request: { httpMethod: "DELETE", path: "/beds/7:water", header: [] },
+    versions: both,
+    procedure: undefined,
+    protocol: "rest",
+    httpStatus: 405,
+    refusedStatus: 401,
+  },
+  {
+    name: "a gRPC call of an RPC that is not there",
+    request: rpc("grpc", "/a.B/C"),
+    versions: ["2"],
+    procedure: undefined,
+    protocol: "grpc",
+    httpStatus: 200,
+    refusedStatus: 200,
+  },
+  {
+    name: "a Connect call of an RPC that is not there",
+    request: rpc("connect-json", "/a.B/C"),
+    versions: both,
+    procedure: undefined,
+    protocol: "connect",
+    httpStatus: 404,
+    refusedStatus: 401,
+  },
+  {
+    name: "a preflight where CORS is off",
+    request: {
+      httpMethod: "OPTIONS",
+      path: "/beds/7:water",
+      header: [
+        ["origin", "https://a.example"],
+        ["access-control-request-method", "POST"],
+      ],
+    },
+    versions: both,
+    procedure: undefined,
+    protocol: "rest",
+    httpStatus: 405,
+    refusedStatus: 401,
+  },
+];
+
+const cases = rows.flatMap((row) => row.versions.map((version) => ({ ...row, version })));
+
+describe("admit", () => {
+  let greenhouse: TestGreenhouse;
+  let asked: AdmitRequest[] = [];
+  const subjects: string[] = [];
+  beforeAll(async () => {
+    greenhouse = await startGreenhouse(
+      {
+        waterBed: (_, { values }) => ({ note: values.get(subjectKey) }),
+        getReading: (_, { values }) => ({ sensor: values.get(subjectKey) }),
+        async *watchReadings(_, { values }) {
+          yield { sensor: values.get(subjectKey) };
+        },
+      },
+      {
+        readMaxBytes: 1000,
+        endpoints: ["/open", "/closed"].map((path) => ({
+          path,
+          open: path === "/open",
+          answer: () => ({ httpStatus: 200, body: "ok" }),
+        })),
+        interceptors: [
+          (next) => (request) => {
+            subjects.push(request.contextValues.get(subjectKey));
+            return next(request);
+          },
+        ],
+        admit: (request) => {
+          asked.push(request);
+          if (request.header.get("x-refuse") !== null) {
+            throw new ConnectError("who are you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
+          }
+          if (request.header.get("x-fault") !== null) throw new TypeError("secret");
+          request.contextValues.set(subjectKey, "alice");
+        },
+      },
+    );
+  });
+  afterAll(() => greenhouse[Symbol.asyncDispose]());
+  beforeEach(() => {
+    asked = [];
+    subjects.length = 0;
+  });
+
+  const send = (version: HttpVersion, request: HttpRequest, ...header: readonly Field[]): Promise<HttpAnswer> =>
+    exchange(greenhouse.address, version, { ...request, header: [...request.header, ...header] });
+
+  test.each(cases)(
+    "is asked exactly once about $name over HTTP/$version",
+    async ({ version, request, procedure, protocol, httpStatus }) => {
+      const before = greenhouse.answers.length;
+      const answer = await send(version, request);
+      expect(answer.httpStatus).toBe(httpStatus);
+      expect(asked).toMatchObject([{ procedure, protocol, peer: { address: "127.0.0.1" } }]);
+      const told = await greenhouse.answered(before + 1);
+      expect(told).toMatchObject({ procedure, protocol, httpStatus, httpMethod: request.httpMethod });
+      expect(told.path).toBe(request.path.split("?")[0]);
+      expect(told.contextValues.get(subjectKey)).toBe("alice");
+      expect(subjects.every((subject) => subject === "alice")).toBe(true);
+      expect(greenhouse.answers).toHaveLength(before + 1);
+    },
+  );
+
+  test.each(cases)(
+    "wins by its refusal over what else there is to say about $name over HTTP/$version",
+    async ({ version, request, refusedStatus, protocol }) => {
+      const before = greenhouse.answers.length;
+      const answer = await send(version, request, ["x-refuse", "1"]);
+      expect(answer.httpStatus).toBe(refusedStatus);
+      expect(String(answer.body) + JSON.stringify([answer.header, answer.trailer]) + decoded(answer)).toMatch(
+        /who are you|who%20are%20you/,
+      );
+      if (protocol !== "grpc-web" && request !== connectStream) {
+        expect(fieldValue(answer.header, "www-authenticate")).toBe("Bearer");
+      }
+      expect(await greenhouse.answered(before + 1)).toMatchObject({ error: { code: Code.Unauthenticated } });
+      expect(subjects).toEqual([]);
+      expect(greenhouse.answers).toHaveLength(before + 1);
+    },
+  );
+
+  test.each(cases)(
+    "that fails is answered without its text for $name over HTTP/$version",
+    async ({ version, request }) => {
+      const before = greenhouse.answers.length;
+      const answer = await send(version, request, ["x-fault", "1"]);
+      expect(
+        `${String(answer.body)}${decoded(answer)}${JSON.stringify([answer.header, answer.trailer])}`,
+      ).not.toContain("secret");
+      expect(await greenhouse.answered(before + 1)).toMatchObject({ error: { code: Code.Internal } });
+    },
+  );
+
+  test.each([
+    { name: "GET of an open endpoint", request: get("/open"), httpStatus: 200 },
+    { name: "HEAD of an open endpoint", request: { httpMethod: "HEAD", path: "/open", header: [] }, httpStatus: 200 },
+  ])("is not asked about $name", async ({ request, httpStatus }) => {
+    expect((await send("1.1", request, ["x-refuse", "1"])).httpStatus).toBe(httpStatus);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("admit that takes its time", () => {
+  test.each([
+    { name: "admits", refuse: false, httpStatus: 200 },
+    { name: "refuses", refuse: true, httpStatus: 403 },
+  ])("$name later as it would at once", async ({ refuse, httpStatus }) => {
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({}) },
+      {
+        admit: async () => {
+          await new Promise(setImmediate);
+          if (refuse) throw new ConnectError("not you", Code.PermissionDenied);
+        },
+      },
+    );
+    for (const version of both) {
+      const request = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
+      expect((await exchange(greenhouse.address, version, request)).httpStatus).toBe(httpStatus);
+    }
+  });
+});
+
+test("admit may return a promise of any make, and refuse by it", async () => {
+  const thenable: PromiseLike<void> = {
+    // oxlint-disable-next-line unicorn/no-thenable
+    then: (_, reject) => Promise.reject(new ConnectError("not you", Code.PermissionDenied)).then(undefined, reject),
+  };
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => ({}) },
+    { admit: (): Promise<void> => Object.assign(Object.create(null), thenable) },
+  );
+  const request = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
+  expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(403);
+});
+
+/** The body as it reads once base64 is taken off, for gRPC-Web in text. */
+function decoded({ body }: HttpAnswer): string {
+  return Buffer.from(body.toString("latin1"), "base64").toString("latin1");
+}

@@ -1,0 +1,203 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Endpoint, GatewayOptions } from "../../../src/gateway/index.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../support/carriers/exchange.ts";
+import {
+  callings,
+  getReadingProcedure,
+  greenhouseClient,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../support/gateway/greenhouse.ts";
+import { decodeBase64Parts, readOutcome } from "../../support/gateway/outcome.ts";
+import { carriages, exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
+import { http2Engines } from "../../support/server/plant-server.ts";
+
+const empty = Buffer.alloc(0);
+const both: readonly HttpVersion[] = ["1.1", "2"];
+const fail = (): Promise<never> => Promise.reject(new TypeError("no compression"));
+const brokenGzip: Compression = { name: "gzip", compress: fail, decompress: fail };
+
+function rpc(format: keyof typeof wireFormats, procedure: string, body: Uint8Array = empty): HttpRequest {
+  return rpcRequest(wireFormats[format], body, [], procedure);
+}
+
+function get(path: string): HttpRequest {
+  return { httpMethod: "GET", path, header: [] };
+}
+
+// A fault of the program around the gateway: the request goes unanswered, and no other request notices.
+describe.each(http2Engines)("an answer that cannot be written, with %s for HTTP/2,", (http2) => {
+  const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
+  const refuse = (): never => {
+    throw new ConnectError("not you ".repeat(200), Code.PermissionDenied, undefined, unwritable);
+  };
+  const connectCall = rpc("connect-json", waterBedProcedure, Buffer.from("{}"));
+  test.each<{ name: string; request: HttpRequest; waterBed?: () => never; options?: Partial<GatewayOptions> }>([
+    { name: "a refusal of admit", request: connectCall, options: { admit: refuse } },
+    { name: "a refusal of admit, later", request: connectCall, options: { admit: async () => refuse() } },
+    { name: "an error of a handler", request: connectCall, waterBed: refuse },
+    {
+      name: "an error that is to be compressed",
+      request: { ...connectCall, header: [...connectCall.header, ["accept-encoding", "gzip"]] },
+      waterBed: () => {
+        throw new ConnectError("not you ".repeat(200), Code.PermissionDenied);
+      },
+      options: { acceptCompression: [brokenGzip] },
+    },
+    {
+      name: "that there is nothing",
+      request: get("/nothing"),
+      options: {
+        rest: {
+          errorRecord: () => {
+            throw new TypeError("no record");
+          },
+        },
+      },
+    },
+  ])("ends its request alone, and at once: $name", async ({ request, waterBed, options = {} }) => {
+    await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
+    for (const version of both) {
+      const before = greenhouse.answers.length;
+      const end = version === "1.1" ? "the peer ended" : "with error code 2";
+      await expect(exchange(greenhouse.address, version, request)).rejects.toThrow(end);
+      expect(await greenhouse.answered(before + 1)).toMatchObject({ httpStatus: 0 });
+    }
+  });
+
+  test("is not that of an endpoint that throws, which is answered as a fault", async () => {
+    const page: Endpoint = {
+      path: "/page",
+      open: true,
+      answer: () => {
+        throw new TypeError("secret");
+      },
+    };
+    await using greenhouse = await startGreenhouse({}, { endpoints: [page] }, { http2 });
+    for (const version of both) {
+      const { httpStatus, body } = await exchange(greenhouse.address, version, get("/page"));
+      expect(httpStatus).toBe(500);
+      expect(String(body)).not.toContain("secret");
+    }
+  });
+});
+
+describe("CORS", () => {
+  const origin: Field = ["origin", "https://shop.example"];
+  let greenhouse: TestGreenhouse;
+  let asked = 0;
+  beforeAll(async () => {
+    greenhouse = await startGreenhouse(
+      { waterBed: () => ({}), getReading: () => ({}) },
+      {
+        cors: { origins: ["https://shop.example"] },
+        admit: ({ header }) => {
+          asked += 1;
+          if (header.get("x-refuse") !== null) throw new ConnectError("no", Code.Unauthenticated);
+        },
+      },
+    );
+  });
+  afterAll(() => greenhouse[Symbol.asyncDispose]());
+
+  const calls: readonly { name: string; request: HttpRequest }[] = [
+    { name: "gRPC-Web", request: rpc("grpc-web", waterBedProcedure) },
+    { name: "gRPC-Web in text", request: rpc("grpc-web-text", waterBedProcedure) },
+    { name: "Connect", request: rpc("connect-json", waterBedProcedure, Buffer.from("{}")) },
+    { name: "Connect by GET", request: get(`${getReadingProcedure}?encoding=json&message=%7B%7D`) },
+    { name: "REST", request: get("/sensors/s/reading") },
+    { name: "a path that is not there", request: get("/nothing") },
+  ];
+
+  test.each(calls)("lets a page of its origin read the answer of $name, and its refusal", async ({ request }) => {
+    for (const version of both) {
+      for (const more of [[], [["x-refuse", "1"] as const]]) {
+        const header = [...request.header, origin, ...more];
+        const answer = await exchange(greenhouse.address, version, { ...request, header });
+        expect(fieldValue(answer.header, "access-control-allow-origin")).toBe("https://shop.example");
+        expect(fieldValue(answer.header, "access-control-expose-headers")).toMatch(/grpc-status/i);
+        expect(fieldValue(answer.header, "vary")).toMatch(/origin/);
+      }
+    }
+  });
+
+  test.each(calls)("lets no page of another origin read the answer of $name", async ({ request }) => {
+    const header = [...request.header, ["origin", "https://other.example"] as const];
+    const answer = await exchange(greenhouse.address, "1.1", { ...request, header });
+    expect(fieldValue(answer.header, "access-control-allow-origin")).toBeUndefined();
+  });
+
+  test.each(calls)("answers the preflight of $name without asking admit", async ({ request }) => {
+    asked = 0;
+    for (const version of both) {
+      const header: Field[] = [origin, ["access-control-request-method", request.httpMethod], ["x-refuse", "1"]];
+      const answer = await exchange(greenhouse.address, version, { httpMethod: "OPTIONS", path: request.path, header });
+      expect(answer).toMatchObject({ httpStatus: 204, body: empty });
+      expect(fieldValue(answer.header, "access-control-allow-origin")).toBe("https://shop.example");
+      expect(fieldValue(answer.header, "access-control-allow-headers")).toMatch(/authorization/i);
+      expect(fieldValue(answer.header, "access-control-allow-headers")).toMatch(/connect-protocol-version/i);
+      expect(fieldValue(answer.header, "access-control-allow-headers")).toMatch(/x-grpc-web/i);
+    }
+    expect(asked).toBe(0);
+  });
+});
+
+test("a gRPC call of an RPC that is not there is answered in gRPC's words", async () => {
+  await using greenhouse = await startGreenhouse({});
+  const answer = await exchange(greenhouse.address, "2", rpc("grpc", "/a.B/C"));
+  expect(readOutcome(wireFormats.grpc, answer).code).toBe(Code.Unimplemented);
+});
+
+describe("an error that another server answered", () => {
+  let upstream: TestGreenhouse;
+  let greenhouse: TestGreenhouse;
+  beforeAll(async () => {
+    const secret = { "x-upstream": "secret" };
+    upstream = await startGreenhouse({
+      waterBed: () => {
+        throw new ConnectError("dry", Code.FailedPrecondition, secret);
+      },
+    });
+    const [calling] = callings;
+    if (calling === undefined) throw new Error("there is no client");
+    const client = greenhouseClient(calling, upstream.address);
+    greenhouse = await startGreenhouse(
+      { waterBed: () => client.waterBed({}) },
+      {
+        admit: async ({ header }) => {
+          if (header.get("x-ask-upstream") !== null) await client.waterBed({});
+        },
+      },
+    );
+  });
+  afterAll(async () => {
+    await greenhouse[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  test.each(carriages)("is passed on without its metadata, $name", async ({ format, httpVersion }) => {
+    const message = Buffer.from(format.codec === "proto" ? "" : "{}");
+    const call =
+      format.protocol === "rest"
+        ? {
+            httpMethod: "POST",
+            path: "/beds/1:water",
+            header: [["content-type", "application/json"] as const],
+            body: message,
+          }
+        : rpcRequest(format, message, [], waterBedProcedure);
+    for (const more of [[], [["x-ask-upstream", "1"] as const]]) {
+      const { header, trailer, body } = await exchange(greenhouse.address, httpVersion, {
+        ...call,
+        header: [...call.header, ...more],
+      });
+      const said = JSON.stringify([header, trailer, String(body), decodeBase64Parts(body).toString("latin1")]);
+      expect(said).toContain("dry");
+      expect(said).not.toContain("secret");
+    }
+  });
+});

@@ -1,0 +1,143 @@
+import { getEventListeners } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { describe, expect, test } from "vitest";
+import type { GatewayOptions } from "../../../src/gateway/index.ts";
+import { within } from "../../support/deadline.ts";
+import type { Field, HttpRequest } from "../../support/carriers/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../support/carriers/http1-connection.ts";
+import { reasonOf } from "../../support/gateway/call-end.ts";
+import {
+  callings,
+  greenhouseClient,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../support/gateway/greenhouse.ts";
+import { readOutcome } from "../../support/gateway/outcome.ts";
+import { rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
+
+// What is still done for a call that is over: nothing.
+
+const format = wireFormats["connect-json"];
+
+function call(...more: readonly Field[]): HttpRequest {
+  return rpcRequest(format, Buffer.from("{}"), more, waterBedProcedure);
+}
+
+/** A greenhouse that writes down what of it was reached. */
+async function startWatched(options: Partial<GatewayOptions>): Promise<TestGreenhouse & { readonly ran: string[] }> {
+  const ran: string[] = [];
+  const noting: Interceptor = (next) => (request) => {
+    ran.push("interceptor");
+    return next(request);
+  };
+  const waterBed = (): Record<string, never> => {
+    ran.push("handler");
+    return {};
+  };
+  const interceptors = [noting, ...(options.interceptors ?? [])];
+  return Object.assign(await startGreenhouse({ waterBed }, { ...options, interceptors }), { ran });
+}
+
+describe("a call whose deadline passes", () => {
+  test("before it comes reaches neither interceptor nor handler", async () => {
+    await using greenhouse = await startWatched({});
+    const answer = await exchangeHttp1(greenhouse.address, call(["connect-timeout-ms", "0"]));
+    expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
+    // A timer of no time would be over by then.
+    await new Promise((resolve) => setTimeout(resolve, 3));
+    expect(greenhouse.ran).toEqual([]);
+  });
+
+  test("while its message is unpacked reaches neither of them", async () => {
+    const answered = Promise.withResolvers<void>();
+    const slow: Compression = {
+      name: "gzip",
+      compress: async (bytes) => new Uint8Array(gzipSync(bytes)),
+      decompress: async (bytes) => {
+        await answered.promise;
+        return new Uint8Array(gunzipSync(bytes));
+      },
+    };
+    await using greenhouse = await startWatched({ acceptCompression: [slow] });
+    const request = { ...call(["connect-timeout-ms", "30"], ["content-encoding", "gzip"]), body: gzipSync("{}") };
+    const answer = await exchangeHttp1(greenhouse.address, request);
+    expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
+    answered.resolve();
+    await nextTurn();
+    expect(greenhouse.ran).toEqual([]);
+  });
+
+  test("while a gate looks at it is not asked for its body", async () => {
+    const passed = Promise.withResolvers<void>();
+    await using greenhouse = await startWatched({
+      requestGate: async ({ signal }) => {
+        await reasonOf(signal);
+        passed.resolve();
+      },
+    });
+    using connection = await openHttp1(greenhouse.address);
+    const header: Field[] = [
+      ["connect-timeout-ms", "30"],
+      ["expect", "100-continue"],
+      ["content-length", "2"],
+    ];
+    connection.request({ ...call(...header), body: Buffer.of() });
+    const { interim, ...answer } = await connection.readAnswer();
+    expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
+    await within(passed.promise, "the gate");
+    expect(interim).toEqual([]);
+    expect(String(await connection.readToEnd())).toBe("");
+    expect(greenhouse.ran).toEqual([]);
+  });
+});
+
+test("a call that an interceptor has aborted does not reach its handler", async () => {
+  const reason = new ConnectError("no more", Code.Aborted);
+  await using greenhouse = await startWatched({
+    interceptors: [(next) => (request) => next({ ...request, signal: AbortSignal.abort(reason) })],
+  });
+  const answer = await exchangeHttp1(greenhouse.address, call());
+  expect(readOutcome(format, answer)).toMatchObject({ code: Code.Aborted, message: "no more" });
+  expect(greenhouse.ran).toEqual(["interceptor"]);
+});
+
+test.each(callings)("calls that are over leave neither listeners nor timers, by $name", async (calling) => {
+  const shutdown = new AbortController();
+  await using greenhouse = await startGreenhouse(
+    {
+      waterBed: () => ({}),
+      async *watchReadings() {
+        yield { sensor: "one" };
+      },
+    },
+    { shutdownSignal: shutdown.signal },
+    calling.listen,
+  );
+  const client = greenhouseClient(calling, greenhouse.address);
+  // An hour, and more than a timer of node's can count.
+  const deadlines = [
+    { headers: { "connect-timeout-ms": "3600000", "grpc-timeout": "1H" } },
+    { headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" } },
+  ];
+  const callAll = async (): Promise<void> => {
+    for (const options of deadlines) {
+      await client.waterBed({}, options);
+      for await (const { sensor } of client.watchReadings({}, options)) expect(sensor).toBe("one");
+    }
+  };
+  await callAll();
+  const before = countTimers();
+  const rounds = 10;
+  for (let round = 0; round < rounds; round++) await callAll();
+  await greenhouse.answered((rounds + 1) * 4);
+  expect(countTimers() - before).toBeLessThan(rounds);
+  expect(getEventListeners(shutdown.signal, "abort")).toEqual([]);
+});
+
+function countTimers(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+}

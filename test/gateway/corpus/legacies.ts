@@ -1,0 +1,164 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import type { Row } from "./row.ts";
+import { invalid } from "./row.ts";
+
+const codes = "[kitchensink.v1.codes]";
+const note = "[kitchensink.v1.note]";
+const origin = "[kitchensink.v1.origin]";
+
+// The same message comes back, over REST and over Connect.
+function kept(rule: string, json: JsonValue, body = JSON.stringify(json)): readonly Row[] {
+  return ["POST /v1/legacies", "POST /kitchensink.v1.LegacySink/Keep"].map((request) => ({
+    rule,
+    request,
+    body,
+    want: { httpStatus: 200, json },
+  }));
+}
+
+function refused(rule: string, body: string, message: string): readonly Row[] {
+  return [
+    { rule, request: "POST /v1/legacies", body, want: invalid(message) },
+    {
+      rule,
+      request: "POST /kitchensink.v1.LegacySink/Keep",
+      body,
+      want: { httpStatus: 400, json: { code: "invalid_argument", message } },
+    },
+  ];
+}
+
+const extensions: readonly Row[] = [
+  ...kept("an extension of every kind", {
+    name: "a",
+    [note]: "b",
+    [codes]: ["9007199254740993", "2"],
+    [origin]: { name: "c", [note]: "d" },
+    "[kitchensink.v1.tint]": "SHADE_DARK",
+    "[kitchensink.v1.label]": "e",
+  }),
+  ...kept("an extension that is set to zero", { name: "a", [note]: "", "[kitchensink.v1.label]": "" }),
+  ...kept("null leaves an extension unset", { name: "a" }, `{"name":"a","${note}":null,"${codes}":null}`),
+  ...kept(
+    "an extension in an Any",
+    { name: "a", any: { "@type": "x/kitchensink.v1.Legacy", name: "b", [note]: "c" } },
+    `{"name":"a","any":{"${note}":"c","name":"b","@type":"x/kitchensink.v1.Legacy"}}`,
+  ),
+  ...refused("an extension of its type", `{"name":"a","${note}":7}`, `${note}: not a string`),
+  ...refused(
+    "an extension in a message",
+    `{"name":"a","child":{"name":"b","${codes}":[1,"x"]}}`,
+    `child.${codes}[1]: "x" is not an int64`,
+  ),
+  ...refused(
+    "an extension once",
+    `{"name":"a","${note}":"b","[kitchensink.v1.note]":"c"}`,
+    `${note}: is set more than once`,
+  ),
+  { ...unknownExtension("[kitchensink.v1.nope]"), rule: "an extension that is none" },
+  { ...unknownExtension("kitchensink.v1.note"), rule: "an extension without brackets" },
+  { ...unknownExtension("[kitchensink.v1.Legacy]"), rule: "an extension that is a message" },
+  {
+    rule: "an extension of another message",
+    request: "POST /v1/sinks",
+    body: `{"${note}":"a"}`,
+    want: invalid(`unknown field "${note}"`),
+  },
+];
+
+function unknownExtension(key: string): Omit<Row, "rule"> {
+  return {
+    request: "POST /v1/legacies",
+    body: JSON.stringify({ name: "a", [key]: "b" }),
+    want: invalid(`unknown field "${key}"`),
+  };
+}
+
+const required: readonly Row[] = [
+  ...refused("a required field", "{}", "name: is required"),
+  ...refused("a required field that is null", '{"name":null}', "name: is required"),
+  ...refused("a required field in a message", '{"name":"a","child":{"child":{}}}', "child.name: is required"),
+  ...refused(
+    "a required field in a message of a list",
+    '{"name":"a","children":[{"name":"b"},{}]}',
+    "children[1].name: is required",
+  ),
+  ...refused(
+    "a required field in a message of a map",
+    '{"name":"a","byName":{"b":{}}}',
+    'by_name["b"].name: is required',
+  ),
+  ...refused(
+    "a required field in a member of a oneof",
+    '{"name":"a","choiceLegacy":{"number":1}}',
+    "choice_legacy.name: is required",
+  ),
+  ...refused(
+    "a required field in an Any",
+    '{"name":"a","any":{"@type":"x/kitchensink.v1.Legacy","child":{}}}',
+    "any.name: is required",
+  ),
+  ...refused("a required field in an extension", `{"name":"a","${origin}":{}}`, `${origin}.name: is required`),
+  ...kept("a required field may be empty", { name: "" }),
+  {
+    rule: "the path sets a required field",
+    request: "PUT /v1/legacies/a",
+    body: '{"number":7}',
+    want: { httpStatus: 200, json: { name: "a", number: 7 } },
+  },
+  {
+    rule: "the path sets a required field, and nothing a body",
+    request: "PUT /v1/legacies/a",
+    want: { httpStatus: 200, json: { name: "a" } },
+  },
+  {
+    rule: "the query sets a required field",
+    request: "GET /v1/legacies?name=a&child.name=b&child.number=7",
+    want: { httpStatus: 200, json: { name: "a", child: { name: "b", number: 7 } } },
+  },
+  {
+    rule: "the query and a body field set required fields",
+    request: "POST /v1/legacies/children?name=a",
+    body: '{"name":"b"}',
+    want: { httpStatus: 200, json: { name: "a", child: { name: "b" } } },
+  },
+  { rule: "a required field in a URL", request: "GET /v1/legacies", want: invalid("name: is required") },
+  {
+    rule: "a required field in a message of a URL",
+    request: "GET /v1/legacies?name=a&child.number=7",
+    want: invalid("child.name: is required"),
+  },
+  {
+    rule: "a required field in the message of a body field",
+    request: "POST /v1/legacies/children?name=a",
+    body: "{}",
+    want: invalid("child.name: is required"),
+  },
+];
+
+const closedEnums: readonly Row[] = [
+  ...kept("a closed enum by number", { name: "a", shade: "SHADE_DARK" }, '{"name":"a","shade":2}'),
+  ...refused(
+    "a closed enum has no other number",
+    '{"name":"a","shade":3}',
+    'shade: "3" is not a value of enum kitchensink.v1.Shade',
+  ),
+  ...refused(
+    "a closed enum has no zero",
+    '{"name":"a","shades":[1,0]}',
+    'shades[1]: "0" is not a value of enum kitchensink.v1.Shade',
+  ),
+  {
+    rule: "a closed enum by number in a URL",
+    request: "GET /v1/legacies?name=a&shades=1&shades=SHADE_DARK",
+    want: { httpStatus: 200, json: { name: "a", shades: ["SHADE_LIGHT", "SHADE_DARK"] } },
+  },
+  {
+    rule: "a closed enum has no other number in a URL",
+    request: "GET /v1/legacies?name=a&shade=3",
+    want: invalid('"shade": "3" is not a value of enum kitchensink.v1.Shade'),
+  },
+];
+
+/** What proto2 has and proto3 has not. */
+export const legacyRows: readonly Row[] = [...extensions, ...required, ...closedEnums];

@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest";
+import { type Backlog, BacklogBudget } from "../../../src/gateway/http2/index.ts";
+import { answer, startEngine } from "../../support/http2/http2-engine.ts";
+import { frame, type FrameConnection, frameType, openFrames } from "../../support/carriers/http2-frames.ts";
+import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../support/http2/http2-requests.ts";
+import { ErrorCode } from "../../../src/gateway/http2/index.ts";
+
+const kib = 1024;
+const mib = 1024 * kib;
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+
+/** Something that becomes of what connection `a`, `b` or `c` holds, in KiB: more, or less. */
+type Step = readonly [who: "a" | "b" | "c", kib: number];
+
+describe("where connections hold too much together, the budget cuts off", () => {
+  test.each<{ name: string; steps: readonly Step[]; cut: string; bytes: number }>([
+    {
+      name: "the first, when none has taken anything",
+      steps: [
+        ["a", 50],
+        ["b", 40],
+        ["c", 11],
+      ],
+      cut: "a",
+      bytes: 51 * kib,
+    },
+    {
+      name: "the next, when the first has taken some",
+      steps: [
+        ["a", 50],
+        ["b", 40],
+        ["a", -16],
+        ["c", 27],
+      ],
+      cut: "b",
+      bytes: 61 * kib,
+    },
+    {
+      name: "the first, when it has taken next to nothing",
+      steps: [
+        ["a", 50],
+        ["b", 40],
+        ["a", -15],
+        ["c", 26],
+      ],
+      cut: "a",
+      bytes: 66 * kib,
+    },
+    {
+      name: "the first, when it has taken it all meanwhile but not taken anything since",
+      steps: [
+        ["a", 50],
+        ["b", 40],
+        ["a", -50],
+        ["a", 60],
+        ["c", 1],
+      ],
+      cut: "b",
+      bytes: 61 * kib,
+    },
+    {
+      name: "none, when there is just room",
+      steps: [
+        ["a", 50],
+        ["b", 40],
+        ["c", 10],
+      ],
+      cut: "",
+      bytes: 100 * kib,
+    },
+    {
+      name: "as many as must be",
+      steps: [
+        ["a", 50],
+        ["b", 40],
+        ["c", 99],
+      ],
+      cut: "ab",
+      bytes: 99 * kib,
+    },
+    { name: "the one that asks, when there are no others", steps: [["a", 101]], cut: "a", bytes: 0 },
+    {
+      name: "no connection a second time",
+      steps: [
+        ["a", 101],
+        ["a", 200],
+        ["a", -50],
+        ["b", 100],
+      ],
+      cut: "a",
+      bytes: 100 * kib,
+    },
+  ])("$name", ({ steps, cut, bytes }) => {
+    const budget = new BacklogBudget(100 * kib);
+    const seen: string[] = [];
+    const open = (name: string): Backlog => budget.open(() => seen.push(name));
+    const backlogs = { a: open("a"), b: open("b"), c: open("c") };
+    for (const [who, change] of steps) {
+      if (change > 0) backlogs[who].add(change * kib);
+      else backlogs[who].remove(-change * kib);
+    }
+    expect(seen.join("")).toBe(cut);
+    expect(budget.bytes).toBe(bytes);
+  });
+
+  test("the one that asks, when it has more than 16 MiB itself", () => {
+    const budget = new BacklogBudget(20 * mib);
+    const seen: string[] = [];
+    const [small, large] = [budget.open(() => seen.push("small")), budget.open(() => seen.push("large"))];
+    small.add(4 * mib);
+    large.add(16 * mib);
+    expect(seen).toStrictEqual([]);
+    large.add(1);
+    expect(seen).toStrictEqual(["large"]);
+    expect(budget.bytes).toBe(4 * mib);
+  });
+});
+
+/** Asks for an answer and leaves it lie, and waits until it does. */
+async function leaveAnswer(connection: FrameConnection): Promise<void> {
+  connection.send(settingFrame(4, 0), whole(1), ping);
+  await connection.readUntil(({ type }) => type === frameType.ping);
+}
+
+describe("what waits to be sent", () => {
+  test("is given up with its connection where another needs the room, and the other is answered", async () => {
+    const budget = new BacklogBudget(1500);
+    await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
+    using first = await openFrames(engine.address);
+    using second = await openFrames(engine.address);
+    await leaveAnswer(first);
+    await leaveAnswer(second);
+    expect(await first.readEnd(1)).toStrictEqual({ ...goAwayWith(ErrorCode.enhanceYourCalm), httpStatus: 0 });
+    second.send(windowUpdateFrame(1, 1000));
+    expect(await second.readEnd(1)).toMatchObject({ kind: "answered" });
+    expect(budget.bytes).toBe(0);
+  });
+});

@@ -1,0 +1,262 @@
+import { createServer as createHttp1, type IncomingMessage } from "node:http";
+import { createSecureServer, createServer as createHttp2, type Http2ServerRequest } from "node:http2";
+import { text } from "node:stream/consumers";
+import { connect as connectTls } from "node:tls";
+import { Code, createContextKey, createContextValues } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type GatewayOptions, type NodeHandler } from "../../src/gateway/index.ts";
+import { createByteReader } from "../support/carriers/byte-reader.ts";
+import { createCertificate } from "../support/carriers/certificate.ts";
+import { within } from "../support/deadline.ts";
+import {
+  type Address,
+  type Field,
+  fieldValue,
+  type HttpRequest,
+  type HttpVersion,
+} from "../support/carriers/exchange.ts";
+import { getReadingProcedure, waterBedProcedure } from "../support/gateway/greenhouse.ts";
+import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import { openHttp1, overHttp1 } from "../support/carriers/http1-connection.ts";
+import { openHttp2 } from "../support/carriers/http2-connection.ts";
+import { readOutcome } from "../support/gateway/outcome.ts";
+import { exchange, rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
+
+const json: Field = ["content-type", "application/json"];
+const water: HttpRequest = {
+  httpMethod: "POST",
+  path: "/beds/7:water",
+  header: [json],
+  body: Buffer.from('{"note":"n"}'),
+};
+const tenantKey = createContextKey("nobody");
+
+type Response = Parameters<NodeHandler>[1];
+
+interface TestServer {
+  readonly address: Address;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** One of node's own servers with a listener. */
+async function serve(version: HttpVersion, listener: NodeHandler): Promise<TestServer> {
+  const server = version === "1.1" ? createHttp1(listener) : createHttp2(listener);
+  const { hostname, port } = new URL(await listenOnLoopback(server));
+  return {
+    address: { address: hostname, port: Number(port) },
+    async [Symbol.asyncDispose]() {
+      server.close();
+      if ("closeAllConnections" in server) server.closeAllConnections();
+    },
+  };
+}
+
+function mount(options: Partial<GatewayOptions> = {}): NodeHandler {
+  return createGateway({
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        waterBed: ({ bed, note }, { values }) => ({ bed, note: `${note} ${values.get(tenantKey)}` }),
+        getReading: ({ sensor }, { responseTrailer }) => {
+          responseTrailer.set("x-trailer", "last");
+          return { sensor };
+        },
+      }),
+    ...options,
+  }).handler;
+}
+
+/** The rest of an application: says what came to it. */
+function application(request: IncomingMessage | Http2ServerRequest, response: Response): void {
+  void text(request).then((body) => {
+    response.setHeader("x-app", "yes");
+    end(response, `${String(request.method)} ${String(request.url)} ${body}`);
+  });
+}
+
+function end(response: Response, body: string): void {
+  if ("stream" in response) response.end(body);
+  else response.end(body);
+}
+
+async function read(request: IncomingMessage | Http2ServerRequest): Promise<void> {
+  await within(text(request), "the body");
+}
+
+/** An application with trailers of its own. */
+function trailing(_: unknown, response: Response): void {
+  response.addTrailers({ "x-app-trailer": "yes" });
+  end(response, "app");
+}
+
+const versions: readonly HttpVersion[] = ["1.1", "2"];
+
+describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
+  test("answers REST, Connect and gRPC-Web", async () => {
+    await using server = await serve(version, mount());
+    const rest = await exchange(server.address, version, water);
+    expect(JSON.parse(String(rest.body))).toEqual({ bed: "7", note: "n nobody" });
+    for (const name of ["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const) {
+      const message = Buffer.from(name === "connect-json" ? "{}" : "");
+      const request = rpcRequest(wireFormats[name], message, [], getReadingProcedure);
+      const answer = await exchange(server.address, version, request);
+      expect(readOutcome(wireFormats[name], answer)).toEqual({ code: 0, message: "" });
+    }
+  });
+
+  test("has context values made from the request", async () => {
+    const contextValues: NonNullable<GatewayOptions["contextValues"]> = (request) =>
+      createContextValues().set(tenantKey, String(request.headers["x-tenant"]));
+    await using server = await serve(version, mount({ contextValues }));
+    const answer = await exchange(server.address, version, { ...water, header: [json, ["x-tenant", "alice"]] });
+    expect(JSON.parse(String(answer.body))).toMatchObject({ note: "n alice" });
+  });
+
+  describe("passes on what matches nothing", () => {
+    const others: readonly HttpRequest[] = [
+      { httpMethod: "GET", path: "/", header: [] },
+      { httpMethod: "POST", path: "/upload?to=7", header: [json], body: Buffer.from("plants") },
+      { httpMethod: "GET", path: "/50%", header: [] },
+      { httpMethod: "GET", path: `/${"long".repeat(3000)}`, header: [] },
+      { httpMethod: "GET", path: "/beds/%zz:water", header: [] },
+    ];
+
+    test.each(others)("to the fallback, untouched and without asking admit: $httpMethod $path", async (request) => {
+      let asked = false;
+      const handler = mount({
+        fallback: application,
+        limits: { urlBytes: 8192 },
+        admit: () => {
+          asked = true;
+        },
+      });
+      await using server = await serve(version, handler);
+      const answer = await exchange(server.address, version, request);
+      expect(String(answer.body)).toBe(`${request.httpMethod} ${request.path} ${String(request.body ?? "")}`);
+      expect(fieldValue(answer.header, "x-app")).toBe("yes");
+      expect(asked).toBe(false);
+    });
+
+    test("to next(), rather than to the fallback", async () => {
+      const handler = mount({
+        fallback: () => {
+          throw new Error("not to be called");
+        },
+      });
+      await using server = await serve(version, (request, response) => {
+        handler(request, response, (error) => {
+          expect(error).toBeUndefined();
+          application(request, response);
+        });
+      });
+      expect(
+        String((await exchange(server.address, version, { httpMethod: "GET", path: "/x", header: [] })).body),
+      ).toBe("GET /x ");
+    });
+
+    test("not at all where there is nobody to pass it to", async () => {
+      await using server = await serve(version, mount());
+      expect((await exchange(server.address, version, { httpMethod: "GET", path: "/x", header: [] })).httpStatus).toBe(
+        404,
+      );
+    });
+
+    test("but not what matches by its path alone", async () => {
+      await using server = await serve(version, mount({ fallback: application }));
+      const wrongMethod = await exchange(server.address, version, {
+        httpMethod: "PUT",
+        path: waterBedProcedure,
+        header: [],
+      });
+      expect(wrongMethod.httpStatus).toBe(405);
+      const wrongType = {
+        httpMethod: "POST",
+        path: waterBedProcedure,
+        header: [["content-type", "text/plain"] as const],
+      };
+      expect((await exchange(server.address, version, wrongType)).httpStatus).toBe(415);
+    });
+  });
+
+  test("serves its prefix, and passes on the rest", async () => {
+    await using server = await serve(version, mount({ requestPathPrefix: "/api", fallback: application }));
+    const { httpStatus } = await exchange(server.address, version, { ...water, path: "/api/beds/7:water" });
+    expect(httpStatus).toBe(200);
+    for (const path of ["/beds/7:water", "/apibeds/7:water", "/api"]) {
+      const answer = await exchange(server.address, version, { ...water, path });
+      expect(fieldValue(answer.header, "x-app")).toBe("yes");
+    }
+  });
+
+  describe("that comes behind a body parser", () => {
+    test("says so by an error to next()", async () => {
+      const handler = mount();
+      await using server = await serve(version, (request, response) => {
+        void read(request).then(() => handler(request, response, (error) => end(response, String(error))));
+      });
+      const answer = await exchange(server.address, version, water);
+      expect(String(answer.body)).toMatch(/^Error: the request body was read before the gateway got it/);
+    });
+
+    test("says so in its answer, and the server goes on", async () => {
+      const handler = mount();
+      await using server = await serve(
+        version,
+        (request, response) => void read(request).then(() => handler(request, response)),
+      );
+      const answer = await exchange(server.address, version, water);
+      expect(answer.httpStatus).toBe(500);
+      expect(JSON.parse(String(answer.body))).toMatchObject({
+        code: Code.Internal,
+        message: expect.stringContaining("body parser"),
+      });
+      const reading = { httpMethod: "GET", path: "/sensors/s/reading", header: [] };
+      expect((await exchange(server.address, version, reading)).httpStatus).toBe(200);
+    });
+  });
+
+  test("refuses a request that is wrong as HTTP, if it is its own", async () => {
+    await using server = await serve(version, mount());
+    const authority: Field = version === "1.1" ? ["host", "x:port"] : [":authority", "x:port"];
+    const answer = await exchange(server.address, version, { ...water, header: [authority, json] });
+    expect(answer.httpStatus).toBe(400);
+  });
+});
+
+test("the handler in a server of HTTP/2 sends the trailers of gRPC", async () => {
+  await using server = await serve("2", mount());
+  const answer = await exchange(
+    server.address,
+    "2",
+    rpcRequest(wireFormats.grpc, Buffer.of(), [], getReadingProcedure),
+  );
+  expect(fieldValue(answer.trailer, "grpc-status")).toBe("0");
+  expect(fieldValue(answer.trailer, "x-trailer")).toBe("last");
+});
+
+test("the handler leaves the trailers of an application alone", async () => {
+  await using server = await serve("2", mount({ fallback: trailing }));
+  const answer = await exchange(server.address, "2", { httpMethod: "GET", path: "/", header: [] });
+  expect(fieldValue(answer.trailer, "x-app-trailer")).toBe("yes");
+});
+
+test("the handler finds the path in a target of absolute form", async () => {
+  await using server = await serve("1.1", mount());
+  using connection = await openHttp1(server.address);
+  connection.write("GET http://localhost/sensors/s/reading HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  expect((await connection.readAnswer()).httpStatus).toBe(200);
+});
+
+test("the handler serves HTTP/2 and HTTP/1.1 in one server over TLS", async () => {
+  const certificate = createCertificate("localhost");
+  const server = createSecureServer({ ...certificate, allowHTTP1: true }, mount());
+  const { hostname: host, port } = new URL(await listenOnLoopback(server));
+  const tls = { host, port: Number(port), ca: certificate.cert, servername: "localhost" };
+  using http2 = await openHttp2({ address: host, port: Number(port) }, tls);
+  expect(JSON.parse(String((await http2.exchange(water)).body))).toMatchObject({ note: "n nobody" });
+  const socket = connectTls({ ...tls, ALPNProtocols: ["http/1.1"] });
+  using http1 = overHttp1(socket, createByteReader(socket), "localhost");
+  http1.request(water);
+  expect(JSON.parse(String((await http1.readAnswer()).body))).toMatchObject({ note: "n nobody" });
+  server.close();
+});

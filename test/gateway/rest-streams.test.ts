@@ -1,0 +1,270 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { type GatewayOptions, createGateway } from "../../src/gateway/index.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
+import { openHttp1 } from "../support/carriers/http1-connection.ts";
+import { within } from "../support/deadline.ts";
+import { reasonOf } from "../support/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse } from "../support/gateway/greenhouse.ts";
+import { exchange } from "../support/gateway/wire-format.ts";
+
+const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
+const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
+  { selector, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
+];
+
+/** So many readings, and then the error that the sensor's name asks for. */
+async function* watchReadings({ sensor, count }: { sensor: string; count: number }) {
+  for (let at = 0; at < count; at += 1) yield { sensor: `s${at}` };
+  if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
+}
+
+const ways: readonly { readonly name: string; readonly version: HttpVersion; readonly http2: "own" | "node" }[] = [
+  { name: "HTTP/1.1", version: "1.1", http2: "own" },
+  { name: "HTTP/2", version: "2", http2: "own" },
+  { name: "HTTP/2 of node", version: "2", http2: "node" },
+];
+
+describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) => {
+  const start = (
+    implementation: Parameters<typeof startGreenhouse>[0] = { watchReadings },
+    rest: GatewayOptions["rest"] = {},
+  ): Promise<TestGreenhouse> => startGreenhouse(implementation, { rest: { rules, ...rest } }, { http2 });
+  const get = async (greenhouse: TestGreenhouse, path: string, accept?: string): Promise<HttpAnswer> => {
+    const header: [string, string][] = accept === undefined ? [] : [["accept", accept]];
+    return await exchange(greenhouse.address, version, { httpMethod: "GET", path, header });
+  };
+
+  const record = '{"code":5,"status":"NOT_FOUND","message":"no sensor","details":[]}';
+  test.each([
+    {
+      accept: undefined,
+      type: "application/x-ndjson",
+      two: '{"sensor":"s0"}\n{"sensor":"s1"}\n',
+      none: "",
+      failed: `{"sensor":"s0"}\n{"@error":${record}}\n`,
+    },
+    {
+      accept: "application/jsonl",
+      type: "application/jsonl",
+      two: '{"sensor":"s0"}\n{"sensor":"s1"}\n',
+      none: "",
+      failed: `{"sensor":"s0"}\n{"@error":${record}}\n`,
+    },
+    {
+      accept: "application/json",
+      type: "application/json",
+      two: '[{"sensor":"s0"},\n{"sensor":"s1"}]',
+      none: "[]",
+      failed: `[{"sensor":"s0"},\n{"@error":${record}}]`,
+    },
+    {
+      accept: "text/event-stream",
+      type: "text/event-stream",
+      two: 'retry: 3000\ndata: {"sensor":"s0"}\n\ndata: {"sensor":"s1"}\n\nevent: end\ndata: {}\n\n',
+      none: "event: end\ndata: {}\n\n",
+      failed: `retry: 3000\ndata: {"sensor":"s0"}\n\nevent: error\ndata: ${record}\n\n`,
+    },
+  ])("has the form of $type for Accept $accept", async ({ accept, type, two, none, failed }) => {
+    await using greenhouse = await start();
+    const answer = await get(greenhouse, "/sensors/a/readings?count=2", accept);
+    expect(answer.httpStatus).toBe(200);
+    expect(fieldValue(answer.header, "content-type")).toBe(type);
+    expect(fieldValue(answer.header, "vary")).toBe("accept");
+    expect(answer.body.toString()).toBe(two);
+    expect((await get(greenhouse, "/sensors/a/readings", accept)).body.toString()).toBe(none);
+    const cut = await get(greenhouse, "/sensors/broken/readings?count=1", accept);
+    expect([cut.httpStatus, cut.body.toString()]).toEqual([200, failed]);
+  });
+
+  test.each([
+    ["*/*", "application/x-ndjson"],
+    ["application/*", "application/x-ndjson"],
+    ["text/*", "text/event-stream"],
+    ["application/json;q=0.5, text/event-stream;q=0.4", "application/json"],
+    ["application/x-ndjson;q=0, */*", "application/jsonl"],
+    ["Text/Event-Stream", "text/event-stream"],
+    ["text/event-stream; charset=utf-8", "text/event-stream"],
+    ["application/json;v=1;q=0.1, application/jsonl; Q=0.2", "application/jsonl"],
+    ["image/png", "application/x-ndjson"],
+    ["application/json;q=0.1, */*;q=0.2", "application/x-ndjson"],
+    [";;;,q=,\u00e9", "application/x-ndjson"],
+    [`${"a/b,".repeat(16)}application/json`, "application/x-ndjson"],
+  ])("reads Accept %s as a wish for %s", async (accept, type) => {
+    await using greenhouse = await start();
+    const answer = await get(greenhouse, "/sensors/a/readings?count=1", accept);
+    expect(fieldValue(answer.header, "content-type")).toBe(type);
+  });
+
+  test("wraps what it sends where its service is to look like one of grpc-gateway", async () => {
+    await using greenhouse = await start(undefined, { streamInResults: () => true });
+    const answer = await get(greenhouse, "/sensors/broken/readings?count=1");
+    expect(fieldValue(answer.header, "content-type")).toBe("application/json");
+    expect(answer.body.toString()).toBe(`{"result":{"sensor":"s0"}}\n{"error":${record}}\n`);
+  });
+
+  test("has a status and a record of its own for an error before the first message", async () => {
+    await using greenhouse = await start();
+    const answer = await get(greenhouse, "/sensors/broken/readings", "text/event-stream");
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([404, record]);
+    expect(fieldValue(answer.header, "content-type")).toBe("application/json");
+  });
+
+  test("refuses a request that does not fit its rule", async () => {
+    await using greenhouse = await start();
+    expect((await get(greenhouse, "/sensors/a/readings?count=x")).httpStatus).toBe(400);
+    const { address } = greenhouse;
+    const put = await exchange(address, version, {
+      httpMethod: "PUT",
+      path: "/sensors/a/readings",
+      header: [],
+    });
+    expect([put.httpStatus, fieldValue(put.header, "allow")]).toEqual([405, "GET, HEAD"]);
+  });
+
+  test("sends its header fields, and no trailers", async () => {
+    await using greenhouse = await start({
+      async *watchReadings(_, { responseHeader, responseTrailer }) {
+        responseHeader.set("x-early", "1");
+        yield { sensor: "s" };
+        responseHeader.set("x-late", "1");
+        responseTrailer.set("x-trailer", "1");
+      },
+    });
+    const { header } = await get(greenhouse, "/sensors/a/readings");
+    expect(["x-early", "x-late", "x-trailer"].map((name) => fieldValue(header, name))).toEqual([
+      "1",
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test("answers HEAD with its header, and lets go of the handler", async () => {
+    const left = Promise.withResolvers<void>();
+    await using greenhouse = await start({
+      async *watchReadings() {
+        try {
+          for (;;) yield { sensor: "s" };
+        } finally {
+          left.resolve();
+        }
+      },
+    });
+    const { address } = greenhouse;
+    const path = "/sensors/a/readings";
+    const answer = await exchange(address, version, { httpMethod: "HEAD", path, header: [] });
+    expect([answer.httpStatus, answer.body.byteLength]).toEqual([200, 0]);
+    expect(fieldValue(answer.header, "content-type")).toBe("application/x-ndjson");
+    await within(left.promise, "the end of the handler");
+  });
+
+  test("ends at its deadline with a record that tells it", async () => {
+    let reason: Promise<unknown> | undefined;
+    await using greenhouse = await start({
+      async *watchReadings(_, { signal }) {
+        reason = reasonOf(signal);
+        yield { sensor: "s" };
+        await reason;
+        yield { sensor: "late" };
+      },
+    });
+    const answer = await exchange(greenhouse.address, version, {
+      httpMethod: "GET",
+      path: "/sensors/a/readings",
+      header: [["x-server-timeout", "0.2"]],
+    });
+    expect(answer.body.toString()).toMatch(/^\{"sensor":"s"\}\n\{"@error":\{"code":4,.*\}\}\n$/);
+    await expect(reason).resolves.toMatchObject({ code: Code.DeadlineExceeded });
+  });
+});
+
+const routes: GatewayOptions["routes"] = (router) => router.service(GreenhouseService, {});
+
+describe("a server stream on REST", () => {
+  test("sends each message as soon as it is there, and aborts its handler when the client goes", async () => {
+    const gone = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {
+        async *watchReadings(_, { signal }) {
+          yield { sensor: "first" };
+          gone.resolve(await reasonOf(signal));
+        },
+      },
+      { rest: { rules } },
+    );
+    const url = `http://${greenhouse.address.address}:${String(greenhouse.address.port)}/sensors/a/readings`;
+    const controller = new AbortController();
+    const response = await fetch(url, { signal: controller.signal });
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await within(reader?.read() ?? Promise.reject(new Error("no body")), "the first message")).value).toBe(
+      '{"sensor":"first"}\n',
+    );
+    controller.abort();
+    expect(await within(gone.promise, "the abort of the handler")).toMatchObject({ code: Code.Canceled });
+  });
+
+  test("ends by closing the connection for a client of HTTP/1.0, without chunks", async () => {
+    await using greenhouse = await startGreenhouse(
+      {
+        async *watchReadings() {
+          yield { sensor: "s0" };
+          // Beyond the turn, so that its length is not known.
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          yield { sensor: "s1" };
+        },
+      },
+      { rest: { rules } },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.write("GET /sensors/a/readings HTTP/1.0\r\n\r\n");
+    const text = (await connection.readToEnd()).toString();
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(text).not.toMatch(/transfer-encoding/i);
+    expect(text.endsWith('\r\n\r\n{"sensor":"s0"}\n{"sensor":"s1"}\n')).toBe(true);
+  });
+
+  test("asks its handler for no more than a client that does not read takes", async () => {
+    let asked = 0;
+    await using greenhouse = await startGreenhouse(
+      {
+        async *watchReadings() {
+          for (;;) {
+            asked += 1;
+            yield { sensor: "x".repeat(10_000) };
+          }
+        },
+      },
+      { rest: { rules } },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.socket.write("GET /sensors/a/readings HTTP/1.1\r\nHost: a\r\n\r\n");
+    // It stands still once the buffers on the way are full, which is far from the gigabytes of an endless stream.
+    let before = -1;
+    await expect
+      .poll(() => {
+        const stands = asked > 10 && asked === before;
+        before = asked;
+        return stands;
+      })
+      .toBe(true);
+    expect(asked * 10_000).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  test.each([
+    { name: "takes a stream", rpc: "RecordReadings", problem: /takes a stream of messages/ },
+    { name: "is a dialogue", rpc: "ControlClimate", problem: /takes a stream of messages/ },
+  ])("is refused at start for an RPC that $name", ({ rpc, problem }) => {
+    const rule = {
+      selector: `greenhouse.v1.GreenhouseService.${rpc}`,
+      pattern: { case: "post", value: "/x" },
+    } as const;
+    expect(() => createGateway({ routes, rest: { rules: [rule] } })).toThrow(problem);
+    const omit = [rule.selector];
+    expect(() => createGateway({ routes, rest: { rules: [rule], omit } })).not.toThrow();
+    expect(() => createGateway({ routes, rest: { omit: ["greenhouse.v1.None"] } })).toThrow(
+      'omit: selector "greenhouse.v1.None" is no RPC',
+    );
+  });
+});

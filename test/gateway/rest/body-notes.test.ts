@@ -1,0 +1,217 @@
+import { create, createRegistry, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { createRestRouter, type RestRouterOptions } from "../../../src/gateway/rest/index.ts";
+import { exchangeHttp2 } from "../../support/carriers/http2-connection.ts";
+import { startKitchenSink } from "../../support/gateway/kitchen-sink.ts";
+import { KitchenSink, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves, UpdateShelfRequestSchema } from "../../gen/kitchensink/v1/shelves_pb.ts";
+
+const registry = createRegistry(NestedSchema);
+const all = (): boolean => true;
+
+function decode(options: RestRouterOptions, request: string, body: string): Message {
+  const [httpMethod = "", target = ""] = request.split(" ");
+  const [path = "", query = ""] = target.split("?");
+  const match = createRestRouter([...KitchenSink.methods, ...Shelves.methods], options).match(httpMethod, path);
+  if (match.kind !== "binding") throw new Error(match.kind);
+  const bytes = new TextEncoder().encode(body);
+  return match.binding.decode({ captures: match.captures, query, contentType: null, body: bytes });
+}
+
+describe("a service that accepts a resource as it was read", () => {
+  const options: RestRouterOptions = { sameValueAsPath: all };
+
+  test.each<{ request: string; body: string; want: MessageInitShape<typeof UpdateShelfRequestSchema> }>([
+    {
+      request: "PATCH /v1/shelves/1",
+      body: '{"name":"shelves/1","theme":"a"}',
+      want: { shelf: { name: "shelves/1", theme: "a" } },
+    },
+    { request: "PUT /v1/shelves/%31", body: '{"name":"shelves/1"}', want: { shelf: { name: "shelves/1" } } },
+    { request: "PATCH /v1/shelves/1", body: '{"name":null}', want: { shelf: { name: "shelves/1" } } },
+    {
+      request: "POST /v1/shelves/1:update",
+      body: '{"shelf":{"name":"shelves/1","theme":"a"},"updateMask":"theme"}',
+      want: { shelf: { name: "shelves/1", theme: "a" }, updateMask: { paths: ["theme"] } },
+    },
+  ])("accepts $body at $request", ({ request, body, want }) => {
+    expect(decode(options, request, body)).toEqual(create(UpdateShelfRequestSchema, want));
+  });
+
+  test.each<{ request: string; body: string; want: MessageInitShape<typeof SinkSchema> }>([
+    { request: "PUT /v1/sinks/7", body: '{"f_int64":7.0,"fBool":true}', want: { fInt64: 7n, fBool: true } },
+    {
+      request: "PUT /v1/nested/a/sinks",
+      body: '{"nested":{"text":"a","number":7}}',
+      want: { nested: { text: "a", number: 7n } },
+    },
+    { request: "PUT /v1/choices/a", body: '{"choiceText":"a"}', want: { choice: { case: "choiceText", value: "a" } } },
+    {
+      request: "PATCH /v1/inner/a",
+      body: '{"inner":{"inner":{"text":"a"}}}',
+      want: { nested: { inner: { inner: { text: "a" } } } },
+    },
+  ])("accepts $body at $request, for every type of field", ({ request, body, want }) => {
+    expect(decode(options, request, body)).toEqual(create(SinkSchema, want));
+  });
+
+  test.each([
+    { request: "PATCH /v1/shelves/1", body: '{"name":"shelves/2"}', want: "shelf.name: is not the value in the path" },
+    { request: "PATCH /v1/shelves/1", body: '{"name":""}', want: "shelf.name: is not the value in the path" },
+    { request: "PATCH /v1/shelves/1", body: '{"name":7}', want: "shelf.name: not a string" },
+    { request: "PUT /v1/sinks/7", body: '{"fInt64":8}', want: "f_int64: is not the value in the path" },
+    { request: "PUT /v1/sinks/7", body: '{"fInt64":7,"f_int64":7}', want: "f_int64: is set more than once" },
+    {
+      request: "PATCH /v1/inner/a",
+      body: '{"inner":{"inner":{"text":"b"}}}',
+      want: "nested.inner.inner.text: is not the value in the path",
+    },
+    { request: "PUT /v1/choices/a", body: '{"choiceText":"b"}', want: "choice_text: is not the value in the path" },
+    { request: "PATCH /v1/shelves/1?shelf.name=shelves/1", body: "{}", want: "is bound by the path or the body" },
+  ])("refuses $body at $request: $want", ({ request, body, want }) => {
+    expect(() => decode(options, request, body)).toThrow(want);
+  });
+
+  test("refuses another value even if it is lenient", () => {
+    const lenient: RestRouterOptions = { ...options, lenient: all };
+    expect(() => decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/2"}')).toThrow(
+      "is not the value in the path",
+    );
+    expect(decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/1","x":1}')).toEqual(
+      create(UpdateShelfRequestSchema, { shelf: { name: "shelves/1" } }),
+    );
+  });
+
+  test("does not make other services accept the value of the path", () => {
+    const shelvesAlone: RestRouterOptions = { sameValueAsPath: (service) => service === Shelves };
+    expect(() => decode(shelvesAlone, "PUT /v1/sinks/7", '{"fInt64":7}')).toThrow("f_int64: is bound by the path");
+  });
+
+  test("does so over HTTP", async () => {
+    await using gateway = await startKitchenSink({ rest: { sameValueAsPath: all, updateMaskFromBody: all } });
+    const answer = await exchangeHttp2(gateway.address, {
+      httpMethod: "PATCH",
+      path: "/v1/shelves/1",
+      header: [["content-type", "application/json"]],
+      body: Buffer.from('{"name":"shelves/1","theme":"a","addressLine1":"b","camelCase":"c"}'),
+    });
+    expect(JSON.parse(answer.body.toString())).toEqual({
+      shelf: { name: "shelves/1", theme: "a", addressLine1: "b", camelCase: "c" },
+      updateMask: "address_line_1,`camelCase`,theme",
+    });
+  });
+});
+
+function maskOf(request: string, body: string, options: RestRouterOptions = {}): readonly string[] | undefined {
+  const message = decode({ updateMaskFromBody: all, ...options }, request, body);
+  return isMessage(message, UpdateShelfRequestSchema) ? message.updateMask?.paths : undefined;
+}
+
+describe("a service whose update masks are filled in", () => {
+  test.each<{ why: string; request?: string; body: string; want: readonly string[] | undefined }>([
+    { why: "the fields that are set, sorted", body: '{"widthMm":"0","theme":""}', want: ["theme", "width_mm"] },
+    {
+      why: "fields of messages by their paths",
+      body: '{"place":{"room":"a","behind":{"floor":1}},"theme":"b"}',
+      want: ["place.behind.floor", "place.room", "theme"],
+    },
+    { why: "a message without fields", body: '{"place":{"behind":{}}}', want: ["place.behind"] },
+    {
+      why: "fields that are null, to clear them",
+      body: '{"theme":null,"place":{"floor":null}}',
+      want: ["place.floor", "theme"],
+    },
+    {
+      why: "lists, maps and well-known types as a whole",
+      body: '{"formerPlaces":[{"room":"a"}],"labels":{"a":"b"},"builtAt":"2024-01-01T00:00:00Z","notes":{"a":{"b":1}}}',
+      want: ["built_at", "former_places", "labels", "notes"],
+    },
+    {
+      why: "proto names, whichever names the body uses",
+      body: '{"addressLine1":"a","camelCase":"b","field_1x":"c"}',
+      want: ["address_line_1", "camelCase", "field_1x"],
+    },
+    { why: "nothing for an empty object", body: "{}", want: undefined },
+    { why: "nothing for null", body: "null", want: undefined },
+    { why: "nothing without a body", body: "", want: undefined },
+    {
+      why: "the mask that was sent",
+      request: "PATCH /v1/shelves/1?update_mask=theme,labels",
+      body: '{"widthMm":1}',
+      want: ["theme", "labels"],
+    },
+    {
+      why: "the fields if the mask that was sent is empty",
+      request: "PATCH /v1/shelves/1?update_mask=",
+      body: '{"widthMm":1}',
+      want: ["width_mm"],
+    },
+    { why: "nothing for PUT", request: "PUT /v1/shelves/1", body: '{"theme":"a"}', want: undefined },
+    {
+      why: "nothing if the body is the whole request",
+      request: "POST /v1/shelves/1:update",
+      body: '{"shelf":{"theme":"a"}}',
+      want: undefined,
+    },
+  ])("gets $why", ({ request = "PATCH /v1/shelves/1", body, want }) => {
+    expect(maskOf(request, body)).toEqual(want);
+  });
+
+  test("leaves out fields that the path sets", () => {
+    const body = '{"name":"shelves/1","theme":"a"}';
+    expect(maskOf("PATCH /v1/shelves/1", body, { sameValueAsPath: all })).toEqual(["theme"]);
+    expect(maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1"}', { sameValueAsPath: all })).toBeUndefined();
+    expect(maskOf("PATCH /v1/shelves/1", body, { lenient: all })).toEqual(["theme"]);
+  });
+
+  test("leaves out fields of which a part was ignored", () => {
+    const body = '{"theme":"a","x":1,"place":{"y":1},"formerPlaces":[{"z":1}]}';
+    expect(maskOf("PATCH /v1/shelves/1", body, { lenient: all })).toEqual(["theme"]);
+  });
+
+  test.each<{ why: string; request: string; body: string; want: readonly string[] }>([
+    {
+      why: "except a message that the path sets completely",
+      request: "PATCH /v1/inner/a",
+      body: '{"inner":{"inner":{"text":"a"}},"number":1}',
+      want: ["number"],
+    },
+    {
+      why: "with an Any as a whole",
+      request: "PATCH /v1/children/a",
+      body: '{"any":{"@type":"x/kitchensink.v1.Nested","text":"a"},"child":{"any":{}}}',
+      want: ["any", "child.any"],
+    },
+  ])("lists the fields $why", ({ request, body, want }) => {
+    const options: RestRouterOptions = { updateMaskFromBody: all, sameValueAsPath: all, readJson: { registry } };
+    const message = decode(options, request, body);
+    expect(isMessage(message, SinkSchema) && message.mask?.paths).toEqual(want);
+  });
+
+  test.each([
+    { why: "one of several", selector: "GetShelf", body: "inner", json: '{"name":"a"}' },
+    { why: "a member of a oneof", selector: "ChooseShelf", body: "shelf", json: '{"theme":"a"}' },
+  ])("does not fill in a mask that is $why", ({ selector, body, json }) => {
+    const pattern = { case: "patch", value: "/v1/other" } as const;
+    const rules = [{ selector: `kitchensink.v1.Shelves.${selector}`, pattern, body }];
+    const filling: RestRouterOptions = { updateMaskFromBody: all, rules };
+    expect(decode(filling, "PATCH /v1/other", json)).toEqual(decode({ rules }, "PATCH /v1/other", json));
+  });
+
+  test("accepts no value of the path in the body, unless that is configured too", () => {
+    expect(() => maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1","theme":"a"}')).toThrow("is bound by the path");
+  });
+
+  test("fills in no mask unless that is configured", () => {
+    expect(maskOf("PATCH /v1/shelves/1", '{"theme":"a"}', { updateMaskFromBody: () => false })).toBeUndefined();
+  });
+
+  test("refuses a body with more fields than a filled-in mask can have", () => {
+    const leaves = SinkSchema.fields.filter(({ fieldKind, oneof }) => fieldKind === "scalar" && oneof === undefined);
+    const level = leaves.map(({ name }) => `"${name}":null`).join();
+    const body = (levels: number): string => (levels === 0 ? "{}" : `{${level},"child":${body(levels - 1)}}`);
+    const options: RestRouterOptions = { updateMaskFromBody: all };
+    expect(() => decode(options, "PATCH /v1/children/a", body(90))).toThrow("more than 1000 fields for an update mask");
+    expect(() => decode(options, "PATCH /v1/children/a", body(10))).not.toThrow();
+  });
+});

@@ -1,0 +1,147 @@
+import { Code, ConnectError, createClient, type Client } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { expect, test } from "vitest";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../../src/gen/es/grpc/health/v1/health_pb.ts";
+import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
+import { createPlantServer } from "../../src/server/index.ts";
+import type { Address, Field } from "../support/carriers/exchange.ts";
+import {
+  dataFrame,
+  type FrameConnection,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+} from "../support/carriers/http2-frames.ts";
+import { within } from "../support/deadline.ts";
+import { testVerifier } from "../support/server/plant-server.ts";
+import { fakeStore } from "../support/plants/fake-store.ts";
+
+interface Served {
+  readonly health: Client<typeof Health>;
+  readonly address: Address;
+  readonly drain: () => Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A whole plant server, asked without a credential. */
+async function serve(store: PlantStore = openMemoryStore()): Promise<Served> {
+  const server = createPlantServer({ store, auth: testVerifier, drainTimeoutMs: 5_000 });
+  const { address, port } = await server.listen({ host: "127.0.0.1" });
+  const transport = createGrpcTransport({ baseUrl: `http://${address}:${port}` });
+  return {
+    health: createClient(Health, transport),
+    address: { address, port },
+    drain: () => server.drain(),
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+}
+
+/** Opens a connection with as many watchers, and returns once each of them was told something. */
+async function watchOn(address: Address, watchers: number): Promise<FrameConnection> {
+  const connection = await openFrames(address);
+  const header: Field[] = [
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", "/grpc.health.v1.Health/Watch"],
+    [":authority", "x"],
+    ["content-type", "application/grpc"],
+    ["te", "trailers"],
+  ];
+  const emptyMessage = Buffer.alloc(5);
+  const streamIds = Array.from({ length: watchers }, (_, index) => 2 * index + 1);
+  const requests = streamIds.map((id) => [headersFrame(id, header), dataFrame(id, emptyMessage, frameFlag.endStream)]);
+  connection.send(...requests.flat());
+  let told = 0;
+  await within(
+    connection.readUntil(({ type }) => type === frameType.data && ++told === watchers),
+    "the first answers",
+  );
+  return connection;
+}
+
+function openTimers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+}
+
+/** Watches until the first answer, and returns the status in it, or the code of the error. */
+async function firstToldBy({ health }: Served): Promise<Status | Code | undefined> {
+  const controller = new AbortController();
+  try {
+    for await (const { status } of health.watch({}, { signal: controller.signal })) return status;
+    return undefined;
+  } catch (reason) {
+    return ConnectError.from(reason).code;
+  } finally {
+    controller.abort();
+  }
+}
+
+test.each(["", "plantstore.v1.PlantService"])("a healthy server serves %j", async (service) => {
+  await using served = await serve();
+  expect(await served.health.check({ service })).toMatchObject({ status: Status.SERVING });
+});
+
+test("a server whose store is away does not serve", async () => {
+  await using served = await serve(fakeStore({ problem: "disk full" }));
+  expect(await served.health.check({ service: "" })).toMatchObject({ status: Status.NOT_SERVING });
+});
+
+test("an unknown service is NOT_FOUND to a check", async () => {
+  await using served = await serve();
+  const error = await served.health.check({ service: "garden.v1.Gnome" }).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "the service is not known here" });
+});
+
+test.each([
+  { named: "the server as a whole", service: "", first: Status.SERVING },
+  { named: "a service that is not there", service: "garden.v1.Gnome", first: Status.SERVICE_UNKNOWN },
+])(
+  "a watcher of $named is told at once, then of the drain, and its stream does not hold up the drain",
+  async ({ service, first }) => {
+    await using served = await serve();
+    const told: number[] = [];
+    let end: unknown;
+    try {
+      for await (const { status } of served.health.watch({ service })) {
+        told.push(status);
+        if (told.length === 1) void served.drain();
+      }
+    } catch (reason) {
+      end = reason;
+    }
+    expect(told).toEqual([first, Status.NOT_SERVING]);
+    expect(end instanceof ConnectError && end.code).toBe(Code.Unavailable);
+  },
+);
+
+test.concurrent("a watcher is told of each change, and of nothing else", async () => {
+  let problem: string | undefined;
+  const store: PlantStore = {
+    ...fakeStore({}),
+    get problem() {
+      return problem;
+    },
+  };
+  await using served = await serve(store);
+  const told: Status[] = [];
+  for await (const { status } of served.health.watch({})) {
+    told.push(status);
+    if (told.length === 3) break;
+    problem = problem === undefined ? "disk full" : undefined;
+  }
+  expect(told).toEqual([Status.SERVING, Status.NOT_SERVING, Status.SERVING]);
+});
+
+test.concurrent("a thousand may watch, on whatever connections, with one timer for all, and one more once another has left", async () => {
+  await using served = await serve();
+  const timersBefore = openTimers();
+  const connections = await Promise.all([200, 200, 200, 200, 199].map((count) => watchOn(served.address, count)));
+  expect(await firstToldBy(served)).toBe(Status.SERVING);
+  using last = await watchOn(served.address, 1);
+  expect(openTimers() - timersBefore).toBeLessThan(100);
+  expect(await firstToldBy(served)).toBe(Code.ResourceExhausted);
+  last.socket.resetAndDestroy();
+  await expect.poll(() => firstToldBy(served)).toBe(Status.SERVING);
+  for (const connection of connections) connection.socket.resetAndDestroy();
+});

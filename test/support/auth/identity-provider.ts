@@ -1,0 +1,138 @@
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { CompactSign, exportJWK, generateKeyPair, type CryptoKey, type JWK } from "jose";
+
+import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+
+/** A key pair of a provider. */
+export interface SigningKey {
+  readonly algorithm: string;
+  readonly keyId: string;
+  readonly privateKey: CryptoKey;
+  /** The public key as it stands in a key set. */
+  readonly jwk: JWK;
+}
+
+/** An identity provider on the loopback address: a real HTTP server, whose answers a test may replace. */
+export interface IdentityProvider {
+  /** What it calls itself. */
+  readonly issuer: string;
+  readonly keysUrl: string;
+  /** Paths of the requests so far, oldest first. */
+  readonly requests: readonly string[];
+  /** The keys it publishes. */
+  keys: readonly SigningKey[];
+  /** Paths at which it answers 404. */
+  hidden: readonly string[];
+  /** Answers instead of it, until set to `undefined`. */
+  answer: RequestListener | undefined;
+  /** Resolves with the path of the next request. */
+  nextRequest(): Promise<string>;
+  /** Signs a token of this provider; what is given replaces what a good token has, `undefined` leaves it out. */
+  sign(claims?: TestClaims, header?: TestHeader, key?: SigningKey): Promise<string>;
+  /** Stops to listen and cuts every connection; the port answers nothing from then on. */
+  stop(): void;
+  [Symbol.dispose](): void;
+}
+
+/** Claims in addition to the usual ones, or the whole payload as text. */
+export type TestClaims = Readonly<Record<string, unknown>> | string;
+
+/** Members of the protected header in addition to `alg` and `kid`. */
+export type TestHeader = Readonly<Record<string, unknown>>;
+
+/** A header that a token may call critical and that no verifier knows. */
+export const testExtension = "urn:example:extension";
+
+/** The audience of the tokens that a provider signs unless told otherwise. */
+export const testAudience = "https://plants.example";
+
+/** Makes a key pair. */
+export async function createSigningKey(algorithm: string, keyId: string): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
+  return { algorithm, keyId, privateKey, jwk: { ...(await exportJWK(publicKey)), kid: keyId, use: "sig" } };
+}
+
+/** Where a provider has what on its host. */
+export interface ProviderPaths {
+  /** What follows the host in the issuer: "" or "/realms/plants". */
+  readonly issuer: string;
+  readonly keys: string;
+}
+
+/** Starts a provider that publishes the given keys at `/keys`, and says so at both well-known places. */
+export async function startIdentityProvider(...keys: readonly SigningKey[]): Promise<IdentityProvider> {
+  return await startIdentityProviderAt({ issuer: "", keys: "/keys" }, ...keys);
+}
+
+/** Starts a provider with paths like those of a product. */
+export async function startIdentityProviderAt(
+  paths: ProviderPaths,
+  ...keys: readonly SigningKey[]
+): Promise<IdentityProvider> {
+  const requests: string[] = [];
+  const waiting: ((path: string) => void)[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? "";
+    requests.push(path);
+    for (const resolve of waiting.splice(0)) resolve(path);
+    if (provider.answer === undefined) answerAsUsual(provider, request, response);
+    else provider.answer(request, response);
+  });
+  const baseUrl = await listenOnLoopback(server);
+  const issuer = `${baseUrl}${paths.issuer}`;
+
+  function stop(): void {
+    server.close();
+    server.closeAllConnections();
+  }
+
+  const provider: IdentityProvider = {
+    issuer,
+    keysUrl: `${baseUrl}${paths.keys}`,
+    requests,
+    keys,
+    hidden: [],
+    answer: undefined,
+    nextRequest: () => new Promise((resolve) => waiting.push(resolve)),
+    sign: (claims = {}, header = {}, key = firstOf(provider.keys)) => sign(issuer, key, claims, header),
+    stop,
+    [Symbol.dispose]: stop,
+  };
+  return provider;
+}
+
+function answerAsUsual(
+  { issuer, keysUrl, keys, hidden }: IdentityProvider,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const issuerPath = new URL(issuer).pathname.replace(/\/$/, "");
+  const documents: Record<string, object> = {
+    [new URL(keysUrl).pathname]: { keys: keys.map(({ jwk }) => jwk) },
+    // OpenID Connect Discovery puts the well-known part behind the issuer's path, RFC 8414 before it.
+    [`${issuerPath}/.well-known/openid-configuration`]: { issuer, jwks_uri: keysUrl },
+    [`/.well-known/oauth-authorization-server${issuerPath}`]: { issuer, jwks_uri: keysUrl },
+  };
+  const path = request.url ?? "";
+  // Its documents are read by GET, as JSON or, first of all, as what they are (RFC 7517 §8.5).
+  const type = path === new URL(keysUrl).pathname ? "application/jwk-set+json" : "application/json";
+  const isAskedFor = request.method === "GET" && request.headers.accept?.startsWith(type) === true;
+  const document = !isAskedFor || hidden.includes(path) ? undefined : documents[path];
+  response.writeHead(document === undefined ? 404 : 200, { "content-type": "application/json" });
+  response.end(JSON.stringify(document ?? {}));
+}
+
+async function sign(issuer: string, key: SigningKey, claims: TestClaims, header: TestHeader): Promise<string> {
+  const nowS = Math.floor(Date.now() / 1000);
+  const usual = { iss: issuer, sub: "ada", aud: testAudience, iat: nowS, exp: nowS + 300 };
+  const payload = typeof claims === "string" ? claims : JSON.stringify({ ...usual, ...claims });
+  return await new CompactSign(Buffer.from(payload))
+    .setProtectedHeader({ alg: key.algorithm, kid: key.keyId, ...header })
+    .sign(key.privateKey, { crit: { [testExtension]: true } });
+}
+
+function firstOf(keys: readonly SigningKey[]): SigningKey {
+  const [first] = keys;
+  if (first === undefined) throw new Error("the provider has no key");
+  return first;
+}

@@ -1,0 +1,186 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { connect as connectTls, type ConnectionOptions } from "node:tls";
+import { createByteReader, type ByteReader } from "./byte-reader.ts";
+import { within } from "../deadline.ts";
+import type { Address, Field } from "./exchange.ts";
+
+/** The frame types of RFC 9113 §6. */
+export const frameType = {
+  data: 0x0,
+  headers: 0x1,
+  priority: 0x2,
+  resetStream: 0x3,
+  settings: 0x4,
+  pushPromise: 0x5,
+  ping: 0x6,
+  goAway: 0x7,
+  windowUpdate: 0x8,
+  continuation: 0x9,
+} as const;
+
+/** The frame flags of RFC 9113 §6; one bit means different things on different types. */
+export const frameFlag = { ack: 0x1, endStream: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 } as const;
+
+/** One HTTP/2 frame. */
+export interface Frame {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  readonly payload: Buffer;
+}
+
+/** What every client sends first (RFC 9113 §3.4); a SETTINGS frame must follow. */
+export const clientPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
+/** A client's HTTP/2 connection on a plain socket, for the frames that no client library sends. */
+export interface FrameConnection {
+  readonly socket: Socket;
+  /** Sends frames in one write. */
+  send(...frames: readonly Frame[]): void;
+  /** The next frame, or `undefined` when the server has ended the connection. */
+  readFrame(): Promise<Frame | undefined>;
+  /** Reads until a frame satisfies `wanted`; `undefined` when the connection ends before. */
+  readUntil(wanted: (frame: Frame) => boolean): Promise<Frame | undefined>;
+  /** How the stream ended: as it should, by a reset, or with the connection. */
+  readEnd(streamId: number): Promise<StreamEnd>;
+  [Symbol.dispose](): void;
+}
+
+/** How a stream ended, and the status it was answered with (0 when it was not, or not by a common status). */
+export type StreamEnd =
+  | { readonly kind: "answered"; readonly httpStatus: number }
+  | { readonly kind: "reset"; readonly httpStatus: number; readonly errorCode: number }
+  | { readonly kind: "go-away"; readonly httpStatus: number; readonly errorCode: number }
+  | { readonly kind: "closed"; readonly httpStatus: number };
+
+/** How {@link openFrames} opens a connection. */
+export interface FrameConnectionOptions {
+  /** Default true: with false nothing is sent by itself. */
+  readonly settled?: boolean;
+  /** Whom to trust; without it the connection is in clear. */
+  readonly tls?: ConnectionOptions;
+}
+
+/** Opens a connection, sends the preface and empty SETTINGS, and acknowledges the server's. Dispose of it with `using`. */
+export async function openFrames(
+  address: Address,
+  { settled = true, tls }: FrameConnectionOptions = {},
+): Promise<FrameConnection> {
+  const target = { host: address.address, port: address.port, noDelay: true };
+  const socket = tls === undefined ? connect(target) : connectTls({ ...target, ALPNProtocols: ["h2"], ...tls });
+  const reader = createByteReader(socket);
+  await within(once(socket, tls === undefined ? "connect" : "secureConnect"), "a connection");
+  const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0)];
+  if (settled) socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));
+  const readFrame = async (): Promise<Frame | undefined> => ((await reader.atEnd()) ? undefined : nextFrame(reader));
+  const readUntil: FrameConnection["readUntil"] = async (wanted) => {
+    for (;;) {
+      const next = await readFrame();
+      if (next === undefined || wanted(next)) return next;
+    }
+  };
+  return {
+    socket,
+    send: (...frames) => void socket.write(Buffer.concat(frames.map(frameBytes))),
+    readFrame,
+    readUntil,
+    readEnd: (streamId) => readEnd(streamId, readUntil),
+    [Symbol.dispose]: () => void socket.destroy(),
+  };
+}
+
+/** Makes a frame; the payload defaults to none. */
+export function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Frame {
+  return { type, flags, streamId, payload: Buffer.from(payload) };
+}
+
+/** A HEADERS frame with the whole header list in it. `flags` come on top of END_HEADERS. */
+export function headersFrame(streamId: number, header: readonly Field[], flags: number = 0): Frame {
+  return frame(frameType.headers, flags | frameFlag.endHeaders, streamId, headerBlock(header));
+}
+
+/** A DATA frame; `flags` is usually 0 or END_STREAM. */
+export function dataFrame(streamId: number, bytes: Uint8Array, flags: number = 0): Frame {
+  return frame(frameType.data, flags, streamId, bytes);
+}
+
+/** A RST_STREAM frame with an error code of RFC 9113 §7. */
+export function resetFrame(streamId: number, errorCode: number): Frame {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(errorCode);
+  return frame(frameType.resetStream, 0, streamId, payload);
+}
+
+/** A header list in HPACK as literals without indexing and without Huffman (RFC 7541 §6.2.2): any bytes can be sent. */
+export function headerBlock(header: readonly Field[]): Buffer {
+  return Buffer.concat(header.flatMap(([name, value]) => [Buffer.of(0), hpackString(name), hpackString(value)]));
+}
+
+function hpackString(text: string): Buffer {
+  const bytes = Buffer.from(text, "latin1");
+  return Buffer.concat([hpackInteger(bytes.byteLength), bytes]);
+}
+
+// RFC 7541 §5.1 with a prefix of 7 bits; the eighth, for Huffman, stays 0.
+function hpackInteger(value: number): Buffer {
+  if (value < 127) return Buffer.of(value);
+  const bytes = [127];
+  let rest = value - 127;
+  while (rest >= 128) {
+    bytes.push((rest % 128) + 128);
+    rest = Math.floor(rest / 128);
+  }
+  return Buffer.from([...bytes, rest]);
+}
+
+/** A frame as it is on the wire (RFC 9113 §4.1). */
+export function frameBytes({ type, flags, streamId, payload }: Frame): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.byteLength, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(streamId, 5);
+  return Buffer.concat([head, payload]);
+}
+
+async function nextFrame(reader: ByteReader): Promise<Frame | undefined> {
+  const head = await reader.readExactly(9, "the head of a frame");
+  const payload = await reader.readExactly(head.readUIntBE(0, 3), "the payload of a frame");
+  return { type: head.readUInt8(3), flags: head.readUInt8(4), streamId: head.readUInt32BE(5) & 0x7fffffff, payload };
+}
+
+async function readEnd(streamId: number, readUntil: FrameConnection["readUntil"]): Promise<StreamEnd> {
+  let httpStatus = 0;
+  const endsStream = (candidate: Frame): boolean => {
+    if (candidate.type === frameType.goAway) return candidate.payload.readUInt32BE(4) !== 0;
+    if (candidate.streamId !== streamId) return false;
+    if (candidate.type === frameType.resetStream) return true;
+    if (candidate.type === frameType.headers && httpStatus === 0) httpStatus = indexedStatus(candidate.payload);
+    const mayEnd = candidate.type === frameType.headers || candidate.type === frameType.data;
+    return mayEnd && (candidate.flags & frameFlag.endStream) !== 0;
+  };
+  const last = await readUntil(endsStream);
+  if (last === undefined) return { kind: "closed", httpStatus };
+  if (last.type === frameType.goAway) return { kind: "go-away", httpStatus, errorCode: last.payload.readUInt32BE(4) };
+  if (last.type === frameType.resetStream)
+    return { kind: "reset", httpStatus, errorCode: last.payload.readUInt32BE(0) };
+  return { kind: "answered", httpStatus };
+}
+
+// RFC 7541 appendix A: entries 8 to 14 of the static table are whole `:status` fields, and encoders use them.
+const indexedStatuses: ReadonlyMap<number, number> = new Map([
+  [0x88, 200],
+  [0x89, 204],
+  [0x8a, 206],
+  [0x8b, 304],
+  [0x8c, 400],
+  [0x8d, 404],
+  [0x8e, 500],
+]);
+
+function indexedStatus(block: Buffer): number {
+  // RFC 7541 §6.3: the first block of a connection may begin with a size update of the dynamic table.
+  const first = block.find((octet) => octet >> 5 !== 1);
+  return indexedStatuses.get(first ?? 0) ?? 0;
+}

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildLimitMs } from "../process/build-step.ts";
+import { answerLimitMs, authorityOf, type ClientProgram, type RunningClient, startClient } from "./client-program.ts";
+import { http2Engines, tokens } from "../server/plant-server.ts";
+import { type ServerPair, startServerPair } from "../server/server-pair.ts";
+import { situations } from "../plants/situation-store.ts";
+
+/** The client under test, and how it is made. */
+export interface ClientUnderTest {
+  readonly name: string;
+  /** Generates and compiles it, once however often it is asked; what was made in an earlier run may be taken. */
+  readonly build: () => Promise<ClientProgram>;
+  /** What it says when its deadline passes, if not DEADLINE_EXCEEDED. */
+  readonly onDeadline?: RegExp;
+}
+
+/** Beyond what a double holds, so that a client that goes through one shows. */
+const longId = 2n ** 53n + 1n;
+
+/** Describes what every client must come to, whatever its language and protocol, and whatever serves HTTP/2. */
+export function describeClient(client: ClientUnderTest): void {
+  for (const http2 of http2Engines) describeClientOn(http2, client);
+}
+
+function describeClientOn(http2: "own" | "node", { name, build, onDeadline = /^4\b/ }: ClientUnderTest): void {
+  describe(http2 === "own" ? name : `${name}, with node:http2`, { timeout: answerLimitMs }, () => {
+    let plants: Set<bigint>;
+    const opened = new AsyncDisposableStack();
+    let servers: ServerPair;
+    let client: RunningClient;
+    let program: ClientProgram;
+
+    beforeAll(async () => {
+      program = await build();
+      plants = new Set([1n, 2n]);
+      servers = opened.use(await startServerPair(plants, http2));
+      client = opened.use(startClient(program, [authorityOf("127.0.0.1", servers.cleartext)]));
+    }, buildLimitMs);
+
+    afterAll(() => opened.disposeAsync());
+
+    test("deletes a plant once", async () => {
+      expect(await client.deletePlant(1n, tokens.good)).toBe("0");
+      expect(plants.has(1n)).toBe(false);
+      expect(await client.deletePlant(1n, tokens.good)).toBe("5 plant 1 not found");
+    });
+
+    test.each([
+      { what: "no token", id: 2n, token: undefined, want: "16 a bearer token is required" },
+      { what: "a wrong token", id: 2n, token: tokens.unknown, want: "16 the token is not valid" },
+      { what: "an id beyond a double", id: longId, token: tokens.good, want: `5 plant ${longId} not found` },
+      { what: "the least id", id: -(2n ** 63n), token: tokens.good, want: `5 plant ${-(2n ** 63n)} not found` },
+    ])("is told of $what", async ({ id, token, want }) => {
+      expect(await client.deletePlant(id, token)).toBe(want);
+    });
+
+    test("gives up when its deadline passes", async () => {
+      expect(await client.deletePlant(situations.slow, tokens.good, 400)).toMatch(onDeadline);
+    });
+
+    test("deletes a plant over TLS", async () => {
+      using overTls = startClient(program, [authorityOf("localhost", servers.secure), servers.authorityFile]);
+      expect(await overTls.deletePlant(2n, tokens.good)).toBe("0");
+      expect(plants.has(2n)).toBe(false);
+    });
+  });
+}

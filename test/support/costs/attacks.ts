@@ -1,0 +1,87 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Address, Field } from "../carriers/exchange.ts";
+import { grpcHeader } from "../carriers/grpc-frames.ts";
+import {
+  dataFrame,
+  type Frame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+} from "../carriers/http2-frames.ts";
+import type { MeasuredServer } from "./measured-server.ts";
+import type { RawClient } from "./raw-client.ts";
+
+/** The last frame of a request. */
+export const last: number = frameFlag.endStream;
+
+/** Returns the numbers of a client's first streams: all odd ones (RFC 9113 §5.1.1). */
+export function streamIds(count: number): number[] {
+  return Array.from({ length: count }, (_, i) => 2 * i + 1);
+}
+
+/** Makes frames, each from its index. */
+export function times(count: number, frameOf: (i: number) => Frame): Frame[] {
+  return Array.from({ length: count }, (_, i) => frameOf(i));
+}
+
+/** Opens connections one after the other and has each say something. */
+export async function openEach(
+  count: number,
+  open: (address: Address) => Promise<RawClient>,
+  address: Address,
+  say: (client: RawClient) => void = () => {},
+): Promise<RawClient[]> {
+  const clients: RawClient[] = [];
+  for (let i = 0; i < count; i++) {
+    const client = await open(address);
+    say(client);
+    clients.push(client);
+  }
+  return clients;
+}
+
+/** Streams that are opened in one wave, well below what a connection may have open. */
+const waveStreams = 100;
+
+/** Sends what is said on streams in waves, each when the server has dealt with the one before as far as it will. */
+export async function sendInWaves(
+  server: MeasuredServer,
+  client: RawClient,
+  ids: readonly number[],
+  framesOf: (streamId: number) => readonly Frame[],
+): Promise<void> {
+  for (let from = 0; from < ids.length; from += waveStreams) {
+    client.send(...ids.slice(from, from + waveStreams).flatMap(framesOf));
+    await server.ask("quiet");
+  }
+}
+
+/** Sends frames each in a write of its own, so that the server reads most of them apart. */
+export async function trickle(client: RawClient, frames: readonly Frame[]): Promise<void> {
+  for (const each of frames) {
+    client.write(frameBytes(each));
+    await nextTurn();
+  }
+}
+
+/** The header of a call of the greenhouse on HTTP/2, whose body is still to come. */
+export function greenhouseCall(streamId: number, rpc: string, ...more: readonly Field[]): Frame {
+  return headersFrame(streamId, [...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more]);
+}
+
+/** A body in DATA frames of a size; `flags` are those of the last one. */
+export function bodyFrames(streamId: number, body: Buffer, sizeBytes: number = 16_384, flags: number = 0): Frame[] {
+  const count = Math.ceil(body.byteLength / sizeBytes);
+  return times(count, (i) =>
+    dataFrame(streamId, body.subarray(i * sizeBytes, (i + 1) * sizeBytes), i === count - 1 ? flags : 0),
+  );
+}
+
+/** A header block in frames none of which ends it. */
+export function endlessBlock(streamId: number, block: Buffer): Frame[] {
+  return bodyFrames(streamId, block).map(({ payload }, i) =>
+    frame(i === 0 ? frameType.headers : frameType.continuation, 0, streamId, payload),
+  );
+}

@@ -1,0 +1,120 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectFolder } from "../process/child-program.ts";
+
+/** A fenced block of README.md or a page of docs/. */
+export interface PageBlock {
+  readonly page: string;
+  /** The line of its opening fence, from 1. */
+  readonly line: number;
+  /** What stands behind the opening fence: "ts", "sh", or nothing. */
+  readonly language: string;
+  /** What is between the fences, without the last line break. */
+  readonly text: string;
+}
+
+/** What is done with some of the blocks. */
+interface BlockRule {
+  /** The page whose blocks these are; every page when it is left out. */
+  readonly page?: string;
+  readonly language: string;
+  /** How the block begins, where a page has several of the language. */
+  readonly start?: string;
+  /** The test that runs it as it reads it from the page; or why none does. */
+  readonly run: { readonly by: string } | { readonly not: string };
+}
+
+/** The one table of what is done with which block. A block is of the first row that fits. */
+export const blockRules: readonly BlockRule[] = [
+  {
+    page: "README.md",
+    language: "sh",
+    start: "npm ci",
+    run: {
+      not: "these are the first two checks of .ci/run, in a fresh clone; test/clients/demo.test.ts is npm start",
+    },
+  },
+  {
+    page: "docs/gateway.md",
+    language: "ts",
+    start: "app.use(",
+    run: { by: "test/frameworks/documented-mounting.test.ts" },
+  },
+  {
+    page: "docs/architecture.md",
+    language: "text",
+    run: { by: "test/examples/documented-arrows.test.ts" },
+  },
+
+  { page: "README.md", language: "ts", start: "import { createGateway }", run: { by: "test/clients/readme.test.ts" } },
+  { page: "README.md", language: "console", run: { by: "test/clients/readme.test.ts" } },
+  { page: "docs/demo.md", language: "console", run: { by: "test/clients/demo.test.ts" } },
+  { page: "docs/clients.md", language: "sh", run: { by: "test/clients/documented-shell.test.ts" } },
+  { page: "docs/clients.md", language: "go", run: { by: "test/clients/go/go.test.ts" } },
+  { page: "docs/clients.md", language: "python", run: { by: "test/clients/python/python.test.ts" } },
+  { page: "docs/clients.md", language: "java", run: { by: "test/clients/java/java.test.ts" } },
+  { page: "docs/clients.md", language: "rust", run: { by: "test/clients/rust/rust.test.ts" } },
+  {
+    page: "docs/authentication.md",
+    language: "console",
+    start: "$ curl",
+    run: { by: "test/clients/documented-refusal.test.ts" },
+  },
+  { page: "docs/authentication.md", language: "json", run: { by: "test/examples/documented-log.test.ts" } },
+  { page: "docs/authentication.md", language: "env", run: { by: "test/examples/documented-settings.test.ts" } },
+  { page: "docs/gateway.md", language: "http", run: { by: "test/examples/documented-gateway.test.ts" } },
+  { page: "docs/gateway.md", language: "text", run: { by: "test/examples/documented-gateway.test.ts" } },
+  { page: "docs/gateway.md", language: "proto", run: { by: "test/examples/documented-gateway.test.ts" } },
+  { page: "docs/gateway.md", language: "js", run: { by: "test/browser/rest-streams.test.ts" } },
+  { page: "docs/performance.md", language: "", run: { by: "test/examples/documented-bench.test.ts" } },
+  { language: "ts", run: { by: "test/examples/documented-programs.test.ts" } },
+  { language: "sh", run: { by: "test/examples/documented-commands.test.ts" } },
+  { language: "console", run: { by: "test/examples/documented-commands.test.ts" } },
+];
+
+/** README.md and the pages of docs/, as paths from the project's folder. */
+export const pages: readonly string[] = [
+  "README.md",
+  ...readdirSync(join(projectFolder, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .toSorted()
+    .map((name) => `docs/${name}`),
+];
+
+/** A page's text. */
+export function readPage(page: string): string {
+  return readFileSync(join(projectFolder, page), "utf8");
+}
+
+/** Every fenced block of every page. */
+export const pageBlocks: readonly PageBlock[] = pages.flatMap(blocksOf);
+
+function blocksOf(page: string): PageBlock[] {
+  const text = readPage(page);
+  return [...text.matchAll(/^```(.*)\n([^]*?)\n```$/gm)].map(({ index, 1: language = "", 2: block = "" }) => ({
+    page,
+    line: text.slice(0, index).split("\n").length,
+    language,
+    text: block,
+  }));
+}
+
+/** The rule of a block, or `undefined` when the table has none. */
+export function ruleOf(block: PageBlock): BlockRule | undefined {
+  return blockRules.find((rule) => fits(rule, block));
+}
+
+/** Whether a rule could be that of a block. */
+export function fits({ page, language, start = "" }: BlockRule, block: PageBlock): boolean {
+  return (page ?? block.page) === block.page && language === block.language && block.text.startsWith(start);
+}
+
+/** The blocks that a test runs, by its path from the project's folder. Throws when there are none. */
+export function blocksRunBy(test: string): readonly PageBlock[] {
+  const blocks = pageBlocks.filter((block) => {
+    const run = ruleOf(block)?.run;
+    return run !== undefined && "by" in run && run.by === test;
+  });
+  if (blocks.length === 0) throw new Error(`no page has a block that ${test} would run`);
+  return blocks;
+}

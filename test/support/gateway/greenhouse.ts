@@ -1,0 +1,106 @@
+import { EventEmitter, once } from "node:events";
+import { type Client, createClient, type ServiceImpl, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  type AnsweredRequest,
+  createGateway,
+  type Gateway,
+  type GatewayOptions,
+  type ListenOptions,
+} from "../../../src/gateway/index.ts";
+import { within } from "../deadline.ts";
+import type { Address } from "../carriers/exchange.ts";
+
+/** The procedures that tests call by hand. */
+export const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";
+export const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
+
+/** A gateway with a greenhouse behind it, on a free port of loopback. Dispose of it with `await using`. */
+export interface TestGreenhouse {
+  readonly gateway: Gateway;
+  readonly address: Address;
+  /** What `onAnswer` was told, in order. */
+  readonly answers: readonly AnsweredRequest[];
+  /** Waits until so many requests have been answered, and returns the last one's answer. */
+  answered(count: number): Promise<AnsweredRequest>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts a gateway. RPCs that the implementation leaves out are unimplemented. */
+export async function startGreenhouse(
+  implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
+  options: Partial<GatewayOptions> = {},
+  listenOptions: ListenOptions = {},
+): Promise<TestGreenhouse> {
+  const answers: AnsweredRequest[] = [];
+  const told = new EventEmitter();
+  const gateway = createGateway({
+    routes: (router) => router.service(GreenhouseService, implementation),
+    onAnswer: (answer) => {
+      answers.push(answer);
+      told.emit("answer");
+    },
+    ...options,
+  });
+  const address = await gateway.listen(listenOptions);
+  const enough = async (count: number): Promise<AnsweredRequest> => {
+    for (;;) {
+      const answer = answers[count - 1];
+      if (answer !== undefined) return answer;
+      await once(told, "answer");
+    }
+  };
+  return {
+    gateway,
+    address,
+    answers,
+    answered: (count) => within(enough(count), `${String(count)} answers`),
+    [Symbol.asyncDispose]: () => gateway.close(),
+  };
+}
+
+/** One way for Connect's own client to call, and how the server must listen for it. */
+export interface Calling {
+  readonly name: string;
+  readonly listen: ListenOptions;
+  readonly transport: (address: Address) => Transport;
+}
+
+function baseUrl(address: Address): string {
+  return `http://${address.address}:${String(address.port)}`;
+}
+
+/** Connect's client over every protocol, HTTP version and HTTP/2 server. */
+export const callings: readonly Calling[] = [
+  {
+    name: "Connect over HTTP/1.1",
+    listen: {},
+    transport: (address) => createConnectTransport({ baseUrl: baseUrl(address), httpVersion: "1.1" }),
+  },
+  {
+    name: "gRPC-Web over HTTP/1.1",
+    listen: {},
+    transport: (address) => createGrpcWebTransport({ baseUrl: baseUrl(address), httpVersion: "1.1" }),
+  },
+  {
+    name: "Connect over HTTP/2",
+    listen: { http2: "node" },
+    transport: (address) => createConnectTransport({ baseUrl: baseUrl(address), httpVersion: "2" }),
+  },
+  {
+    name: "gRPC",
+    listen: { http2: "node" },
+    transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }),
+  },
+  {
+    name: "gRPC on the engine of our own",
+    listen: { http2: "own" },
+    transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }),
+  },
+];
+
+/** A client of the greenhouse. */
+export function greenhouseClient(calling: Calling, address: Address): Client<typeof GreenhouseService> {
+  return createClient(GreenhouseService, calling.transport(address));
+}

@@ -1,0 +1,136 @@
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import {
+  defaultHttp2Limits,
+  encodeBlock,
+  Http2Connection,
+  type Http2Limits,
+  type Http2Stream,
+  BacklogBudget,
+  type StreamReceiver,
+} from "../../../src/gateway/http2/index.ts";
+import type { Address } from "../carriers/exchange.ts";
+
+/** What the engine under test serves, and within which limits. */
+export interface EngineOptions {
+  /** Default: {@link echo}. */
+  readonly serve?: (stream: Http2Stream) => void;
+  readonly limits?: Partial<Http2Limits>;
+  /** Default: one for each connection. */
+  readonly budget?: BacklogBudget;
+  /** Default: a fault in a test's server is thrown, and fails the test. */
+  readonly onFault?: (error: unknown) => void;
+}
+
+/** A server of HTTP/2 and nothing else on a free port of loopback. Dispose of it with `await using`. */
+export interface Engine {
+  readonly address: Address;
+  readonly connections: ReadonlySet<Http2Connection>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts the engine on real sockets. */
+export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
+  const connections = new Set<Http2Connection>();
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    sockets.add(socket);
+    const connection = serveConnection(socket, options, () => connections.delete(connection));
+    connections.add(connection);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const bound = server.address();
+  if (bound === null || typeof bound === "string") throw new Error("the engine has no port");
+  return {
+    address: bound,
+    connections,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** Serves one connection, whatever carries it. */
+export function serveConnection(
+  socket: Duplex,
+  { serve = echo, limits = {}, budget, onFault = rethrow }: EngineOptions = {},
+  onClose: () => void = () => {},
+): Http2Connection {
+  const all: Http2Limits = { ...defaultHttp2Limits, ...limits };
+  return new Http2Connection(socket, {
+    limits: all,
+    budget: budget ?? new BacklogBudget(256 * 1024 * 1024),
+    onStream: serve,
+    onClose,
+    onFault,
+  });
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}
+
+/** What a receiver does where a test does not say otherwise: it uses the body and lets all else pass. */
+export function receiving(stream: Http2Stream, receiver: Partial<StreamReceiver> = {}): StreamReceiver {
+  const { onData = (piece) => stream.consumed(piece.byteLength), onEnd = () => {} } = receiver;
+  return {
+    onReset: () => {},
+    onWritable: () => {},
+    ...receiver,
+    onData: (piece, last) => {
+      onData(piece, last);
+      if (last && !stream.closed) onEnd();
+    },
+    onEnd,
+  };
+}
+
+/** A header section with a status and nothing else. */
+export function statusBlock(httpStatus: number): Uint8Array {
+  return encodeBlock([":status", String(httpStatus)]);
+}
+
+/** Answers with status 200 and a body. */
+export function answer(stream: Http2Stream, body: Uint8Array = new Uint8Array(0)): void {
+  const empty = body.byteLength === 0 || stream.head.method === "HEAD";
+  stream.sendHeaders([statusBlock(200)], empty);
+  if (!empty) stream.end(body, undefined);
+}
+
+/** Reads the body, and then sends it back. */
+export function echo(stream: Http2Stream): void {
+  const pieces: Uint8Array[] = [];
+  stream.receiver = receiving(stream, {
+    onData: (piece) => {
+      pieces.push(piece);
+      stream.consumed(piece.byteLength);
+    },
+    onEnd: () => answer(stream, Buffer.concat(pieces)),
+  });
+  if (stream.remoteEnded) answer(stream);
+}
+
+/** Sends each piece of the body back as it comes, and takes no more than it gets rid of. Ends with a trailer section. */
+export function pipe(stream: Http2Stream): void {
+  let heldBytes = 0;
+  const finish = (): void => stream.end(undefined, encodeBlock(["done", "yes"]));
+  stream.sendHeaders([statusBlock(200)], false);
+  stream.receiver = receiving(stream, {
+    onData: (piece) => {
+      heldBytes += piece.byteLength;
+      stream.sendData(new Uint8Array(piece));
+      if (stream.queuedBytes === 0) release();
+    },
+    onWritable: () => release(),
+    onEnd: finish,
+  });
+  const release = (): void => {
+    stream.consumed(heldBytes);
+    heldBytes = 0;
+  };
+  if (stream.remoteEnded) finish();
+}

@@ -1,0 +1,45 @@
+import type { Dice } from "../dice.ts";
+import {
+  dataFrame,
+  frame,
+  type Frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+  resetFrame,
+} from "../carriers/http2-frames.ts";
+import { begun, getBlock, settingFrame, uint32, whole, windowUpdateFrame } from "./http2-requests.ts";
+
+const streamIds = [0, 1, 1, 1, 3, 3, 3, 5, 5, 7, 9, 2, 101, 2 ** 31 - 1];
+
+/** Frames that make sense, each by itself. */
+const sensible: readonly ((dice: Dice, streamId: number) => Frame)[] = [
+  (_, streamId) => whole(streamId),
+  (_, streamId) => begun(streamId),
+  (dice, streamId) => headersFrame(streamId, [["trailer", "x".repeat(dice.roll(50))]], frameFlag.endStream),
+  (dice, streamId) => dataFrame(streamId, Buffer.alloc(dice.roll(20_000)), dice.roll(2)),
+  (dice, streamId) => dataFrame(streamId, dice.bytes(20), dice.oneOf([0, frameFlag.endStream, frameFlag.padded])),
+  (dice, streamId) => resetFrame(streamId, dice.roll(15)),
+  (dice, streamId) => windowUpdateFrame(streamId, dice.oneOf([1, 100, 65_535, 2 ** 30, 0])),
+  (dice) => settingFrame(dice.oneOf([1, 3, 4, 4, 4, 5, 6, 99]), dice.oneOf([0, 1, 100, 16_384, 65_535, 2 ** 31 - 1])),
+  () => frame(frameType.settings, frameFlag.ack, 0),
+  (dice) => frame(frameType.ping, dice.roll(2), 0, Buffer.from(dice.oneOf(["12345678", "draining"]))),
+  (dice, streamId) => frame(frameType.priority, 0, streamId, Buffer.concat([uint32(dice.roll(9)), dice.bytes(1)])),
+  (_, streamId) => frame(frameType.headers, frameFlag.endStream, streamId, getBlock.subarray(0, 20)),
+  (dice, streamId) =>
+    frame(frameType.continuation, dice.oneOf([0, frameFlag.endHeaders]), streamId, getBlock.subarray(20)),
+  (dice, streamId) => frame(frameType.headers, frameFlag.endHeaders, streamId, dice.bytes(60)),
+  (dice) => frame(frameType.goAway, 0, 0, uint32(dice.roll(9), dice.roll(15))),
+];
+
+/** A frame that makes sense by itself, as its bytes; one in twelve is spoilt somewhere. */
+export function randomFrame(dice: Dice): Buffer {
+  const streamId = dice.oneOf(streamIds);
+  const made = dice.oneOf(sensible)(dice, streamId);
+  const bytes = frameBytes(made);
+  if (dice.roll(12) > 0) return bytes;
+  // Spoilt somewhere, often in its head.
+  bytes[dice.roll(Math.min(bytes.byteLength, dice.oneOf([9, 9, 60])))] = dice.roll(256);
+  return dice.roll(4) === 0 ? bytes.subarray(0, dice.roll(bytes.byteLength)) : bytes;
+}

@@ -1,0 +1,11 @@
+/** A process that deletes plants 1 to n from a PostgreSQL database, all at once, and prints those that it deleted. */
+import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
+import { deleteCall } from "./delete-call.ts";
+
+const [url = "", plants = "0", seed = "0"] = process.argv.slice(2);
+const store = await openPostgresStore({ url });
+// Each process in an order of its own, so that their batches overlap in every way.
+const ids = Array.from({ length: Number(plants) }, (_, i) => BigInt(((i * 7_919 + Number(seed)) % Number(plants)) + 1));
+const told = await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+await store.close();
+process.stdout.write(JSON.stringify(ids.filter((_, i) => told[i]).map(String)));

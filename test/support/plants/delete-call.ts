@@ -1,0 +1,10 @@
+import type { DeleteCall } from "../../../src/plants/plant-store.ts";
+
+/** A call that is given up by the given signal alone. */
+export function deleteCall({
+  signal = new AbortController().signal,
+  subject = "tester",
+  requestId = "request-1",
+}: Partial<Omit<DeleteCall, "context"> & DeleteCall["context"]> = {}): DeleteCall {
+  return { subject, requestId, context: { signal } };
+}

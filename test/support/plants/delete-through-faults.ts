@@ -1,0 +1,23 @@
+/**
+ * A process that deletes plants 1 to n from an SQLite file one after the other, and prints what it was told, and what
+ * the store said was wrong right after the first refusal and three tries to write later.
+ */
+import { ConnectError } from "@connectrpc/connect";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
+import { deleteCall } from "./delete-call.ts";
+
+const [file = "", plants = "0"] = process.argv.slice(2);
+const store = await openSqliteStore({ file });
+const told: (boolean | string)[] = [];
+const problems: (string | undefined)[] = [];
+for (let id = 1n; id <= BigInt(plants); id++) {
+  const outcome = await store.delete(id, deleteCall()).catch((reason: unknown) => ConnectError.from(reason).rawMessage);
+  told.push(outcome);
+  if (typeof outcome === "boolean" || problems.length > 0) continue;
+  problems.push(store.problem);
+  await sleep(3_500);
+  problems.push(store.problem);
+}
+await store.close();
+process.stdout.write(JSON.stringify({ told, problems: problems.map((problem) => problem ?? null) }));

@@ -1,0 +1,18 @@
+/**
+ * A process that deletes all plants of an SQLite file, in batches, and prints what it is told: for a
+ * shell that limits the size of its files, which SQLite sees as a failed write.
+ */
+import { ConnectError } from "@connectrpc/connect";
+import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
+import { deleteCall } from "./delete-call.ts";
+
+const [file = "", plants = "0"] = process.argv.slice(2);
+const store = await openSqliteStore({ file });
+const call = deleteCall({ subject: "s".repeat(500) });
+const told = await Promise.all(
+  Array.from({ length: Number(plants) }, (_, i) =>
+    store.delete(BigInt(i + 1), call).catch((reason: unknown) => ConnectError.from(reason).message),
+  ),
+);
+process.stdout.write(JSON.stringify({ told, problem: store.problem }));
+await store.close();

@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PlantDatabase } from "../../../src/plants/plant-database.ts";
+import type { PlantStore } from "../../../src/plants/plant-store.ts";
+import { collect } from "../collect.ts";
+import { deleteCall } from "./delete-call.ts";
+
+/** An empty store, and the operator's view of it. */
+export interface OpenedDatabase extends AsyncDisposable {
+  readonly store: PlantStore;
+  readonly database: PlantDatabase;
+}
+
+const int64Min = -(2n ** 63n);
+const int64Max = 2n ** 63n - 1n;
+
+/** The facts that hold for every {@link PlantDatabase}. `open` makes an empty store. */
+export function describePlantDatabase(open: () => Promise<OpenedDatabase>): void {
+  /** One store for all rows of a table that do not disturb each other: to start one takes longer than a row. */
+  const openForAllRows = (): (() => OpenedDatabase) => {
+    let opened: OpenedDatabase | undefined;
+    beforeAll(async () => void (opened = await open()));
+    afterAll(() => opened?.[Symbol.asyncDispose]());
+    return () => {
+      if (opened === undefined) throw new Error("it is opened before the first row");
+      return opened;
+    };
+  };
+
+  describe("a plant database", () => {
+    test("imports ids exactly and exports them in ascending order", async () => {
+      await using opened = await open();
+      const ids = [5n, int64Max, -1n, 2n ** 53n + 1n, int64Min, 0n];
+      await expect(importInto(opened.database, [ids])).resolves.toEqual([{ added: 6, present: 0, deleted: 0 }]);
+      expect(await exported(opened.database)).toEqual([int64Min, -1n, 0n, 5n, 2n ** 53n + 1n, int64Max]);
+    });
+
+    test("counts what was there before, also within one batch, and imports it once", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n]]);
+      await expect(importInto(opened.database, [[2n, 3n, 3n], [3n]])).resolves.toEqual([
+        { added: 1, present: 2, deleted: 0 },
+        { added: 0, present: 1, deleted: 0 },
+      ]);
+      expect(await exported(opened.database)).toEqual([1n, 2n, 3n]);
+    });
+
+    test("does not bring back what was deleted, before the import or while it runs", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n, 3n]]);
+      await opened.store.delete(1n, deleteCall());
+      await using running = await opened.database.startImport();
+      await expect(running.add([1n, 2n, 3n])).resolves.toEqual({ added: 0, present: 2, deleted: 1 });
+      await opened.store.delete(2n, deleteCall());
+      await expect(running.add([1n, 2n, 3n, 4n])).resolves.toEqual({ added: 1, present: 1, deleted: 2 });
+      expect(await exported(opened.database)).toEqual([3n, 4n]);
+    });
+
+    test("brings back what was deleted when it is told to, and it can be deleted again", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n]]);
+      await opened.store.delete(1n, deleteCall());
+      await using restoring = await opened.database.startImport({ restore: true });
+      await expect(restoring.add([1n, 2n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
+      await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(true);
+      expect(await exported(opened.database)).toEqual([2n]);
+    });
+
+    test("leaves what was restored as it is when the same ids are imported again", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n]]);
+      await opened.store.delete(1n, deleteCall());
+      await using restoring = await opened.database.startImport({ restore: true });
+      await restoring.add([1n]);
+      await expect(importInto(opened.database, [[1n, 1n, 2n]])).resolves.toEqual([
+        { added: 0, present: 1, deleted: 2 },
+      ]);
+      expect(await exported(opened.database)).toEqual([1n, 2n]);
+    });
+
+    test("takes a batch of nothing", async () => {
+      await using opened = await open();
+      await expect(importInto(opened.database, [[], [1n]])).resolves.toEqual([
+        { added: 0, present: 0, deleted: 0 },
+        { added: 1, present: 0, deleted: 0 },
+      ]);
+    });
+
+    test("exports many plants in runs, each once", async () => {
+      await using opened = await open();
+      const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i * 3 - 30_000));
+      await importInto(opened.database, [ids]);
+      const runs = await collect(opened.database.exportPlants());
+      expect(runs.map((run) => run.length)).toEqual([10_000, 10_000, 5_000]);
+      expect(runs.flat()).toEqual(ids);
+    });
+
+    test("exports one moment, whatever is deleted while it runs", async () => {
+      await using opened = await open();
+      const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i));
+      await importInto(opened.database, [ids]);
+      const seen: bigint[] = [];
+      for await (const run of opened.database.exportPlants()) {
+        if (seen.length === 0) await opened.store.delete(24_999n, deleteCall());
+        seen.push(...run);
+      }
+      expect(seen).toEqual(ids);
+    });
+
+    test("lists who deleted which plant, oldest first", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, int64Min, 3n]]);
+      const before = Date.now();
+      await opened.store.delete(int64Min, deleteCall({ subject: "ann", requestId: "r-1" }));
+      await opened.store.delete(2n, deleteCall({ subject: "bob", requestId: "r-2" }));
+      await opened.store.delete(1n, deleteCall({ subject: "bob\0'\"{},\\", requestId: "r-3" }));
+      const listed = (await collect(opened.database.listDeletions())).flat();
+      expect(listed).toEqual([
+        { plantId: int64Min, deletedAt: expect.any(Date), subject: "ann", requestId: "r-1", batch: expect.any(String) },
+        {
+          plantId: 1n,
+          deletedAt: expect.any(Date),
+          // U+0000 cannot be kept in PostgreSQL, so no store keeps it.
+          subject: "bob\uFFFD'\"{},\\",
+          requestId: "r-3",
+          batch: expect.any(String),
+        },
+      ]);
+      expect(listed[0]?.batch).not.toEqual(listed[1]?.batch);
+      for (const { deletedAt } of listed) {
+        // A database server has a clock of its own.
+        expect(Math.abs(deletedAt.getTime() - before)).toBeLessThan(60_000);
+      }
+    });
+
+    test("records the one caller of many who was told that the plant was deleted by it", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n]]);
+      // While the first is committed the others become one batch.
+      const subjects = Array.from({ length: 20 }, (_, i) => `caller-${i}`);
+      const first = opened.store.delete(2n, deleteCall());
+      const told = await Promise.all(subjects.map((subject) => opened.store.delete(1n, deleteCall({ subject }))));
+      await first;
+      const listed = (await collect(opened.database.listDeletions())).flat().filter(({ plantId }) => plantId === 1n);
+      expect(listed.map(({ subject }) => subject)).toEqual(subjects.filter((_, i) => told[i]));
+      expect(listed).toHaveLength(1);
+    });
+
+    describe("records a subject and a request id", () => {
+      const opened = openForAllRows();
+      let next = 1n;
+      beforeAll(() => importInto(opened().database, [Array.from({ length: 100 }, (_, i) => BigInt(i + 1))]));
+
+      test.each([
+        { name: "U+0000", text: "a\0b", kept: "a\uFFFDb" },
+        { name: "half a surrogate pair", text: "a\uD83Cb\uDF31", kept: "a\uFFFDb\uFFFD" },
+        { name: "a character beyond 16 bits", text: "🌱", kept: "🌱" },
+        { name: "what is syntax in an array or in JSON", text: '{NULL,"\\"}\n\t,\'', kept: '{NULL,"\\"}\n\t,\'' },
+        { name: "nothing", text: "", kept: "" },
+        { name: "1,024 characters", text: "é".repeat(1_024), kept: "é".repeat(1_024) },
+        { name: "more than that", text: "é".repeat(1_025), kept: `${"é".repeat(1_023)}…` },
+        { name: "a pair across the end", text: "🌱".repeat(600), kept: `${"🌱".repeat(511)}\uFFFD…` },
+      ])("with $name, and those of the others in its batch", async ({ text, kept }) => {
+        const { database, store } = opened();
+        const ids = [next++, next++, next++, next++];
+        const call = deleteCall({ subject: text, requestId: text });
+        const told = ids.map((id) => store.delete(id, id === ids[2] ? call : deleteCall()));
+        await expect(Promise.all(told)).resolves.toEqual([true, true, true, true]);
+        const listed = (await collect(database.listDeletions())).flat().filter(({ plantId }) => ids.includes(plantId));
+        expect(listed).toHaveLength(4);
+        expect(listed.find(({ plantId }) => plantId === ids[2])).toMatchObject({ subject: kept, requestId: kept });
+      });
+    });
+
+    describe("lists", () => {
+      const opened = openForAllRows();
+      beforeAll(async () => {
+        await importInto(opened().database, [[1n]]);
+        await opened().store.delete(1n, deleteCall());
+      });
+
+      test.each([
+        { since: new Date(0), listed: 1 },
+        { since: new Date("0000-01-01T00:00:00Z"), listed: 1 },
+        { since: new Date("0000-01-01T00:00:00+23:59"), listed: 1 },
+        { since: new Date(-8.64e15), listed: 1 },
+        { since: new Date("9999-12-31T23:59:59-23:59"), listed: 0 },
+        { since: new Date(8.64e15), listed: 0 },
+      ])("$listed deletion since $since", async ({ since, listed }) => {
+        expect((await collect(opened().database.listDeletions(since))).flat()).toHaveLength(listed);
+      });
+    });
+
+    test("lists the deletions since a moment", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n]]);
+      await opened.store.delete(1n, deleteCall());
+      const [first] = (await collect(opened.database.listDeletions())).flat();
+      const afterFirst = new Date(Number(first?.deletedAt) + 1);
+      while (Date.now() <= afterFirst.getTime()) await new Promise(setImmediate);
+      await opened.store.delete(2n, deleteCall());
+      const listed = (await collect(opened.database.listDeletions(afterFirst))).flat();
+      expect(listed.map(({ plantId }) => plantId)).toEqual([2n]);
+      // The moment that a record is listed with is not before the record.
+      const both = (await collect(opened.database.listDeletions(first?.deletedAt))).flat();
+      expect(both.map(({ plantId }) => plantId)).toEqual([1n, 2n]);
+    });
+  });
+}
+
+async function importInto(database: PlantDatabase, batches: readonly (readonly bigint[])[]): Promise<unknown[]> {
+  await using running = await database.startImport();
+  const counts = [];
+  for (const batch of batches) counts.push(await running.add(batch));
+  return counts;
+}
+
+async function exported(database: PlantDatabase): Promise<bigint[]> {
+  return (await collect(database.exportPlants())).flat();
+}

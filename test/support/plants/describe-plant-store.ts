@@ -1,0 +1,101 @@
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { PlantStore } from "../../../src/plants/plant-store.ts";
+import { deleteCall } from "./delete-call.ts";
+import { refusalOf } from "./refusal.ts";
+
+/** A store with plants in it, and a way to see what is left that does not go through the store. */
+export interface OpenedStore extends AsyncDisposable {
+  readonly store: PlantStore;
+  /** The ids that are there, in ascending order. */
+  plants(): Promise<readonly bigint[]> | readonly bigint[];
+}
+
+const int64Min = -(2n ** 63n);
+const int64Max = 2n ** 63n - 1n;
+
+/** The facts that hold for every {@link PlantStore}. `open` puts the given plants, and only those, into a store. */
+export function describePlantStore(open: (plants: readonly bigint[]) => Promise<OpenedStore>): void {
+  describe("a plant store", () => {
+    test("deletes the plant that is named and none of its neighbours", async () => {
+      const ids = [int64Min, -2n, -1n, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, int64Max];
+      await using opened = await open(ids);
+      const left = new Set(ids);
+      for (const id of [0n, 2n ** 53n, -1n, int64Max, 1n, 2n ** 53n + 1n, int64Min, 2n ** 53n - 1n]) {
+        await expect(opened.store.delete(id, deleteCall())).resolves.toBe(true);
+        left.delete(id);
+        expect(await opened.plants()).toEqual([...left]);
+      }
+    });
+
+    test("says that a plant which was never there was not deleted", async () => {
+      await using opened = await open([1n]);
+      await expect(opened.store.delete(2n, deleteCall())).resolves.toBe(false);
+      expect(await opened.plants()).toEqual([1n]);
+    });
+
+    test("has no plant beyond 64 bits, and does not take such an id for the one its lower bits spell", async () => {
+      await using opened = await open([1n, int64Min, int64Max]);
+      const ids = [2n ** 64n + 1n, 2n ** 63n, -(2n ** 63n) - 1n];
+      const told = Promise.all([...ids, 1n].map((id) => opened.store.delete(id, deleteCall())));
+      await expect(told).resolves.toEqual([false, false, false, true]);
+      expect(await opened.plants()).toEqual([int64Min, int64Max]);
+    });
+
+    test("says of a repeated delete that it deleted nothing", async () => {
+      await using opened = await open([1n]);
+      await opened.store.delete(1n, deleteCall());
+      await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(false);
+    });
+
+    test("tells exactly one of many concurrent deletes of one plant that it deleted it", async () => {
+      await using opened = await open([7n]);
+      const told = await Promise.all(Array.from({ length: 500 }, () => opened.store.delete(7n, deleteCall())));
+      expect(told.filter((deleted) => deleted)).toHaveLength(1);
+    });
+
+    test("gives each of many concurrent deletes its own outcome", async () => {
+      const there = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
+      await using opened = await open(there);
+      // Odd ids were never there; every fourth stays.
+      const asked = Array.from({ length: 6_000 }, (_, i) => BigInt(i)).filter((id) => id % 4n !== 0n);
+      const told = await Promise.all(asked.map((id) => opened.store.delete(id, deleteCall())));
+      expect(told).toEqual(asked.map((id) => id % 2n === 0n));
+      expect(await opened.plants()).toEqual(there.filter((id) => id % 4n === 0n));
+    });
+
+    test("tells ids of all lengths apart that are deleted together", async () => {
+      const powers = [10n ** 14n, 10n ** 15n, 10n ** 16n, 2n ** 53n, 2n ** 62n];
+      const ids = powers.flatMap((power) => [power - 1n, power, power + 1n]).flatMap((id) => [id, -id]);
+      const asked = [0n, ...ids, int64Min, int64Max, int64Min + 1n, int64Max - 1n];
+      const there = asked.filter((_, i) => i % 3 !== 0).toSorted((a, b) => (a < b ? -1 : 1));
+      await using opened = await open([1n, ...there]);
+      // While the first is committed the others become one batch.
+      const told = await Promise.all([1n, ...asked].map((id) => opened.store.delete(id, deleteCall())));
+      expect(told).toEqual([true, ...asked.map((_, i) => i % 3 !== 0)]);
+      expect(await opened.plants()).toEqual([]);
+    });
+
+    test("finishes what it took when it is closed, and takes no more", async () => {
+      await using opened = await open([1n, 2n, 3n]);
+      const taken = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));
+      await opened.store.close();
+      const refused = await refusalOf(opened.store.delete(3n, deleteCall()));
+      expect(refused).toMatchObject({ code: Code.Unavailable });
+      await expect(taken).resolves.toEqual([true, true, false]);
+    });
+
+    test("has no problem until it is closed", async () => {
+      await using opened = await open([]);
+      expect(opened.store.problem).toBeUndefined();
+      await opened.store.close();
+      expect(opened.store.problem).toMatch(/closed/);
+    });
+
+    test("is closed a second time without harm", async () => {
+      await using opened = await open([]);
+      await opened.store.close();
+      await expect(opened.store.close()).resolves.toBeUndefined();
+    });
+  });
+}

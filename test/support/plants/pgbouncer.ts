@@ -1,0 +1,103 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { projectFolder } from "../process/child-program.ts";
+import { serverOwner } from "./postgres-server.ts";
+
+/** A PgBouncer of a test's own, on a Unix socket, in front of the database `plantstore` of a server. */
+export interface Pgbouncer extends AsyncDisposable {
+  readonly url: string;
+  /** Kills it; what it was about to tell its clients is lost. */
+  kill(): Promise<void>;
+  /** Starts it again, unless it runs. */
+  start(): Promise<void>;
+}
+
+const port = 6_432;
+
+/**
+ * Starts PgBouncer with the example of `deploy/`, except for where its server is and which users it lets in.
+ *
+ * @param serverFolder - the folder of the server's socket
+ * @throws Error when the program is not there
+ */
+export async function startPgbouncer(serverFolder: string): Promise<Pgbouncer> {
+  const folder = mkdtempSync(join(tmpdir(), "plantstore-pgbouncer-"));
+  const config = join(folder, "pgbouncer.ini");
+  writeFileSync(config, configOf(folder, serverFolder));
+  writeFileSync(join(folder, "users"), '"tester" ""\n');
+  const owner = serverOwner();
+  if (owner !== undefined) execFileSync("chown", ["-R", `${owner.uid}:${owner.gid}`, folder]);
+  let pooler: ChildProcess | undefined;
+
+  const kill = async (): Promise<void> => {
+    const child = pooler;
+    pooler = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    // It takes an old socket for a sign that another one runs.
+    rmSync(join(folder, `.s.PGSQL.${port}`), { force: true });
+  };
+
+  const start = async (): Promise<void> => {
+    if (pooler !== undefined) return;
+    const child = spawn(program(), [config], { ...owner, cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+    pooler = child;
+    const log: string[] = [];
+    const lines = createInterface(child.stderr);
+    await new Promise<void>((resolve, reject) => {
+      child.on("error", reject);
+      // Goes on for as long as it lives: nothing else empties the pipe of its log.
+      lines.on("line", (line) => {
+        log.push(line);
+        if (line.includes("process up")) resolve();
+      });
+      lines.on("close", () => reject(new Error(`PgBouncer did not start:\n${log.join("\n")}`)));
+    });
+  };
+
+  await start();
+  return {
+    url: `postgres:///plantstore?host=${folder}&port=${port}&user=tester`,
+    kill,
+    start,
+    [Symbol.asyncDispose]: async () => {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+// Of a setting that comes twice the later one counts.
+function configOf(folder: string, serverFolder: string): string {
+  return `${readFileSync(join(projectFolder, "deploy/pgbouncer.ini"), "utf8")}
+listen_addr =
+unix_socket_dir = ${folder}
+listen_port = ${port}
+auth_type = trust
+auth_file = ${join(folder, "users")}
+server_tls_sslmode = disable
+client_tls_sslmode = disable
+; Fewer than the connections of its clients, so that they take turns.
+default_pool_size = 2
+[databases]
+plantstore = host=${serverFolder} port=5432 dbname=plantstore
+`;
+}
+
+function program(): string {
+  // Debian keeps it where only root's PATH leads.
+  for (const name of ["pgbouncer", "/usr/sbin/pgbouncer"]) {
+    try {
+      execFileSync(name, ["--version"], { stdio: "ignore" });
+      return name;
+    } catch {
+      // Not there.
+    }
+  }
+  throw new Error("these tests need PgBouncer (on Debian: apt-get install pgbouncer)");
+}

@@ -1,0 +1,211 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { appendFileSync, cpSync, existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Client, type ClientConfig } from "pg";
+import type { Certificate } from "../carriers/certificate.ts";
+import { toolsFolder } from "../process/tools-folder.ts";
+import { postgresBinaries } from "./postgres-binaries.ts";
+
+/** A PostgreSQL server of a test's own, on a Unix socket. */
+export interface PostgresServer extends AsyncDisposable {
+  /** The folder of its socket. */
+  readonly socketFolder: string;
+  /** The lines of its log. */
+  readonly log: readonly string[];
+  /**
+   * The URL of an empty schema in it, new with every call: as good as a database of its own, and made in
+   * a hundredth of the time.
+   */
+  createSchema(): Promise<string>;
+  /** Stops it: `fast` disconnects its clients, `immediate` is a crash. */
+  stop(mode: "fast" | "immediate"): Promise<void>;
+  /** Starts it again, unless it runs. */
+  start(): Promise<void>;
+}
+
+/** Runs SQL on a connection of the test's own. */
+export async function runSql(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new Client(configOf(url));
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The connection that a URL of {@link PostgresServer.createSchema} names. */
+export function configOf(url: string): ClientConfig {
+  const { searchParams, pathname } = new URL(url);
+  const parameter = (name: string): string => searchParams.get(name) ?? "";
+  return {
+    host: parameter("host"),
+    port: Number(parameter("port")),
+    database: pathname.slice(1),
+    user: parameter("user"),
+    options: parameter("options"),
+  };
+}
+
+/** A certificate for a server that speaks TLS, and the TCP port it shall do so on. */
+export interface PostgresTls {
+  readonly certificate: Certificate;
+  readonly port: number;
+}
+
+/** Makes a database cluster and starts its server, on a Unix socket and, with TLS, on a port of 127.0.0.1. */
+export async function startPostgres(settings: readonly string[] = [], tls?: PostgresTls): Promise<PostgresServer> {
+  const folder = createServerFolder();
+  createCluster(folder);
+  return await runServer(folder, tls === undefined ? settings : [...settings, ...tlsSettings(folder, tls)], tls?.port);
+}
+
+/** A standby of a server, which has all that the server had when it was made, and follows it. */
+export interface PostgresStandby extends PostgresServer {
+  /** Makes it a primary. */
+  promote(): Promise<void>;
+}
+
+/** Makes a standby under this application name. The primary is stopped for a moment. */
+export async function startStandby(primary: PostgresServer, name: string): Promise<PostgresStandby> {
+  const folder = createServerFolder();
+  const conninfo = `host=${primary.socketFolder} user=tester application_name=${name}`;
+  await primary.stop("fast");
+  cpSync(dataOf(primary.socketFolder), dataOf(folder), { recursive: true, preserveTimestamps: true });
+  writeFileSync(join(dataOf(folder), "standby.signal"), "");
+  appendFileSync(join(dataOf(folder), "postgresql.auto.conf"), `primary_conninfo = '${conninfo}'\n`);
+  giveToOwner(dataOf(folder));
+  await primary.start();
+  const standby = await runServer(folder);
+  const promote = async (): Promise<void> => void (await runSql(urlOf(folder), "SELECT pg_promote()"));
+  return { ...standby, promote };
+}
+
+/**
+ * Makes a database cluster in a folder. The first that a version of PostgreSQL makes is kept outside of the checkout,
+ * and copied after that, which takes a quarter of the time.
+ */
+function createCluster(folder: string): void {
+  const version = execFileSync(binary("postgres"), ["--version"], { encoding: "utf8" });
+  const kept = join(toolsFolder("postgres"), version.trim().replaceAll(/[^\w.]+/g, "-"));
+  if (existsSync(kept)) {
+    cpSync(kept, dataOf(folder), { recursive: true, preserveTimestamps: true });
+    return giveToOwner(dataOf(folder));
+  }
+  runAsOwner(folder, "initdb", ["-D", dataOf(folder), "-A", "trust", "-U", "tester", "-N", "-E", "UTF8"]);
+  const copy = mkdtempSync(`${kept}-`);
+  cpSync(dataOf(folder), copy, { recursive: true, preserveTimestamps: true });
+  try {
+    renameSync(copy, kept);
+  } catch {
+    // Another process was faster.
+    rmSync(copy, { recursive: true });
+  }
+}
+
+function createServerFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "plantstore-pg-"));
+  giveToOwner(folder);
+  return folder;
+}
+
+function dataOf(folder: string): string {
+  return join(folder, "data");
+}
+
+function urlOf(folder: string, port = 5432): string {
+  return `postgres:///postgres?host=${folder}&port=${port}&user=tester`;
+}
+
+function tlsSettings(folder: string, { certificate, port }: PostgresTls): string[] {
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  writeFileSync(cert, certificate.cert);
+  writeFileSync(key, certificate.key, { mode: 0o600 });
+  giveToOwner(folder);
+  const files = ["-c", `ssl_cert_file=${cert}`, "-c", `ssl_key_file=${key}`];
+  return ["-c", "listen_addresses=127.0.0.1", "-p", String(port), "-c", "ssl=on", ...files];
+}
+
+// The machine does not crash in a test, so nothing is gained by waiting for its disk.
+const quick = ["-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=32MB"];
+
+/** Starts the server of the cluster in this folder. The socket's name has the port in it. */
+async function runServer(folder: string, settings: readonly string[] = [], port?: number): Promise<PostgresServer> {
+  const url = urlOf(folder, port);
+  const log: string[] = [];
+  let server: ChildProcess | undefined;
+  let schemas = 0;
+
+  const isRunning = (): boolean => server !== undefined && server.exitCode === null && server.signalCode === null;
+
+  const start = async (): Promise<void> => {
+    if (isRunning()) return;
+    const socket = ["-k", folder, "-c", "listen_addresses="];
+    const args = ["-D", dataOf(folder), ...socket, ...quick, ...settings];
+    const child = spawn(binary("postgres"), args, { ...asOwner(folder), stdio: ["ignore", "ignore", "pipe"] });
+    server = child;
+    const lines = createInterface(child.stderr);
+    await new Promise<void>((resolve, reject) => {
+      // Goes on for as long as the server lives: nothing else empties the pipe of its log.
+      lines.on("line", (line) => {
+        log.push(line);
+        if (line.includes("database system is ready to accept")) resolve();
+      });
+      lines.on("close", () => reject(new Error(`PostgreSQL did not start:\n${log.join("\n")}`)));
+    });
+  };
+
+  const stop = async (mode: "fast" | "immediate"): Promise<void> => {
+    const child = server;
+    if (child === undefined || !isRunning()) return;
+    child.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
+    await once(child, "exit");
+  };
+
+  await start();
+  return {
+    socketFolder: folder,
+    log,
+    createSchema: async () => {
+      const name = `plants_${++schemas}`;
+      await runSql(url, `CREATE SCHEMA ${name}`);
+      return `${url}&options=-csearch_path%3D${name}`;
+    },
+    start,
+    stop,
+    [Symbol.asyncDispose]: async () => {
+      await stop("immediate");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function runAsOwner(folder: string, program: string, args: readonly string[]): void {
+  execFileSync(binary(program), args, { ...asOwner(folder), stdio: "pipe" });
+}
+
+function binary(program: string): string {
+  return join(postgresBinaries(), program);
+}
+
+function asOwner(folder: string): { readonly cwd: string; readonly env: NodeJS.ProcessEnv } {
+  return { ...serverOwner(), cwd: folder, env: { ...process.env, LC_ALL: "C" } };
+}
+
+function giveToOwner(path: string): void {
+  const owner = serverOwner();
+  if (owner !== undefined) execFileSync("chown", ["-R", `${owner.uid}:${owner.gid}`, path]);
+}
+
+/** The user that runs the programs of a server, when it is not the user of the tests: PostgreSQL and PgBouncer do not run as root. */
+export function serverOwner(): { readonly uid: number; readonly gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  return { uid: idOfNobody("-u"), gid: idOfNobody("-g") };
+}
+
+function idOfNobody(option: "-u" | "-g"): number {
+  return Number(execFileSync("id", [option, "nobody"], { encoding: "utf8" }));
+}

@@ -1,0 +1,40 @@
+import { plantKept, queueFull, storeAway } from "../../../src/plants/errors.ts";
+import { openMemoryStore, type PlantStore } from "../../../src/plants/index.ts";
+
+/** Ids that make the store of the contract do what stores seldom do. */
+export const situations = {
+  /** The store breaks: a bug, with a text that no client may see. */
+  fault: -500n,
+  /** The database is away. */
+  away: -503n,
+  /** A constraint of the database keeps the plant. */
+  kept: -409n,
+  /** The queue of deletions is full. */
+  full: -429n,
+  /** The deletion takes until the call is given up. */
+  slow: -504n,
+} as const;
+
+/** What a fault says to itself; none of it may reach a client. */
+export const secretText = "ENOENT: /var/lib/secret/plants.db";
+
+/** A store that is the given set, in which the ids of {@link situations} bring about theirs. */
+export function openSituationStore(plants: Set<bigint>): PlantStore {
+  const memory = openMemoryStore(plants);
+  return {
+    ...memory,
+    delete: async (id, call) => {
+      if (id === situations.fault) throw new Error(secretText);
+      if (id === situations.away) throw storeAway(new Error(secretText));
+      if (id === situations.kept) throw plantKept(id, new Error(secretText));
+      if (id === situations.full) throw queueFull();
+      if (id === situations.slow) await abortOf(call.context.signal);
+      return await memory.delete(id, call);
+    },
+  };
+}
+
+async function abortOf(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  throw signal.reason;
+}

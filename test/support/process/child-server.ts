@@ -1,0 +1,35 @@
+import { dirname } from "node:path";
+import { startCommandLine } from "./command-line.ts";
+import type { Address } from "../carriers/exchange.ts";
+import { tokens } from "../server/plant-server.ts";
+
+/** The whole server as an operator runs it: a process of its own, started by the command line. */
+export interface ChildServer {
+  readonly address: Address;
+  /** Sends a signal and waits for the end; resolves to the exit code, `null` when the signal ended it. */
+  stop(signal: NodeJS.Signals): Promise<number | null>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts `plantstore serve` on a free port with an SQLite file as its store. Dispose of it with `await using`. */
+export async function startChildServer(databaseFile: string): Promise<ChildServer> {
+  const server = startCommandLine(["serve"], dirname(databaseFile), {
+    PORT: "0",
+    DATABASE_URL: `sqlite:${databaseFile}`,
+    PLANTSTORE_TOKENS: tokens.good,
+    PLANTSTORE_DRAIN_DELAY_MS: "0",
+  });
+  // The log line that says where the server listens is the one with a port in it.
+  const [, port] = await server.find(/"port":(\d+)/).catch(async (reason: unknown) => {
+    await server[Symbol.asyncDispose]();
+    throw reason;
+  });
+  return {
+    address: { address: "127.0.0.1", port: Number(port) },
+    stop: async (signal) => {
+      server.process.kill(signal);
+      return await server.end();
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}

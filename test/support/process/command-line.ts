@@ -1,0 +1,82 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { compileCache, projectFolder } from "./child-program.ts";
+import { within } from "../deadline.ts";
+
+/** A command in a process of its own. Dispose of it with `await using`. */
+export interface CommandLine {
+  readonly process: ChildProcessWithoutNullStreams;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Resolves to what a pattern finds in the output once it is there; rejects when the process ends before. */
+  find(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Resolves to the exit code once the process has ended; `null` when a signal ended it. */
+  end(): Promise<number | null>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts `plantstore` from source, in a folder and with only PATH, a compile cache and the given environment. */
+export function startCommandLine(
+  args: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>> = {},
+): CommandLine {
+  return startNode([join(projectFolder, "src/cli/main.ts"), ...args], folder, environment);
+}
+
+/** Starts a program on this Node, in a folder and with only PATH, a compile cache and the given environment. */
+export function startNode(
+  args: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>> = {},
+): CommandLine {
+  return startProgram(process.execPath, args, folder, { ...compileCache, ...environment });
+}
+
+/** Starts any program, in a folder and with only PATH and the given environment. */
+export function startProgram(
+  file: string,
+  args: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>> = {},
+): CommandLine {
+  const child = spawn(file, args, {
+    cwd: folder,
+    env: { PATH: process.env["PATH"], ...environment },
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const closed = once(child, "close");
+  const end = async (): Promise<number | null> => {
+    await within(closed, "the end of the command");
+    return child.exitCode;
+  };
+  const found = (pattern: RegExp): Promise<RegExpExecArray> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const match = pattern.exec(stdout) ?? pattern.exec(stderr);
+        if (match === null) return;
+        child.stdout.off("data", look);
+        child.stderr.off("data", look);
+        resolve(match);
+      };
+      child.stdout.on("data", look);
+      child.stderr.on("data", look);
+      child.once("close", () => reject(new Error(`it ended with ${String(child.exitCode)}:\n${stdout}${stderr}`)));
+      look();
+    });
+  return {
+    process: child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    find: (pattern) => within(found(pattern), String(pattern)),
+    end,
+    [Symbol.asyncDispose]: async () => {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+      await end();
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { runCommandLine } from "../../../src/cli/run-command-line.ts";
+
+/** What a command line came to. */
+export interface Ended {
+  readonly exitCode: number;
+  /** The lines of standard output. */
+  readonly out: readonly string[];
+  /** The lines of standard error. */
+  readonly err: readonly string[];
+}
+
+/** Runs a command line inside the test, on a terminal that is slow and shows no progress. */
+export async function runCommand(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  input: string = "",
+): Promise<Ended> {
+  let out = "";
+  let isFull = false;
+  const err: string[] = [];
+  const exitCode = await runCommandLine(words, {
+    environment,
+    input: () => new Blob([input]).stream(),
+    out: (line) => (out += `${line}\n`),
+    write: async (text) => {
+      if (isFull) throw new Error("more was written before there was room for it");
+      isFull = true;
+      await new Promise(setImmediate);
+      isFull = false;
+      out += text;
+    },
+    err: (line) => err.push(line),
+    progress: undefined,
+  });
+  return { exitCode, out: out.split("\n").slice(0, -1), err };
+}

@@ -1,0 +1,4 @@
+import { configureGlobal } from "fast-check";
+import { testSeed } from "./test-seed.ts";
+
+configureGlobal({ seed: testSeed });
