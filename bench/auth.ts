@@ -3,8 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { bearerAuth, openTokenVerifier, toStaticToken, type AdmitRequest, type BearerAuth } from "../src/auth/index.ts";
-import { RequestContextValues } from "../src/gateway/wire/context-values.ts";
+import {
+  createBearerAuth,
+  openTokenVerifier,
+  toStaticToken,
+  type CredentialRequest,
+  type BearerAuth,
+} from "../src/auth/index.ts";
+import { createContextValues } from "@connectrpc/connect";
 import { benchAudience, benchIssuer, createBenchIssuer, type BenchIssuer } from "./auth-tokens.ts";
 import { h2loadLoad } from "./load/h2load.ts";
 import type { LoadShape } from "./load/load.ts";
@@ -50,7 +56,7 @@ async function admitAlone(issuers: ReadonlyMap<string, BenchIssuer>): Promise<vo
     ];
     const opened = await openTokenVerifier({ tokens, jwt }, silent);
     if (opened.kind !== "value") throw new Error(opened.problems.join("; "));
-    const auth = bearerAuth(opened.value, { realm: "plantstore", requiredScope: () => "plants:delete" });
+    const auth = createBearerAuth(opened.value, { realm: "plantstore", requiredScope: () => "plants:delete" });
     if (name === "RS256") reportShared(auth);
     const token = await issuer.sign();
     await auth.admit(requestWith(token)());
@@ -76,16 +82,16 @@ function row(name: string, us: number): void {
 }
 
 /** Makes requests as the gateway does: the header is a string of its own each time. */
-function requestWith(token: string, connection?: object): () => AdmitRequest {
+function requestWith(token: string, connection?: object): () => CredentialRequest {
   const bytes = Buffer.from(`Bearer ${token}`);
   return () => {
     const authorization = bytes.toString("latin1");
-    return { procedure, header: { get: () => authorization }, contextValues: new RequestContextValues(), connection };
+    return { procedure, authorization, contextValues: createContextValues(), connection };
   };
 }
 
 /** µs of one `admit` that makes no promise, warm. */
-function timeSync(auth: BearerAuth, request: () => AdmitRequest, calls = 300_000): number {
+function timeSync(auth: BearerAuth, request: () => CredentialRequest, calls = 300_000): number {
   const run = (count: number): void => {
     for (let call = 0; call < count; call += 1) admitOrRefuse(auth, request());
   };
@@ -95,7 +101,7 @@ function timeSync(auth: BearerAuth, request: () => AdmitRequest, calls = 300_000
   return ((performance.now() - startMs) * 1_000) / calls;
 }
 
-function admitOrRefuse(auth: BearerAuth, request: AdmitRequest): void {
+function admitOrRefuse(auth: BearerAuth, request: CredentialRequest): void {
   try {
     const admitted = auth.admit(request);
     if (admitted !== undefined) throw new Error("a promise on the hot path");

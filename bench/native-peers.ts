@@ -1,8 +1,8 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { buildStep } from "../test/support/build-step.ts";
-import { buf, protoFolder } from "../test/support/client-recipe.ts";
-import { hasProgram, toolsFolder } from "../test/support/tools-folder.ts";
+import { buildStep } from "../test/support/process/build-step.ts";
+import { buf, protoFolder } from "../test/support/clients/client-recipe.ts";
+import { hasProgram, toolsFolder } from "../test/support/process/tools-folder.ts";
 
 /** A peer in a compiled language, whose source is in `peers/<name>`. */
 export interface NativePeer {

@@ -8,13 +8,19 @@ const root = join(import.meta.dirname, "..");
 const page = join(root, "docs/architecture.md");
 const row = /^(\| `([a-z0-9/]+)\/` \|.*\| )\d+( \|)$/gm;
 
-const counted = readFileSync(page, "utf8").replace(row, (_, before: string, room: string, after: string) => {
-  return `${before}${Math.round(linesOf(room) / 10) * 10}${after}`;
+const text = readFileSync(page, "utf8");
+const rooms = [...text.matchAll(row)].map(([, , room = ""]) => `${room}/`);
+
+const counted = text.replace(row, (_, before: string, room: string, after: string) => {
+  return `${before}${Math.round(linesOf(`${room}/`) / 10) * 10}${after}`;
 });
 writeFileSync(page, counted);
 
+/** Counts the lines of a room, without those of the rooms inside it. */
 function linesOf(room: string): number {
-  const folder = join(root, "src", room);
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
-  return files.reduce((sum, name) => sum + readFileSync(join(folder, name), "utf8").split("\n").length - 1, 0);
+  const inner = rooms.filter((other) => other !== room && other.startsWith(room));
+  const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".ts") && name.startsWith(room) && !inner.some((other) => name.startsWith(other)),
+  );
+  return files.reduce((sum, name) => sum + readFileSync(join(root, "src", name), "utf8").split("\n").length - 1, 0);
 }

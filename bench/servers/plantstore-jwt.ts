@@ -3,6 +3,7 @@ import { createPlantServer } from "../../src/server/index.ts";
 import { benchAudience, benchIssuer } from "../auth-tokens.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
+import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
 // The plant server that takes the bench's static token, one as long as a JWT, and the tokens of the bench's issuer, whose keys
 // are in a file.
@@ -20,10 +21,6 @@ const verifier = await openTokenVerifier(
 if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
 const server = createPlantServer({
   auth: verifier.value,
-  store: {
-    delete: (id) => Promise.resolve(plants.delete(id)),
-    problem: undefined,
-    close: () => Promise.resolve(),
-  },
+  store: fakeStore({ delete: (id) => Promise.resolve(plants.delete(id)) }),
 });
 await serve(() => server.listen({ host: "127.0.0.1", port: 0 }));

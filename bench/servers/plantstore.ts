@@ -1,7 +1,8 @@
-import type { Parsed } from "../../src/auth/index.ts";
+import type { ParseResult } from "../../src/auth/index.ts";
 import { importEntry } from "./package-code.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
+import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
 // The whole plant server as it runs in production, but for its store: every protocol on the one port,
 // credentials checked, interceptors on, errors made safe, health probes there. Calls are not logged.
@@ -13,16 +14,12 @@ const noLog = { info: (): void => {}, warn: (): void => {} };
 const plants = createBenchPlants();
 const server = createPlantServer({
   auth: valueOf(await openTokenVerifier({ tokens: valueOf(parsePlainTokens(benchToken)) }, noLog)),
-  store: {
-    delete: (id) => Promise.resolve(plants.delete(id)),
-    problem: undefined,
-    close: () => Promise.resolve(),
-  },
+  store: fakeStore({ delete: (id) => Promise.resolve(plants.delete(id)) }),
 });
 const http2 = process.env["HTTP2_ENGINE"] === "node" ? "node" : "own";
 await serve(() => server.listen({ host: "127.0.0.1", port: 0, http2 }));
 
-function valueOf<T>(parsed: Parsed<T>): T {
+function valueOf<T>(parsed: ParseResult<T>): T {
   if (parsed.kind === "problems") throw new Error(parsed.problems.join("; "));
   return parsed.value;
 }

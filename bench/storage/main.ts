@@ -5,9 +5,9 @@
  */
 import { parseArgs } from "node:util";
 import { migratePlants, openSqliteStore } from "../../src/plants/index.ts";
-import { readSqlite } from "../../test/support/sqlite-file.ts";
-import { createTempFolder } from "../../test/support/temp-folder.ts";
-import { runSql, startPostgres } from "../../test/support/postgres-server.ts";
+import { readSqlite } from "../../test/support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../test/support/process/temp-folder.ts";
+import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { measureByTurns, type TurnsSeen } from "./by-turns.ts";
 import { isStoreName, type Place, type StoreName, stores } from "./stores.ts";
 import { measureAlone, measureGrpc, type Measurement, measureRest } from "./subject.ts";

@@ -1,4 +1,4 @@
-import { keepObjectsYoung } from "../../src/cli/young-objects.ts";
+import { disablePretenuring } from "../../src/cli/disable-pretenuring.ts";
 import { openTokenVerifier, toStaticToken } from "../../src/auth/index.ts";
 import { createPlantServer } from "../../src/server/index.ts";
 import { benchToken } from "../servers/plants.ts";
@@ -21,7 +21,7 @@ if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
 const server = createPlantServer({ auth: verifier.value, store: await stores[name](where) });
 const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
 // As the command line does.
-keepObjectsYoung();
+disablePretenuring();
 
 process.on("message", () =>
   say({ kind: "usage", mainUs: sum(process.threadCpuUsage()), allUs: sum(process.cpuUsage()) }),

@@ -1,4 +1,4 @@
-import { keepObjectsYoung } from "../../src/cli/young-objects.ts";
+import { disablePretenuring } from "../../src/cli/disable-pretenuring.ts";
 import { scattered } from "./scattered.ts";
 import { isStoreName, type Place, stores } from "./stores.ts";
 
@@ -10,10 +10,10 @@ if (!isStoreName(name)) throw new Error(`there is no store ${name}`);
 const where: Place = JSON.parse(place);
 const store = await stores[name](where);
 const ids = scattered(where.plants);
-const { signal } = new AbortController();
+const context = { signal: new AbortController().signal };
 
 // As the server does.
-keepObjectsYoung();
+disablePretenuring();
 const startedMs = performance.now();
 const endMs = startedMs + Number(seconds) * 1_000;
 let deleted = 0;
@@ -25,6 +25,6 @@ async function callOneAfterAnother(): Promise<void> {
   for (let requestId = 0; performance.now() < endMs; requestId++) {
     const { value: id, done } = ids.next();
     if (done === true) return;
-    if (await store.delete(id, { subject: "bench", requestId: String(requestId), signal })) deleted++;
+    if (await store.delete(id, { subject: "bench", requestId: String(requestId), context })) deleted++;
   }
 }

@@ -2,7 +2,8 @@ import { Pool } from "pg";
 import { openMemoryStore, openPlantStore, type PlantStore } from "../../src/plants/index.ts";
 import { openDatabase } from "../../src/plants/sqlite/database.ts";
 import { prepareDeleteBatch } from "../../src/plants/sqlite/delete-batch.ts";
-import { configOf } from "../../test/support/postgres-server.ts";
+import { configOf } from "../../test/support/plants/postgres-server.ts";
+import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
 /** What a subject's store is made of: the SQLite file or the PostgreSQL URL, and how many plants there are. */
 export interface Place {
@@ -35,15 +36,14 @@ function* idsTo(last: number): Generator<bigint> {
 function openSingleSqlite(file: string): PlantStore {
   const db = openDatabase({ file });
   const deleteBatch = prepareDeleteBatch(db);
-  return {
-    problem: undefined,
+  return fakeStore({
     delete: (id, { subject, requestId }) => {
       const result = deleteBatch({ ids: [id], subjects: [subject], requestIds: [requestId] });
       if (result.kind !== "committed") return Promise.reject(new Error(result.problem.text));
       return Promise.resolve(result.outcomes[0] === true);
     },
     close: () => Promise.resolve(db.close()),
-  };
+  });
 }
 
 // As many connections as such a service usually has.
@@ -55,10 +55,9 @@ function openSinglePostgres(url: string): PlantStore {
     WITH gone AS (DELETE FROM plants WHERE id = $1 RETURNING id)
     INSERT INTO deletions (plant_id, subject, request_id, batch)
     SELECT id, $2, $3, gen_random_uuid() FROM gone`;
-  return {
-    problem: undefined,
+  return fakeStore({
     delete: async (id, { subject, requestId }) =>
       (await pool.query(text, [String(id), subject, requestId])).rowCount === 1,
     close: () => pool.end(),
-  };
+  });
 }

@@ -35,7 +35,7 @@ function print(definition: string, comments: readonly (readonly [string, string]
   return [
     `// @generated from the comments of ${definition}`,
     "",
-    "/** The comments of the definition, by the full name of what they stand at. */",
+    "/** The comments of the definition, by the full name of what they describe. */",
     "export const comments: ReadonlyMap<string, string> = new Map([",
     ...entries,
     "]);",

@@ -1,0 +1,176 @@
+// Draws the pictures of README.md and docs/ from the tables of the docs, so that a picture says what its page says:
+//   node tools/draw-pictures.ts
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+const folder = join(root, "docs/pictures");
+
+/** The pictures by file name, as they follow from the pages that are there now. */
+export function drawPictures(): Readonly<Record<string, string>> {
+  const performance = readPage("docs/performance.md");
+  const storage = readPage("docs/storage.md");
+  const calls: readonly Panel[] = [
+    { title: "REST, HTTP/1.1", bars: barsOf(performance, "| `DELETE /plants/7`, HTTP/1.1") },
+    { title: "Connect JSON, HTTP/1.1", bars: barsOf(performance, "| DeletePlant as Connect JSON") },
+    { title: "gRPC, h2c", bars: barsOf(performance, "| DeletePlant as gRPC, h2c, 8 connections of 32") },
+  ];
+  const stores: readonly Panel[] = [{ title: "256 callers at once", bars: barsOf(storage, "| | deletions/s | p50") }];
+  return {
+    "cost.svg": drawBars("Server CPU of one call, in µs", calls),
+    "storage.svg": drawBars("Durable deletions a second", stores),
+    "way.svg": drawWay(readPage("docs/architecture.md")),
+  };
+}
+
+interface Bar {
+  readonly name: string;
+  readonly figure: number;
+  /** The figure as the page has it. */
+  readonly text: string;
+}
+
+interface Panel {
+  readonly title: string;
+  readonly bars: readonly Bar[];
+}
+
+function readPage(page: string): string {
+  return readFileSync(join(root, page), "utf8");
+}
+
+/** The rows of the table whose header begins with a text; of a range, the bar is its middle. */
+function barsOf(page: string, header: string): Bar[] {
+  const lines = page.split("\n");
+  const start = lines.findIndex((line) => line.startsWith(header));
+  if (start < 0) throw new Error(`no table begins with ${header}`);
+  const length = lines.slice(start).findIndex((line) => !line.startsWith("|"));
+  return lines.slice(start + 2, start + length).map((line) => {
+    const [, cell = "", text = ""] = line.split("|").map((each) => each.trim().replaceAll(/[*`]/g, ""));
+    const name = cell.replace(" on the same machine", "");
+    const ends = text
+      .replaceAll(",", "")
+      .split("–")
+      .map((end) => Number.parseFloat(end));
+    return { name, text, figure: ends.reduce((sum, end) => sum + end, 0) / ends.length };
+  });
+}
+
+// Colours that can be told apart on white and on black alike.
+const style = `<style>
+text { font: 13px system-ui, sans-serif; fill: #24292f }
+.title { font-weight: 600; font-size: 15px }
+.quiet { fill: #57606a }
+.bar { fill: #8c959f }
+.ours { fill: #1a7f37 }
+.room { fill: none; stroke: #8c959f }
+.arrow { stroke: #57606a; fill: none; marker-end: url(#head) }
+#head path { fill: #57606a }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3 }
+  .quiet { fill: #9198a1 }
+  .bar { fill: #6e7681 }
+  .ours { fill: #3fb950 }
+  .room { stroke: #6e7681 }
+  .arrow { stroke: #9198a1 }
+  #head path { fill: #9198a1 }
+}
+</style>`;
+
+const width = 760;
+const nameWidth = 250;
+const barWidth = 380;
+const rowHeight = 22;
+
+/** Bars of each panel, all panels to one scale: a logarithm would flatter the long ones. */
+function drawBars(title: string, panels: readonly Panel[]): string {
+  const longest = Math.max(...panels.flatMap(({ bars }) => bars.map(({ figure }) => figure)));
+  const parts: string[] = [`<text class="title" x="0" y="18">${escape(title)}</text>`];
+  let y = 34;
+  for (const { title: name, bars } of panels) {
+    y += rowHeight;
+    parts.push(`<text class="quiet" x="0" y="${y}">${escape(name)}</text>`);
+    for (const bar of bars) {
+      y += rowHeight;
+      const length = Math.max(1, Math.round((bar.figure / longest) * barWidth));
+      parts.push(
+        `<text x="${nameWidth - 10}" y="${y}" text-anchor="end">${escape(bar.name)}</text>`,
+        `<rect class="bar${isOurs(bar.name) ? " ours" : ""}" x="${nameWidth}" y="${y - 12}" width="${length}" height="15" rx="2"/>`,
+        `<text x="${nameWidth + length + 8}" y="${y}">${escape(bar.text)}</text>`,
+      );
+    }
+    y += rowHeight / 2;
+  }
+  return svg(title, y, parts);
+}
+
+// The store is ours in either file; one by one is what it is compared with.
+function isOurs(name: string): boolean {
+  return name === "plantstore" || (/^(SQLite|PostgreSQL)/.test(name) && !name.includes("one by one"));
+}
+
+/** What each room does to a request, in the order in which it goes through them. */
+const stations: readonly (readonly [room: string, does: string])[] = [
+  ["gateway/carriers/", "accept, read the header"],
+  ["gateway/calls/", "match the path, admit, run the call"],
+  ["gateway/protocols/", "read the message, write the answer"],
+  ["plants/", "delete, once it is on disk"],
+];
+const helpers: Readonly<Record<string, string>> = {
+  "gateway/carriers/": "http2",
+  "gateway/calls/": "auth, operations",
+  "gateway/protocols/": "rest, json",
+  "plants/": "SQL stores",
+};
+
+/** The rooms on the way of a request, with the lines that docs/architecture.md counts in each. */
+function drawWay(architecture: string): string {
+  const [boxWidth, gap, top] = [172, 24, 40];
+  const parts = [
+    '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">' +
+      '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>',
+    '<text class="title" x="0" y="18">From the bytes of a request to the plant, and back</text>',
+  ];
+  for (const [at, [room, does]] of stations.entries()) {
+    const lines = new RegExp(`^\\| \`${room}\` \\|.*\\| (\\d+) \\|$`, "m").exec(architecture)?.[1];
+    if (lines === undefined) throw new Error(`docs/architecture.md does not list ${room}`);
+    const x = at * (boxWidth + gap);
+    parts.push(
+      `<rect class="room" x="${x + 0.5}" y="${top}.5" width="${boxWidth - 1}" height="122" rx="6"/>`,
+      `<text class="title" x="${x + 12}" y="${top + 26}">${room.replace("gateway/", "").replace("/", "")}</text>`,
+      ...wrap(does, 21).map((text, line) => `<text x="${x + 12}" y="${top + 48 + line * 17}">${escape(text)}</text>`),
+      `<text class="quiet" x="${x + 12}" y="${top + 92}">with ${helpers[room] ?? ""}</text>`,
+      `<text class="quiet" x="${x + 12}" y="${top + 111}">${lines} lines</text>`,
+    );
+    if (at === 0) continue;
+    const [from, to] = [x - gap + 3, x - 3];
+    parts.push(
+      `<path class="arrow" d="M${from} ${top + 40} H${to}"/>`,
+      `<path class="arrow" d="M${to} ${top + 70} H${from}"/>`,
+    );
+  }
+  return svg("The way of a request", top + 130, parts);
+}
+
+function wrap(text: string, most: number): string[] {
+  return text.split(" ").reduce<string[]>((lines, word) => {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length >= most) return [...lines, word];
+    return [...lines.slice(0, -1), `${last} ${word}`];
+  }, []);
+}
+
+function svg(title: string, height: number, parts: readonly string[]): string {
+  const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
+  const head = `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escape(title)}">`;
+  return [head, style, ...parts, "</svg>", ""].join("\n");
+}
+
+function escape(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+}
+
+if (import.meta.main) {
+  mkdirSync(folder, { recursive: true });
+  for (const [name, picture] of Object.entries(drawPictures())) writeFileSync(join(folder, name), picture);
+}
