@@ -14,18 +14,17 @@ import {
   type Endpoint,
   refuse,
 } from "./calls/index.ts";
+import { Listener, type ListenOptions } from "./carriers/index.ts";
 import {
   createFaultReporter,
-  guardCallback,
-  type OnFault,
   defaultLimits,
   defaultReadMaxBytes,
   type Exchange,
+  guardCallback,
   type HttpProblem,
   type Limits,
-  Listener,
-  type ListenOptions,
-} from "./carriers/index.ts";
+  type OnFault,
+} from "./exchange/index.ts";
 import { brotli, gzip, zstd } from "./protocols/index.ts";
 import { createErrorWriter, createRestRouter, type ErrorRecordPolicy, type RestRouterOptions } from "./rest/index.ts";
 import { createNodeHandler, type NodeHandler } from "./node-handler.ts";

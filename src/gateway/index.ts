@@ -32,7 +32,8 @@ export {
   type Endpoint,
   type EndpointAnswer,
 } from "./calls/index.ts";
-export type { HeaderReader, Limits, ListenOptions, OnFault, Peer } from "./carriers/index.ts";
+export type { ListenOptions } from "./carriers/index.ts";
+export type { HeaderReader, Limits, OnFault, Peer } from "./exchange/index.ts";
 export {
   connectNodeAdapter,
   createGateway,

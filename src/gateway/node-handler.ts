@@ -2,17 +2,13 @@ import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import {
-  CommonFields,
-  type Exchange,
   type ConnectionPolicy,
   connectionOn,
   Http1Exchange,
   http1LingerMs,
   NodeHttp2Exchange,
-  type Limits,
-  type HttpProblem,
-  readRequestTarget,
 } from "./carriers/index.ts";
+import { CommonFields, type Exchange, type HttpProblem, type Limits, readRequestTarget } from "./exchange/index.ts";
 import { type MatchTable, matchRequest, type Dispatch } from "./calls/index.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
-import type { Exchange, HeaderFields, HeaderReader, OnFault, Peer } from "../carriers/index.ts";
+import type { Exchange, HeaderFields, HeaderReader, OnFault, Peer } from "../exchange/index.ts";
 import {
   openStreamProtocol,
   openUnaryProtocol,

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Exchange, HeaderFields } from "../carriers/index.ts";
+import type { Exchange, HeaderFields } from "../exchange/index.ts";
 import {
   callerProtocol,
   type Procedure,

@@ -14,7 +14,7 @@ import {
   type HeaderFields,
   goneAway,
   startDeadline,
-} from "../carriers/index.ts";
+} from "../exchange/index.ts";
 import { messageTooLarge, type StreamProcedure, type StreamProtocol } from "../protocols/index.ts";
 import type { ViewedCall } from "./call-view.ts";
 import { StreamOutput } from "./stream-output.ts";

@@ -1,9 +1,6 @@
 import type { Socket } from "node:net";
 import type { BacklogBudget } from "../http2/index.ts";
-import type { Exchange } from "./exchange.ts";
-import type { OnFault } from "./faults.ts";
-import type { Limits } from "./limits.ts";
-import type { HttpProblem, ProblemWriter } from "./request-line.ts";
+import type { Exchange, HttpProblem, Limits, OnFault, ProblemWriter } from "../exchange/index.ts";
 
 /** The version of HTTP that a connection speaks, inside TLS if there is any. */
 export type HttpMajorVersion = "http1" | "http2";

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { Backlog, BacklogBudget } from "../http2/index.ts";
-import type { HeaderFields } from "./header-fields.ts";
+import type { HeaderFields } from "../exchange/index.ts";
 import type { Http1Exchange } from "./http1-exchange.ts";
 
 /** How an HTTP/1.1 server treats its connections. */

@@ -2,15 +2,17 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   type AbortReceiver,
   type BodyReceiver,
+  type CommonFields,
   type Exchange,
   goneAway,
+  type HeaderFields,
   type Peer,
-  peerOf,
-  unreadBodyBytesMax,
-} from "./exchange.ts";
-import { type CommonFields, type HeaderFields, readField } from "./header-fields.ts";
+  readField,
+} from "../exchange/index.ts";
 import type { Http1Connection } from "./http1-connection.ts";
 import { dropRest, readPieces } from "./node-body.ts";
+import { peerOf } from "./peer.ts";
+import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /**
  * An exchange carried by node:http: HTTP/1.0 and HTTP/1.1.

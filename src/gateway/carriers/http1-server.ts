@@ -1,6 +1,17 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Exchange } from "./exchange.ts";
+import {
+  CommonFields,
+  type Exchange,
+  headerTooLarge,
+  type HttpProblem,
+  httpProblem,
+  type Limits,
+  type ProblemWriter,
+  readRequestTarget,
+  timerMsMax,
+  urlTooLong,
+} from "../exchange/index.ts";
 import type { HttpServer, HttpServerOptions } from "./http-server.ts";
 import {
   type ConnectionPolicy,
@@ -10,18 +21,7 @@ import {
   isBusy,
 } from "./http1-connection.ts";
 import { Http1Exchange } from "./http1-exchange.ts";
-import { CommonFields } from "./header-fields.ts";
 import { watchIdle } from "./idle-watch.ts";
-import type { Limits } from "./limits.ts";
-import {
-  headerTooLarge,
-  type HttpProblem,
-  httpProblem,
-  type ProblemWriter,
-  readRequestTarget,
-  urlTooLong,
-} from "./request-line.ts";
-import { timerMsMax } from "./timeout.ts";
 
 /**
  * Creates a server of HTTP/1.0 and HTTP/1.1 on node:http. Requests that node's parser rejects are also answered with

@@ -1,5 +1,5 @@
 import type { EventEmitter } from "node:events";
-import { timerMsMax } from "./timeout.ts";
+import { timerMsMax } from "../exchange/index.ts";
 
 /**
  * Calls `idle` when a connection has carried nothing for `idleTimeoutMs`, which may be infinite, up to a quarter later.

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { goneAway } from "./exchange.ts";
+import { goneAway } from "../exchange/index.ts";
 
 /**
  * Reads a request body of node's as it comes in, with back-pressure. The body is not destroyed at the end: node would

@@ -3,15 +3,17 @@ import { ErrorCode } from "../http2/index.ts";
 import {
   type AbortReceiver,
   type BodyReceiver,
+  CommonFields,
   type Exchange,
   goneAway,
+  type HeaderFields,
   type Peer,
-  peerOf,
-  resetError,
-  unreadBodyBytesMax,
-} from "./exchange.ts";
-import { CommonFields, type HeaderFields, readField } from "./header-fields.ts";
+  readField,
+} from "../exchange/index.ts";
 import { dropRest, readPieces } from "./node-body.ts";
+import { peerOf } from "./peer.ts";
+import { resetError } from "./reset-error.ts";
+import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /**
  * An exchange carried by a stream of node:http2, through its core `stream` event instead of its compatibility layer.

@@ -1,10 +1,9 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { HttpServer, HttpServerOptions } from "./http-server.ts";
-import type { HeaderFields } from "./header-fields.ts";
+import { type HeaderFields, headerTooLarge, readRequestTarget } from "../exchange/index.ts";
 import { exchangesOf, NodeHttp2Exchange } from "./node-http2-exchange.ts";
 import { watchIdle } from "./idle-watch.ts";
-import { headerTooLarge, readRequestTarget } from "./request-line.ts";
 
 /** Creates a server of HTTP/2 on node:http2. A drain sends GOAWAY (RFC 9113 §6.8) and accepts no new streams. */
 export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptions): HttpServer {

@@ -3,14 +3,17 @@ import { BodyPieces, encodeBlock, ErrorCode, type Http2Stream, type StreamReceiv
 import {
   type AbortReceiver,
   type BodyReceiver,
+  CommonFields,
   type Exchange,
   goneAway,
+  type HeaderFields,
   type Peer,
-  peerOf,
-  resetError,
-  unreadBodyBytesMax,
-} from "./exchange.ts";
-import { CommonFields, type HeaderFields, PreparedFields, readField } from "./header-fields.ts";
+  PreparedFields,
+  readField,
+} from "../exchange/index.ts";
+import { peerOf } from "./peer.ts";
+import { resetError } from "./reset-error.ts";
+import { unreadBodyBytesMax } from "./unread-body.ts";
 
 interface PendingRead {
   readonly resolve: (result: IteratorResult<Uint8Array>) => void;

@@ -1,8 +1,7 @@
 import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "../http2/index.ts";
 import { OwnHttp2Exchange } from "./own-http2-exchange.ts";
 import type { HttpServer, HttpServerOptions } from "./http-server.ts";
-import type { Limits } from "./limits.ts";
-import { headerTooLarge, readRequestTarget } from "./request-line.ts";
+import { headerTooLarge, type Limits, readRequestTarget } from "../exchange/index.ts";
 
 /** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */
 export function createOwnHttp2Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {

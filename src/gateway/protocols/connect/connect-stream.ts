@@ -10,7 +10,7 @@ import {
   writeEnvelope,
   writeEnvelopedMessage,
 } from "../envelope.ts";
-import type { Exchange, HeaderFields } from "../../carriers/index.ts";
+import type { Exchange, HeaderFields } from "../../exchange/index.ts";
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { StreamProtocol } from "../call-protocol.ts";

@@ -4,7 +4,7 @@ import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grp
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "../codec.ts";
 import { type Encodings, grpcEncodingFields, negotiateGrpcEncodings } from "../compression.ts";
-import { type Exchange, type HeaderFields, prepareFields } from "../../carriers/index.ts";
+import { type Exchange, type HeaderFields, prepareFields } from "../../exchange/index.ts";
 import { decodeGrpcWebText, encodeGrpcWebText, grpcWebTextBytes } from "./grpc-web-text.ts";
 import {
   envelopePrefixBytes,

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import type { Exchange, HeaderFields } from "../../carriers/index.ts";
+import type { Exchange, HeaderFields } from "../../exchange/index.ts";
 import { type ErrorWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
 import { parseWeights } from "../content-coding.ts";
 import type { StreamProcedure } from "../procedure.ts";

@@ -1,6 +1,4 @@
-import type { Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { ErrorCode } from "../http2/index.ts";
 import type { CommonFields, HeaderFields, HeaderReader } from "./header-fields.ts";
 
 /**
@@ -80,13 +78,6 @@ export interface BodyReceiver {
   received(body: Uint8Array | undefined): void;
 }
 
-/**
- * Bytes of an unwanted body that are read and dropped, so that the connection can be kept, or so that closing it does
- * not lose the answer of a client that is still sending (RFC 9112 §9.6).
- */
-// 256 KiB, as in Go's server: clients that read only after sending commonly send up to that much.
-export const unreadBodyBytesMax: number = 256 * 1024;
-
 /** The other end of the connection. */
 export interface Peer {
   /** The IP address; empty if the socket closed before anyone read it. */
@@ -95,28 +86,7 @@ export interface Peer {
   readonly port: number;
 }
 
-/** Returns the other end of a socket. */
-export function peerOf(socket: Socket | undefined): Peer {
-  return { address: socket?.remoteAddress ?? "", port: socket?.remotePort ?? 0 };
-}
-
 /** Returns the error that a call ends with when its client has closed the connection. */
 export function goneAway(): ConnectError {
   return new ConnectError("the client has gone away", Code.Canceled);
-}
-
-/** Returns the error that a call ends with when its client has reset the stream, by gRPC's table of HTTP/2 error codes. */
-export function resetError(rstCode: number | undefined): ConnectError {
-  switch (rstCode) {
-    case ErrorCode.refusedStream:
-      return new ConnectError("the client refused the stream", Code.Unavailable);
-    case ErrorCode.enhanceYourCalm:
-      return new ConnectError("the client asked to slow down", Code.ResourceExhausted);
-    case undefined:
-    case ErrorCode.noError:
-    case ErrorCode.cancel:
-      return goneAway();
-    default:
-      return new ConnectError(`the client reset the stream with HTTP/2 error ${rstCode}`, Code.Internal);
-  }
 }

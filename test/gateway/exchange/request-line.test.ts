@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Code } from "@connectrpc/connect";
-import { defaultLimits } from "../../../src/gateway/carriers/limits.ts";
-import { httpProblem, readRequestTarget } from "../../../src/gateway/carriers/request-line.ts";
+import { defaultLimits } from "../../../src/gateway/exchange/limits.ts";
+import { httpProblem, readRequestTarget } from "../../../src/gateway/exchange/request-line.ts";
 
 const limits = { ...defaultLimits, urlBytes: 40 };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CommonFields, type HeaderFields, readField } from "../../../src/gateway/carriers/header-fields.ts";
+import { CommonFields, type HeaderFields, readField } from "../../../src/gateway/exchange/header-fields.ts";
 
 const fields: HeaderFields = [
   "Content-Type",

@@ -1,0 +1,27 @@
+/**
+ * What is one request and its answer?
+ *
+ * The {@link Exchange} is the seam between HTTP and RPC: carriers make exchanges of what a client sends, calls answer
+ * them. What both sides need lies here as well: lists of header fields, limits, what is wrong with a request as HTTP,
+ * reports of faults. This room knows neither sockets nor RPC, and runs wherever JavaScript does.
+ */
+export { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, type Peer } from "./exchange.ts";
+export { createFaultReporter, guardCallback, type OnFault } from "./faults.ts";
+export {
+  CommonFields,
+  type HeaderFields,
+  type HeaderReader,
+  PreparedFields,
+  prepareFields,
+  readField,
+} from "./header-fields.ts";
+export { defaultLimits, defaultReadMaxBytes, type Limits } from "./limits.ts";
+export {
+  headerTooLarge,
+  type HttpProblem,
+  httpProblem,
+  type ProblemWriter,
+  readRequestTarget,
+  urlTooLong,
+} from "./request-line.ts";
+export { startDeadline, timerMsMax } from "./timeout.ts";
