@@ -5,6 +5,7 @@ import type { SecureContextOptions } from "node:tls";
 import type { ReadJsonOptions } from "./json/index.ts";
 import {
   type Admit,
+  type AdmitRequest,
   type AnsweredRequest,
   type CorsOptions,
   createCors,
@@ -14,7 +15,7 @@ import {
   type Endpoint,
   refuse,
 } from "./calls/index.ts";
-import { Listener, type ListenOptions } from "./carriers/index.ts";
+import { type GatewayLoad, Listener, type ListenOptions } from "./carriers/index.ts";
 import {
   createFaultReporter,
   defaultLimits,
@@ -48,6 +49,11 @@ export interface GatewayOptions extends ConnectRouterOptions {
   /** Lets pages of other origins call over REST, Connect and gRPC-Web. Off by default. */
   readonly cors?: CorsOptions;
   readonly limits?: Partial<Limits>;
+  /**
+   * Called with every request before `admit`, for example to set context values. What it throws goes to {@link onFault},
+   * once for each cause.
+   */
+  readonly onRequest?: (request: AdmitRequest) => void;
   /** Called after every answered request. What it throws goes to {@link onFault}, once for each cause. */
   readonly onAnswer?: (answer: AnsweredRequest) => void;
   /**
@@ -74,6 +80,8 @@ export interface Gateway {
   readonly handler: NodeHandler;
   /** Listens on one port for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`, such as EADDRINUSE. */
   listen(options?: ListenOptions): Promise<{ readonly address: string; readonly port: number }>;
+  /** What its port carries at the moment. Counted when it is read; zeros before {@link listen}. */
+  readonly load: GatewayLoad;
   /** Uses a renewed certificate for new connections. */
   setSecureContext(context: SecureContextOptions): void;
   /** Stops accepting, lets requests in flight finish, and cuts off what is left after `timeoutMs`. */
@@ -121,6 +129,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     admit: options.admit,
     writeErrorRecord,
     cors: options.cors === undefined ? undefined : createCors(options.cors, httpMethods),
+    onRequest: guardCallback("onRequest", options.onRequest, report),
     onAnswer: guardCallback("onAnswer", options.onAnswer, report),
     report,
     defaultTimeoutMs: limits.defaultTimeoutMs,
@@ -143,6 +152,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     handler: createNodeHandler({ table, limits, serve, refuse: refuseProblem, options }),
     listen: (listenOptions = {}) => listener.listen(listenOptions),
+    get load() {
+      return listener.load;
+    },
     setSecureContext: (context) => listener.setSecureContext(context),
     drain: (timeoutMs) => listener.drain(timeoutMs),
     close: () => listener.drain(0),

@@ -31,8 +31,9 @@ export {
   type CorsOptions,
   type Endpoint,
   type EndpointAnswer,
+  type EndpointRequest,
 } from "./calls/index.ts";
-export type { ListenOptions } from "./carriers/index.ts";
+export type { GatewayLoad, ListenOptions } from "./carriers/index.ts";
 export type { HeaderReader, Limits, OnFault, Peer } from "./exchange/index.ts";
 export {
   connectNodeAdapter,

@@ -98,10 +98,12 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       ...createProbes(readiness),
       ...describe(options.description ?? {}, requestPathPrefix),
       ...(resourceMetadata === undefined ? [] : [resourceMetadata]),
+      ...(options.endpoints ?? []),
     ],
     requestPathPrefix,
     ...(options.cors && { cors: options.cors }),
     ...(options.limits && { limits: options.limits }),
+    ...(options.onRequest && { onRequest: options.onRequest }),
     ...(onAnswer && { onAnswer }),
     onFault: (err, what) => log.error({ err }, what),
   });

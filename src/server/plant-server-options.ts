@@ -1,6 +1,6 @@
 import type { Interceptor } from "@connectrpc/connect";
 import type { ResourceMetadata, TokenVerifier } from "../auth/index.ts";
-import type { AnsweredRequest, CorsOptions, Limits } from "../gateway/index.ts";
+import type { AdmitRequest, AnsweredRequest, CorsOptions, Endpoint, Limits } from "../gateway/index.ts";
 import type { Log } from "../operations/index.ts";
 import type { PlantStore } from "../plants/index.ts";
 
@@ -31,6 +31,10 @@ export interface PlantServerOptions {
   readonly deletionLog?: Log | undefined;
   /** Additional interceptors between the credential check and the service: traces, for example. */
   readonly interceptors?: readonly Interceptor[] | undefined;
+  /** Plain HTTP resources beside those of the server. They need a credential unless they are `open`. Default none. */
+  readonly endpoints?: readonly Endpoint[] | undefined;
+  /** Called with every request before its credential is checked: for traces, for example. */
+  readonly onRequest?: ((request: AdmitRequest) => void) | undefined;
   /** Called for every answered request, including refused ones and probes: for metrics, for example. */
   readonly onAnswer?: ((answer: AnsweredRequest) => void) | undefined;
   /** Milliseconds to keep serving after readiness went off, so that load balancers can notice. Default 0. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { createResourceMetadata } from "../../src/auth/protected-resource.ts";
+import { askEndpoint } from "../support/gateway/ask-endpoint.ts";
 
 const issuers = ["https://id.example/realms/plants"];
 const scopes = ["plants:delete"];
@@ -27,10 +28,10 @@ describe("createResourceMetadata", () => {
       path: "/.well-known/oauth-protected-resource/a/b",
       resource: "https://plants.example:8443/a/b",
     },
-  ])("of $publicUrl is at $path", ({ publicUrl, path, resource }) => {
+  ])("of $publicUrl is at $path", async ({ publicUrl, path, resource }) => {
     const endpoint = createResourceMetadata({ publicUrl: new URL(publicUrl), issuers, scopes });
     expect(endpoint).toMatchObject({ path, url: new URL(path, publicUrl).href, open: true, atRoot: true });
-    const answer = endpoint.answer();
+    const answer = await askEndpoint(endpoint);
     expect(answer).toMatchObject({
       httpStatus: 200,
       header: { "content-type": "application/json", "cache-control": "public, max-age=3600" },
@@ -44,13 +45,13 @@ describe("createResourceMetadata", () => {
     });
   });
 
-  test("leaves out what has no values (RFC 9728 §2), and issuers that nobody can visit", () => {
+  test("leaves out what has no values (RFC 9728 §2), and issuers that nobody can visit", async () => {
     const endpoint = createResourceMetadata({
       publicUrl: new URL("https://plants.example"),
       issuers: ["plants-ci"],
       scopes: [],
     });
-    expect(Object.keys(JSON.parse(String(endpoint.answer().body)))).toEqual([
+    expect(Object.keys(JSON.parse(String((await askEndpoint(endpoint)).body)))).toEqual([
       "resource",
       "bearer_methods_supported",
       "resource_name",

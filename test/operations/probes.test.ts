@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { createProbes } from "../../src/operations/probes.ts";
 import { Readiness } from "../../src/operations/readiness.ts";
+import { askEndpoint } from "../support/gateway/ask-endpoint.ts";
 
 const healthy = new Readiness([]);
 const draining = new Readiness([]);
@@ -57,13 +58,11 @@ test.each([
     httpStatus: 503,
     body: { status: "not ready", obstacles: ["store"] },
   },
-])("$name", ({ path, readiness, httpStatus, body }) => {
-  const answer = createProbes(readiness)
-    .find((endpoint) => endpoint.path === path)
-    ?.answer();
-  expect(answer?.httpStatus).toBe(httpStatus);
-  expect(answer?.header).toEqual({ "content-type": "application/json", "cache-control": "no-store" });
-  expect(JSON.parse(String(answer?.body))).toEqual(body);
+])("$name", async ({ path, readiness, httpStatus, body }) => {
+  const answer = await askEndpoint(createProbes(readiness).find((endpoint) => endpoint.path === path));
+  expect(answer.httpStatus).toBe(httpStatus);
+  expect(answer.header).toEqual({ "content-type": "application/json", "cache-control": "no-store" });
+  expect(JSON.parse(String(answer.body))).toEqual(body);
 });
 
 test("no probe asks for a credential", () => {

@@ -83,6 +83,16 @@ test.each([
   expect({ nobody: await statusOf(url, "GET", ""), somebody: await statusOf(url, "GET") }).toEqual(want);
 });
 
+test("an endpoint of the embedder is served, and needs a credential unless it is open", async () => {
+  const answer = () => ({ httpStatus: 200, body: "watered" });
+  await using server = await serve({
+    endpoints: [true, false].map((open) => ({ path: open ? "/open" : "/closed", open, answer })),
+  });
+  const statuses = ["/open", "/closed"].map((path) => statusOf(server.baseUrl + path, "GET", ""));
+  expect(await Promise.all(statuses)).toEqual([200, 400]);
+  expect(await statusOf(`${server.baseUrl}/closed`, "GET")).toBe(200);
+});
+
 test("an interceptor of the embedder sees the caller, and is not asked about refused calls", async () => {
   const seen: string[] = [];
   const interceptor: Interceptor = (next) => (request) => {

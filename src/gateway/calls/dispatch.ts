@@ -10,10 +10,10 @@ import {
 } from "../protocols/index.ts";
 import { type ErrorWriter, httpStatusOf } from "../rest/index.ts";
 import type { Cors } from "./cors.ts";
-import { type Endpoint, type Match, matchRequest, type MatchTable } from "./match.ts";
+import { type Endpoint, type EndpointAnswer, type Match, matchRequest, type MatchTable } from "./match.ts";
 import { refuse } from "./refuse.ts";
 import { StreamCall } from "./stream-call.ts";
-import { type CallOwner, toConnectError, UnaryCall } from "./unary-call.ts";
+import { type CallOwner, isPromise, toConnectError, UnaryCall } from "./unary-call.ts";
 
 /** Everything known about a request before a byte of its body is read. */
 export interface AdmitRequest {
@@ -50,6 +50,9 @@ export interface AnsweredRequest {
   readonly httpMethod: string;
   /** The request target without its query. */
   readonly path: string;
+  /** The path template of the rule that matched, or the path of the endpoint, with the prefix; otherwise `undefined`. */
+  readonly httpRoute: string | undefined;
+  readonly httpVersion: Exchange["httpVersion"];
   /** 0 when the client went away before it was answered. */
   readonly httpStatus: number;
   /** The error in the answer; `undefined` on success. */
@@ -73,6 +76,7 @@ export interface DispatchOptions {
   readonly admit: Admit | undefined;
   readonly writeErrorRecord: ErrorWriter;
   readonly cors: Cors | undefined;
+  readonly onRequest: ((request: AdmitRequest) => void) | undefined;
   readonly onAnswer: ((answer: AnsweredRequest) => void) | undefined;
   readonly report: OnFault;
   readonly defaultTimeoutMs: number;
@@ -119,7 +123,8 @@ class ServedRequest implements AdmitRequest, CallOwner {
   }
 
   start(): void {
-    const { admit, cors } = this.#options;
+    const { admit, cors, onRequest } = this.#options;
+    if (onRequest !== undefined) onRequest(this);
     if (cors !== undefined && answerPreflight(this.header, cors)) return this.settled(undefined);
     const isOpen = this.#match.kind === "endpoint" && this.#match.endpoint.open;
     if (admit === undefined || isOpen) return this.#proceed();
@@ -144,12 +149,14 @@ class ServedRequest implements AdmitRequest, CallOwner {
   settled(error: ConnectError | undefined): void {
     const { onAnswer } = this.#options;
     if (onAnswer === undefined) return;
-    const { target, httpMethod, httpStatus, peer } = this.header;
+    const { target, httpMethod, httpStatus, httpVersion, peer } = this.header;
     const { procedure, protocol, contextValues } = this;
     const questionMark = target.indexOf("?");
     const path = questionMark < 0 ? target : target.slice(0, questionMark);
+    const httpRoute = routeOf(this.#match, this.#options.table.prefix);
     const durationMs = performance.now() - this.#startMs;
-    onAnswer({ procedure, protocol, httpMethod, path, httpStatus, error, durationMs, contextValues, peer });
+    const about = { procedure, protocol, httpMethod, httpVersion, path, httpRoute, httpStatus };
+    onAnswer({ ...about, error, durationMs, contextValues, peer });
   }
 
   #proceed(): void {
@@ -194,12 +201,17 @@ class ServedRequest implements AdmitRequest, CallOwner {
 
   #answerEndpoint(endpoint: Endpoint): void {
     try {
-      const { httpStatus, header = {}, body } = endpoint.answer();
-      const bytes = typeof body === "string" ? Buffer.from(body) : body;
-      this.header.answer(httpStatus, Object.entries(header).flat(), bytes);
+      const answer = endpoint.answer(this);
+      if (!isPromise(answer)) return this.#writeEndpoint(answer);
+      answer.then((awaited) => this.#writeEndpoint(awaited)).catch((error: unknown) => this.#reject(error));
     } catch (error) {
-      return this.#reject(error);
+      this.#reject(error);
     }
+  }
+
+  #writeEndpoint({ httpStatus, header = {}, body }: EndpointAnswer): void {
+    const bytes = typeof body === "string" ? Buffer.from(body) : body;
+    this.header.answer(httpStatus, Object.entries(header).flat(), bytes);
     this.settled(undefined);
   }
 
@@ -217,6 +229,18 @@ class ServedRequest implements AdmitRequest, CallOwner {
     const refusal = { protocol, httpStatus, error, procedure, fields, connectStream };
     refuse(this.header, refusal, this.#options.writeErrorRecord, this.#options.report);
     this.settled(error);
+  }
+}
+
+function routeOf(match: Match, prefix: string): string | undefined {
+  switch (match.kind) {
+    case "rest":
+    case "rest-stream":
+      return prefix + match.binding.pattern.pathTemplate;
+    case "endpoint":
+      return match.endpoint.atRoot === true ? match.endpoint.path : prefix + match.endpoint.path;
+    default:
+      return undefined;
   }
 }
 

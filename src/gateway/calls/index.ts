@@ -5,7 +5,14 @@
  * sockets, or of how a protocol writes its messages.
  */
 export { type CorsOptions, createCors } from "./cors.ts";
-export { createMatchTable, type Endpoint, type EndpointAnswer, type MatchTable, matchRequest } from "./match.ts";
+export {
+  createMatchTable,
+  type Endpoint,
+  type EndpointAnswer,
+  type EndpointRequest,
+  type MatchTable,
+  matchRequest,
+} from "./match.ts";
 export { createProcedures } from "./create-procedures.ts";
 export { refuse } from "./refuse.ts";
 export { type Admit, type AdmitRequest, type AnsweredRequest, createDispatch, type Dispatch } from "./dispatch.ts";

@@ -1,5 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
-import type { Exchange, HeaderFields } from "../exchange/index.ts";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import type { Exchange, HeaderFields, HeaderReader, Peer } from "../exchange/index.ts";
 import {
   callerProtocol,
   type Procedure,
@@ -22,7 +22,19 @@ export interface Endpoint {
   readonly atRoot?: boolean;
   /** Whether it is answered without calling `admit`. */
   readonly open: boolean;
-  answer(): EndpointAnswer;
+  /**
+   * Answers a request that was admitted. What it throws, or rejects with, is answered as what `admit` throws is. A
+   * client that leaves meanwhile gets no answer.
+   */
+  answer(request: EndpointRequest): EndpointAnswer | Promise<EndpointAnswer>;
+}
+
+/** The request that an {@link Endpoint} answers. */
+export interface EndpointRequest {
+  readonly header: HeaderReader;
+  readonly peer: Peer;
+  /** The context values, as `admit` has left them. */
+  readonly contextValues: ContextValues;
 }
 
 /** The answer of an {@link Endpoint}. */

@@ -16,6 +16,16 @@ export interface HttpServerOptions {
   readonly report: OnFault;
 }
 
+/** What a port carries at one moment. */
+export interface GatewayLoad {
+  /** Open connections by the HTTP version they speak; those that have not said anything yet are in neither. */
+  readonly connections: Readonly<Record<HttpMajorVersion, number>>;
+  /** Requests that are not answered yet, or whose answer is not sent yet; on HTTP/2 each is a stream. */
+  readonly requests: Readonly<Record<HttpMajorVersion, number>>;
+  /** Bytes that wait because clients do not take them. */
+  readonly backlogBytes: number;
+}
+
 /** Serves the connections of a port that speak one version of HTTP. Never listens itself. */
 export interface HttpServer {
   /** Takes over a connection of which nothing was read, or everything read was put back. */
@@ -24,6 +34,10 @@ export interface HttpServer {
   drain(): void;
   /** Whether any request still waits for its answer. */
   readonly busy: boolean;
+  /** Its open connections. */
+  readonly connections: number;
+  /** Its requests that are not answered yet, or whose answer is not sent yet. */
+  readonly requests: number;
   /** Closes the server itself; whoever accepted its connections closes those. */
   close(): void;
 }

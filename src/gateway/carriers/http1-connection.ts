@@ -122,9 +122,9 @@ export function connectionOn(socket: Socket, policy: ConnectionPolicy): Http1Con
   return connection;
 }
 
-/** Whether any request on the connection still waits for its answer. */
-export function isBusy(socket: Socket): boolean {
-  return (connections.get(socket)?.size ?? 0) > 0;
+/** Returns how many requests on the connection still wait for their answers. */
+export function requestsOn(socket: Socket): number {
+  return connections.get(socket)?.size ?? 0;
 }
 
 const connections = new WeakMap<Socket, Http1Connection>();

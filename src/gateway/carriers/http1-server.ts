@@ -18,7 +18,7 @@ import {
   connectionOn,
   type Http1Connection,
   http1LingerMs,
-  isBusy,
+  requestsOn,
 } from "./http1-connection.ts";
 import { Http1Exchange } from "./http1-exchange.ts";
 import { watchIdle } from "./idle-watch.ts";
@@ -108,7 +108,13 @@ export function createHttp1Server(options: HttpServerOptions): HttpServer {
       policy.draining = true;
     },
     get busy() {
-      return [...sockets].some(isBusy);
+      return [...sockets].some((socket) => requestsOn(socket) > 0);
+    },
+    get connections() {
+      return sockets.size;
+    },
+    get requests() {
+      return [...sockets].reduce((sum, socket) => sum + requestsOn(socket), 0);
     },
     close: () => void server.close(),
   };

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
 import { BacklogBudget } from "../http2/index.ts";
-import type { HttpMajorVersion, HttpServer, HttpServerOptions } from "./http-server.ts";
+import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions } from "./http-server.ts";
 import { createHttp1Server } from "./http1-server.ts";
 import { createNodeHttp2Server } from "./node-http2-server.ts";
 import { createOwnHttp2Server } from "./own-http2-server.ts";
@@ -62,6 +62,16 @@ export class Listener {
     this.#net = server;
     const bound = server.address() as AddressInfo;
     return { address: bound.address, port: bound.port };
+  }
+
+  /** What the port carries at the moment. */
+  get load(): GatewayLoad {
+    const { http1, http2 } = this.#servers;
+    return {
+      connections: { http1: http1.connections, http2: http2.connections },
+      requests: { http1: http1.requests, http2: http2.requests },
+      backlogBytes: this.#options.budget.bytes,
+    };
   }
 
   /** Uses a renewed certificate for new connections. */

@@ -70,6 +70,12 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
     get busy() {
       return [...sessions].some((session) => exchangesOf(session).size > 0);
     },
+    get connections() {
+      return sessions.size;
+    },
+    get requests() {
+      return [...sessions].reduce((sum, session) => sum + exchangesOf(session).size, 0);
+    },
     close: () => void server.close(),
   };
 }

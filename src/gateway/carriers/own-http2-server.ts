@@ -39,6 +39,12 @@ export function createOwnHttp2Server({ limits, budget, serve, refuse, report }: 
     get busy() {
       return [...connections].some((connection) => connection.busy);
     },
+    get connections() {
+      return connections.size;
+    },
+    get requests() {
+      return [...connections].reduce((sum, { streams }) => sum + streams, 0);
+    },
     close() {},
   };
 }

@@ -90,6 +90,11 @@ export class Http2Connection implements StreamCarrier {
     return this.#streams.open.size > 0 || this.output.waitingBytes > 0;
   }
 
+  /** The number of open streams. */
+  get streams(): number {
+    return this.#streams.open.size;
+  }
+
   /**
    * Ends the connection without losing a request that is on its way: announces the end, waits for the round trip of a
    * PING, names the last stream, and closes once all streams have ended (RFC 9113 §6.8).

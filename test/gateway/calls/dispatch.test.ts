@@ -1,4 +1,4 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -84,6 +84,80 @@ describe.each(http2Engines)("an answer that cannot be written, with %s for HTTP/
       expect(String(body)).not.toContain("secret");
     }
   });
+});
+
+describe.each(http2Engines)("an endpoint that answers later, with %s for HTTP/2,", (http2) => {
+  const later = (answer: Endpoint["answer"]): Endpoint => ({ path: "/page", open: true, answer });
+
+  test.each<{ name: string; answer: Endpoint["answer"]; want: { httpStatus: number; text: string } }>([
+    {
+      name: "is awaited, and has seen the header",
+      answer: async ({ header }) => ({ httpStatus: 200, body: `for ${header.get("X-Name") ?? ""}` }),
+      want: { httpStatus: 200, text: "for ada" },
+    },
+    {
+      name: "may refuse",
+      answer: () => Promise.reject(new ConnectError("not now", Code.Unavailable)),
+      want: { httpStatus: 503, text: '{"code":14,"status":"UNAVAILABLE","message":"not now","details":[]}' },
+    },
+    {
+      name: "may fail, and does not tell why",
+      answer: () => Promise.reject(new TypeError("secret")),
+      want: { httpStatus: 500, text: '{"code":13,"status":"INTERNAL","message":"internal error","details":[]}' },
+    },
+  ])("$name", async ({ answer, want }) => {
+    const options = { endpoints: [later(answer)], onFault: () => {} };
+    await using greenhouse = await startGreenhouse({}, options, { http2 });
+    for (const version of both) {
+      const request: HttpRequest = { ...get("/page"), header: [["x-name", "ada"]] };
+      const { httpStatus, body } = await exchange(greenhouse.address, version, request);
+      expect({ httpStatus, text: String(body) }).toEqual(want);
+    }
+    expect(await greenhouse.answered(2)).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
+  });
+});
+
+describe("what is told of an answer", () => {
+  const page: Endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
+  const root: Endpoint = { ...page, path: "/.well-known/page", atRoot: true };
+
+  test.each([
+    { path: "/api/sensors/kitchen/reading?at=now", httpRoute: "/api/sensors/{sensor}/reading" },
+    { path: "/api/page", httpRoute: "/api/page" },
+    { path: "/.well-known/page", httpRoute: "/.well-known/page" },
+    { path: "/api/nothing", httpRoute: undefined },
+    { path: `/api${getReadingProcedure}?encoding=json&message=%7B%7D`, httpRoute: undefined },
+  ])("$path has the route $httpRoute", async ({ path, httpRoute }) => {
+    const options = { requestPathPrefix: "/api", endpoints: [page, root] };
+    await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, options);
+    for (const version of both) await exchange(greenhouse.address, version, get(path));
+    const versions = await Promise.all([1, 2].map((count) => greenhouse.answered(count)));
+    expect(versions.map((answer) => ({ route: answer.httpRoute, version: answer.httpVersion }))).toEqual([
+      { route: httpRoute, version: "1.1" },
+      { route: httpRoute, version: "2.0" },
+    ]);
+  });
+});
+
+test("onRequest comes before admit, sees what asks, and what it sets is there for all that follow", async () => {
+  const noteKey = createContextKey("");
+  const seen: string[] = [];
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => ({}) },
+    {
+      onRequest: ({ procedure, contextValues }) => void contextValues.set(noteKey, `note of ${procedure}`),
+      admit: ({ contextValues }) => void seen.push(contextValues.get(noteKey)),
+      interceptors: [
+        (next) => (request) => {
+          seen.push(request.contextValues.get(noteKey));
+          return next(request);
+        },
+      ],
+      onAnswer: ({ contextValues }) => void seen.push(contextValues.get(noteKey)),
+    },
+  );
+  await exchange(greenhouse.address, "2", rpc("connect-json", waterBedProcedure, Buffer.from("{}")));
+  expect(seen).toEqual(Array(3).fill(`note of ${waterBedProcedure}`));
 });
 
 describe("CORS", () => {

@@ -3,14 +3,14 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createGateway, type EndpointAnswer, type GatewayLoad } from "../../../src/gateway/index.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { createByteReader } from "../../support/carriers/byte-reader.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import { within } from "../../support/deadline.ts";
 import { overHttp1 } from "../../support/carriers/http1-connection.ts";
 import { openFrames } from "../../support/carriers/http2-frames.ts";
-import { deletePlantProcedure } from "../../support/gateway/wire-format.ts";
+import { deletePlantProcedure, exchange } from "../../support/gateway/wire-format.ts";
 
 /** More than the kernel takes for a client that does not read. */
 const bigBody = Buffer.alloc(16 * 1024 * 1024, "plants");
@@ -111,3 +111,34 @@ class RecordGatherer extends Duplex {
     done(error);
   }
 }
+
+describe("the load of a gateway", () => {
+  test.each([
+    { version: "1.1", http2: "own", carrier: "http1" },
+    { version: "2", http2: "own", carrier: "http2" },
+    { version: "2", http2: "node", carrier: "http2" },
+  ] as const)("counts what waits over HTTP/$version on $http2, and what was sent no more", async (row) => {
+    const { version, http2, carrier } = row;
+    const asked = Promise.withResolvers<void>();
+    const page = Promise.withResolvers<EndpointAnswer>();
+    const answer = (): Promise<EndpointAnswer> => {
+      asked.resolve();
+      return page.promise;
+    };
+    const gateway = createGateway({ routes: () => {}, endpoints: [{ path: "/page", open: true, answer }] });
+    expect(gateway.load).toEqual(loadOf(carrier, 0));
+    const address = await gateway.listen({ http2 });
+    const answered = exchange(address, version, { httpMethod: "GET", path: "/page", header: [] });
+    await within(asked.promise, "the request");
+    expect(gateway.load).toEqual(loadOf(carrier, 1));
+    page.resolve({ httpStatus: 200, body: "" });
+    await answered;
+    await expect.poll(() => gateway.load).toEqual(loadOf(carrier, 0));
+    await gateway.close();
+  });
+
+  function loadOf(carrier: "http1" | "http2", count: number): GatewayLoad {
+    const counts = { http1: 0, http2: 0, [carrier]: count };
+    return { connections: counts, requests: counts, backlogBytes: 0 };
+  }
+});

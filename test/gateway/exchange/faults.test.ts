@@ -58,6 +58,11 @@ describe("a listener that fails", () => {
       what: "onAnswer has failed",
     },
     {
+      name: "in onRequest by throwing",
+      options: { rest: { lenient }, onRequest: throws(failure) },
+      what: "onRequest has failed",
+    },
+    {
       name: "in onIgnored by throwing",
       options: { rest: { lenient, onIgnored: throws(failure) } },
       what: "rest.onIgnored has failed",

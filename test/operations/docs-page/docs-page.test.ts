@@ -1,16 +1,20 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { Endpoint } from "../../../src/gateway/index.ts";
+import type { EndpointAnswer } from "../../../src/gateway/index.ts";
 import { createDocsPage } from "../../../src/operations/docs-page/docs-page.ts";
+import { askEndpoint } from "../../support/gateway/ask-endpoint.ts";
 
 const document = '{"openapi":"3.1.0"}';
 const open = createDocsPage({ document: () => document, open: true });
+const answers = new Map(
+  await Promise.all(open.map(async (endpoint) => [endpoint.path, await askEndpoint(endpoint)] as const)),
+);
 const html = String(answerOf("/docs").body);
 
-function answerOf(path: string, endpoints: readonly Endpoint[] = open): ReturnType<Endpoint["answer"]> {
-  const found = endpoints.find((endpoint) => endpoint.path === path);
-  if (found === undefined) throw new Error(`nothing is at ${path}`);
-  return found.answer();
+function answerOf(path: string): EndpointAnswer {
+  const answer = answers.get(path);
+  if (answer === undefined) throw new Error(`nothing is at ${path}`);
+  return answer;
 }
 
 test("the document is served as it is", () => {
@@ -43,11 +47,8 @@ test.each(references)("the page's reference to %s is relative and served", (targ
   expect(answerOf(`/${target}`).httpStatus).toBe(200);
 });
 
-const imports = open.flatMap((endpoint) =>
-  [...String(endpoint.answer().body).matchAll(/^import .* from "\.\/([^"]+)"/gm)].map(([, name = ""]) => ({
-    path: endpoint.path,
-    name,
-  })),
+const imports = [...answers].flatMap(([path, { body }]) =>
+  [...String(body).matchAll(/^import .* from "\.\/([^"]+)"/gm)].map(([, name = ""]) => ({ path, name })),
 );
 
 test.each(imports)("$path imports $name, which is served", ({ name }) => {
