@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 import type { StaticToken } from "./static-token.ts";
-import { parseExpiry, parseScopes, parseTokenName } from "./token-columns.ts";
+import { parseExpiry, parseScopes, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 import { appendTokenHash } from "./token-hashes-file.ts";
 import { formatTokenHash } from "./token-hashes.ts";
 import { digestOf } from "./token-verifier.ts";
@@ -19,6 +19,8 @@ export interface TokenRequest {
   readonly expiry: string;
   /** The file of token hashes that the line is added to; `undefined` to add it nowhere. */
   readonly file: string | undefined;
+  /** What is wrong with a scope that is well formed. Default: nothing. */
+  readonly scopeProblem?: ScopeProblem | undefined;
 }
 
 /** A new token. */
@@ -36,7 +38,7 @@ export interface IssuedToken {
  */
 export async function issueToken(request: TokenRequest): Promise<ParseResult<IssuedToken>> {
   const name = parseTokenName(request.name);
-  const scopes = parseScopes(request.scopes);
+  const scopes = parseScopes(request.scopes, request.scopeProblem);
   const expiry = parseExpiry(request.expiry);
   if (name.kind !== "value" || scopes.kind !== "value" || expiry.kind !== "value") {
     return notParsed(

@@ -1,6 +1,7 @@
 import type { AuthLog } from "./auth-log.ts";
 import { parsed, type ParseResult } from "./parse-result.ts";
 import { createStaticTokenLookup, type StaticTokenLookup } from "./static-token.ts";
+import type { ScopeProblem } from "./token-columns.ts";
 import { parseTokenHashes } from "./token-hashes.ts";
 import { tokenHashesFileLimitBytes } from "./token-hashes-file.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
@@ -13,7 +14,11 @@ import { watchFile } from "./watched-file.ts";
  * A file that is bad at the start is the problem returned; when it turns bad later, that is logged and the old tokens
  * stay.
  */
-export async function openTokenHashes(path: string, log: AuthLog): Promise<ParseResult<TokenVerifier>> {
+export async function openTokenHashes(
+  path: string,
+  log: AuthLog,
+  scopeProblem?: ScopeProblem,
+): Promise<ParseResult<TokenVerifier>> {
   let lookUp: StaticTokenLookup = createStaticTokenLookup([]);
   const file = await watchFile({
     path,
@@ -21,7 +26,7 @@ export async function openTokenHashes(path: string, log: AuthLog): Promise<Parse
     limitBytes: tokenHashesFileLimitBytes,
     log,
     take(text) {
-      const tokens = parseTokenHashes(text);
+      const tokens = parseTokenHashes(text, scopeProblem);
       if (tokens.kind === "problems") return tokens;
       // No outcome is cached anywhere else: a token is gone together with its line.
       lookUp = createStaticTokenLookup(tokens.value);

@@ -3,6 +3,7 @@ import { openIntrospectionVerifier, type IntrospectionSource } from "./introspec
 import type { JwtSource } from "./jwt/open-jwt-verifier.ts";
 import { openTokenHashes } from "./open-token-hashes.ts";
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
+import type { ScopeProblem } from "./token-columns.ts";
 import { type StaticToken, createStaticTokenVerifier } from "./static-token.ts";
 import { createVerifierChain, type TokenVerifier } from "./token-verifier.ts";
 
@@ -12,6 +13,8 @@ export interface TokenSources {
   readonly tokens?: readonly StaticToken[] | undefined;
   /** The path of a file of token hashes, which is watched. */
   readonly tokenHashesFile?: string | undefined;
+  /** What is wrong with a scope in that file which is well formed. Default: nothing. */
+  readonly scopeProblem?: ScopeProblem | undefined;
   /** Issuers of JSON Web Tokens. */
   readonly jwt?: readonly JwtSource[] | undefined;
   /** An endpoint that is asked about all other tokens. */
@@ -34,9 +37,9 @@ export async function openTokenVerifier(sources: TokenSources, log: AuthLog): Pr
 }
 
 function* openEach(sources: TokenSources, log: AuthLog): Iterable<Promise<ParseResult<TokenVerifier>>> {
-  const { tokens, tokenHashesFile, jwt, introspection } = sources;
+  const { tokens, tokenHashesFile, scopeProblem, jwt, introspection } = sources;
   if (tokens !== undefined) yield Promise.resolve(parsed(createStaticTokenVerifier(tokens)));
-  if (tokenHashesFile !== undefined) yield openTokenHashes(tokenHashesFile, log);
+  if (tokenHashesFile !== undefined) yield openTokenHashes(tokenHashesFile, log, scopeProblem);
   if (jwt !== undefined) yield openJwt(jwt, log);
   if (introspection !== undefined) yield openIntrospectionVerifier(introspection, log);
 }

@@ -24,15 +24,21 @@ export function parseTokenName(text: string): ParseResult<string> {
   return nameColumn.test(text) ? parsed(text) : notParsed("the name is not 1 to 128 letters, digits or - . _ @ / :");
 }
 
+/** Returns what is wrong with a well-formed scope, such as that nothing demands it; `undefined` for nothing. */
+export type ScopeProblem = (scope: string) => string | undefined;
+
 /** Parses scopes separated by commas, or `-` for all. */
-export function parseScopes(text: string): ParseResult<Scopes> {
+export function parseScopes(text: string, problemOf: ScopeProblem = noProblem): ParseResult<Scopes> {
   if (text === "-") return parsed("all");
   const scopes = text.split(",");
   const bad = scopes.flatMap((scope, index) => (scopeToken.test(scope) ? [] : [index + 1]));
   if (bad.length > 0)
     return notParsed(`scope ${bad.join(", ")} is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)`);
-  return parsed(new Set(scopes));
+  const problems = scopes.flatMap((scope) => problemOf(scope) ?? []);
+  return problems.length > 0 ? notParsed(...problems) : parsed(new Set(scopes));
 }
+
+function noProblem(): undefined {}
 
 /** Parses an RFC 3339 date-time to milliseconds since the epoch, or `-` (never) to `undefined`. */
 export function parseExpiry(text: string): ParseResult<number | undefined> {

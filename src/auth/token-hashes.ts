@@ -1,6 +1,6 @@
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 import type { StaticToken } from "./static-token.ts";
-import { parseExpiry, parseScopes, parseTokenHash, parseTokenName } from "./token-columns.ts";
+import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 
 /**
  * Parses a file of token hashes; reports every bad line by its number.
@@ -16,7 +16,7 @@ import { parseExpiry, parseScopes, parseTokenHash, parseTokenName } from "./toke
  * Empty lines and lines that start with "#" are ignored. No name and no hash may occur twice, so that deleting *the*
  * line of a token revokes it.
  */
-export function parseTokenHashes(text: string): ParseResult<readonly StaticToken[]> {
+export function parseTokenHashes(text: string, scopeProblem?: ScopeProblem): ParseResult<readonly StaticToken[]> {
   const tokens: StaticToken[] = [];
   const problems: string[] = [];
   const lineOf = new Map<string, number>();
@@ -30,7 +30,7 @@ export function parseTokenHashes(text: string): ParseResult<readonly StaticToken
   for (const [index, lineText] of toLines(text).entries()) {
     if (lineText === "" || lineText.startsWith("#")) continue;
     const number = index + 1;
-    const line = parseLine(lineText);
+    const line = parseLine(lineText, scopeProblem);
     if (line.kind === "problems") {
       problems.push(`line ${number}: ${line.problems.join("; ")}`);
       continue;
@@ -54,14 +54,14 @@ function toLines(text: string): readonly string[] {
   return text.split("\n").map((line) => line.trim());
 }
 
-function parseLine(text: string): ParseResult<StaticToken> {
+function parseLine(text: string, scopeProblem: ScopeProblem | undefined): ParseResult<StaticToken> {
   const columns = text.split(/[ \t]+/);
   if (columns.length !== 4)
     return notParsed(`${columns.length} columns instead of the 4 "sha256:<hex> name scopes|- expiry|-"`);
   const [hashText = "", nameText = "", scopesText = "", expiryText = ""] = columns;
   const digest = parseTokenHash(hashText);
   const name = parseTokenName(nameText);
-  const scopes = parseScopes(scopesText);
+  const scopes = parseScopes(scopesText, scopeProblem);
   const expiry = parseExpiry(expiryText);
   if (digest.kind === "value" && name.kind === "value" && scopes.kind === "value" && expiry.kind === "value") {
     return parsed({ digest: digest.value, name: name.value, scopes: scopes.value, expiresAtMs: expiry.value });

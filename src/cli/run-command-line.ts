@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { ConfigurationError } from "../server/index.ts";
 import { exitCode, type Command, type Flags, type Terminal, UsageError } from "./command.ts";
 import { backupCommand } from "./backup.ts";
+import { checkCommand } from "./check.ts";
 import { deletionsCommand } from "./deletions.ts";
 import { serveCommand } from "./serve.ts";
 import { tokenCreateCommand } from "./token-create.ts";
@@ -14,6 +15,7 @@ import { packageVersion } from "./package-version.ts";
 const commands: readonly Command[] = [
   serveCommand,
   tokenCreateCommand,
+  checkCommand,
   importCommand,
   exportCommand,
   deletionsCommand,

@@ -1,23 +1,19 @@
-import type { ParseArgsOptionsConfig } from "node:util";
 import {
   type Configuration,
-  ConfigurationError,
   openLog,
-  readConfiguration,
-  settings,
   type Setting,
+  showConfiguration,
   startServer,
   type StartedServer,
   type StartOptions,
 } from "../server/index.ts";
-import { exitCode, type Command, type Flags, type Terminal, textOf, UsageError } from "./command.ts";
+import { exitCode, type Command, type Flags, type Terminal, UsageError } from "./command.ts";
 import { demoLines, demoPlants, prepareDemo } from "./demo.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { superviseWorkers } from "./supervise.ts";
 import { connectToSupervisor, workerPortVariable } from "./worker.ts";
+import { allSettings, readOrThrow, settingOptions, sourcesOf } from "./setting-flags.ts";
 import { disablePretenuring } from "./disable-pretenuring.ts";
-
-const allSettings: readonly Setting<unknown>[] = Object.values(settings);
 
 /** The flags that can be combined with `--demo`, which has its own store and credential. */
 const demoFlags: ReadonlySet<string> = new Set(["demo", "host", "port", "log-level"]);
@@ -27,24 +23,35 @@ export const serveCommand: Command = {
   name: "serve",
   synopsis: "[--demo] [--host H] [--port P] [--database-url U] …",
   summary: "serve plants until SIGTERM or SIGINT",
-  options: { demo: { type: "boolean" }, ...settingOptions() },
+  options: { demo: { type: "boolean" }, "print-config": { type: "boolean" }, ...settingOptions },
   positionals: [0, 0],
   help: () => [
-    "  --demo  serve a demo store in .plantstore/ with its own token",
+    "  --demo          serve a demo store in .plantstore/ with its own token",
+    "  --print-config  print the settings in force instead, without secrets",
     "",
     "Settings, by flag or by environment variable:",
     ...allSettings.flatMap(describe),
   ],
   run: async (flags, _positionals, terminal) => {
     if (flags["demo"] === true) return await serveDemo(flags, terminal);
-    const configuration = readOrThrow(flags, terminal.environment);
-    const sharedPort = terminal.environment[workerPortVariable];
+    const { [workerPortVariable]: sharedPort, ...environment } = terminal.environment;
+    const configuration = readOrThrow(flags, environment);
+    if (flags["print-config"] === true) return printConfiguration(flags, terminal);
     if (sharedPort !== undefined) return await serveAsWorker({ ...configuration, port: Number(sharedPort) });
     const { workers: count, port, logLevel } = configuration;
     if (count > 1) return await superviseWorkers({ count, port, log: openLog(logLevel) });
     return await serveUntilStopped(configuration, ownSignals());
   },
 };
+
+function printConfiguration(flags: Flags, terminal: Terminal): number {
+  const shown = showConfiguration(sourcesOf(flags, terminal.environment));
+  const width = Math.max(...shown.map(({ variable }) => variable.length));
+  for (const { variable, text = "-", source } of shown) {
+    terminal.out(`${variable.padEnd(width)}  ${text}${source === variable ? "" : `  (${source})`}`);
+  }
+  return exitCode.ok;
+}
 
 async function serveDemo(flags: Flags, terminal: Terminal): Promise<number> {
   const others = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
@@ -104,25 +111,9 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   return exitCode.ok;
 }
 
-function readOrThrow(flags: Flags, environment: Terminal["environment"]): Configuration {
-  const reading = readConfiguration({ environment, flags: textFlags(flags) });
-  if (reading.kind === "value") return reading.value;
-  throw new ConfigurationError(reading.problems);
-}
-
-function settingOptions(): ParseArgsOptionsConfig {
-  return Object.fromEntries(
-    allSettings.flatMap(({ flag }) => (flag === undefined ? [] : [[flag, { type: "string" }]])),
-  );
-}
-
 function describe({ flag, variable, about, fallback }: Setting<unknown>): string[] {
   const names = flag === undefined ? variable : `--${flag}, ${variable}`;
   return [`  ${names}`, `      ${about}${fallback === undefined ? "" : ` (${fallback})`}`];
-}
-
-function textFlags(flags: Flags): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, textOf(flag)]));
 }
 
 // The messages of the system ("listen EADDRINUSE: …") only help those who know them.

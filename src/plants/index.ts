@@ -9,7 +9,13 @@ export { StoreOpenError } from "./store-open-error.ts";
 export { importPlants, type ImportProgress } from "./import-plants.ts";
 export { openMemoryStore } from "./memory-store.ts";
 export type { Deletion, ImportCounts, ImportOptions, PlantDatabase } from "./plant-database.ts";
-export { migratePlants, openPlantDatabase, openPlantStore, type PlantLocation } from "./plant-location.ts";
+export {
+  checkPlantStore,
+  migratePlants,
+  openPlantDatabase,
+  openPlantStore,
+  type PlantLocation,
+} from "./plant-location.ts";
 export { createPlantService } from "./plant-service.ts";
 export type { DeleteCall, PlantStore } from "./plant-store.ts";
 export { BadLine } from "./read-ids.ts";

@@ -1,4 +1,4 @@
-import { openDatabase } from "./sqlite/database.ts";
+import { checkDatabaseFile, openDatabase } from "./sqlite/database.ts";
 import type { IdRange } from "./sqlite/migrate.ts";
 import { openSqliteDatabase } from "./sqlite/plant-database.ts";
 import { openSqliteStore } from "./sqlite/store.ts";
@@ -41,6 +41,18 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
   if (location.kind === "sqlite") return await openSqliteDatabase(location.path);
   const { openPostgresDatabase } = await import("./postgres/plant-database.ts");
   return await openPostgresDatabase(location.url);
+}
+
+/**
+ * Checks that a server could open the store, without changing it: an SQLite file may be missing or of an older release,
+ * because the server creates and migrates it.
+ *
+ * @throws StoreOpenError with a message for the operator
+ */
+export async function checkPlantStore(location: PlantLocation): Promise<void> {
+  if (location.kind === "sqlite") return checkDatabaseFile(location.path);
+  const database = await openPlantDatabase(location);
+  await database[Symbol.asyncDispose]();
 }
 
 /**

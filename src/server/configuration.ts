@@ -1,31 +1,28 @@
 import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
+import { type ConfigurationSources, givenText, withoutPassword } from "./given-text.ts";
 import { isLoopback } from "./loopback.ts";
 import type { Setting } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
-
-/** The sources of the settings; a flag takes precedence over the variable of the same setting. */
-export interface ConfigurationSources {
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Flags by name, without dashes. */
-  readonly flags: Readonly<Record<string, string | undefined>>;
-}
+import { unknownVariables } from "./unknown-variables.ts";
 
 /**
  * Reads every setting and checks them against each other.
  *
  * It does not stop at the first mistake, so that an operator sees all of them at once. An empty variable counts as not
- * set, because that is what container files turn a missing value into. The value of a secret never appears in a
- * problem.
+ * set, because that is what container files turn a missing value into. A variable that is named like a setting and is
+ * none is a problem. The value of a secret never appears in a problem.
  */
 export function readConfiguration(sources: ConfigurationSources): ParseResult<Configuration> {
   const problems: string[] = [];
   const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
   // Keys and types are those of the table; the configuration is complete only if there are no problems.
   const configuration: Configuration = Object.fromEntries(entries);
-  problems.push(...contradictions(configuration, sources));
+  problems.push(...contradictions(configuration, sources), ...unknownVariables(sources.environment, settingVariables));
   return problems.length > 0 ? notParsed(...problems) : parsed(configuration);
 }
+
+const settingVariables = Object.values(settings).map(({ variable }) => variable);
 
 function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, problems: string[]): unknown {
   const given = givenText(setting, sources);
@@ -41,19 +38,8 @@ function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, p
   return undefined;
 }
 
-// Any kind of URL may contain a password.
 function quote(text: string): string {
-  return JSON.stringify(text.replaceAll(/\/\/[^/@]*@/g, "//…@"));
-}
-
-function givenText(
-  setting: Setting<unknown>,
-  sources: ConfigurationSources,
-): { name: string; text: string } | undefined {
-  const flag = setting.flag === undefined ? undefined : sources.flags[setting.flag];
-  if (flag !== undefined) return { name: `--${setting.flag}`, text: flag };
-  const variable = sources.environment[setting.variable];
-  return variable === undefined || variable === "" ? undefined : { name: setting.variable, text: variable };
+  return JSON.stringify(withoutPassword(text));
 }
 
 // A setting with a problem of its own is undefined here, so each rule asks what was given.

@@ -22,6 +22,13 @@ export function readDatabaseUrl(text: string): ParseResult<Database> {
   return parsed({ kind: "sqlite", path });
 }
 
+/** Returns a `DATABASE_URL` without what may be secret: user, password and parameters, which can repeat a password. */
+export function showDatabaseUrl(text: string): string {
+  if (!URL.canParse(text) || !text.startsWith("postgres")) return text;
+  const { protocol, host, pathname } = new URL(text);
+  return `${protocol}//${host}${pathname}`;
+}
+
 /**
  * Reads the `DATABASE_URL` for the command of an operator, which needs a persistent store.
  *

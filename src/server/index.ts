@@ -5,15 +5,18 @@
  * and a log, and {@link createPlantServer} combines them into a server. It defines the policy of the plant store
  * (statuses, scopes, addresses) and does no work of its own.
  */
-export { issueToken } from "../auth/index.ts";
 export { describePlantStore } from "./describe-plant-store.ts";
 export { openLog } from "../operations/index.ts";
 export { backUp, importPlants, type ImportProgress, migratePlants, openPlantDatabase } from "../plants/index.ts";
+export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { readConfiguration } from "./configuration.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
+export type { ConfigurationSources } from "./given-text.ts";
+export { issueToken } from "./issue-token.ts";
 export { plantLocationOf } from "./database-url.ts";
 export type { PlantServerOptions } from "./plant-server-options.ts";
 export type { Setting } from "./setting-readers.ts";
+export { showConfiguration } from "./show-configuration.ts";
 export { type Configuration, settings } from "./settings.ts";
 export { startServer, type StartedServer, type StartOptions } from "./start-server.ts";

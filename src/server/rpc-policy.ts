@@ -1,4 +1,5 @@
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import { nearestName } from "./nearest-name.ts";
 
 /** The scope that an RPC of the plant store requires, and its description in OpenAPI. */
 interface RpcPolicy {
@@ -22,6 +23,14 @@ const byProcedure: ReadonlyMap<string, RpcPolicy> = new Map(
 
 /** All scopes that the plant store requires. */
 export const plantScopes: readonly string[] = [...new Set([...byProcedure.values()].map(({ scope }) => scope))];
+
+/** Returns what is wrong with a scope that no RPC requires: a token with it alone could do nothing. */
+export function plantScopeProblem(scope: string): string | undefined {
+  if (plantScopes.includes(scope)) return undefined;
+  const nearest = nearestName(scope, plantScopes);
+  const meant = nearest === undefined ? `there is only ${plantScopes.join(", ")}` : `did you mean ${nearest}?`;
+  return `nothing requires the scope ${scope}; ${meant}`;
+}
 
 /**
  * Returns the policy of a procedure (`/package.Service/Method`), or `undefined` if it does not belong to the plant

@@ -15,6 +15,8 @@ export interface Setting<T> {
   readonly required?: boolean;
   /** Whether the value must never appear in a message. */
   readonly secret?: boolean;
+  /** What may be shown of the text of a secret. Default: nothing. */
+  readonly shown?: (text: string) => string;
   /** Parses the text. A problem continues the sentence "PORT must …". */
   readonly read: (text: string) => ParseResult<T>;
 }

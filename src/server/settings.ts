@@ -1,6 +1,6 @@
 import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
 import { type LogLevel, logLevels } from "../operations/index.ts";
-import { type Database, readDatabaseUrl } from "./database-url.ts";
+import { type Database, readDatabaseUrl, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
 import { oneOf, readableFile, readCorsOrigins, readPublicUrl, type Setting, wholeNumber } from "./setting-readers.ts";
 
@@ -61,6 +61,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: "where plants are stored: sqlite:<file>, postgres://…, or memory: (loopback only)",
     required: true,
     secret: true,
+    shown: showDatabaseUrl,
     read: readDatabaseUrl,
   },
   deletionsKeptHours: {

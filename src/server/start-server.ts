@@ -1,13 +1,12 @@
 import type { DestinationStream } from "pino";
-import { type ResourceMetadata, openTokenVerifier, createResourceMetadata, type TokenVerifier } from "../auth/index.ts";
+import { type ResourceMetadata, createResourceMetadata } from "../auth/index.ts";
 import { type Log, openLog, openReserveLog } from "../operations/index.ts";
 import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
-import { ConfigurationError } from "./configuration-error.ts";
 import { createPlantServer, type ListeningAddress } from "./create-plant-server.ts";
-import { tokenSourcesOf } from "./credential-settings.ts";
+import { openVerifier } from "./open-verifier.ts";
 import { requestPathPrefixOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
-import { followTlsFiles, readTlsFiles, type TlsFiles } from "./tls-files.ts";
+import { followTlsFiles, readTlsFiles, tlsFilesOf } from "./tls-files.ts";
 import { plantScopes } from "./rpc-policy.ts";
 
 /** A running server. */
@@ -99,19 +98,6 @@ async function flush(log: Log): Promise<void> {
 
 // A second: a reader takes the lines of a drain in far less.
 const flushTimeoutMs = 1000;
-
-function tlsFilesOf({ tlsCertFile, tlsKeyFile }: Configuration): TlsFiles | undefined {
-  if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
-  return { certFile: tlsCertFile, keyFile: tlsKeyFile };
-}
-
-async function openVerifier(configuration: Configuration, log: Log): Promise<TokenVerifier | undefined> {
-  const sources = tokenSourcesOf(configuration);
-  if (sources === undefined) return undefined;
-  const verifier = await openTokenVerifier(sources, log);
-  if (verifier.kind === "value") return verifier.value;
-  throw new ConfigurationError(verifier.problems);
-}
 
 function resourceMetadataOf({ publicUrl, jwtIssuers, providerScopes }: Configuration): ResourceMetadata | undefined {
   if (publicUrl === undefined) return undefined;

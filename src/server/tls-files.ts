@@ -1,11 +1,20 @@
 import { readFile } from "node:fs/promises";
 import type { Log } from "../operations/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
+import type { Configuration } from "./settings.ts";
 
 /** The files of a certificate chain and its key, both in PEM. */
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
+}
+
+/** Returns the files of the certificate, or `undefined` for a server without TLS. */
+export function tlsFilesOf({
+  tlsCertFile: certFile,
+  tlsKeyFile: keyFile,
+}: Pick<Configuration, "tlsCertFile" | "tlsKeyFile">): TlsFiles | undefined {
+  return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile };
 }
 
 /** A certificate chain and its key, checked to match. */

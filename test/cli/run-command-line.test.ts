@@ -48,6 +48,16 @@ test.each([
     words: ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
     want: "the expiry is not",
   },
+  {
+    name: "a token with a misspelt scope",
+    words: ["token", "create", "ci", "--scope", "plants:delet"],
+    want: "nothing requires the scope plants:delet; did you mean plants:delete?",
+  },
+  {
+    name: "a token with a scope of something else",
+    words: ["token", "create", "ci", "--scope", "read"],
+    want: "nothing requires the scope read; there is only plants:delete",
+  },
 ])("$name is wrong usage", async ({ words, want }) => {
   const { exitCode, out, err } = await run(words);
   expect({ exitCode, out, err: err.join("\n") }).toEqual({ exitCode: 2, out: [], err: expect.stringContaining(want) });
@@ -100,8 +110,6 @@ test("token create prints the token alone, and the line to keep beside it", asyn
     "ci",
     "--scope",
     "plants:delete",
-    "--scope",
-    "plants:read",
     "--expires",
     "2030-01-31T12:00:00Z",
   ]);
@@ -110,7 +118,7 @@ test("token create prints the token alone, and the line to keep beside it", asyn
   expect({ exitCode, out, err }).toEqual({
     exitCode: 0,
     out: [expect.stringMatching(/^[A-Za-z0-9_-]{43}$/)],
-    err: [`keep this line: sha256:${hash} ci plants:delete,plants:read 2030-01-31T12:00:00.000Z`],
+    err: [`keep this line: sha256:${hash} ci plants:delete 2030-01-31T12:00:00.000Z`],
   });
 });
 
@@ -142,4 +150,34 @@ test("a name that is taken makes no second token", async () => {
   const before = readFileSync(file, "utf8");
   const { exitCode, out } = await run(["token", "create", "ci", "--file", file]);
   expect({ exitCode, out, kept: readFileSync(file, "utf8") }).toEqual({ exitCode: 1, out: [], kept: before });
+});
+
+test("serve --print-config shows what is in force and where it is from, and no secret", async () => {
+  const environment = {
+    DATABASE_URL: "postgres://gardener:rake@db.example:5432/plants?password=rake",
+    PLANTSTORE_TOKENS: "sixteen-characters",
+    PLANTSTORE_JWT_ISSUER: "https://user:rake@issuer.example",
+    PLANTSTORE_JWT_AUDIENCE: "plants",
+  };
+  const { exitCode, out } = await run(["serve", "--print-config", "--port", "9000"], environment);
+  const rows = out.map((line) => line.split(/ {2,}/));
+  expect({ exitCode, rows }).toEqual({
+    exitCode: 0,
+    rows: expect.arrayContaining([
+      ["HOST", "127.0.0.1", "(default)"],
+      ["PORT", "9000", "(--port)"],
+      ["DATABASE_URL", "postgres://db.example:5432/plants"],
+      ["PLANTSTORE_TOKENS", "(hidden)"],
+      ["PLANTSTORE_JWT_ISSUER", "https://…@issuer.example"],
+      ["PLANTSTORE_PUBLIC_URL", "-", "(default)"],
+    ]),
+  });
+  expect(out.join("\n")).not.toMatch(/rake|sixteen/);
+});
+
+test("serve --print-config of a wrong configuration tells what is wrong", async () => {
+  expect(await run(["serve", "--print-config"], { DATABASE_URL: "memory:", PORT: "x" })).toMatchObject({
+    exitCode: 78,
+    out: [],
+  });
 });

@@ -189,8 +189,39 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
     environment: { TLS_KEY_FILE: someFile },
     want: "TLS_CERT_FILE and TLS_KEY_FILE must be given together",
   },
+  {
+    name: "a setting that is misspelt",
+    environment: { PLANTSTORE_TOKEN: "sixteen-characters" },
+    want: "PLANTSTORE_TOKEN is no setting; did you mean PLANTSTORE_TOKENS?",
+  },
+  {
+    name: "a setting with a prefix that it does not have",
+    environment: { PLANTSTORE_PORT: "8080" },
+    want: "PLANTSTORE_PORT is no setting; did you mean PORT?",
+  },
+  {
+    name: "a setting that is like no other",
+    environment: { PLANTSTORE_WATERING_CAN: "1" },
+    want: "PLANTSTORE_WATERING_CAN is no setting",
+  },
+  {
+    name: "a name that nobody would type",
+    environment: { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
+    want: `PLANTSTORE_${"X".repeat(100_000)} is no setting`,
+  },
 ])("$name is one problem", ({ environment, flags, want }) => {
   expect(problemsOf({ ...minimal, ...environment }, flags)).toEqual([want]);
+});
+
+test.each([
+  ["PLANTSTORE_SERVICE_HOST", "10.0.0.1"],
+  ["PLANTSTORE_SERVICE_PORT_HTTP", "80"],
+  ["PLANTSTORE_PORT", "tcp://10.0.0.1:80"],
+  ["PLANTSTORE_PORT_80_TCP_ADDR", "10.0.0.1"],
+  ["PLANTSTORE_CANARY_SERVICE_PORT", "80"],
+  ["PLANTSTORE_TOKEN", ""],
+])("%s, which Kubernetes sets or nobody, is no problem as %j", (name, value) => {
+  expect(problemsOf({ ...minimal, [name]: value })).toEqual([]);
 });
 
 test("a bad token is a problem that does not repeat the token", () => {

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
-import { type IdRange, migrate } from "./migrate.ts";
+import { type IdRange, migrate, versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault } from "./transaction.ts";
 
@@ -57,6 +57,25 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
 export function openExistingDatabase(file: string): DatabaseSync {
   if (!existsSync(file)) throw new StoreOpenError(`cannot open ${file}: there is no such file`);
   return openDatabase({ file });
+}
+
+/**
+ * Checks that {@link openDatabase} could open or create the file, without writing to it.
+ *
+ * @throws StoreOpenError naming the file and what is wrong with it
+ */
+export function checkDatabaseFile(file: string): void {
+  const path = resolve(file);
+  const placeProblem = placeProblemOf(path);
+  if (placeProblem !== undefined) throw new StoreOpenError(`cannot open ${file}: ${placeProblem}`);
+  if (!existsSync(path)) return;
+  try {
+    using db = new DatabaseSync(path, { readOnly: true, readBigInts: true });
+    versionOf(db);
+  } catch (fault) {
+    const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
+    throw new StoreOpenError(`cannot open ${file}: ${text}`, { cause: fault });
+  }
 }
 
 // For all of these SQLite only says "unable to open database file".

@@ -34,7 +34,12 @@ export function migrate(db: DatabaseSync, plantsWhenCreated?: IdRange, lockTimeo
   );
 }
 
-function versionOf(db: DatabaseSync): number {
+/**
+ * Returns the version of the schema of a plant store; 0 for a file that is empty.
+ *
+ * @throws StoreOpenError when the file belongs to another program, or its schema is newer than this release
+ */
+export function versionOf(db: DatabaseSync): number {
   const version = Number(pragma(db, "user_version"));
   const isEmpty = db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
   if (!isEmpty && pragma(db, "application_id") !== applicationId) {
