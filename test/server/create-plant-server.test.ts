@@ -83,10 +83,13 @@ test.each([
   expect({ nobody: await statusOf(url, "GET", ""), somebody: await statusOf(url, "GET") }).toEqual(want);
 });
 
+function watered(): { httpStatus: number; body: string } {
+  return { httpStatus: 200, body: "watered" };
+}
+
 test("an endpoint of the embedder is served, and needs a credential unless it is open", async () => {
-  const answer = () => ({ httpStatus: 200, body: "watered" });
   await using server = await serve({
-    endpoints: [true, false].map((open) => ({ path: open ? "/open" : "/closed", open, answer })),
+    endpoints: [true, false].map((open) => ({ path: open ? "/open" : "/closed", open, answer: watered })),
   });
   const statuses = ["/open", "/closed"].map((path) => statusOf(server.baseUrl + path, "GET", ""));
   expect(await Promise.all(statuses)).toEqual([200, 400]);

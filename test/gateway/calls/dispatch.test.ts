@@ -86,9 +86,11 @@ describe.each(http2Engines)("an answer that cannot be written, with %s for HTTP/
   });
 });
 
-describe.each(http2Engines)("an endpoint that answers later, with %s for HTTP/2,", (http2) => {
-  const later = (answer: Endpoint["answer"]): Endpoint => ({ path: "/page", open: true, answer });
+function later(answer: Endpoint["answer"]): Endpoint {
+  return { path: "/page", open: true, answer };
+}
 
+describe.each(http2Engines)("an endpoint that answers later, with %s for HTTP/2,", (http2) => {
   test.each<{ name: string; answer: Endpoint["answer"]; want: { httpStatus: number; text: string } }>([
     {
       name: "is awaited, and has seen the header",

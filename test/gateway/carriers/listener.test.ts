@@ -136,9 +136,9 @@ describe("the load of a gateway", () => {
     await expect.poll(() => gateway.load).toEqual(loadOf(carrier, 0));
     await gateway.close();
   });
-
-  function loadOf(carrier: "http1" | "http2", count: number): GatewayLoad {
-    const counts = { http1: 0, http2: 0, [carrier]: count };
-    return { connections: counts, requests: counts, backlogBytes: 0 };
-  }
 });
+
+function loadOf(carrier: "http1" | "http2", count: number): GatewayLoad {
+  const counts = { http1: 0, http2: 0, [carrier]: count };
+  return { connections: counts, requests: counts, backlogBytes: 0 };
+}
