@@ -33,7 +33,7 @@ const growthLimitBytes = calls * 6;
 const cancel = 8;
 
 const name = `with %s for HTTP/2, ${String(calls)} calls that are cancelled leave nothing behind`;
-test.each(http2Engines)(name, { timeout: 120_000 }, async (http2) => {
+test.each(http2Engines)(name, { timeout: 300_000 }, async (http2) => {
   const waiting = new Set<bigint>();
   await using server = await startPlantServer({ store: openWaitingStore(waiting), http2 });
 

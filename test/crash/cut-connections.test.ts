@@ -68,7 +68,7 @@ afterAll(() => void process.off("warning", warn));
 
 test.each(conversations)(
   `${String(connections)} connections of $name that are cut, each at another byte, leave nothing behind`,
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async ({ http2, bytes }) => {
     let running = 0;
     await using greenhouse = await startGreenhouse(

@@ -16,7 +16,7 @@ describe("an acknowledged deletion", () => {
   // kill -9 cannot show that a sync is missing: what a process wrote outlives it in the system's cache.
   test.runIf(canTrace())(
     "has been synced to the disk, each with a call of its own when it is alone",
-    { timeout: 60_000 },
+    { timeout: 120_000 },
     () => {
       expect(syncsOf(deletions) - syncsOf(0)).toBeGreaterThanOrEqual(deletions);
     },

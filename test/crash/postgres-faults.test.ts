@@ -13,10 +13,12 @@ import {
   startPostgres,
   startStandby,
 } from "../support/plants/postgres-server.ts";
+import { Dice } from "../support/dice.ts";
+import { testSeed } from "../support/test-seed.ts";
 
 const faults = 30;
 const plants = 500_000;
-const timeout = 180_000;
+const timeout = 300_000;
 
 describe("a server on PostgreSQL", () => {
   let postgres: PostgresServer;
@@ -41,10 +43,11 @@ describe("a server on PostgreSQL", () => {
     });
     const tally = new DeleteTally();
     const load = startDeleteLoad(server.address, tally);
+    const dice = new Dice(testSeed);
     const cuts: readonly Cut[] = ["before-reply", "after-send", "before-reply", "before-send"];
     for (let fault = 0; fault < faults; fault++) {
       await proxy.cutNext(cuts[fault % cuts.length] ?? "before-reply");
-      await load.acknowledged(1 + Math.floor(Math.random() * 100));
+      await load.acknowledged(1 + dice.roll(100));
     }
     await load.stop();
     await expectTruth(tally);
@@ -58,8 +61,9 @@ describe("a server on PostgreSQL", () => {
     await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url }) });
     const tally = new DeleteTally();
     const load = startDeleteLoad(server.address, tally);
+    const dice = new Dice(testSeed);
     for (let fault = 0; fault < faults; fault++) {
-      await load.acknowledged(1 + Math.floor(Math.random() * 500));
+      await load.acknowledged(1 + dice.roll(500));
       await postgres.stop("immediate");
       await postgres.start();
     }

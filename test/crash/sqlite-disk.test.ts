@@ -6,6 +6,7 @@ import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../src/plants/index.ts";
 import { openSqliteDatabase } from "../../src/plants/sqlite/plant-database.ts";
+import { waitLimitMs } from "../support/deadline.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { refusalOf } from "../support/plants/refusal.ts";
 import { plantsIn } from "../support/plants/sqlite-file.ts";
@@ -13,7 +14,7 @@ import { createTempFolder } from "../support/process/temp-folder.ts";
 import { canTrace, runWithFault, traceCalls } from "../support/process/trace-calls.ts";
 
 const plants = 30;
-const timeout = 60_000;
+const timeout = 120_000;
 
 const away = "the plant store cannot delete at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
@@ -32,12 +33,15 @@ const faults = [
     problem: "reading or writing the disk failed",
     // Later syncs succeed, and prove nothing: what the failed one should have written is lost.
     passes: false,
+    // Time for three tries to write.
+    patienceMs: 3_500,
   },
   {
     name: "the disk is full for a while",
     fault: "write,pwrite64:error=ENOSPC:when=40..41",
     problem: "the disk is full",
     passes: true,
+    patienceMs: waitLimitMs,
   },
 ];
 
@@ -46,7 +50,8 @@ describe("a store on SQLite whose disk fails", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     await createPlants(file);
-    const { told, problems } = JSON.parse(runWithFault(row.fault, `${file}-wal`, [deleting, file, String(plants)]));
+    const program = [deleting, file, String(plants), String(row.patienceMs)];
+    const { told, problems } = JSON.parse(runWithFault(row.fault, `${file}-wal`, program));
     const failed = told.findIndex((outcome: unknown) => outcome !== true);
     expect(failed).toBeGreaterThan(0);
     // The commit itself has failed: what a restart finds is not known.

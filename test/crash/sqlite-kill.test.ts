@@ -4,6 +4,8 @@ import { startChildServer } from "../support/process/child-server.ts";
 import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
 import { plantsIn, readSqlite } from "../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
+import { Dice } from "../support/dice.ts";
+import { testSeed } from "../support/test-seed.ts";
 
 const kills = 30;
 const plants = 200_000n;
@@ -11,16 +13,17 @@ const plants = 200_000n;
 describe("a server on SQLite that is killed under load", () => {
   test(
     "keeps every deletion that it acknowledged, and every plant that nobody asked for",
-    { timeout: 180_000 },
+    { timeout: 300_000 },
     async () => {
       using folder = createTempFolder();
       const file = folder.file("plants.db");
       await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: plants } })).close();
       const tally = new DeleteTally();
+      const dice = new Dice(testSeed);
       for (let kill = 0; kill < kills; kill++) {
         await using server = await startChildServer(file);
         const load = startDeleteLoad(server.address, tally);
-        await load.acknowledged(1 + Math.floor(Math.random() * 500));
+        await load.acknowledged(1 + dice.roll(500));
         await server.stop("SIGKILL");
         await load.stop();
       }

@@ -22,7 +22,7 @@ export interface ClientProgram {
 }
 
 /** The first line of a program that has to start a virtual machine on a busy computer, or all of a load on it, in ms. */
-export const answerLimitMs = 90_000;
+export const answerLimitMs = 240_000;
 
 /** Deletions of 64 callers for so many seconds, a stream of so many pieces both ways, or one of so many that only come. */
 export type Load = "load" | "echo" | "count";

@@ -17,7 +17,7 @@ import { createTempFolder } from "../process/temp-folder.ts";
 const marker = /^.*The lines of docs\/clients\.md stand here\..*$/m;
 
 /** A program that has to start a virtual machine on a busy computer, in ms. */
-const endLimitMs = 90_000;
+const endLimitMs = 240_000;
 
 /** What a documented program is built of, and how it is told where things are. */
 export interface DocumentedClient {
