@@ -50,6 +50,15 @@ describe("issueToken", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
+  test("fills a file up to what a server reads", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    const { line } = valueOf(await issueToken(request));
+    writeFileSync(file, `#${"x".repeat(4 * 1024 * 1024 - line.length - 3)}\n`);
+    expect(await issueToken({ ...request, file })).toMatchObject({ kind: "value" });
+    expect(statSync(file).size).toBe(4 * 1024 * 1024);
+  });
+
   // A kill cannot show that a sync is missing: what a process wrote outlives it in the system's cache.
   test.runIf(canTrace())("has the token on the disk, and then the file in its folder", () => {
     using folder = createTempFolder();

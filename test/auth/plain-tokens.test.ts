@@ -17,6 +17,10 @@ describe("parsePlainTokens", () => {
     });
   });
 
+  test.each([16, 8192])("takes a token of %i characters", (length) => {
+    expect(parsePlainTokens("a".repeat(length))).toMatchObject({ kind: "value", value: [{ name: "token-1" }] });
+  });
+
   test.each([
     { name: "an empty text", given: "", want: ["token 1 is empty"] },
     { name: "a trailing comma", given: `${first},`, want: ["token 2 is empty"] },

@@ -82,6 +82,11 @@ describe("parseTokenHashes", () => {
       given: `sha256:${hexA} ci - 2027-02-29T00:00:00Z`,
       want: [`line 1: ${expiry}`],
     },
+    {
+      name: "a year of six digits",
+      given: `sha256:${hexA} ci - +002030-01-31T12:00:00Z`,
+      want: [`line 1: ${expiry}`],
+    },
     { name: "an hour that is none", given: `sha256:${hexA} ci - 2030-01-31T25:00:00Z`, want: [`line 1: ${expiry}`] },
     { name: "a time without its zone", given: `sha256:${hexA} ci - 2030-01-31T12:00:00`, want: [`line 1: ${expiry}`] },
     {
@@ -93,6 +98,11 @@ describe("parseTokenHashes", () => {
       name: "a hash used twice",
       given: `${good}\n\nsha256:${hexA} cd - -`,
       want: ["line 3: the hash stands in line 1 already"],
+    },
+    {
+      name: "a line that stands there twice",
+      given: `${good}\n${good}`,
+      want: ["line 2: the name stands in line 1 already", "line 2: the hash stands in line 1 already"],
     },
     {
       name: "every bad line by its number",

@@ -83,14 +83,16 @@ export function faultsOf(source: string): Fault[] {
   const faults: Fault[] = [];
   const textOf = (node: Node): string => source.slice(node.start, node.end);
   const replace = ({ start, end }: Node, code: string): unknown => faults.push({ start, end, code });
-  const visit = (node: Node, parent: Node | undefined, tried: boolean): void => {
+  const visit = (node: Node, parent: Node | undefined, tried: boolean, returned: boolean): void => {
     if (isType(node) || node.type === "ImportDeclaration") return;
-    if (tried || !isReturnAwait(node, parent)) plant(node, parent, textOf, replace);
+    // Outside of `try` it makes no difference whether a promise is awaited before it is returned.
+    if (tried || !returned || node.type !== "AwaitExpression") plant(node, parent, textOf, replace);
     const triedInside = node.type === "TryStatement" || (tried && !/Function/.test(node.type));
-    for (const child of Object.values(node).flat().filter(isNode)) visit(child, node, triedInside);
+    for (const child of Object.values(node).flat().filter(isNode))
+      visit(child, node, triedInside, isReturned(child, node, returned));
   };
   const program: unknown = parseAst(source, { lang: "ts" });
-  if (isNode(program)) visit(program, undefined, false);
+  if (isNode(program)) visit(program, undefined, false, false);
   return faults.toSorted((a, b) => a.start - b.start || a.end - b.end);
 }
 
@@ -99,11 +101,10 @@ function isType({ type }: Node): boolean {
   return type.startsWith("TS") && type !== "TSAsExpression" && type !== "TSSatisfiesExpression";
 }
 
-/** Outside of `try` it makes no difference whether a promise is awaited before it is returned. */
-function isReturnAwait({ type }: Node, parent: Node | undefined): boolean {
-  return (
-    type === "AwaitExpression" && (parent?.type === "ReturnStatement" || parent?.type === "ArrowFunctionExpression")
-  );
+/** Whether what a node holds is what its function returns. */
+function isReturned(node: Node, parent: Node, parentIsReturned: boolean): boolean {
+  if (parent.type === "ConditionalExpression") return parentIsReturned && node !== parent["test"];
+  return parent.type === "ReturnStatement" || parent.type === "ArrowFunctionExpression";
 }
 
 function isNode(value: unknown): value is Node {

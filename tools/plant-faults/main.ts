@@ -152,7 +152,7 @@ async function noticerOf(fault: PlantedFault, copy: ProjectCopy): Promise<string
     // Later than that is only a loop without end.
     const seconds = files.reduce((sum, test) => sum + 4 * timeOf(test), 30);
     const quickFirst = files.toSorted((a, b) => timeOf(a) - timeOf(b));
-    return files.length === 0 ? undefined : (await copy.runTests(quickFirst, seconds)).failure;
+    return files.length === 0 ? undefined : (await copy.runTests(quickFirst, passing, seconds)).failure;
   };
   return (
     (await failureOf(own)) ??
@@ -193,7 +193,7 @@ if (sound === undefined || sound.failure !== undefined) {
   console.log(`without any fault there fails:\n  ${[sound?.failure, ...(sound?.failedFiles ?? [])].join("\n  ")}`);
   process.exit(1);
 }
-const secondsOf = sound.seconds;
+const { seconds: secondsOf, passing } = sound;
 
 const results: { readonly fault: PlantedFault; readonly noticer: string | undefined }[] = [];
 const queue = [...drawn];

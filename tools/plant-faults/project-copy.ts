@@ -59,15 +59,15 @@ export class ProjectCopy implements Disposable {
   /** Runs every one of these test files, and what fails twice more. */
   async runAllTests(files: readonly string[]): Promise<TestAnswer> {
     const server = await this.#startTestServer(["--all"]);
-    const answer = await this.#ask(server, { files, changed: [] }, 1800);
+    const answer = await this.#ask(server, { files, changed: [], passing: {} }, 1800);
     this.#end(server);
     return answer ?? withoutAnswer("not done after half an hour");
   }
 
-  /** Runs test files until one fails. A run that takes longer than `seconds` has failed. */
-  async runTests(files: readonly string[], seconds: number): Promise<TestAnswer> {
+  /** Runs test files until one fails, without any fault `passing` of each. A run longer than `seconds` has failed. */
+  async runTests(files: readonly string[], passing: TestAnswer["passing"], seconds: number): Promise<TestAnswer> {
     this.#testServer ??= await this.#startTestServer([]);
-    const answer = await this.#ask(this.#testServer, { files, changed: [...this.#changed] }, seconds);
+    const answer = await this.#ask(this.#testServer, { files, changed: [...this.#changed], passing }, seconds);
     this.#changed.clear();
     if (answer !== undefined) return answer;
     this.#end(this.#testServer);
@@ -136,7 +136,7 @@ export class ProjectCopy implements Disposable {
 }
 
 function withoutAnswer(failure: string): TestAnswer {
-  return { failure, failedFiles: [], seconds: {} };
+  return { failure, failedFiles: [], seconds: {}, passing: {} };
 }
 
 function endGroup({ pid }: ChildProcess): void {

@@ -13,17 +13,12 @@ export function decodePercent(text: string): string | undefined {
 }
 
 /**
- * Decodes percent escapes once but leaves `%2F` and `%2f` as they are, for variables of several segments: a decoded
+ * Decodes percent escapes, all of them good, once but leaves `%2F` and `%2f` as they are, for variables of several segments: a decoded
  * slash would look like one between segments (google/api/http.proto).
  */
-export function decodePercentExceptSlash(text: string): string | undefined {
+export function decodePercentExceptSlash(text: string): string {
   if (!text.includes("%")) return text;
-  let decoded = "";
   // The capturing group keeps the escapes in the list, between the pieces.
-  for (const piece of text.split(/(%2[Ff])/)) {
-    const part = piece === "%2F" || piece === "%2f" ? piece : decodePercent(piece);
-    if (part === undefined) return undefined;
-    decoded += part;
-  }
-  return decoded;
+  const pieces = text.split(/(%2[Ff])/);
+  return pieces.map((piece, at) => (at % 2 === 0 ? decodeURIComponent(piece) : piece)).join("");
 }

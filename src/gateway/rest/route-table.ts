@@ -242,7 +242,7 @@ function captureVariables<Binding>(route: Route<Binding>, walk: Walk): readonly 
     const to = end > restAt ? end + shift : end;
     const segments = decode === "many" ? walk.raw : walk.decoded;
     const text = segments.slice(from, to).join("/");
-    values.push(decode === "many" ? (decodePercentExceptSlash(text) ?? "") : text);
+    values.push(decode === "many" ? decodePercentExceptSlash(text) : text);
   }
   return values;
 }

@@ -7,6 +7,7 @@ import type { Field, HttpRequest, HttpVersion } from "../../support/carriers/exc
 import { grpcHeader } from "../../support/carriers/grpc-frames.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../support/carriers/http2-frames.ts";
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
+import { guardCallback } from "../../../src/gateway/exchange/faults.ts";
 import { startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { readOutcome } from "../../support/gateway/outcome.ts";
 import { exchange, rpcRequest, type WireFormat, wireFormats } from "../../support/gateway/wire-format.ts";
@@ -31,7 +32,7 @@ function collecting(faults: Fault[]): Pick<GatewayOptions, "onFault"> {
   return { onFault: (error, what) => void faults.push({ error, what }) };
 }
 
-function throws(error: Error): () => never {
+function throws(error: unknown): () => never {
   return () => {
     throw error;
   };
@@ -91,6 +92,33 @@ describe("a listener that fails", () => {
     for (const version of [...both, ...both])
       await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
     expect(faults).toMatchObject([{ error: { message: "one" } }, { error: { message: "another" } }]);
+  });
+
+  test.each<{ name: string; failures: readonly (() => never)[]; reports: number }>([
+    {
+      name: "no more than 64 times, whatever their texts",
+      failures: Array.from({ length: 100 }, (_, n) => throws(new Error(`plant ${n}`))),
+      reports: 64,
+    },
+    {
+      name: "for each place in the program, where their texts are the same",
+      failures: [throws(new Error("a")), throws(new Error("a"))],
+      reports: 2,
+    },
+    {
+      name: "for each type of what is thrown, where that is no error",
+      failures: [1, 2, "a", "b"].map(throws),
+      reports: 2,
+    },
+  ])("often is reported $name", ({ failures, reports }) => {
+    const faults: Fault[] = [];
+    const guarded = guardCallback(
+      "f",
+      (fail: () => never) => fail(),
+      (error, what) => faults.push({ error, what }),
+    );
+    for (const fail of [...failures, ...failures]) guarded?.(fail);
+    expect(faults).toHaveLength(reports);
   });
 
   test.each([

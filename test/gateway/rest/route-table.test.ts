@@ -166,6 +166,15 @@ describe("RouteTable.match()", () => {
     expect(both.match("GET", "/a/1")).toMatchObject({ binding: "GET /a/{x}" });
   });
 
+  test.each([
+    { slash: "kept", captures: ["x/a%2Fb%41", "c/d"] },
+    { slash: "decoded", captures: ["x/a/b%41", "c/d"] },
+  ] as const)("finds what stands before and behind a ** at the start, with slashes $slash", ({ slash, captures }) => {
+    const only = new RouteTable<string>(slash);
+    only.add("GET", parsePathTemplate("/{front=**}/end/{last}"), "route");
+    expect(only.match("GET", "/x/a%2Fb%2541/end/c%2Fd")).toEqual({ kind: "binding", binding: "route", captures });
+  });
+
   test("searches a path of many segments in reasonable time", () => {
     const deep = tableOf(["GET /{a=**}/x", "GET /{a=**}/x/y", "GET /*/*/*/{a=**}/z"]);
     const path = "/x".repeat(100_000);
