@@ -1,4 +1,4 @@
-import type { ConnectRouter, ConnectRouterOptions, ContextValues } from "@connectrpc/connect";
+import type { ConnectError, ConnectRouter, ConnectRouterOptions, ContextValues } from "@connectrpc/connect";
 import { type IncomingMessage, METHODS } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
@@ -54,6 +54,8 @@ export interface GatewayOptions extends ConnectRouterOptions {
    * once for each cause.
    */
   readonly onRequest?: (request: AdmitRequest) => void;
+  /** Called before a request is answered with an error. What it throws goes to {@link onFault}, once for each cause. */
+  readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
   /** Called after every answered request. What it throws goes to {@link onFault}, once for each cause. */
   readonly onAnswer?: (answer: AnsweredRequest) => void;
   /**
@@ -130,6 +132,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     writeErrorRecord,
     cors: options.cors === undefined ? undefined : createCors(options.cors, httpMethods),
     onRequest: guardCallback("onRequest", options.onRequest, report),
+    onError: guardCallback("onError", options.onError, report),
     onAnswer: guardCallback("onAnswer", options.onAnswer, report),
     report,
     defaultTimeoutMs: limits.defaultTimeoutMs,

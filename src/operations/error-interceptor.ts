@@ -24,7 +24,7 @@ type AnyRequest = UnaryRequest | StreamRequest;
  *
  * Intended errors, which are `ConnectError`s with a code that is not a fault, pass unchanged. A call that was given up
  * (deadline, cancellation) gets the reason of its signal, whatever error the handler made of it. Everything else
- * becomes `Internal` with a fixed message and the request id in `x-request-id`; the cause is only logged.
+ * becomes `Internal` with a fixed message; the cause is only logged, under the request id.
  */
 export function createErrorInterceptor({ log }: ErrorInterceptorOptions): Interceptor {
   return (next) => (request) => {
@@ -66,7 +66,7 @@ function safeError(reason: unknown, request: AnyRequest, log: Log): ConnectError
   if (request.signal.aborted) return abortReason(request.signal);
   const requestId = requestIdOf(request.contextValues);
   log.error({ requestId, procedure: procedureOf(request), err: reason }, "fault in a handler");
-  return new ConnectError(faultMessage, Code.Internal, { "x-request-id": requestId }, undefined, reason);
+  return new ConnectError(faultMessage, Code.Internal, undefined, undefined, reason);
 }
 
 function abortReason(signal: AbortSignal): ConnectError {

@@ -10,4 +10,4 @@ export { type Log, type LogLevel, logLevels, openLog, openReserveLog, silentLog 
 export { createProbes } from "./probes.ts";
 export { Readiness } from "./readiness.ts";
 export { createReflectionService } from "./reflection-service.ts";
-export { requestIdInterceptor, requestIdKey } from "./request-id.ts";
+export { createRequestIds, type RequestIdAnswers, requestIdKey } from "./request-id.ts";

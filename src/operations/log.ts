@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import type { DestinationStream, Logger } from "pino";
 import { LineOutput } from "./line-output.ts";
+import { toTerminalLine } from "./terminal-lines.ts";
 
 /** The values of `LOG_LEVEL`, from none to all. */
 export const logLevels = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
@@ -33,13 +34,14 @@ const require = createRequire(import.meta.filename);
 const causeDepthMax = 5;
 
 /**
- * Opens a log: one JSON object per line, times as RFC 3339 in UTC, levels by name.
+ * Opens a log: one JSON object per line, times as RFC 3339 in UTC, levels by name. On a terminal the lines are for a
+ * person, in columns, and in colour unless `NO_COLOR` is set.
  *
  * Writing never holds up a call, and the lines that wait for a reader are bounded: see {@link LineOutput}.
  *
  * @param destination - default standard error, which leaves standard output to the results of commands
  */
-export function openLog(level: LogLevel, destination: DestinationStream = standardError()): Logger {
+export function openLog(level: LogLevel, destination: DestinationStream = standardError().lines): Logger {
   // Loaded with the first log: it takes 8 ms, which a server without a log need not pay.
   const { pino }: typeof import("pino") = require("pino");
   return pino(
@@ -59,11 +61,30 @@ export function openReserveLog(level: LogLevel, destination: DestinationStream =
   return openLog(level, destination);
 }
 
-let lines: LineOutput | undefined;
+/** The two ways into one output. */
+interface LogDestinations {
+  readonly lines: DestinationStream;
+  /** For lines that are kept when the others are dropped. */
+  readonly reserve: DestinationStream;
+}
+
+let opened: LogDestinations | undefined;
 
 /** One per process, because its listeners are never removed. */
-function standardError(): LineOutput {
-  return (lines ??= new LineOutput(process.stderr, lostLine));
+function standardError(): LogDestinations {
+  return (opened ??= openDestinations(new LineOutput(process.stderr, lostLine)));
+}
+
+function openDestinations(output: LineOutput): LogDestinations {
+  const { stderr } = process;
+  if (!stderr.isTTY) return { lines: output, reserve: output.reserve };
+  // It heeds NO_COLOR, and what the terminal can do.
+  const colour = stderr.hasColors();
+  const forPeople = (to: DestinationStream): DestinationStream => ({
+    write: (json) => to.write(toTerminalLine(json, colour)),
+  });
+  const flush = output.flush.bind(output);
+  return { lines: Object.assign(forPeople(output), { flush }), reserve: forPeople(output.reserve) };
 }
 
 function lostLine(lost: number): string {

@@ -1,10 +1,24 @@
 import { randomBytes } from "node:crypto";
 import { type ContextKey, type ContextValues, createContextKey, type Interceptor } from "@connectrpc/connect";
+import type { AdmitRequest } from "../gateway/index.ts";
 
-/** The key of the request id in the context values of a call, once {@link requestIdOf} has created it. */
+/** The key of the request id in the context values of a call, once it was taken or {@link requestIdOf} has created it. */
 export const requestIdKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined, {
   description: "request id",
 });
+
+/** Whether the answer to a call carries its request id already. */
+const answeredKey: ContextKey<boolean> = createContextKey<boolean>(false, { description: "request id is answered" });
+
+/** The field that carries request ids in both directions. */
+const fieldName = "x-request-id";
+
+/** Characters of a request id of a client: twice the 64 hex digits of a SHA-256, longer than any id in use. */
+const requestIdLengthMax = 128;
+
+// What UUIDs, ULIDs, base64, trace ids and the ids of common proxies are made of. Nothing here has to be escaped in a
+// log line, in a shell or in SQL.
+const requestIdAlphabet = /^[A-Za-z0-9._~:/+=@-]+$/;
 
 // 64 random bits identify the process, a counter the call: unique across replicas and restarts, and far cheaper than
 // random bytes for every call.
@@ -14,8 +28,8 @@ let lastCall = 0;
 /**
  * Returns the id that ties a request to its log lines and its deletion record.
  *
- * It is created on first use and then stays with the context values of the request. It is `<16 hex digits>-<counter in
- * base 36>`.
+ * It is created on first use, unless the client has sent one, and then stays with the context values of the request. It
+ * is `<16 hex digits>-<counter in base 36>`.
  */
 export function requestIdOf(contextValues: ContextValues): string {
   const known = contextValues.get(requestIdKey);
@@ -26,10 +40,55 @@ export function requestIdOf(contextValues: ContextValues): string {
   return requestId;
 }
 
-/**
- * Creates the request id of every call for all later interceptors and the handler. It must be the first interceptor.
- */
-export const requestIdInterceptor: Interceptor = (next) => (request) => {
-  requestIdOf(request.contextValues);
-  return next(request);
-};
+/** Which answers carry their request id: all, or those to requests that sent one and those that are errors. */
+export type RequestIdAnswers = "always" | "asked";
+
+/** The three moments at which the id of a request is dealt with. */
+export interface RequestIds {
+  /** The name of the field that carries ids, for the list of those that pages may read. */
+  readonly fieldName: string;
+  /** Takes the id that a client has sent. An id that is not well-formed counts as not sent. */
+  readonly onRequest: (request: AdmitRequest) => void;
+  /** Adds the id to the answer to a request that has failed. */
+  readonly onError: (request: AdmitRequest) => void;
+  /**
+   * Creates the id of every call for all later interceptors and the handler, of which it must be the first. Streams
+   * carry it in their header, because they may fail when that is sent.
+   */
+  readonly interceptor: Interceptor;
+}
+
+/** Creates what takes, creates and answers the request ids of a server. */
+export function createRequestIds(answers: RequestIdAnswers): RequestIds {
+  return {
+    fieldName: "X-Request-Id",
+    onRequest: (request) => {
+      const sent = request.header.get(fieldName);
+      if (sent !== null && isRequestId(sent)) request.contextValues.set(requestIdKey, sent);
+      else if (answers === "asked") return;
+      addToAnswer(request);
+    },
+    onError: addToAnswer,
+    interceptor: (next) => (request) => {
+      const requestId = requestIdOf(request.contextValues);
+      // Not for unary calls: a field of its own costs each a microsecond, which few clients make use of.
+      if (!request.stream || request.contextValues.get(answeredKey)) return next(request);
+      return next(request).then((response) => {
+        request.contextValues.set(answeredKey, true);
+        response.header.set(fieldName, requestId);
+        return response;
+      });
+    },
+  };
+}
+
+function isRequestId(text: string): boolean {
+  return text.length <= requestIdLengthMax && requestIdAlphabet.test(text);
+}
+
+function addToAnswer(request: AdmitRequest): void {
+  const { contextValues } = request;
+  if (contextValues.get(answeredKey)) return;
+  contextValues.set(answeredKey, true);
+  request.addToAnswer(fieldName, requestIdOf(contextValues));
+}

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
 import { createBearerAuth, principalKey, type TokenVerifier } from "../auth/index.ts";
-import { type AnsweredRequest, createGateway, type Endpoint, type ListenOptions } from "../gateway/index.ts";
+import { type CorsOptions, createGateway, type Endpoint, type ListenOptions } from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
@@ -14,7 +14,7 @@ import {
   createProbes,
   Readiness,
   createReflectionService,
-  requestIdInterceptor,
+  createRequestIds,
   requestIdKey,
 } from "../operations/index.ts";
 import { createPlantService } from "../plants/index.ts";
@@ -73,8 +73,9 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     { name: "store", problem: () => store.problem },
     { name: "credentials", problem: () => verifier?.problem },
   ]);
+  const requestIds = createRequestIds(options.requestIdAnswers ?? "asked");
   const writeCall = createCallLog({ log, auditLog: options.auditLog, deletionLog: options.deletionLog, auditOf });
-  const onAnswer = bothOf(writeCall, options.onAnswer);
+  const onAnswer = writeCall === undefined ? options.onAnswer : bothOf(writeCall, options.onAnswer);
   // What only the log needs is not collected without it.
   const forLog = writeCall === undefined ? [] : [rememberPlantId];
   const gateway = createGateway({
@@ -85,7 +86,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     },
     // Outermost first: errors of all others are made safe to show.
     interceptors: [
-      requestIdInterceptor,
+      requestIds.interceptor,
       createErrorInterceptor({ log }),
       auth.interceptor,
       ...forLog,
@@ -101,9 +102,10 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       ...(options.endpoints ?? []),
     ],
     requestPathPrefix,
-    ...(options.cors && { cors: options.cors }),
+    ...(options.cors && { cors: withExposed(options.cors, requestIds.fieldName) }),
     ...(options.limits && { limits: options.limits }),
-    ...(options.onRequest && { onRequest: options.onRequest }),
+    onRequest: bothOf(requestIds.onRequest, options.onRequest),
+    onError: requestIds.onError,
     ...(onAnswer && { onAnswer }),
     onFault: (err, what) => log.error({ err }, what),
   });
@@ -133,15 +135,17 @@ function describe({ open = false, baseUrl }: PlantDescriptionOptions, prefix: st
   return createDocsPage({ document, open });
 }
 
-type OnAnswer = (answer: AnsweredRequest) => void;
+function withExposed(cors: CorsOptions, field: string): CorsOptions {
+  return { ...cors, exposedHeaders: [...(cors.exposedHeaders ?? []), field] };
+}
 
-/** Returns one listener for two, or `undefined` when there is none: then the gateway need not measure anything. */
-function bothOf(first: OnAnswer | undefined, second: OnAnswer | undefined): OnAnswer | undefined {
-  if (first === undefined || second === undefined) return first ?? second;
-  return (answer) => {
-    first(answer);
+/** Returns one listener for two. */
+function bothOf<T>(first: (told: T) => void, second: ((told: T) => void) | undefined): (told: T) => void {
+  if (second === undefined) return first;
+  return (told) => {
+    first(told);
     // Returned, so that the gateway sees the fault of an async listener.
-    return second(answer);
+    return second(told);
   };
 }
 

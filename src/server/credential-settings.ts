@@ -189,6 +189,18 @@ export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSou
   return Object.values(sources).every((source) => source === undefined) ? undefined : sources;
 }
 
+/** Returns by what tokens are verified, in a few words. */
+export function credentialSourcesOf(configuration: CredentialConfiguration): string {
+  const { tokens, tokenHashesFile, jwtIssuers, introspectionUrl } = configuration;
+  const sources = [
+    tokenHashesFile !== undefined && "token hashes",
+    tokens !== undefined && "tokens in clear",
+    jwtIssuers !== undefined && `JWTs of ${jwtIssuers.join(", ")}`,
+    introspectionUrl !== undefined && "introspection",
+  ];
+  return sources.filter((source) => source !== false).join("; ") || "none";
+}
+
 function jwtSourceOf(issuer: string, index: number, configuration: CredentialConfiguration): JwtSource {
   const { jwtAudiences, jwksUrls, jwksFile, jwtType, providerScopes } = configuration;
   const url = jwksUrls?.[index];

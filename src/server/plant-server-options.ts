@@ -1,7 +1,7 @@
 import type { Interceptor } from "@connectrpc/connect";
 import type { ResourceMetadata, TokenVerifier } from "../auth/index.ts";
 import type { AdmitRequest, AnsweredRequest, CorsOptions, Endpoint, Limits } from "../gateway/index.ts";
-import type { Log } from "../operations/index.ts";
+import type { Log, RequestIdAnswers } from "../operations/index.ts";
 import type { PlantStore } from "../plants/index.ts";
 
 /** Options of {@link createPlantServer}. */
@@ -20,6 +20,11 @@ export interface PlantServerOptions {
   readonly cors?: CorsOptions | undefined;
   /** Bounds on connections, headers and waits that differ from the defaults of the gateway. */
   readonly limits?: Partial<Limits> | undefined;
+  /**
+   * Which answers carry their request id in `x-request-id`: all, or, the default, those to requests that sent one and
+   * those that are errors.
+   */
+  readonly requestIdAnswers?: RequestIdAnswers | undefined;
   /** The log of calls and faults. Default none. */
   readonly log?: Log | undefined;
   /**

@@ -1,5 +1,5 @@
 import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
-import { type LogLevel, logLevels } from "../operations/index.ts";
+import { type LogLevel, logLevels, type RequestIdAnswers } from "../operations/index.ts";
 import { type Database, readDatabaseUrl, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
 import { oneOf, readableFile, readCorsOrigins, readPublicUrl, type Setting, wholeNumber } from "./setting-readers.ts";
@@ -17,6 +17,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
   readonly http2: "own" | "node";
+  readonly requestIdAnswers: RequestIdAnswers;
   readonly logLevel: LogLevel;
   readonly audit: "always" | "by-level";
   readonly drainDelayMs: number;
@@ -109,6 +110,13 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: "the engine for HTTP/2: the gateway's own, or node's",
     fallback: "own",
     read: oneOf(["own", "node"]),
+  },
+  requestIdAnswers: {
+    variable: "PLANTSTORE_REQUEST_ID_ANSWERS",
+    flag: "request-id-answers",
+    about: "which answers carry x-request-id: always, or asked: errors, and answers to requests that sent one",
+    fallback: "asked",
+    read: oneOf(["asked", "always"]),
   },
   logLevel: {
     variable: "LOG_LEVEL",

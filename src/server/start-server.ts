@@ -3,6 +3,7 @@ import { type ResourceMetadata, createResourceMetadata } from "../auth/index.ts"
 import { type Log, openLog, openReserveLog } from "../operations/index.ts";
 import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
 import { createPlantServer, type ListeningAddress } from "./create-plant-server.ts";
+import { credentialSourcesOf } from "./credential-settings.ts";
 import { openVerifier } from "./open-verifier.ts";
 import { requestPathPrefixOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
@@ -52,6 +53,7 @@ export async function startServer(configuration: Configuration, options: StartOp
     // The same stream, so that lines stay in order, but its own level, so that a quiet log keeps the audit trail.
     auditLog: log.child({}, { level: trailLevel }),
     deletionLog: openReserveLog(trailLevel, options.logLines),
+    requestIdAnswers: configuration.requestIdAnswers,
     requestPathPrefix: requestPathPrefixOf(configuration.publicUrl),
     description: { open: configuration.docs === "open", baseUrl: configuration.publicUrl?.href.replace(/\/+$/, "") },
     cors: configuration.corsOrigins && { origins: configuration.corsOrigins },
@@ -66,7 +68,7 @@ export async function startServer(configuration: Configuration, options: StartOp
     reusePort: options.reusePort ?? false,
     ...(tls && { tls }),
   });
-  log.info({ pid: process.pid, ...address }, "listening");
+  log.info({ pid: process.pid, ...address, ...describeServing(configuration) }, "listening");
   const certificate =
     tlsFiles && tls && followTlsFiles(tlsFiles, tls, (material) => server.setSecureContext(material), log);
   opened.defer(async () => certificate?.close());
@@ -84,6 +86,20 @@ export async function startServer(configuration: Configuration, options: StartOp
       log.info("stopped");
       await flush(log);
     },
+  };
+}
+
+/** Returns what is served and with what, for the line about the start. */
+function describeServing(configuration: Configuration): object {
+  const { database, tlsCertFile, http2, publicUrl } = configuration;
+  return {
+    protocols: "REST, Connect, gRPC, gRPC-Web",
+    tls: tlsCertFile !== undefined,
+    http2,
+    store: database.kind,
+    credentials: credentialSourcesOf(configuration),
+    // JSON omits what is not set.
+    publicUrl: publicUrl?.href,
   };
 }
 

@@ -48,6 +48,7 @@ test("what is not given has its default", () => {
     docs: "closed",
     tlsCertFile: undefined,
     tlsKeyFile: undefined,
+    requestIdAnswers: "asked",
     logLevel: "info",
     audit: "always",
     drainDelayMs: 5000,

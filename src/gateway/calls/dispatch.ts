@@ -31,6 +31,11 @@ export interface AdmitRequest {
   readonly connection: object;
   /** The context values that the interceptors and the handler of this request will see. */
   readonly contextValues: ContextValues;
+  /**
+   * Adds a header field to the answer, whatever it will be. Without effect once the header of the answer is sent. A name
+   * or value that HTTP does not allow makes the answer a fault (RFC 9110 §5.5).
+   */
+  addToAnswer(name: string, value: string): void;
 }
 
 /**
@@ -77,6 +82,7 @@ export interface DispatchOptions {
   readonly writeErrorRecord: ErrorWriter;
   readonly cors: Cors | undefined;
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
+  readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
   readonly onAnswer: ((answer: AnsweredRequest) => void) | undefined;
   readonly report: OnFault;
   readonly defaultTimeoutMs: number;
@@ -140,6 +146,14 @@ class ServedRequest implements AdmitRequest, CallOwner {
       () => this.#proceed(),
       (error: unknown) => this.#reject(error),
     );
+  }
+
+  addToAnswer(name: string, value: string): void {
+    this.header.addedFields = [...this.header.addedFields, name, value];
+  }
+
+  failing(error: ConnectError): void {
+    this.#options.onError?.(this, error);
   }
 
   faulted(error: unknown): void {
@@ -226,6 +240,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
     const match = this.#match;
     const connectStream = match.kind === "stream" && match.type.stream ? match.type.format : undefined;
     const { protocol, procedure } = this;
+    this.failing(error);
     const refusal = { protocol, httpStatus, error, procedure, fields, connectStream };
     refuse(this.header, refusal, this.#options.writeErrorRecord, this.#options.report);
     this.settled(error);
@@ -249,7 +264,7 @@ function answerPreflight(exchange: Exchange, cors: Cors): boolean {
   const origin = exchange.get("origin");
   const accessControlRequestMethod = exchange.get("access-control-request-method");
   const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });
-  if (fields === undefined) exchange.addedFields = cors.responseFields(origin);
+  if (fields === undefined) exchange.addedFields = [...exchange.addedFields, ...cors.responseFields(origin)];
   else exchange.answer(204, fields);
   return fields !== undefined;
 }

@@ -273,6 +273,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
   #fail(error: ConnectError): void {
     if (this.#done) return;
     this.#end(error);
+    this.#owner.failing(error);
     try {
       this.#close(this.#protocol.responseTrailer, error);
     } catch (fault) {

@@ -9,6 +9,8 @@ import { wellFormed } from "./refuse.ts";
 export interface CallOwner {
   /** Called once: with `undefined` when the answer is a message, otherwise with the error. */
   settled(error: ConnectError | undefined): void;
+  /** Called before an error is answered. */
+  failing(error: ConnectError): void;
   /** Called when an answer cannot be written. */
   faulted(error: unknown): void;
 }
@@ -155,6 +157,7 @@ export class UnaryCall implements AbortReceiver, BodyReceiver, ViewedCall {
   #fail(error: ConnectError): void {
     if (this.#done) return;
     this.#end(error);
+    this.#owner.failing(error);
     // The error cannot be written, for example because its details do not serialize.
     const giveUp = (fault: unknown): void => {
       this.#exchange.reset();

@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { toTerminalLine } from "../../src/operations/terminal-lines.ts";
+
+const line = { level: "info", time: "2026-01-31T12:34:56.789Z", msg: "listening" };
+const call = {
+  ...line,
+  requestId: "abc-1",
+  procedure: "/plantstore.v1.PlantService/DeletePlant",
+  protocol: "rest",
+  httpMethod: "DELETE",
+  path: "/plants/7",
+  httpStatus: 204,
+  code: "OK",
+  durationMs: 1.234,
+  peer: "192.0.2.1",
+  msg: "call",
+};
+
+test.each<{ name: string; given: object; want: string }>([
+  { name: "a line without fields", given: line, want: "12:34:56.789 info  listening\n" },
+  {
+    name: "fields",
+    given: { ...line, port: 8080, tls: false, store: "sqlite", issuer: "a b" },
+    want: '12:34:56.789 info  listening port=8080 tls=false store=sqlite issuer="a b"\n',
+  },
+  {
+    name: "a call",
+    given: call,
+    want: "12:34:56.789 info  204 OK                  1.2 ms DELETE /plants/7 requestId=abc-1 protocol=rest peer=192.0.2.1\n",
+  },
+  {
+    name: "an error and its cause, each with its stack",
+    given: {
+      ...line,
+      level: "error",
+      msg: "fault",
+      err: {
+        type: "Error",
+        message: "no",
+        stack: "Error: no\n    at a.ts:1",
+        cause: { type: "string", message: "soil" },
+      },
+    },
+    want: "12:34:56.789 error fault\n  Error: no\n      at a.ts:1\n  caused by\n  string: soil\n",
+  },
+  {
+    name: "a level of no colour",
+    given: { ...line, level: "harvest" },
+    want: "12:34:56.789 harvest listening\n",
+  },
+  {
+    name: "text of a client that would clear the screen, or turn the line around",
+    given: { ...line, subject: "\u001b[2J\u009b\u202e", reason: "a\nb" },
+    want: '12:34:56.789 info  listening subject=\\u001b[2J\\u009b\\u202e reason="a\\nb"\n',
+  },
+])("$name is shown in columns", ({ given, want }) => {
+  expect(toTerminalLine(`${JSON.stringify(given)}\n`, false)).toBe(want);
+});
+
+test("a level is coloured where colours are wanted, and the text is the same", () => {
+  const coloured = toTerminalLine(JSON.stringify({ ...line, level: "error", port: 1 }), true);
+  expect(coloured).toContain("\u001b[31merror\u001b[39m");
+  // oxlint-disable-next-line no-control-regex
+  expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe("12:34:56.789 error listening port=1\n");
+});
