@@ -99,6 +99,10 @@ export class UnaryCall implements AbortReceiver, BodyReceiver, ViewedCall {
     else this.#exchange.readBody(this.#protocol.bodyLimitBytes, this);
   }
 
+  announcedBytes(firstPiece: Uint8Array): number {
+    return this.#protocol.announcedBytes?.(firstPiece) ?? 0;
+  }
+
   received(body: Uint8Array | undefined): void {
     if (body === undefined) return this.#fail(messageTooLarge(this.#procedure.options.readMaxBytes));
     let message: Message | Promise<Message>;

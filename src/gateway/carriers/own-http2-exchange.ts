@@ -14,6 +14,7 @@ import {
 import { peerOf } from "./peer.ts";
 import { resetError } from "./reset-error.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
+import { WholeBody } from "./whole-body.ts";
 
 interface PendingRead {
   readonly resolve: (result: IteratorResult<Uint8Array>) => void;
@@ -41,6 +42,8 @@ export class OwnHttp2Exchange implements Exchange, StreamReceiver {
   #limitBytes = 0;
   /** The part of the body that has arrived and was not read yet. */
   #pieces: BodyPieces | undefined;
+  /** The part of the body that has arrived for {@link readBody}. */
+  #whole: WholeBody | undefined;
   /** Bytes of body that were not read before the answer was complete, or arrived after it. */
   #unreadBytes = 0;
   #pull: PendingRead | undefined;
@@ -72,13 +75,15 @@ export class OwnHttp2Exchange implements Exchange, StreamReceiver {
     if (this.bodyEmpty) return receiver.received(empty);
     const held = this.#pieces?.bytes ?? 0;
     if ((this.#stream.head.contentLength ?? 0) > limitBytes || held > limitBytes) return receiver.received(undefined);
+    // What arrived while the request was being admitted was held back, and is used from here on.
+    const before = this.#pieces?.takeAll();
+    if (held > 0) this.#stream.consumed(held);
+    if (this.#stream.remoteEnded) return receiver.received(before ?? empty);
     this.#limitBytes = limitBytes;
     this.#receiver = receiver;
     this.#stream.bodyAwaited = true;
-    if (held === 0) this.#continue();
-    // What arrived while the request was being admitted was held back, and is used from here on.
-    if (held > 0) this.#stream.consumed(held);
-    if (this.#stream.remoteEnded) this.onEnd();
+    if (before === undefined) this.#continue();
+    else this.#collect(receiver, before);
   }
 
   streamBody(): AsyncIterable<Uint8Array> {
@@ -156,15 +161,15 @@ export class OwnHttp2Exchange implements Exchange, StreamReceiver {
     }
     const receiver = this.#receiver;
     if (receiver === undefined) return this.#hold(piece);
-    if (bytes + (this.#pieces?.bytes ?? 0) > this.#limitBytes) {
+    if (bytes + (this.#whole?.byteLength ?? 0) > this.#limitBytes) {
       this.#receiver = undefined;
       receiver.received(undefined);
-    } else if (this.#pieces === undefined && last) {
+    } else if (this.#whole === undefined && last) {
       // The whole body in one piece, as most bodies are.
       this.#receiver = undefined;
       receiver.received(piece);
     } else {
-      this.#hold(piece);
+      this.#collect(receiver, piece);
       if (last) this.onEnd();
     }
     this.#stream.consumed(bytes);
@@ -176,8 +181,10 @@ export class OwnHttp2Exchange implements Exchange, StreamReceiver {
     else this.#pull?.resolve({ done: true, value: undefined });
     this.#pull = undefined;
     const receiver = this.#receiver;
+    const body = this.#whole?.bytes ?? empty;
     this.#receiver = undefined;
-    receiver?.received(this.#pieces?.takeAll() ?? empty);
+    this.#whole = undefined;
+    receiver?.received(body);
   }
 
   onReset(code: number): void {
@@ -215,12 +222,18 @@ export class OwnHttp2Exchange implements Exchange, StreamReceiver {
     (this.#pieces ??= new BodyPieces()).add(piece);
   }
 
+  #collect(receiver: BodyReceiver, piece: Uint8Array): void {
+    this.#whole ??= new WholeBody(this.#stream.head.contentLength ?? receiver.announcedBytes(piece));
+    this.#whole.add(piece);
+  }
+
   /** Releases the call and the unread part of the body; what still arrives of it is dropped. */
   #finish(): void {
     this.#complete = true;
     this.#receiver = undefined;
-    this.#unreadBytes = this.#pieces?.bytes ?? 0;
+    this.#unreadBytes = this.#pieces?.bytes ?? this.#whole?.byteLength ?? 0;
     this.#pieces = undefined;
+    this.#whole = undefined;
     if (!this.#stream.remoteEnded) this.#stream.discard();
   }
 

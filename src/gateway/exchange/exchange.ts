@@ -74,6 +74,11 @@ export interface AbortReceiver {
 
 /** Receives a whole body. */
 export interface BodyReceiver {
+  /**
+   * Returns how long the body says that it is, if its first piece tells; otherwise 0. Only a hint: a carrier may set
+   * memory aside for it, in proportion to what has arrived.
+   */
+  announcedBytes(firstPiece: Uint8Array): number;
   /** @param body - `undefined` when it exceeds the limit */
   received(body: Uint8Array | undefined): void;
 }

@@ -27,6 +27,9 @@ export interface CallProtocol {
   readonly responseHeader: LazyHeaders;
   readonly responseTrailer: LazyHeaders;
 
+  /** Returns how long a body says that it is, if its first piece tells; otherwise 0. */
+  announcedBytes?(firstPiece: Uint8Array): number;
+
   /** Reads the message of a client that sends only one. Returns a promise only if something must be decompressed. */
   readMessage(body: Uint8Array): Message | Promise<Message>;
 }

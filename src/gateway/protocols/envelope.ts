@@ -38,13 +38,29 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   return envelope;
 }
 
+/** Returns how long the envelope is that begins with these bytes; 0 if its prefix has not arrived. */
+export function envelopeBytes(start: Uint8Array): number {
+  return start.byteLength < envelopePrefixBytes ? 0 : envelopePrefixBytes + readUint32(start, 1);
+}
+
 /** Writes an envelope. */
 export function writeEnvelope(flags: number, message: Uint8Array): Buffer {
   const envelope = Buffer.allocUnsafe(envelopePrefixBytes + message.byteLength);
-  envelope[0] = flags;
-  envelope.writeUInt32BE(message.byteLength, 1);
+  writePrefix(envelope, flags, message.byteLength);
   envelope.set(message, envelopePrefixBytes);
   return envelope;
+}
+
+/** Returns the prefix of an uncompressed message of so many bytes. */
+export function envelopePrefix(messageBytes: number): Buffer {
+  // Outside of node's pool: while it waits to be sent, it would keep 64 KiB of the pool alive.
+  return writePrefix(Buffer.allocUnsafeSlow(envelopePrefixBytes), 0, messageBytes);
+}
+
+function writePrefix(into: Buffer, flags: number, messageBytes: number): Buffer {
+  into[0] = flags;
+  into.writeUInt32BE(messageBytes, 1);
+  return into;
 }
 
 /** Reads the only message of a body. */
@@ -80,15 +96,23 @@ function decodeEnvelope(
   return compression.decompress(bytes, readMaxBytes).then((plain) => codec.decode(plain));
 }
 
-/** Writes a message in its envelope, compressed if the client asked for it and the message is large enough. */
+/** Encodes a message and writes it in its envelope, compressed if the client asked for it and it is large enough. */
 export function writeEnvelopedMessage(
   message: Message,
   codec: Codec,
   compression: Compression | undefined,
   options: UniversalHandlerOptions,
 ): Buffer | Promise<Buffer> {
-  const bytes = codec.encode(message);
-  if (compression === undefined || bytes.byteLength < options.compressMinBytes) return writeEnvelope(0, bytes);
+  return envelop(codec.encode(message), compression, options);
+}
+
+/** Writes an encoded message in its envelope, compressed if the client asked for it and it is large enough. */
+export function envelop(
+  bytes: Uint8Array,
+  compression: Compression | undefined,
+  { compressMinBytes }: UniversalHandlerOptions,
+): Buffer | Promise<Buffer> {
+  if (compression === undefined || bytes.byteLength < compressMinBytes) return writeEnvelope(0, bytes);
   return compression.compress(bytes).then((packed) => writeEnvelope(compressedFlag, packed));
 }
 

@@ -38,6 +38,31 @@ describe.each(callings)("a unary call by $name", (calling) => {
     options?: Parameters<typeof startGreenhouse>[1],
   ) => startGreenhouse(implementation, options, calling.listen);
 
+  test.each([{ length: 65_531 }, { length: 65_532 }, { length: 65_533 }, { length: 1_000_000 }])(
+    "takes and gives back a message with a text of $length characters, a header and a trailer",
+    async ({ length }) => {
+      await using greenhouse = await start({
+        getReading: ({ sensor }, { responseHeader, responseTrailer }) => {
+          responseHeader.set("x-header", "first");
+          responseTrailer.set("x-trailer", "last");
+          return { sensor };
+        },
+      });
+      const seen: (string | null)[] = [];
+      const sensor = "0123456789abcdef-".repeat(length / 17 + 1).slice(0, length);
+      const reading = await greenhouseClient(calling, greenhouse.address).getReading(
+        { sensor },
+        {
+          onHeader: (header) => seen.push(header.get("x-header")),
+          onTrailer: (trailer) => seen.push(trailer.get("x-trailer")),
+        },
+      );
+      expect(reading.sensor === sensor).toBe(true);
+      expect(seen).toEqual(["first", "last"]);
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: undefined });
+    },
+  );
+
   describe("aborts its signal", () => {
     test("when it has been answered", async () => {
       let signal: AbortSignal | undefined;

@@ -4,6 +4,7 @@ import { endStreamFlag, endStreamToJson, parseTimeout } from "@connectrpc/connec
 import type { Codec } from "../codec.ts";
 import { type Encodings, negotiateEncodings } from "../compression.ts";
 import {
+  envelopeBytes,
   envelopePrefixBytes,
   readEnvelopedMessage,
   readEnvelopedMessages,
@@ -47,6 +48,10 @@ export class ConnectStream implements StreamProtocol {
     const encodingFields = response === undefined ? acceptFields : ["connect-content-encoding", response.name];
     this.#headerFields = ["content-type", contentTypeOf(format), ...encodingFields];
     this.responseHeader = new LazyHeaders(this.#headerFields);
+  }
+
+  announcedBytes(firstPiece: Uint8Array): number {
+    return envelopeBytes(firstPiece);
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {

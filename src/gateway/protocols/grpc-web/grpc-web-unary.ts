@@ -7,6 +7,7 @@ import { type Encodings, grpcEncodingFields, negotiateGrpcEncodings } from "../c
 import { type Exchange, type HeaderFields, prepareFields } from "../../exchange/index.ts";
 import { decodeGrpcWebText, encodeGrpcWebText, grpcWebTextBytes } from "./grpc-web-text.ts";
 import {
+  envelopeBytes,
   envelopePrefixBytes,
   readEnvelopedMessage,
   trailerFlag,
@@ -50,6 +51,10 @@ export class GrpcWebUnary implements UnaryProtocol {
     const encodingFields = grpcEncodingFields(this.encodings);
     this.headerFields = encodingFields.length === 0 ? contentType : [...contentType, ...encodingFields];
     this.responseHeader = new LazyHeaders(this.headerFields);
+  }
+
+  announcedBytes(firstPiece: Uint8Array): number {
+    return this.text ? 0 : envelopeBytes(firstPiece);
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {

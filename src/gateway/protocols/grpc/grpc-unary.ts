@@ -4,7 +4,7 @@ import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grp
 import type { Codec } from "../codec.ts";
 import { type Encodings, grpcEncodingFields, negotiateGrpcEncodings } from "../compression.ts";
 import { type Exchange, type HeaderFields, prepareFields } from "../../exchange/index.ts";
-import { envelopePrefixBytes, readEnvelopedMessage, writeEnvelopedMessage } from "../envelope.ts";
+import { envelop, envelopeBytes, envelopePrefix, envelopePrefixBytes, readEnvelopedMessage } from "../envelope.ts";
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
@@ -42,20 +42,35 @@ export class GrpcUnary implements UnaryProtocol {
     this.responseTrailer = new LazyHeaders(statusOk);
   }
 
+  announcedBytes(firstPiece: Uint8Array): number {
+    return envelopeBytes(firstPiece);
+  }
+
   readMessage(body: Uint8Array): Message | Promise<Message> {
     return readEnvelopedMessage(body, this.codec, this.encodings.request, this.procedure.options.readMaxBytes);
   }
 
   writeMessage(response: UnaryResponse): void | Promise<void> {
-    const { options } = this.procedure;
-    const body = writeEnvelopedMessage(response.message, this.codec, this.encodings.response, options);
-    if (body instanceof Promise) return body.then((bytes) => this.#answer(response, bytes));
+    const compression = this.encodings.response;
+    const bytes = this.codec.encode(response.message);
+    if (compression === undefined && bytes.byteLength >= uncopiedBytesMin) return this.#answerUncopied(response, bytes);
+    const body = envelop(bytes, compression, this.procedure.options);
+    if (body instanceof Promise) return body.then((enveloped) => this.#answer(response, enveloped));
     this.#answer(response, body);
   }
 
   #answer({ header, trailer }: UnaryResponse, body: Uint8Array): void {
     const fields = fieldsToSend(header, this.headerFields);
     this.exchange.answer(200, fields, body, fieldsToSend(trailer, statusOk));
+  }
+
+  #answerUncopied({ header, trailer }: UnaryResponse, message: Uint8Array): void {
+    const { exchange } = this;
+    const trailerFields = fieldsToSend(trailer, statusOk);
+    exchange.begin(200, fieldsToSend(header, this.headerFields));
+    // The call is told by its abort receiver when the client goes away meanwhile.
+    for (const piece of [envelopePrefix(message.byteLength), message]) exchange.write(piece)?.catch(() => undefined);
+    exchange.end(trailerFields);
   }
 
   writeError(error: ConnectError): void {
@@ -73,6 +88,10 @@ export function refuseGrpc(exchange: Exchange, contentType: string, error: Conne
   setTrailerStatus(trailer, error);
   exchange.answer(200, trailer.fields);
 }
+
+/** Bytes of a message above which its envelope is written as two pieces instead of one copy. */
+// 64 KiB: below, a piece and its frame cost as much as the copy.
+const uncopiedBytesMin = 64 * 1024;
 
 export const statusOk: HeaderFields = prepareFields("grpc-status", "0");
 const protoHeader: HeaderFields = prepareFields("content-type", "application/grpc+proto");

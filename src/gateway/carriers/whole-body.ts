@@ -1,0 +1,44 @@
+/**
+ * A body that is put together as it arrives, in one buffer.
+ *
+ * Buffers of megabytes are dear: each counts for the garbage collector, which otherwise would have little to do. So the
+ * announced length is set aside as soon as a quarter of it has arrived, and nothing is copied after that.
+ */
+export class WholeBody {
+  readonly #announcedBytes: number;
+  #buffer: Buffer = empty;
+  /** Bytes that have arrived. */
+  byteLength = 0;
+
+  /** @param announcedBytes - its length as far as the client has announced it; 0 if it is unknown */
+  constructor(announcedBytes: number) {
+    this.#announcedBytes = announcedBytes;
+  }
+
+  /** Adds a copy of a piece. */
+  add(piece: Uint8Array): void {
+    const start = this.byteLength;
+    this.byteLength += piece.byteLength;
+    if (this.byteLength > this.#buffer.byteLength) this.#grow(start);
+    this.#buffer.set(piece, start);
+  }
+
+  /** Returns all that has arrived. */
+  get bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.byteLength);
+  }
+
+  #grow(filledBytes: number): void {
+    // Memory stays in proportion to what has arrived, whatever was announced.
+    const announced = Math.min(this.#announcedBytes, growthAnnounced * this.byteLength);
+    const before = this.#buffer;
+    // Not zeroed, which is safe because only bytes that were written are ever handed on; and outside of node's pool.
+    this.#buffer = Buffer.allocUnsafeSlow(Math.max(this.byteLength, announced, growthUnknown * before.byteLength));
+    before.copy(this.#buffer, 0, 0, filledBytes);
+  }
+}
+
+const empty = Buffer.alloc(0);
+// How much memory an unfinished body may take, as a multiple of what has arrived of it.
+const growthAnnounced = 4;
+const growthUnknown = 2;
