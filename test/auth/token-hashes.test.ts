@@ -87,6 +87,11 @@ describe("parseTokenHashes", () => {
       given: `sha256:${hexA} ci - +002030-01-31T12:00:00Z`,
       want: [`line 1: ${expiry}`],
     },
+    {
+      name: "something behind the date-time",
+      given: `sha256:${hexA} ci - 2030-01-31T12:00:00Z!`,
+      want: [`line 1: ${expiry}`],
+    },
     { name: "an hour that is none", given: `sha256:${hexA} ci - 2030-01-31T25:00:00Z`, want: [`line 1: ${expiry}`] },
     { name: "a time without its zone", given: `sha256:${hexA} ci - 2030-01-31T12:00:00`, want: [`line 1: ${expiry}`] },
     {
