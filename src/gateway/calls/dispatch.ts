@@ -92,7 +92,7 @@ export interface DispatchOptions {
  * Creates the function that serves one exchange: match, admit, then answer the match or run the call.
  *
  * `admit` runs exactly once, before anything is answered, also when nothing matched; its refusal wins over what the
- * match would have said. Only an {@link Endpoint} that is `open` skips it.
+ * match would have said. Only a CORS preflight and an {@link Endpoint} that is `open` skip it.
  */
 export function createDispatch(options: DispatchOptions): Dispatch {
   return (exchange, match = matchRequest(options.table, exchange), values = createContextValues()) =>

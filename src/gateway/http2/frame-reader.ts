@@ -1,4 +1,4 @@
-import { connectionPreface, frameBytesMax, frameHeaderBytes } from "./frame.ts";
+import { connectionPreface, frameBytesMax, frameHeaderBytes } from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 
 /** A frame in place: its payload is `length` bytes from `from` on in `bytes`. */

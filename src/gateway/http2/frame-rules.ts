@@ -1,5 +1,5 @@
 import type { FloodGuard } from "./flood-guard.ts";
-import { Flag, FrameType } from "./frame.ts";
+import { Flag, FrameType } from "./frame-numbers.ts";
 import type { Frame, FrameTaker } from "./frame-reader.ts";
 import { type HeaderBlock, HeaderBlocks } from "./header-blocks.ts";
 import { ConnectionError, ErrorCode, frameSizeError, protocolError } from "./http2-error.ts";

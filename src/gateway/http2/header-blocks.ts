@@ -1,4 +1,4 @@
-import { Flag, FrameType } from "./frame.ts";
+import { Flag, FrameType } from "./frame-numbers.ts";
 import type { Frame } from "./frame-reader.ts";
 import { type DecodedBlock, HpackDecoder } from "./hpack/decoder.ts";
 import { ConnectionError, ErrorCode, frameSizeError, protocolError } from "./http2-error.ts";

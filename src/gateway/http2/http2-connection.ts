@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import type { Backlog, BacklogBudget } from "./backlog.ts";
 import { Deadlines } from "./deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
-import { FrameType, windowBytesMax } from "./frame.ts";
+import { FrameType, windowBytesMax } from "./frame-numbers.ts";
 import { FrameReader } from "./frame-reader.ts";
 import { FrameRules } from "./frame-rules.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";

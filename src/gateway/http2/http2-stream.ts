@@ -1,4 +1,4 @@
-import { Flag, FrameType, windowBytesInitial } from "./frame.ts";
+import { Flag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import { ErrorCode } from "./http2-error.ts";
 import type { Output } from "./output.ts";
 import type { RequestHead } from "./request-head.ts";

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Backlog } from "./backlog.ts";
-import { Flag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame.ts";
+import { Flag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 import { emptyTable } from "./hpack/encoder.ts";
 
 // Frames are first collected in a buffer of this size, which grows in a turn that sends more.

@@ -1,4 +1,4 @@
-import { FrameType, windowBytesInitial } from "./frame.ts";
+import { FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";

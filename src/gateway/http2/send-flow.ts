@@ -1,5 +1,5 @@
 import type { Backlog } from "./backlog.ts";
-import { frameBytesMax, windowBytesInitial, windowBytesMax } from "./frame.ts";
+import { frameBytesMax, windowBytesInitial, windowBytesMax } from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Http2Stream } from "./http2-stream.ts";

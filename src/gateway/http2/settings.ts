@@ -1,4 +1,4 @@
-import { frameBytesMax, Setting, windowBytesInitial, windowBytesMax } from "./frame.ts";
+import { frameBytesMax, Setting, windowBytesInitial, windowBytesMax } from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
