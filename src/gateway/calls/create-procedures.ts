@@ -23,6 +23,7 @@ import {
 import { createReachableRegistry, type ReadJsonOptions } from "../json/index.ts";
 import { contextOf } from "./call-view.ts";
 import { createMethodCodecs, type Procedure, type StreamProcedure, type UnaryProcedure } from "../protocols/index.ts";
+import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { StreamOutput } from "./stream-output.ts";
 
 /**
@@ -62,8 +63,9 @@ export function createProcedures(
     },
   };
   routes(router);
-  const registry =
-    options.jsonOptions?.registry ?? createReachableRegistry(added.map(({ spec }) => spec.method.parent));
+  const services = added.map(({ spec }) => spec.method.parent);
+  requireOwnDescriptors(services, options.jsonOptions?.registry);
+  const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);
   const procedures = added.map(({ spec, handler, own }) => {
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
     return createProcedure(spec, handler, withTypes, jsonRules(withTypes));
