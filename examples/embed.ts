@@ -1,4 +1,4 @@
-// A plant server inside a program of one's own: node examples/embed.ts 8080
+// A plant server inside a program of one's own: npx node examples/embed.ts 8080
 // The file "tokens" beside it is made by: plantstore token create NAME --file tokens
 import { createPlantServer, openLog, openSqliteStore, openTokenVerifier } from "plantstore";
 

@@ -1,4 +1,4 @@
-// Deletes a plant over Connect: node examples/clients/delete-plant-connect.ts http://127.0.0.1:8080 TOKEN 42
+// Deletes a plant over Connect: npx node examples/clients/delete-plant-connect.ts http://127.0.0.1:8080 TOKEN 42
 // In a browser the transport is that of @connectrpc/connect-web, and everything else stays as it is.
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";

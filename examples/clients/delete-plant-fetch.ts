@@ -1,4 +1,4 @@
-// Deletes a plant over REST: node examples/clients/delete-plant-fetch.ts http://127.0.0.1:8080 TOKEN 42
+// Deletes a plant over REST: npx node examples/clients/delete-plant-fetch.ts http://127.0.0.1:8080 TOKEN 42
 const [baseUrl = "http://127.0.0.1:8080", token = "", id = "1"] = process.argv.slice(2);
 
 /** The error record of every answer that is not a success; `error` is a gRPC code. */

@@ -1,4 +1,4 @@
-// Deletes a plant over gRPC: node examples/clients/delete-plant-grpc.ts 127.0.0.1:8080 TOKEN 42
+// Deletes a plant over gRPC: npx node examples/clients/delete-plant-grpc.ts 127.0.0.1:8080 TOKEN 42
 import { credentials, Metadata, status } from "@grpc/grpc-js";
 import { createPlantClient } from "plantstore/client";
 

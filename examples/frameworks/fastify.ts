@@ -1,4 +1,4 @@
-// The greenhouse in a Fastify application: node examples/frameworks/fastify.ts 8080
+// The greenhouse in a Fastify application: npx node examples/frameworks/fastify.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import fastify from "fastify";
 import { createGateway } from "plantstore/gateway";

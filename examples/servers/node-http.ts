@@ -1,4 +1,4 @@
-// The greenhouse in a server of node:http, beside pages of its own: node examples/servers/node-http.ts 8080
+// The greenhouse in a server of node:http, beside pages of its own: npx node examples/servers/node-http.ts 8080
 //   curl http://127.0.0.1:8080/api/sensors/palm/reading
 import { createServer } from "node:http";
 import { createGateway } from "plantstore/gateway";

@@ -26,7 +26,7 @@ beforeAll(async () => {
   const file = join(folder, "gateway.ts");
   const listening = program?.replace("await gateway.listen({ port: 8080 })", "const { port } = await gateway.listen()");
   writeFileSync(file, `${listening}\nconsole.log(\`127.0.0.1:\${port}\`);\n`);
-  gateway = startNode(["--conditions", "plantstore-source", file], folder, {});
+  gateway = startNode([file], folder, {});
   [authority = ""] = await gateway.find(/127\.0\.0\.1:\d+/);
 });
 afterAll(async () => {

@@ -9,14 +9,7 @@ async function run(example: string, tokenOf: string, id: string): Promise<string
   await using server = await startPlantServer({ store: openMemoryStore(new Set([9_007_199_254_740_993n])) });
   const authority = `${server.address.address}:${String(server.address.port)}`;
   const target = example.includes("grpc") ? authority : `http://${authority}`;
-  const program = [
-    "--conditions",
-    "plantstore-source",
-    join(projectFolder, "examples/clients", example),
-    target,
-    tokenOf,
-    id,
-  ];
+  const program = [join(projectFolder, "examples/clients", example), target, tokenOf, id];
   const lines: string[] = [];
   for (let attempt = 0; attempt < 2; attempt++) {
     const { stdout, stderr } = await runProgram(process.execPath, program);

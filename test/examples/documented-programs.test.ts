@@ -198,7 +198,7 @@ function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Pr
 
 /** Runs a program once and returns what it printed. */
 async function run(file: string, signedToken: string): Promise<string> {
-  await using running = startNode(["--conditions", "plantstore-source", file], folder, {
+  await using running = startNode([file], folder, {
     TOKEN: tokens.good,
     SIGNED_TOKEN: signedToken,
     // What node takes for authorities of its own, and what grpc-js does.

@@ -8,7 +8,7 @@ import { createTempFolder } from "../support/process/temp-folder.ts";
 test("embed.ts serves plants with a token of its file, counts requests, and drains", async () => {
   using folder = createTempFolder();
   const { out } = await runCommand(["token", "create", "embedder", "--file", folder.file("tokens")]);
-  const program = ["--conditions", "plantstore-source", join(projectFolder, "examples/embed.ts"), "0"];
+  const program = [join(projectFolder, "examples/embed.ts"), "0"];
   await using server = startNode(program, folder.path);
   const [, baseUrl = ""] = await server.find(/plants at (\S+)/);
   const headers = { authorization: `Bearer ${out[0] ?? ""}`, connection: "close" };

@@ -49,7 +49,7 @@ test.each(lines)("%s", async (line) => {
   using folder = createTempFolder();
   const { before, after } = applications[name];
   writeFileSync(folder.file("application.mjs"), [imports, before, line, after].join("\n"));
-  const program = ["--conditions", "plantstore-source", folder.file("application.mjs"), "0"];
+  const program = [folder.file("application.mjs"), "0"];
   await using running = startNode(program, folder.path);
   const [, address = "", port = ""] = await running.find(/http:\/\/([\d.]+):(\d+)/);
   const ask = async (path: string): Promise<string> =>

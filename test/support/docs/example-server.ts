@@ -17,7 +17,7 @@ export interface ExampleServer {
 
 /** Starts a program of examples/ on a free port, as its first line says; it prints the URL that it serves. */
 export async function startExample(file: string): Promise<ExampleServer> {
-  const program = ["--conditions", "plantstore-source", join(projectFolder, "examples", file), "0"];
+  const program = [join(projectFolder, "examples", file), "0"];
   const child = spawn(process.execPath, program, {
     env: { ...process.env, ...compileCache },
     stdio: ["ignore", "pipe", "pipe"],

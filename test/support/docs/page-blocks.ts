@@ -48,6 +48,7 @@ export const blockRules: readonly BlockRule[] = [
 
   { page: "README.md", language: "ts", start: "import { createGateway }", run: { by: "test/clients/readme.test.ts" } },
   { page: "README.md", language: "console", run: { by: "test/clients/readme.test.ts" } },
+  { page: "docs/packages.md", language: "sh", run: { by: "test/package/install.test.ts" } },
   { page: "docs/demo.md", language: "console", run: { by: "test/clients/demo.test.ts" } },
   { page: "docs/clients.md", language: "sh", run: { by: "test/clients/documented-shell.test.ts" } },
   { page: "docs/clients.md", language: "go", run: { by: "test/clients/go/go.test.ts" } },

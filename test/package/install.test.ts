@@ -1,0 +1,207 @@
+import { copyFileSync, rmSync, symlinkSync } from "node:fs";
+import { basename, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { projectFolder } from "../support/process/child-program.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import {
+  createUserProject,
+  installedPackages,
+  tarballsIn,
+  type Tarballs,
+  type UserProject,
+} from "../support/package/user-project.ts";
+
+// A new project, by each package manager: what comes with the packages, and that the gateway serves.
+
+/** The commands of docs/packages.md for npm: for the gateway alone, and for both. */
+const [forGateway = "", forBoth = ""] = blocksRunBy("test/package/install.test.ts")[1]?.text.split("\n") ?? [];
+
+const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.2.0" } as const;
+const folders: string[] = [];
+let tarballs: Tarballs;
+
+function dependencyOn(name: keyof Tarballs): Record<string, string> {
+  return { [name]: `file:${tarballs[name]}` };
+}
+
+function createProject(dependencies: Readonly<Record<string, string>>): UserProject {
+  const project = createUserProject(dependencies);
+  folders.push(project.path);
+  return project;
+}
+
+beforeAll(() => {
+  tarballs = packAsDocumented(createProject({}));
+}, 60_000);
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
+
+// `npm ci && npm run build`, which the first line says, are what ran before this test.
+function packAsDocumented(project: UserProject): Tarballs {
+  const [build = "", pack = ""] = blocksRunBy("test/package/install.test.ts")[0]?.text.split("\n") ?? [];
+  expect(build).toBe("npm ci && npm run build");
+  symlinkSync(join(projectFolder, "dist"), join(project.path, "dist"));
+  project.run("bash", "-c", pack);
+  return tarballsIn(project.path);
+}
+
+/** How each package manager installs, and how it is told where to find a package that no registry has. */
+const managers: readonly { name: string; install: (project: UserProject, documented: string) => void }[] = [
+  {
+    name: "npm",
+    install: (project, documented) => {
+      for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
+      project.run("bash", "-c", documented);
+    },
+  },
+  {
+    name: "pnpm",
+    install: (project) => {
+      const override = `overrides:\n  "@plantstore/gateway": file:${tarballs["@plantstore/gateway"]}\n`;
+      project.write("pnpm-workspace.yaml", override);
+      project.run("npx", "--yes", "pnpm@12.21.0", "install");
+    },
+  },
+  {
+    name: "yarn",
+    install: (project) => {
+      project.write(".yarnrc.yml", "nodeLinker: node-modules\nenableImmutableInstalls: false\n");
+      project.write("yarn.lock", "");
+      const manifest = JSON.parse(project.run("cat", "package.json"));
+      const resolutions = { "@plantstore/gateway": `file:${tarballs["@plantstore/gateway"]}` };
+      project.write("package.json", JSON.stringify({ ...manifest, resolutions }));
+      project.run("npx", "--yes", "@yarnpkg/cli-dist@4.18.1", "install");
+    },
+  },
+];
+
+const greeter = `
+  import { create, createFileRegistry } from "@bufbuild/protobuf";
+  import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+  const file = create(FileDescriptorProtoSchema, {
+    name: "greet.proto", package: "greet", syntax: "proto3",
+    messageType: [{ name: "Greeting", field: [{ name: "name", number: 1, type: 9, label: 1, jsonName: "name" }] }],
+    service: [{ name: "Greeter", method: [{ name: "Greet", inputType: ".greet.Greeting", outputType: ".greet.Greeting" }] }],
+  });
+  export const Greeter = createFileRegistry(file, () => undefined).getService("greet.Greeter");
+`;
+
+const main = `
+  import { createGateway, parseHttpRules } from "@plantstore/gateway";
+  import { Greeter } from "./greeter.mjs";
+  const gateway = createGateway({
+    routes: (router) => router.service(Greeter, { greet: ({ name }) => ({ name: "Hello " + name }) }),
+    rest: { rules: parseHttpRules('{"rules":[{"selector":"greet.Greeter.Greet","get":"/greetings/{name}"}]}') },
+  });
+  const { port } = await gateway.listen();
+  const body = JSON.stringify({ name: "Connect" });
+  const headers = { "content-type": "application/json" };
+  const answers = [
+    await fetch("http://127.0.0.1:" + port + "/greetings/REST"),
+    await fetch("http://127.0.0.1:" + port + "/greet.Greeter/Greet", { method: "POST", headers, body }),
+  ];
+  for (const answer of answers) console.log(await answer.text());
+  await gateway.close();
+`;
+
+const greetings = '{"name":"Hello REST"}\n{"name":"Hello Connect"}\n';
+
+test.each(managers)(
+  "the gateway installed by $name comes with its two peers alone, and serves",
+  ({ install }) => {
+    const project = createProject({ ...dependencyOn("@plantstore/gateway"), ...peers });
+    install(project, forGateway);
+    const all = [...Object.keys(peers), "@plantstore/gateway"].toSorted();
+    expect([...new Set(installedPackages(project))].toSorted()).toEqual(all);
+    project.write("greeter.mjs", greeter);
+    expect(project.runProgram(main)).toBe(greetings);
+  },
+  120_000,
+);
+
+test.each(managers)(
+  "the plant store installed by $name starts",
+  ({ install }) => {
+    const project = createProject({ ...dependencyOn("plantstore"), ...dependencyOn("@plantstore/gateway"), ...peers });
+    install(project, forBoth);
+    expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
+  },
+  120_000,
+);
+
+test("the plant store comes with these packages", () => {
+  const project = createProject({ ...dependencyOn("plantstore"), ...dependencyOn("@plantstore/gateway") });
+  project.run("npm", "install", "--no-audit", "--no-fund");
+  expect(installedPackages(project)).toMatchInlineSnapshot(`
+    [
+      "@bufbuild/protobuf",
+      "@connectrpc/connect",
+      "@pinojs/redact",
+      "@plantstore/gateway",
+      "atomic-sleep",
+      "jose",
+      "on-exit-leak-free",
+      "pg",
+      "pg-cloudflare",
+      "pg-connection-string",
+      "pg-copy-streams",
+      "pg-int8",
+      "pg-pool",
+      "pg-protocol",
+      "pg-types",
+      "pgpass",
+      "pino",
+      "pino-abstract-transport",
+      "pino-std-serializers",
+      "plantstore",
+      "postgres-array",
+      "postgres-bytea",
+      "postgres-date",
+      "postgres-interval",
+      "process-warning",
+      "quick-format-unescaped",
+      "real-require",
+      "safe-stable-stringify",
+      "sonic-boom",
+      "split2",
+      "thread-stream",
+      "xtend",
+    ]
+  `);
+}, 120_000);
+
+test("the gateway refuses a service that another copy of protobuf-es describes", () => {
+  const project = createProject(dependencyOn("@plantstore/gateway"));
+  project.write("service/package.json", '{"name":"service","type":"module"}');
+  project.run("npm", "install", "--no-audit", "--no-fund");
+  project.run(
+    "npm",
+    "install",
+    "--no-audit",
+    "--no-fund",
+    "--prefix",
+    join(project.path, "service"),
+    "@bufbuild/protobuf@2.13.0",
+  );
+  project.write("service/greeter.mjs", greeter);
+  project.write("program.mjs", main.replace("./greeter.mjs", "./service/greeter.mjs"));
+  expect(project.tryToRun(process.execPath, "program.mjs")).toContain(
+    "Error: service greet.Greeter was described by another copy of @bufbuild/protobuf than the gateway's: run " +
+      "`npm ls @bufbuild/protobuf`, and have every package use the same version\n",
+  );
+}, 120_000);
+
+/** Writes a program of ES modules as one in CommonJS. */
+function asCommonJs(text: string): string {
+  return text
+    .replaceAll(/import (\{.*\}) from (".*")/g, "const $1 = require($2)")
+    .replaceAll("mjs", "cjs")
+    .replace("export const Greeter =", "exports.Greeter =");
+}
+
+test("a program in CommonJS uses the gateway with descriptors of its own kind", () => {
+  const project = createProject(dependencyOn("@plantstore/gateway"));
+  project.run("npm", "install", "--no-audit", "--no-fund");
+  project.write("greeter.cjs", asCommonJs(greeter));
+  project.write("program.cjs", `(async () => {${asCommonJs(main)}})();`);
+  expect(project.run(process.execPath, "program.cjs")).toBe(greetings);
+}, 120_000);

@@ -1,0 +1,62 @@
+import { rmSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createUserProject, packBoth, type UserProject } from "../support/package/user-project.ts";
+
+// The types of every subpath, read by each TypeScript in each way to resolve, with `skipLibCheck` off.
+
+const { path: tarballs } = createUserProject();
+let user: UserProject;
+
+/** Before 5.7 there was no `Uint8Array<ArrayBuffer>`, with which both peers describe themselves. */
+const compilers = ["5.4", "5.6", "5.7", "5.9", "6.0", "7.0"];
+
+const program = `
+import { createPlantServer, openMemoryStore, type PlantServer } from "plantstore";
+import { createGateway, type Gateway } from "@plantstore/gateway";
+import { createGateway as sameGateway } from "plantstore/gateway";
+import { createPlantClient } from "plantstore/client";
+import { PlantService } from "plantstore/connect";
+export const server: PlantServer = createPlantServer({ store: openMemoryStore() });
+export const gateway: Gateway = sameGateway({ routes: () => {} });
+export const own: typeof createGateway = sameGateway;
+// @ts-expect-error: it is known, and no number.
+export const client: number = createPlantClient({ address: "", token: "" });
+// @ts-expect-error: it is known, and no number.
+export const service: number = PlantService;
+`;
+
+const resolutions = {
+  nodenext: ["--module", "nodenext"],
+  bundler: ["--module", "esnext", "--moduleResolution", "bundler"],
+} as const;
+
+beforeAll(() => {
+  user = createUserProject();
+  const { "@plantstore/gateway": gateway, plantstore } = packBoth(tarballs);
+  const named = compilers.map((version) => `ts-${version}@npm:typescript@~${version}.0`);
+  const types = ["@grpc/grpc-js@1.14.7", "@types/node@22"];
+  user.run("npm", "install", "--no-audit", "--no-fund", gateway, plantstore, ...types, ...named);
+  user.write("types.ts", program);
+}, 240_000);
+afterAll(() => {
+  for (const folder of [user.path, tarballs]) rmSync(folder, { recursive: true });
+});
+
+describe.each(compilers)("TypeScript %s", (version) => {
+  test.each(["nodenext", "bundler"] as const)(
+    "reads the types, by %s",
+    (resolution) => {
+      const compiler = `node_modules/ts-${version}/bin/tsc`;
+      const options = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--skipLibCheck", "false"];
+      const found = user.tryToRun(process.execPath, compiler, ...options, ...resolutions[resolution], "types.ts");
+      const errors = found.split("\n").filter((line) => line !== "");
+      if (version >= "5.7") expect(errors).toEqual([]);
+      else {
+        const ofPeers =
+          /^node_modules\/@(?:bufbuild\/protobuf|connectrpc\/connect)\/.*TS2315: Type 'Uint8Array' is not generic/;
+        expect(errors.filter((line) => !ofPeers.test(line))).toEqual([]);
+      }
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,71 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { projectFolder } from "../process/child-program.ts";
+
+/** What a user has of a project: a folder, its installed packages, and programs in it. */
+export interface UserProject {
+  readonly path: string;
+  /** Writes a file, and the folders above it. */
+  write(name: string, text: string): void;
+  /** Runs a command to its end and returns what it printed. Throws with what it said when it fails. */
+  run(file: string, ...args: readonly string[]): string;
+  /** Runs a command that may fail, and returns all that it printed. */
+  tryToRun(file: string, ...args: readonly string[]): string;
+  /** Runs a program of the text and returns what it printed. */
+  runProgram(text: string): string;
+}
+
+/** The tarballs of the two packages, by the names that they are installed as. */
+export type Tarballs = Readonly<Record<"@plantstore/gateway" | "plantstore", string>>;
+
+/** Packs what `npm run build` has made, into a folder. */
+export function packBoth(folder: string): Tarballs {
+  const built = ["gateway", "plantstore"].map((name) => join(projectFolder, "dist", name));
+  execFileSync("npm", ["pack", "--silent", "--pack-destination", folder, ...built], { cwd: folder, stdio: "pipe" });
+  return tarballsIn(folder);
+}
+
+/** Returns the tarballs that are in a folder. */
+export function tarballsIn(folder: string): Tarballs {
+  const tarball = (start: RegExp): string => join(folder, readdirSync(folder).find((name) => start.test(name)) ?? "");
+  return { "@plantstore/gateway": tarball(/^plantstore-gateway-/), plantstore: tarball(/^plantstore-\d/) };
+}
+
+/** Creates an empty project of an ES module user. */
+export function createUserProject(dependencies: Readonly<Record<string, string>> = {}): UserProject {
+  const path = mkdtempSync(join(tmpdir(), "user-"));
+  const write = (name: string, text: string): void => {
+    mkdirSync(dirname(join(path, name)), { recursive: true });
+    writeFileSync(join(path, name), text);
+  };
+  // What vitest tells its own processes is not for a user's.
+  const environment = { ...process.env, NODE_OPTIONS: "", NODE_ENV: "", NO_COLOR: "1" };
+  const run = (file: string, ...args: readonly string[]): string =>
+    execFileSync(file, args, { cwd: path, env: environment, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  write("package.json", JSON.stringify({ name: "user", private: true, type: "module", dependencies }));
+  return {
+    path,
+    write,
+    run,
+    tryToRun(file, ...args) {
+      const { stdout, stderr } = spawnSync(file, args, { cwd: path, env: environment, encoding: "utf8" });
+      return stdout + stderr;
+    },
+    runProgram(text) {
+      write("program.mjs", text);
+      return run(process.execPath, "program.mjs");
+    },
+  };
+}
+
+/** The names of all packages that are installed in a project, sorted. */
+export function installedPackages({ path }: UserProject): string[] {
+  const files = readdirSync(join(path, "node_modules"), { recursive: true, encoding: "utf8" });
+  const manifests = files.filter((name) => /(?:^|node_modules\/)(?:@[^/.]+\/)?[^/@.][^/]*\/package\.json$/.test(name));
+  const names = manifests.map(
+    (name): string => JSON.parse(readFileSync(join(path, "node_modules", name), "utf8")).name,
+  );
+  return names.toSorted();
+}

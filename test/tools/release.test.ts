@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { releaseChangelog, releaseManifest } from "../../tools/release.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+
+test("a release moves what was unreleased under its version and day", () => {
+  const before = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
+  expect(releaseChangelog(before, "0.2.0", "2026-11-21")).toBe(
+    "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-11-21\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n",
+  );
+});
+
+test.each([
+  { name: "without a heading", text: "# Changelog\n" },
+  { name: "with nothing under it", text: "## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- B.\n" },
+])("a changelog $name is not released", ({ text }) => {
+  expect(() => releaseChangelog(text, "0.2.0", "2026-11-21")).toThrow("nothing is unreleased");
+});
+
+test.each(["package.json", "src/gateway/package.json"])(
+  "%s gets the version, and nothing else of that number",
+  (file) => {
+    const text = readFileSync(join(projectFolder, file), "utf8");
+    const { version, dependencies = {}, ...others } = JSON.parse(text);
+    const released = JSON.parse(releaseManifest(text, version, "9.9.9"));
+    const expected = "@plantstore/gateway" in dependencies ? { ...dependencies, "@plantstore/gateway": "9.9.9" } : {};
+    const { dependencies: releasedDependencies = {}, ...rest } = released;
+    expect(rest).toEqual({ ...others, version: "9.9.9" });
+    expect(releasedDependencies).toEqual(expected);
+  },
+);

@@ -1,0 +1,68 @@
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { bundle, sourceFile } from "./bundle.ts";
+import { gatewayEntry, gatewayName, projectFolder, publishedManifest, readManifest } from "./manifest.ts";
+
+// Makes dist/gateway and dist/plantstore, each as npm publishes it: `npm pack ./dist/gateway`. The package.json files
+// of the checkout point at source, so that everything in it runs without a build.
+
+/** Where tsc has put the declarations of all of src/ (tsconfig.build.json). */
+const declarations = join(projectFolder, "dist/types");
+
+/** What becomes a package. */
+interface Package {
+  /** Its name in dist/. */
+  readonly name: string;
+  /** The folder of its package.json and README.md. */
+  readonly folder: string;
+  /** The files of src/ that the outside loads. */
+  readonly entries: readonly string[];
+  /** The files and folders of src/ whose declarations it has. */
+  readonly declared: readonly string[];
+  /** Other files, with their place in the package. */
+  readonly others: Readonly<Record<string, string>>;
+}
+
+const rooms = ["auth", "cli", "client", "operations", "plants", "server", "gen", "index.d.ts"];
+
+const packages: readonly Package[] = [
+  {
+    name: "gateway",
+    folder: dirname(gatewayEntry),
+    entries: ["gateway/index.ts"],
+    declared: ["gateway", "gen/es/google/api"],
+    others: {},
+  },
+  {
+    name: "plantstore",
+    folder: projectFolder,
+    // The worker is started as a thread, so that no import leads to it.
+    entries: ["index.ts", "client/index.ts", "client/connect.ts", "cli/main.ts", "plants/sqlite/worker.ts"],
+    declared: rooms,
+    others: {
+      "openapi.json": "openapi.json",
+      proto: "proto",
+      "src/operations/docs-page/files": "lib/operations/docs-page/files",
+    },
+  },
+];
+
+for (const { name, folder, entries, declared, others } of packages) {
+  const built = join(projectFolder, "dist", name);
+  const file = join(folder, "package.json");
+  const manifest = readManifest(file);
+  await bundle(manifest, entries.map(sourceFile), join(built, "lib"));
+  for (const path of declared) cpSync(join(declarations, path), join(built, "lib", path), { recursive: true });
+  for (const [from, to] of Object.entries(others))
+    cpSync(join(projectFolder, from), join(built, to), { recursive: true });
+  cpSync(join(folder, "README.md"), join(built, "README.md"));
+  cpSync(join(projectFolder, "LICENSE"), join(built, "LICENSE"));
+  writeFileSync(join(built, "package.json"), `${JSON.stringify(publishedManifest(file, manifest), null, 2)}\n`);
+}
+
+// plantstore/gateway is the package of the gateway by another name, so that there is one copy of it.
+const room = join(projectFolder, "dist/plantstore/lib/gateway");
+mkdirSync(room);
+for (const file of ["index.js", "index.d.ts"]) writeFileSync(join(room, file), `export * from "${gatewayName}";\n`);
+
+rmSync(declarations, { recursive: true });

@@ -1,0 +1,53 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+// Prepares a release and stops before publishing it: npm run release -- 0.2.0
+//
+// Writes the version and the changelog, runs every check, and leaves two tarballs in dist/. What it has changed is to be
+// committed; the last lines say how to publish, with a proof of where the tarballs were built.
+
+const project = resolve(import.meta.dirname, "..");
+
+/** Returns the changelog with what was unreleased under a version and its day. Throws when nothing was. */
+export function releaseChangelog(text: string, version: string, day: string): string {
+  const [before, unreleased] = text.split(/^## \[Unreleased\]\n/m);
+  if (!unreleased?.split(/^## /m)[0]?.includes("\n- ")) throw new Error("nothing is unreleased");
+  return `${before}## [Unreleased]\n\n## [${version}] - ${day}\n${unreleased}`;
+}
+
+/** Returns a package.json, or the lockfile, with another version of the two packages that are released together. */
+export function releaseManifest(text: string, before: string, version: string): string {
+  const own = new RegExp(`("(?:version|@plantstore/gateway)": )"${before.replaceAll(".", "\\.")}"`, "g");
+  return text.replaceAll(own, `$1"${version}"`);
+}
+
+function rewrite(file: string, change: (text: string) => string): void {
+  const path = join(project, file);
+  writeFileSync(path, change(readFileSync(path, "utf8")));
+}
+
+function run(file: string, ...args: readonly string[]): void {
+  execFileSync(file, args, { cwd: project, stdio: "inherit" });
+}
+
+function prepare(version: string): void {
+  if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version)) throw new Error("give a version: npm run release -- 0.2.0");
+  const changed = execFileSync("git", ["status", "--porcelain"], { cwd: project, encoding: "utf8" });
+  if (changed !== "") throw new Error(`commit or undo these first:\n${changed}`);
+  const { version: before }: { version: string } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+  for (const file of ["package.json", "src/gateway/package.json"]) {
+    rewrite(file, (text) => releaseManifest(text, before, version));
+  }
+  rewrite("docs/packages.md", (text) => text.replaceAll(`${before}.tgz`, `${version}.tgz`));
+  rewrite("CHANGELOG.md", (text) => releaseChangelog(text, version, new Date().toISOString().slice(0, 10)));
+  run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund");
+  for (const script of ["check", "test", "test:package"]) run("npm", "run", "--silent", script);
+  run("npm", "pack", "--pack-destination", "dist", "./dist/gateway", "./dist/plantstore");
+  console.log(`\nNothing is published. Commit and tag v${version}, and then, in a CI that can prove where it runs:`);
+  for (const name of ["gateway", "plantstore"]) {
+    console.log(`  npm publish --provenance --access public ./dist/${name}`);
+  }
+}
+
+if (import.meta.main) prepare(process.argv[2] ?? "");
