@@ -11,8 +11,11 @@ export interface PendingDelete {
   readonly reject: (reason: unknown) => void;
 }
 
-/** The outcomes of a batch, in its order: whether each deletion removed the plant. */
-export type Outcomes = readonly boolean[];
+/**
+ * The outcomes of a batch, in its order: whether each deletion removed the plant; `undefined` for one whose caller is
+ * told by the store itself, now or later.
+ */
+export type Outcomes = readonly (boolean | undefined)[];
 
 /** Options of a {@link DeleteQueue}. */
 export interface DeleteQueueOptions {
@@ -74,7 +77,7 @@ export class DeleteQueue {
     });
   }
 
-  /** Refuses new deletions, and resolves once every earlier one has its outcome. */
+  /** Refuses new deletions, and resolves once every earlier one has its outcome, or is in the hands of the store. */
   close(): Promise<void> {
     this.#closed = true;
     if (this.#unanswered === 0) this.#drained.resolve();
@@ -85,7 +88,10 @@ export class DeleteQueue {
     this.#inFlight++;
     this.#unanswered++;
     const settle = await this.#options.commit(batch).then(
-      (outcomes) => (pending: PendingDelete, i: number) => pending.resolve(outcomes[i] === true),
+      (outcomes) => (pending: PendingDelete, i: number) => {
+        const outcome = outcomes[i];
+        if (outcome !== undefined) pending.resolve(outcome);
+      },
       (reason: unknown) => (pending: PendingDelete) => pending.reject(reason),
     );
     this.#inFlight--;

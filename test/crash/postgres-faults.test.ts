@@ -1,4 +1,5 @@
 import { Code } from "@connectrpc/connect";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
@@ -19,6 +20,9 @@ import { testSeed } from "../support/test-seed.ts";
 const faults = 30;
 const plants = 500_000;
 const timeout = 300_000;
+
+/** How often a second a steady load is sent. */
+const ticksPerS = 20;
 
 describe("a server on PostgreSQL", () => {
   let postgres: PostgresServer;
@@ -72,20 +76,31 @@ describe("a server on PostgreSQL", () => {
     await expectTruth(tally);
   });
 
-  // Ten seconds, in which the plant is asked for again and again.
-  test("gives up a plant that another transaction keeps locked, and goes on with the others", { timeout }, async () => {
+  // A transaction that somebody has forgotten, and callers that go on asking for its plant.
+  test("deletes all others while another transaction keeps a plant locked for 40 seconds", { timeout }, async () => {
     await createPlants();
     const store = await openPlantStore({ kind: "postgres", url });
     const other = new Client(configOf(url));
     await other.connect();
     await other.query("BEGIN");
     await other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
-    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    const others: Promise<unknown>[] = [];
+    const locked: Promise<unknown>[] = [];
+    const ask = (id: bigint): Promise<unknown> => store.delete(id, deleteCall()).catch(({ code }) => code);
+    for (let tick = 0; tick < 40 * ticksPerS; tick++) {
+      if (tick % ticksPerS === 0) locked.push(ask(1n));
+      for (let i = 0; i < 200 / ticksPerS; i++) others.push(ask(BigInt(others.length + 2)));
+      await sleep(1_000 / ticksPerS);
+    }
+    // All of these while the lock is held.
+    expect(new Set(await Promise.all(others))).toEqual(new Set([true]));
+    expect(new Set(await Promise.all(locked))).toEqual(new Set([Code.Unavailable]));
     expect(store.problem).toBeUndefined();
-    await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
     await other.end();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
+    const [counts] = await runSql(url, "SELECT count(*) AS records FROM deletions");
+    expect(counts).toEqual({ records: String(others.length + 1) });
   });
 
   test("loses nothing it acknowledged when a synchronous standby takes over", { timeout }, async () => {

@@ -122,7 +122,7 @@ describe("a store", () => {
       const store = await openPlantStore({ kind: "postgres", url });
       const locking = new Client(configOf(url));
       await locking.connect();
-      await locking.query("BEGIN; SELECT FROM plants FOR UPDATE");
+      await locking.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
       const told = [1n, 2n].map((id) => store.delete(id, deleteCall()));
       // The look comes after five seconds at most, on a connection of its own; the batches are given up after ten.
       const connections = `SELECT count(*) AS all, count(*) FILTER (WHERE state = 'idle') AS idle

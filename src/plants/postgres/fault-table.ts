@@ -2,6 +2,8 @@
  * What a fault means for the statement that failed.
  *
  * - `repeat`: it did nothing because of concurrent transactions on the same rows, and is run again.
+ * - `skip`: it did nothing because it waited too long, probably for a lock, and is run again without the plants that are
+ *   locked.
  * - `wait`: it did nothing because the server lacks a resource, and is run again.
  * - `reconnect`: it did nothing, and this connection is of no use.
  * - `look`: it may have been committed. It is run again on a new connection; then the deletion record says which plants
@@ -10,7 +12,7 @@
  *   fails.
  * - `give-up`: it did nothing, and would do nothing again.
  */
-export type Verdict = "repeat" | "wait" | "reconnect" | "look" | "divide" | "give-up";
+export type Verdict = "repeat" | "skip" | "wait" | "reconnect" | "look" | "divide" | "give-up";
 
 /**
  * One row: a SQLSTATE, or the first two characters that name its class
@@ -27,8 +29,8 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "40001", verdict: "repeat", why: "could not be serialised; rolled back" },
   { sqlState: "40P01", verdict: "repeat", why: "victim of a deadlock; rolled back" },
   { sqlState: "40003", verdict: "look", why: "the server does not know whether it was completed" },
-  { sqlState: "55P03", verdict: "repeat", why: "lock_timeout passed" },
-  { sqlState: "57014", verdict: "repeat", why: "cancelled, as by statement_timeout" },
+  { sqlState: "55P03", verdict: "skip", why: "lock_timeout passed" },
+  { sqlState: "57014", verdict: "skip", why: "cancelled, as by statement_timeout" },
   { sqlState: "53", verdict: "wait", why: "the server has no memory, disk or other resource left" },
   { sqlState: "53300", verdict: "reconnect", why: "too many connections" },
   { sqlState: "57P03", verdict: "reconnect", why: "the server is starting, stopping or recovering" },
@@ -41,7 +43,9 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "57P02", verdict: "look", why: "another process of the server crashed" },
   { sqlState: "57P05", verdict: "look", why: "the idle connection was ended" },
   { sqlState: "08", verdict: "look", why: "the connection failed" },
-  { sqlState: "22", verdict: "divide", why: "the server does not take a value" },
+  { sqlState: "58", verdict: "look", why: "an error of the system that the server runs on" },
+  { sqlState: "XX", verdict: "look", why: "an internal error of the server" },
+  { sqlState: "22", verdict: "divide", why: "the server does not take a value, or a trigger drops the record" },
   { sqlState: "23", verdict: "divide", why: "a constraint would not hold: another table refers to a plant" },
   { sqlState: "P0", verdict: "divide", why: "a trigger refuses" },
   { sqlState: "28", verdict: "give-up", why: "the server does not let this user in" },
@@ -56,10 +60,24 @@ const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [
 /**
  * Returns the verdict on the error of a statement. An error without a SQLSTATE is one of the connection, and says
  * nothing about the statement.
+ *
+ * A trigger may raise any SQLSTATE, even one that nobody has heard of. If the table knows none, or has the whole store
+ * give up, then a trigger is refusing a plant.
  */
 export function verdictOn(fault: unknown): Verdict {
   const code = sqlStateOf(fault);
-  return (code && (verdicts.get(code) ?? verdicts.get(code.slice(0, 2)))) || "look";
+  if (code === undefined) return "look";
+  const verdict = verdicts.get(code) ?? verdicts.get(code.slice(0, 2));
+  if ((verdict === undefined || verdict === "give-up") && isRaisedWithin(fault)) return "divide";
+  return verdict ?? "look";
+}
+
+/**
+ * Whether an error came up within the statement, in a trigger, a foreign key, or at a certain row: then the server says
+ * where. It does not for an error of the statement itself.
+ */
+export function isRaisedWithin(fault: unknown): boolean {
+  return fault instanceof Error && "where" in fault && typeof fault.where === "string";
 }
 
 /** Returns the SQLSTATE of an error; `undefined` if it did not come from the server. */

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcomes, PendingDelete } from "../delete-queue.ts";
 import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
-import { type DeleteBatch, deleteBatch, deleteBatchAgain, toDeleteBatch } from "./delete-batch.ts";
-import { type Verdict, verdictOn } from "./fault-table.ts";
+import { type Attempt, attemptBatch } from "./attempt-batch.ts";
+import { type DeleteBatch, toDeleteBatch } from "./delete-batch.ts";
+import { isRaisedWithin, type Verdict, verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
 
 // Milliseconds from the first fault, for a batch and everything it is divided into. Long enough for a restart or
@@ -27,41 +28,85 @@ export class BatchGivenUp extends Error {
     super("a batch of deletions was given up", { cause: fault });
     this.reason = reason;
     this.fault = fault;
-    this.isServerWell = verdict === "repeat" || verdict === "divide";
+    this.isServerWell = verdict === "repeat" || verdict === "skip" || verdict === "divide";
   }
+}
+
+/** Options of {@link runBatch}. */
+export interface RunBatchOptions {
+  /** Takes a deletion whose plant another transaction keeps locked, and tells its caller. Nothing of it was done. */
+  readonly setAside: (pending: PendingDelete) => void;
+  /** Whether no lock is waited for from the first attempt on. By default only after one was waited for in vain. */
+  readonly skipsLocked?: boolean;
+  /** Aborts when nothing more is to be started. By default ten seconds after the first fault. */
+  readonly patience?: AbortSignal;
 }
 
 /**
  * Deletes a batch on a session, and repeats it as long as the fault table says that this may help and somebody waits
- * for it. Deletions that are given up meanwhile are rejected, and left out of the next attempt.
+ * for it. Deletions that are given up meanwhile are rejected, and left out of the next attempt. So are those of plants
+ * that the server keeps or others have locked: nobody waits for the plant of another.
  *
- * @param patience - aborts when nothing more is to be started; by default ten seconds after the first fault
  * @throws BatchGivenUp
  */
 export async function runBatch(
   session: Session,
   pending: readonly PendingDelete[],
-  patience?: AbortSignal,
+  options: RunBatchOptions,
 ): Promise<Outcomes> {
   const token = randomUUID();
+  let { patience, skipsLocked = false } = options;
   let batch = toDeleteBatch(token, pending, patience !== undefined);
   // Invariant: true from the first fault that may have followed a commit, to the end. A later fault that did nothing
   // says nothing about the earlier attempt.
   let mayBeDone = false;
   for (let tries = 0; ; tries++) {
-    const attempt = await attemptBatch(session, batch, mayBeDone);
-    if (attempt.kind === "done") return attempt.outcomes;
-    const { verdict, fault } = attempt;
+    const attempt = await attemptBatch(session, batch, pending, { mayBeDone, skipsLocked });
+    if (attempt.kind !== "failed") return outcomesOf(batch, pending, attempt, options.setAside);
+    const { fault } = attempt;
+    const hasSkipped = skipsLocked && !mayBeDone;
+    const verdict = hasSkipped ? verdictBehindLocks(attempt.verdict, fault) : attempt.verdict;
     patience ??= AbortSignal.timeout(retryForMs);
-    mayBeDone ||= verdict === "look";
+    ({ mayBeDone } = attempt);
     if (verdict === "reconnect" || verdict === "look") session.discard();
-    if (verdict === "divide" && !mayBeDone) return await divide(session, pending, fault, patience);
+    if (verdict === "divide" && !mayBeDone)
+      return await divide(session, pending, fault, { ...options, patience, skipsLocked });
     const givenUp = new BatchGivenUp(mayBeDone ? outcomeUnknown(fault) : storeAway(fault), fault, verdict);
     if (verdict === "give-up" || verdict === "divide" || patience.aborted) throw givenUp;
+    skipsLocked ||= verdict === "skip";
     await sleep(backoffMs(tries));
     batch = toDeleteBatch(token, pending, true);
     if (batch.indexOf.size === 0) throw givenUp;
   }
+}
+
+/**
+ * The verdict on an attempt that has waited for no plant. If it still met a lock, then either the whole table is locked,
+ * which has to be waited for, or something that goes with a plant, such as a row of another table.
+ */
+function verdictBehindLocks(verdict: Verdict, fault: unknown): Verdict {
+  if (verdict !== "skip") return verdict;
+  return isRaisedWithin(fault) ? "divide" : "repeat";
+}
+
+function outcomesOf(
+  { indexOf }: DeleteBatch,
+  pending: readonly PendingDelete[],
+  attempt: Exclude<Attempt, { kind: "failed" }>,
+  setAside: (pending: PendingDelete) => void,
+): Outcomes {
+  // Of several callers for one plant, the first has deleted it.
+  if (attempt.kind === "all-deleted") return pending.map(({ id }, i) => indexOf.get(id) === i);
+  return pending.map((one, i) => {
+    const fate = attempt.fates.get(one.id);
+    if (fate === "locked") setAside(one);
+    if (fate === "kept") one.reject(plantKept(one.id));
+    return fate === "locked" || fate === "kept" ? undefined : fate === "deleted" && indexOf.get(one.id) === i;
+  });
+}
+
+interface DivideOptions extends RunBatchOptions {
+  readonly patience: AbortSignal;
 }
 
 /**
@@ -72,28 +117,32 @@ async function divide(
   session: Session,
   pending: readonly PendingDelete[],
   fault: unknown,
-  patience: AbortSignal,
+  options: DivideOptions,
 ): Promise<Outcomes> {
   const [only] = pending;
   if (only !== undefined && pending.length === 1) {
-    only.reject(plantKept(only.id, fault));
-    return [false];
+    if (verdictOn(fault) === "skip") options.setAside(only);
+    else only.reject(plantKept(only.id, fault));
+    return [undefined];
   }
   const middle = Math.floor(pending.length / 2);
-  const outcomes: boolean[] = [];
+  const outcomes: (boolean | undefined)[] = [];
   for (const half of [pending.slice(0, middle), pending.slice(middle)]) {
     // Other batches are waiting: there is no time left for this half.
-    if (patience.aborted) outcomes.push(...refuse(half, storeAway(fault)));
-    else outcomes.push(...(await runHalf(session, half, patience)));
+    if (options.patience.aborted) outcomes.push(...refuse(half, storeAway(fault)));
+    else outcomes.push(...(await runHalf(session, half, options)));
   }
   return outcomes;
 }
 
 /** Answers the callers of a half at once: the fate of the other half does not undo what was done for this one. */
-async function runHalf(session: Session, half: readonly PendingDelete[], patience: AbortSignal): Promise<Outcomes> {
+async function runHalf(session: Session, half: readonly PendingDelete[], options: DivideOptions): Promise<Outcomes> {
   try {
-    const outcomes = await runBatch(session, half, patience);
-    half.forEach(({ resolve }, i) => resolve(outcomes[i] === true));
+    const outcomes = await runBatch(session, half, options);
+    half.forEach(({ resolve }, i) => {
+      const outcome = outcomes[i];
+      if (outcome !== undefined) resolve(outcome);
+    });
     return outcomes;
   } catch (fault) {
     if (!(fault instanceof BatchGivenUp) || !fault.isServerWell) throw fault;
@@ -103,26 +152,7 @@ async function runHalf(session: Session, half: readonly PendingDelete[], patienc
 
 function refuse(half: readonly PendingDelete[], reason: Error): Outcomes {
   half.forEach((pending) => pending.reject(reason));
-  return half.map(() => false);
-}
-
-type Attempt =
-  | { readonly kind: "done"; readonly outcomes: Outcomes }
-  | { readonly kind: "failed"; readonly verdict: Verdict; readonly fault: unknown };
-
-async function attemptBatch(session: Session, batch: DeleteBatch, mayBeDone: boolean): Promise<Attempt> {
-  try {
-    await session.connect();
-  } catch (fault) {
-    // Nothing has been sent.
-    return { kind: "failed", verdict: verdictOn(fault) === "give-up" ? "give-up" : "reconnect", fault };
-  }
-  try {
-    const outcomes = await (mayBeDone ? deleteBatchAgain(session, batch) : deleteBatch(session, batch));
-    return { kind: "done", outcomes };
-  } catch (fault) {
-    return { kind: "failed", verdict: verdictOn(fault), fault };
-  }
+  return half.map(() => undefined);
 }
 
 // Full jitter: replicas that were refused together do not come back together.

@@ -5,6 +5,7 @@ import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import type { DeleteCall, PlantStore } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import type { SessionTimeouts } from "./connect.ts";
+import { LockedDeletes } from "./locked-deletes.ts";
 import { checkDatabase } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { Retention } from "./retention.ts";
@@ -32,9 +33,9 @@ const waitingMax = 16_384;
 // How often the server is checked, so that readiness goes off before a caller notices a fault.
 const watchIntervalMs = 5_000;
 
-// A lock is held for the duration of another batch, and a statement runs for milliseconds. Whatever takes this long is
-// stuck, and had better be retried.
-const timeouts: SessionTimeouts = { lockTimeoutMs: 2_000, statementTimeoutMs: 5_000, answerTimeoutMs: 7_000 };
+// Another batch holds its locks for some milliseconds, and a statement runs for as long. What takes much longer to be
+// unlocked is attempted apart, and a statement that takes much longer is stuck.
+const timeouts: SessionTimeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, answerTimeoutMs: 7_000 };
 
 /**
  * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist:
@@ -61,11 +62,16 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 
 class PostgresStore implements PlantStore {
   readonly #server: Server;
-  /** As many as were ever in use at once: one per batch in flight, and one for the check of the server beside them. */
+  /**
+   * As many as were ever in use at once: one per batch in flight, and beside them one for plants that are locked and one
+   * for the check of the server.
+   */
   readonly #sessions: Session[] = [];
   /** Those that are not in use; the last one used is taken first. */
   readonly #idle: Session[] = [];
   readonly #queue = new DeleteQueue({ commit: (batch) => this.#commit(batch), batchMax, waitingMax, inFlightMax });
+  readonly #locked = new LockedDeletes({ commit: (batch) => this.#commit(batch), batchMax, waitingMax });
+  readonly #setAside = (pending: PendingDelete): void => this.#locked.add(pending);
   readonly #health = new StoreHealth(() => this.#findProblem(), watchIntervalMs);
   readonly #retention: Retention;
 
@@ -86,6 +92,7 @@ class PostgresStore implements PlantStore {
 
   async close(): Promise<void> {
     await this.#queue.close();
+    await this.#locked.close();
     this.#health.report({ text: "the store is closed", passing: false });
     await this.#retention.stop();
     await Promise.all(this.#sessions.map((session) => session.close()));
@@ -95,7 +102,8 @@ class PostgresStore implements PlantStore {
     // These were queued when the server became unavailable.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
     try {
-      return await this.#withSession((session) => runBatch(session, batch));
+      const options = { setAside: this.#setAside, skipsLocked: this.#locked.areThere };
+      return await this.#withSession((session) => runBatch(session, batch, options));
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
       if (!fault.isServerWell) this.#health.report(problemOf(fault.fault));

@@ -1,5 +1,4 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Outcomes } from "../delete-queue.ts";
 import type { StoreProblem } from "../store-health.ts";
 import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
@@ -28,7 +27,7 @@ export interface BatchStop {
  * the stop concerns all others. `kept` are the indexes of plants that a constraint or trigger of the file protects.
  */
 export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
-  readonly outcomes: Outcomes;
+  readonly outcomes: readonly boolean[];
   readonly kept: readonly number[];
 };
 
@@ -47,7 +46,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
     const ends: number[] = [];
     for (let to: number | undefined = batch.ids.length; to !== undefined; to = ends.pop()) {
       const from = outcomes.length;
-      const end = runPart(batch, to, outcomes);
+      const end = runPart(batch, to, outcomes, kept);
       if (end.kind === "committed") continue;
       if (end.kind !== "refused") return { ...end, outcomes, kept };
       if (to - from > 1) {
@@ -72,20 +71,22 @@ type PartEnd =
 
 /**
  * Prepares the function that runs one part of a batch in one transaction: from the first plant without an outcome up to
- * an index. It appends the outcomes once they are durable.
+ * an index. It appends the outcomes once they are durable, and the indexes of plants that a trigger keeps without a
+ * word.
  */
 function preparePart(
   db: DatabaseSync,
   lockTimeoutMs?: number,
-): (batch: DeleteBatch, to: number, outcomes: boolean[]) => PartEnd {
+): (batch: DeleteBatch, to: number, outcomes: boolean[], kept: number[]) => PartEnd {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
+  const findPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
   const commit = db.prepare("COMMIT");
   let batchNumber = lastBatch(db);
 
-  const deleteAll = (batch: DeleteBatch, to: number, outcomes: boolean[]): void => {
+  const deleteAll = (batch: DeleteBatch, to: number, outcomes: boolean[], kept: number[]): void => {
     const deletedAt = Date.now();
     batchNumber++;
     for (let i = outcomes.length; i < to; i++) {
@@ -94,21 +95,26 @@ function preparePart(
       if (isDeleted) {
         const recorded = record.run(id, deletedAt, batch.subjects[i] ?? "", batch.requestIds[i] ?? "", batchNumber);
         if (recorded.changes === 0n) throw new RecordRefused();
+      } else if (findPlant.get(id) !== undefined) {
+        // RAISE(IGNORE).
+        kept.push(i);
       }
       outcomes.push(isDeleted);
     }
   };
 
-  return (batch, to, outcomes) => {
+  return (batch, to, outcomes, kept) => {
     const from = outcomes.length;
+    const keptBefore = kept.length;
     try {
       beginWrite(db, lockTimeoutMs);
-      deleteAll(batch, to, outcomes);
+      deleteAll(batch, to, outcomes, kept);
       commit.run();
       return { kind: "committed" };
     } catch (fault) {
       const stoppedAt = outcomes.length;
       outcomes.length = from;
+      kept.length = keptBefore;
       const isCommitting = stoppedAt === to;
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
       // A refused commit leaves the transaction open, and nothing of it is in the file.

@@ -3,7 +3,7 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../src/plants/delete-queue.ts";
 import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
-import { type BatchGivenUp, runBatch } from "../../../src/plants/postgres/run-batch.ts";
+import { type BatchGivenUp, runBatch as runBatchWith } from "../../../src/plants/postgres/run-batch.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
@@ -32,6 +32,14 @@ async function createPlants(count: number): Promise<string> {
   return url;
 }
 
+/** Runs a batch of which nothing is set aside. */
+function runBatch(session: Session, pending: readonly PendingDelete[], patience?: AbortSignal) {
+  const setAside = ({ id }: PendingDelete): never => {
+    throw new Error(`plant ${id} was set aside`);
+  };
+  return runBatchWith(session, pending, { setAside, ...(patience && { patience }) });
+}
+
 /** Callers that ignore their outcome. */
 function callersOf(...ids: readonly bigint[]): PendingDelete[] {
   return ids.map((id) => ({ id, call: deleteCall(), resolve: () => {}, reject: () => {} }));
@@ -56,7 +64,8 @@ async function plantsOf(url: string): Promise<unknown[]> {
 
 describe("a batch that fails", () => {
   test.each([
-    { sqlStates: ["40001", "40P01", "55P03", "57014"], connection: "its connection" },
+    { sqlStates: ["40001", "40P01", "55P03"], connection: "its connection" },
+    { sqlStates: ["57014"], connection: "its connection" },
     { sqlStates: ["53100", "53200"], connection: "its connection" },
     { sqlStates: ["57P03"], connection: "a new connection" },
     { sqlStates: ["53300", "25006"], connection: "a new connection" },
@@ -77,13 +86,13 @@ describe("a batch that fails", () => {
 
   // A caller may rely on being told that nothing was done; whether the server is well decides about readiness.
   test.each([
-    { sqlStates: ["42501"], patience: "left", told: away, isServerWell: false },
+    { sqlStates: ["42P01"], patience: "left", told: away, isServerWell: false },
     { sqlStates: ["40001"], patience: "over", told: away, isServerWell: true },
     { sqlStates: ["53100"], patience: "over", told: away, isServerWell: false },
     { sqlStates: ["57P03"], patience: "over", told: away, isServerWell: false },
     { sqlStates: ["XX000"], patience: "over", told: unknown, isServerWell: false },
-    { sqlStates: ["XX000", "42501"], patience: "left", told: unknown, isServerWell: false },
-    { sqlStates: ["XX000", "40001", "53100", "42501"], patience: "left", told: unknown, isServerWell: false },
+    { sqlStates: ["XX000", "42P01"], patience: "left", told: unknown, isServerWell: false },
+    { sqlStates: ["XX000", "40001", "53100", "42P01"], patience: "left", told: unknown, isServerWell: false },
     { sqlStates: ["XX000", "P0001"], patience: "left", told: unknown, isServerWell: true },
   ])(
     "with $sqlStates and patience that is $patience is given up: $told",
@@ -148,7 +157,7 @@ describe("a batch that fails", () => {
 describe("a batch of which the server refuses something", () => {
   // The first statement is the whole batch, the next one its first half.
   test.each([
-    { sqlStates: ["P0001", "42501"], result: "given up", told: [undefined, undefined, undefined, undefined], tries: 2 },
+    { sqlStates: ["P0001", "42P01"], result: "given up", told: [undefined, undefined, undefined, undefined], tries: 2 },
     { sqlStates: ["P0001", "XX000", "P0001"], result: "done", told: [unknown, unknown, true, true], tries: 4 },
     {
       sqlStates: ["23503", "23503", "23503"],
@@ -220,6 +229,57 @@ test("a batch deletes a plant for the first of the callers that name it, and rec
     { plant_id: "1", subject: "caller-0" },
     { plant_id: "2", subject: "caller-1" },
   ]);
+});
+
+describe("a batch with plants that another transaction keeps locked", () => {
+  const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+
+  test.each([
+    {
+      name: "is done but for these",
+      arrange: "SELECT",
+      lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE",
+    },
+    {
+      name: "is done but for those whose rows in another table are locked",
+      arrange: `CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE);
+                INSERT INTO beds SELECT generate_series(1, 6)`,
+      lock: "SELECT FROM beds WHERE plant IN (2, 5) FOR UPDATE",
+    },
+  ])("$name, while the lock is held", async ({ arrange, lock }) => {
+    const url = await createPlants(6);
+    await runSql(url, arrange);
+    const other = new Client(configOf(url));
+    await other.connect();
+    await other.query(`BEGIN; ${lock}`);
+    const session = new Session(readServerUrl(url), lockTimeouts);
+    const { taken, told } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
+    const setAside: bigint[] = [];
+    // Which of the callers have been told by the batch itself.
+    const outcomes = await runBatchWith(session, taken, { setAside: ({ id }) => setAside.push(id) });
+    taken.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
+    expect(told).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
+    expect(setAside.toSorted()).toEqual([2n, 2n, 5n]);
+    expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
+    await other.end();
+    await session.close();
+  });
+
+  test("waits for a whole table that is locked, and takes no plant for locked", async () => {
+    const url = await createPlants(2);
+    const other = new Client(configOf(url));
+    await other.connect();
+    await other.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
+    const session = new Session(readServerUrl(url), lockTimeouts);
+    const outcomes = runBatch(session, callersOf(1n, 2n));
+    const timedOut = (): string[] => server.log.filter((line) => line.includes("lock timeout"));
+    const before = timedOut().length;
+    // It has tried both with and without waiting for plants.
+    await expect.poll(() => timedOut().length).toBeGreaterThan(before + 2);
+    await other.end();
+    await expect(outcomes).resolves.toEqual([true, true]);
+    await session.close();
+  });
 });
 
 test("a batch that is the victim of a deadlock is repeated", async () => {
@@ -309,7 +369,7 @@ test("a divided batch begins no other part once its time is over", async () => {
   }));
   await expect(runBatch(session, impatient, patience.signal)).resolves.toEqual([
     true,
-    ...Array.from({ length: 7 }, () => false),
+    ...Array.from({ length: 7 }, () => undefined),
   ]);
   await session.close();
   expect(told).toEqual([true, "the database keeps plant 2", ...Array<string>(6).fill(away)]);

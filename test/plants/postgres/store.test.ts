@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
@@ -6,7 +7,7 @@ import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { countTries, failTries } from "../../support/plants/failing-tries.ts";
-import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
 
 let server: PostgresServer;
@@ -34,6 +35,13 @@ async function openWith(plants: readonly bigint[]) {
   const store = await openPostgresStore({ url });
   await runSql(url, `INSERT INTO plants SELECT unnest('{${plants.join()}}'::bigint[])`);
   return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** A trigger that does this for plants 5 and 12. */
+function keeping(statement: string): string {
+  return `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN IF OLD.id IN (5, 12) THEN ${statement}; END IF; RETURN OLD; END $$;
+          CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`;
 }
 
 describePlantStore(openWith);
@@ -130,7 +138,7 @@ describe("a PostgreSQL store", () => {
 
   test("sends nothing of what waits behind a batch that was given up", async () => {
     await using opened = await openWith([1n, 2n, 3n, 4n]);
-    await failTries(opened.url, "DELETE ON plants", ["42501", "42501"]);
+    await failTries(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
     // The first two are batches of their own, and the others wait.
     const told = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
     const refused = {
@@ -168,12 +176,23 @@ describe("a PostgreSQL store", () => {
               $$ BEGIN IF OLD.id IN (5, 12) THEN RAISE 'not this one'; END IF; RETURN OLD; END $$;
             CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
     },
+    { name: "a trigger keeps with a SQLSTATE of its own", sql: keeping("RAISE 'no' USING ERRCODE = 'PLANT'") },
+    { name: "a trigger keeps because a right is missing", sql: keeping("RAISE 'no' USING ERRCODE = '42501'") },
+    { name: "a trigger keeps because of a table that is not there", sql: keeping("DELETE FROM nowhere") },
+    { name: "a trigger keeps without a word", sql: keeping("RETURN NULL") },
+    {
+      name: "would be gone without its record, which a trigger drops",
+      sql: `CREATE FUNCTION drop_record() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN IF NEW.plant_id IN (5, 12) THEN RETURN NULL; END IF; RETURN NEW; END $$;
+            CREATE TRIGGER drop_record BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION drop_record()`,
+    },
   ])("refuses a plant that $name, and no call for another one at the same time", async ({ sql }) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
     await using opened = await openWith(ids);
     await runSql(opened.url, sql);
-    const told = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
     const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
+    expect(await Promise.allSettled([opened.store.delete(5n, deleteCall())])).toEqual([refused]);
+    const told = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
     expect(told).toEqual([
       ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
       { status: "fulfilled", value: false },
@@ -181,6 +200,50 @@ describe("a PostgreSQL store", () => {
     expect(opened.store.problem).toBeUndefined();
     expect(await opened.plants()).toEqual([5n, 12n]);
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "18" }]);
+  });
+
+  test("lets nobody wait for a plant that another transaction keeps locked", async () => {
+    await using opened = await openWith([1n, 2n, 3n, 4n, 5n]);
+    const other = new Client(configOf(opened.url));
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
+    const order: string[] = [];
+    const ask = (id: bigint): Promise<void> =>
+      opened.store.delete(id, deleteCall()).then(
+        (deleted) => void order.push(`${id}: ${deleted}`),
+        ({ code }) => void order.push(`${id}: ${Code[code]}`),
+      );
+    // Each is asked for twice: once by itself, once beside others.
+    const locked = [1n, 2n, 1n, 2n].map(ask);
+    await Promise.all([3n, 4n, 9n].map(ask));
+    await ask(5n);
+    expect(order.toSorted()).toEqual(["3: true", "4: true", "5: true", "9: false"]);
+    await Promise.all(locked);
+    expect(order.slice(4).toSorted()).toEqual(["1: Unavailable", "1: Unavailable", "2: Unavailable", "2: Unavailable"]);
+    expect(opened.store.problem).toBeUndefined();
+    // On a machine that has stalled for long, a caller is told to come back: nothing was done.
+    const askUntilTold = (id: bigint): Promise<boolean> =>
+      opened.store.delete(id, deleteCall()).catch(() => askUntilTold(id));
+    const again = [1n, 2n, 1n].map(askUntilTold);
+    await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);
+    await other.query("COMMIT");
+    // One of the two callers for plant 1 has deleted it.
+    expect((await Promise.all(again)).toSorted()).toEqual([false, true, true]);
+    expect(await opened.plants()).toEqual([]);
+    expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "5" }]);
+    await other.end();
+  });
+
+  test("tells a caller for a locked plant the truth when it is closed", async () => {
+    await using opened = await openWith([1n]);
+    const other = new Client(configOf(opened.url));
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM plants FOR UPDATE");
+    const told = expect(opened.store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await opened.store.close();
+    await told;
+    await other.end();
+    expect(await opened.plants()).toEqual([1n]);
   });
 
   test("is not opened on a server that is read-only, and waits for one that is not", async () => {

@@ -1,0 +1,83 @@
+import type { PendingDelete } from "../delete-queue.ts";
+import {
+  type DeleteBatch,
+  deletePlants,
+  deleteUnlockedPlants,
+  findDeleted,
+  findPlants,
+  type PlantFate,
+  toDeleteBatch,
+} from "./delete-batch.ts";
+import { type Verdict, verdictOn } from "./fault-table.ts";
+import type { Session } from "./session.ts";
+
+/** How to attempt a batch. */
+export interface AttemptMode {
+  /** Whether an earlier attempt may have been committed, or may even be running still. */
+  readonly mayBeDone: boolean;
+  /** Whether plants that other transactions keep locked are left alone; otherwise they are waited for. */
+  readonly skipsLocked: boolean;
+}
+
+/** The end of an attempt. */
+export type Attempt =
+  | { readonly kind: "done"; readonly fates: ReadonlyMap<bigint, PlantFate> }
+  /** All plants are deleted: by far the most frequent end, for which no fates are collected. */
+  | { readonly kind: "all-deleted" }
+  | {
+      readonly kind: "failed";
+      readonly verdict: Verdict;
+      readonly fault: unknown;
+      /** Whether this attempt, or an earlier one, may have been committed. */
+      readonly mayBeDone: boolean;
+    };
+
+/**
+ * Attempts to delete the plants of a batch. A plant without a fate was not there.
+ *
+ * A batch that may be done is run again by the same statement first: if the lost attempt is still running, it waits for
+ * its locks, and afterwards the record is complete.
+ */
+export async function attemptBatch(
+  session: Session,
+  batch: DeleteBatch,
+  pending: readonly PendingDelete[],
+  mode: AttemptMode,
+): Promise<Attempt> {
+  let { mayBeDone } = mode;
+  try {
+    await session.connect();
+  } catch (fault) {
+    // Nothing has been sent.
+    return { kind: "failed", verdict: verdictOn(fault) === "give-up" ? "give-up" : "reconnect", fault, mayBeDone };
+  }
+  try {
+    if (mode.skipsLocked && !mayBeDone) return { kind: "done", fates: await deleteUnlockedPlants(session, batch) };
+    let deleted = await deletePlants(session, batch);
+    if (mayBeDone) deleted = await findDeleted(session, batch);
+    if (deleted.length === batch.indexOf.size) return { kind: "all-deleted" };
+    // What was deleted is committed.
+    mayBeDone = true;
+    return { kind: "done", fates: await completeFates(session, batch, pending, deleted) };
+  } catch (fault) {
+    const verdict = verdictOn(fault);
+    return { kind: "failed", verdict, fault, mayBeDone: mayBeDone || verdict === "look" };
+  }
+}
+
+/** Finds out about the plants that were not deleted: a trigger may have kept one without a word. */
+async function completeFates(
+  session: Session,
+  batch: DeleteBatch,
+  pending: readonly PendingDelete[],
+  deleted: readonly bigint[],
+): Promise<Map<bigint, PlantFate>> {
+  const fates = new Map<bigint, PlantFate>(deleted.map((id) => [id, "deleted"]));
+  const missing = [...batch.indexOf.keys()].filter((id) => !fates.has(id));
+  const there = new Set(await findPlants(session, missing));
+  if (there.size === 0) return fates;
+  const first = pending.filter(({ id }, i) => there.has(id) && batch.indexOf.get(id) === i);
+  const others = await deleteUnlockedPlants(session, toDeleteBatch(batch.token, first, false));
+  for (const [id, fate] of others) fates.set(id, fate);
+  return fates;
+}

@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Outcomes, PendingDelete } from "../delete-queue.ts";
+import { queueFull, storeAway } from "../errors.ts";
+
+// Milliseconds. Transactions that run for longer are stuck, and their plants had better be asked for again.
+const lockedForMsMax = 2_000;
+
+// Milliseconds between two attempts: soon enough for a caller who waits, and a thousandth of the server's time.
+const attemptIntervalMs = 50;
+
+/** Options of {@link LockedDeletes}. */
+export interface LockedDeletesOptions {
+  /** Deletes what is no longer locked and hands the rest back to {@link LockedDeletes.add}. */
+  readonly commit: (batch: readonly PendingDelete[]) => Promise<Outcomes>;
+  /** The most deletions in one batch. */
+  readonly batchMax: number;
+  /** The most deletions that wait for a lock; further ones are refused. */
+  readonly waitingMax: number;
+}
+
+/**
+ * Deletions of plants that other transactions keep locked. They are attempted apart from the queue, again and again, so
+ * that no other deletion waits with them. After two seconds their callers get `Unavailable`.
+ */
+export class LockedDeletes {
+  readonly #options: LockedDeletesOptions;
+  readonly #waiting: PendingDelete[] = [];
+  /** When to give up each deletion, on the clock of `performance.now()`. */
+  readonly #untilMs = new WeakMap<PendingDelete, number>();
+  #attempting: Promise<void> | undefined;
+
+  constructor(options: LockedDeletesOptions) {
+    this.#options = options;
+  }
+
+  /** Whether there are any: then other plants may be locked, too, and no lock is worth waiting for. */
+  get areThere(): boolean {
+    return this.#attempting !== undefined;
+  }
+
+  /** Takes a deletion over. It is known again when it comes back, and gets no more time. */
+  add(pending: PendingDelete): void {
+    if (this.#waiting.length >= this.#options.waitingMax) return pending.reject(queueFull());
+    if (!this.#untilMs.has(pending)) this.#untilMs.set(pending, performance.now() + lockedForMsMax);
+    this.#waiting.push(pending);
+    this.#attempting ??= this.#attemptAll();
+  }
+
+  /** Resolves once every caller is told. */
+  async close(): Promise<void> {
+    await this.#attempting;
+  }
+
+  async #attemptAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await sleep(attemptIntervalMs);
+      const wanted = this.#waiting.splice(0).filter((pending) => this.#isWanted(pending));
+      while (wanted.length > 0) await this.#attempt(wanted.splice(0, this.#options.batchMax));
+    }
+    // At once, so that nothing is added to an end.
+    this.#attempting = undefined;
+  }
+
+  #isWanted(pending: PendingDelete): boolean {
+    const { aborted, reason } = pending.call.context.signal;
+    const isTimeOver = performance.now() >= (this.#untilMs.get(pending) ?? 0);
+    if (aborted) pending.reject(reason);
+    else if (isTimeOver) pending.reject(storeAway("another transaction keeps the plant locked"));
+    return !aborted && !isTimeOver;
+  }
+
+  async #attempt(batch: readonly PendingDelete[]): Promise<void> {
+    try {
+      const outcomes = await this.#options.commit(batch);
+      batch.forEach(({ resolve }, i) => {
+        const outcome = outcomes[i];
+        if (outcome !== undefined) resolve(outcome);
+      });
+    } catch (reason) {
+      for (const pending of batch) pending.reject(reason);
+    }
+  }
+}
