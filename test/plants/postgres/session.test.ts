@@ -21,7 +21,7 @@ beforeAll(async () => {
   writeFileSync(folder.file("ca.pem"), certificate.cert);
   writeFileSync(folder.file("other.pem"), createCertificate("PostgreSQL").cert);
   port = await freePort();
-  server = await startPostgres([], { certificate, port });
+  server = await startPostgres([], { tls: { certificate, port } });
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();

@@ -228,7 +228,7 @@ describe("a PostgreSQL store", () => {
     await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);
     await other.query("COMMIT");
     // One of the two callers for plant 1 has deleted it.
-    expect((await Promise.all(again)).toSorted()).toEqual([false, true, true]);
+    expect((await Promise.all(again)).filter(Boolean)).toHaveLength(2);
     expect(await opened.plants()).toEqual([]);
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "5" }]);
     await other.end();

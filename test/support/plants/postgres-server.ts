@@ -1,5 +1,14 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { appendFileSync, cpSync, existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,9 +65,19 @@ export interface PostgresTls {
   readonly port: number;
 }
 
+/** What a server is to have beside its settings. */
+export interface PostgresOptions {
+  readonly tls?: PostgresTls;
+  /** Whether the cluster is to be on a disk, because that is what is measured. */
+  readonly onDisk?: boolean;
+}
+
 /** Makes a database cluster and starts its server, on a Unix socket and, with TLS, on a port of 127.0.0.1. */
-export async function startPostgres(settings: readonly string[] = [], tls?: PostgresTls): Promise<PostgresServer> {
-  const folder = createServerFolder();
+export async function startPostgres(
+  settings: readonly string[] = [],
+  { tls, onDisk = false }: PostgresOptions = {},
+): Promise<PostgresServer> {
+  const folder = createServerFolder(onDisk ? tmpdir() : quickFolder());
   createCluster(folder);
   return await runServer(folder, tls === undefined ? settings : [...settings, ...tlsSettings(folder, tls)], tls?.port);
 }
@@ -71,7 +90,7 @@ export interface PostgresStandby extends PostgresServer {
 
 /** Makes a standby under this application name. The primary is stopped for a moment. */
 export async function startStandby(primary: PostgresServer, name: string): Promise<PostgresStandby> {
-  const folder = createServerFolder();
+  const folder = createServerFolder(quickFolder());
   const conninfo = `host=${primary.socketFolder} user=tester application_name=${name}`;
   await primary.stop("fast");
   cpSync(dataOf(primary.socketFolder), dataOf(folder), { recursive: true, preserveTimestamps: true });
@@ -106,10 +125,24 @@ function createCluster(folder: string): void {
   }
 }
 
-function createServerFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "plantstore-pg-"));
+function createServerFolder(parent: string): string {
+  const folder = mkdtempSync(join(parent, "plantstore-pg-"));
   giveToOwner(folder);
   return folder;
+}
+
+// Bytes: what the largest cluster of a test takes, ten million plants.
+const memoryFreeMin = 4 * 2 ** 30;
+
+/**
+ * The folder for clusters, in memory where the system has room for it. The store works only with fsync on, and a
+ * machine does not crash in a test, so nothing would be gained by waiting for its disk.
+ */
+function quickFolder(): string {
+  const memory = "/dev/shm";
+  if (!existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize >= memoryFreeMin ? memory : tmpdir();
 }
 
 function dataOf(folder: string): string {
@@ -129,8 +162,7 @@ function tlsSettings(folder: string, { certificate, port }: PostgresTls): string
   return ["-c", "listen_addresses=127.0.0.1", "-p", String(port), "-c", "ssl=on", ...files];
 }
 
-// The machine does not crash in a test, so nothing is gained by waiting for its disk.
-const quick = ["-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=32MB"];
+const quick = ["-c", "max_connections=50", "-c", "shared_buffers=32MB"];
 
 /** Starts the server of the cluster in this folder. The socket's name has the port in it. */
 async function runServer(folder: string, settings: readonly string[] = [], port?: number): Promise<PostgresServer> {
