@@ -38,11 +38,10 @@ const disconnectTimeoutMs = 1_000;
 
 /** Connects to a host, trying one way after another. Rejects with the error of the last way that was tried. */
 export async function connectTo({ ways }: Host, options: ConnectOptions): Promise<Client> {
-  const { timeouts } = options;
-  const withTimeouts = ways.map((way) => ({ ...way, ...serverTimeouts(timeouts) }));
   let fault: unknown;
   // PgBouncer refuses unknown start-up parameters; behind it the settings of the server apply.
-  for (const way of timeouts === undefined ? ways : [...withTimeouts, ...ways]) {
+  const waysWithSettings = ways.map((way) => ({ ...way, ...settingsOf(options.timeouts, way.options) }));
+  for (const way of [...waysWithSettings, ...ways]) {
     const client = new Client({ ...way, connectionTimeoutMillis: connectTimeoutMs });
     // Without a listener the loss of an idle connection would end the process.
     client.on("error", () => options.onLost(client));
@@ -73,10 +72,14 @@ export async function disconnect(client: Client): Promise<void> {
   clearTimeout(timer);
 }
 
-function serverTimeouts(timeouts: SessionTimeouts | undefined): ClientConfig {
-  return timeouts === undefined
-    ? {}
-    : { lock_timeout: timeouts.lockTimeoutMs, statement_timeout: timeouts.statementTimeoutMs };
+// The warning that a commit is not on its standbys must arrive, whatever a role or the URL has set.
+const showWarnings = "-c client_min_messages=warning";
+
+function settingsOf(timeouts: SessionTimeouts | undefined, options?: string): ClientConfig {
+  return {
+    ...(timeouts && { lock_timeout: timeouts.lockTimeoutMs, statement_timeout: timeouts.statementTimeoutMs }),
+    options: options === undefined ? showWarnings : `${options} ${showWarnings}`,
+  };
 }
 
 // Only one of several hosts is the primary; the others are its standbys, or former primaries.

@@ -20,7 +20,7 @@ export async function migrate(session: Session): Promise<{ readonly from: number
 }
 
 /**
- * Checks that the database can be written, accepts any text, and has the schema of this release.
+ * Checks that the database can be written, makes commits durable, accepts any text, and has the schema of this release.
  *
  * @throws StoreOpenError when not
  */
@@ -50,14 +50,27 @@ async function takeStep(session: Session, version: number): Promise<void> {
 
 async function checkSettings(session: Session): Promise<void> {
   const [row] = await session.query(
-    "SELECT current_setting('transaction_read_only'), current_setting('server_encoding'), current_setting('synchronous_commit')",
+    `SELECT current_setting('transaction_read_only'), current_setting('server_encoding'),
+       current_setting('synchronous_commit'), current_setting('fsync', true), current_setting('client_min_messages'),
+       (SELECT relname FROM pg_class WHERE relname IN ('plants', 'deletions') AND relpersistence <> 'p'
+        AND pg_table_is_visible(oid) ORDER BY relname LIMIT 1)`,
   );
-  const [readOnly, encoding, synchronousCommit] = row ?? [];
+  const [readOnly, encoding, synchronousCommit, fsync, clientMinMessages, unlogged] = row ?? [];
   if (readOnly !== "off") throw new StoreOpenError("the server is read-only");
   // Another encoding may lack characters of a subject, and would refuse the whole deletion.
   if (encoding !== "UTF8") throw new StoreOpenError(`the database has the encoding ${encoding} and must have UTF8`);
-  if (synchronousCommit !== "off") return;
-  throw new StoreOpenError("synchronous_commit is off, so commits would not be durable");
+  if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
+  // "local" and "remote_write" do not wait until synchronous standbys have a commit on disk.
+  if (synchronousCommit !== "on" && synchronousCommit !== "remote_apply") {
+    throw new StoreOpenError(`synchronous_commit is ${synchronousCommit}, so commits would not be durable`);
+  }
+  // A commit that its standbys do not have is reported by a warning.
+  if (clientMinMessages === "error" || clientMinMessages === "fatal" || clientMinMessages === "panic") {
+    throw new StoreOpenError(
+      `client_min_messages is ${clientMinMessages}, which would hide that a commit is not on its standbys`,
+    );
+  }
+  if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
 }
 
 async function versionOf(session: Session): Promise<number> {

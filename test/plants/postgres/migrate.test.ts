@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
+import { checkDatabase } from "../../../src/plants/postgres/migrate.ts";
 import { migrations } from "../../../src/plants/postgres/migrations.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/plants/postgres/plant-database.ts";
+import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
+import { Session } from "../../../src/plants/postgres/session.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 
@@ -93,3 +96,54 @@ describe("migrating a PostgreSQL database", () => {
     await expect(refused).rejects.toThrow(says);
   });
 });
+
+describe("a database whose commits would not be durable is refused", () => {
+  // By the store and for the operator alike, which are opened as a role of the row's own.
+  test.each([
+    { name: "off", setting: "synchronous_commit = off", says: /: synchronous_commit is off, so commits would not/ },
+    { name: "local", setting: "synchronous_commit = local", says: /: synchronous_commit is local, so commits would/ },
+    { name: "remote", setting: "synchronous_commit = remote_write", says: /: synchronous_commit is remote_write, so/ },
+    { name: "apply", setting: "synchronous_commit = remote_apply", says: undefined },
+    { name: "hushed", setting: "client_min_messages = error", says: undefined },
+  ])("$setting", async ({ name, setting, says }) => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, `CREATE ROLE ${name} LOGIN SUPERUSER; ALTER ROLE ${name} SET ${setting}`);
+    await expectRefused(url.replace("user=tester", `user=${name}`), says);
+  });
+
+  test.each(["plants", "deletions"])("the table %s is unlogged", async (table) => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, `ALTER TABLE ${table} SET UNLOGGED`);
+    await expectRefused(url, new RegExp(`: the table ${table} is unlogged, so commits would not be durable$`));
+  });
+
+  test("fsync is off", async () => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, "ALTER SYSTEM SET fsync = off");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await expect.poll(() => runSql(url, "SHOW fsync")).toEqual([{ fsync: "off" }]);
+    await expectRefused(url, /: fsync is off, so commits would not be durable$/);
+    await runSql(url, "ALTER SYSTEM RESET fsync");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await expect.poll(() => runSql(url, "SHOW fsync")).toEqual([{ fsync: "on" }]);
+  });
+
+  test("warnings are hidden behind a pooler that takes no settings", async () => {
+    const url = await databaseOfVersion(newest);
+    const session = new Session(readServerUrl(url));
+    await session.run("SET client_min_messages = error");
+    await expect(checkDatabase(session)).rejects.toThrow(/^client_min_messages is error, which would hide/);
+    await session.close();
+  });
+});
+
+async function expectRefused(url: string, says: RegExp | undefined): Promise<void> {
+  const openings = [
+    () => openPostgresStore({ url }).then((store) => store.close()),
+    () => openPostgresDatabase(url).then((database) => database[Symbol.asyncDispose]()),
+  ];
+  for (const open of openings) {
+    if (says === undefined) await open();
+    else await expect(open()).rejects.toThrow(says);
+  }
+}

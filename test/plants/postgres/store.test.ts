@@ -13,12 +13,6 @@ import { refusalOf } from "../../support/plants/refusal.ts";
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
-  // A standby that is never there; only sessions that ask for it wait for it.
-  const beside = await server.createSchema();
-  await runSql(beside, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-  await runSql(beside, "ALTER SYSTEM SET synchronous_commit = 'local'");
-  await server.stop("fast");
-  await server.start();
 });
 // Some tests stop it.
 afterEach(() => server.start());
@@ -261,30 +255,27 @@ describe("a PostgreSQL store", () => {
     await store.close();
   });
 
-  test("is not opened where a commit does not wait for the disk", async () => {
-    await using opened = await openWith([1n]);
-    await runSql(opened.url, "CREATE ROLE hasty LOGIN SUPERUSER");
-    const url = opened.url.replace("user=tester", "user=hasty");
-    await runSql(opened.url, "ALTER ROLE hasty SET synchronous_commit = off");
-    await expect(openPostgresStore({ url })).rejects.toThrow(
-      /: synchronous_commit is off, so commits would not be durable$/,
-    );
-  });
-
-  test("acknowledges nothing that its synchronous standbys do not have", async () => {
-    await using opened = await openWith([1n]);
-    const store = await openPostgresStore({ url: `${opened.url}%20-csynchronous_commit%3Don` });
-    const waiting = (query: string): Promise<unknown> =>
-      runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
-    const told = store.delete(1n, deleteCall());
-    await expect.poll(() => waiting("WITH gone")).not.toEqual([]);
-    // What an operator does, or statement_timeout: the server then commits without its standbys.
-    await runSql(opened.url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-    await expect.poll(() => waiting("UPDATE deletions")).not.toEqual([]);
-    await runSql(opened.url, "ALTER SYSTEM RESET synchronous_standby_names");
-    await runSql(opened.url, "SELECT pg_reload_conf()");
-    await expect(told).resolves.toBe(true);
-    expect(await opened.plants()).toEqual([]);
-    await store.close();
-  });
+  test.each(["", "%20-cclient_min_messages%3Derror"])(
+    "acknowledges nothing that its synchronous standbys do not have, with options%s",
+    async (options) => {
+      await using opened = await openWith([1n]);
+      const store = await openPostgresStore({ url: `${opened.url}${options}` });
+      // A standby that is never there.
+      await runSql(opened.url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+      await server.stop("fast");
+      await server.start();
+      const waiting = (query: string): Promise<unknown> =>
+        runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
+      const told = store.delete(1n, deleteCall());
+      await expect.poll(() => waiting("WITH gone")).not.toEqual([]);
+      // What an operator does, or statement_timeout: the server then commits without its standbys.
+      await runSql(opened.url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+      await expect.poll(() => waiting("UPDATE deletions")).not.toEqual([]);
+      await runSql(opened.url, "ALTER SYSTEM RESET synchronous_standby_names");
+      await runSql(opened.url, "SELECT pg_reload_conf()");
+      await expect(told).resolves.toBe(true);
+      expect(await opened.plants()).toEqual([]);
+      await store.close();
+    },
+  );
 });
