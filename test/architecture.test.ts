@@ -16,11 +16,14 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "client", to: ["gen"] },
   {
     from: "gateway",
-    to: ["calls", "protocols", "carriers", "exchange", "rest", "json", "openapi"].map((room) => `gateway/${room}`),
+    to: ["calls", "protocols", "carriers", "proxies", "exchange", "rest", "json", "openapi"].map(
+      (room) => `gateway/${room}`,
+    ),
   },
-  { from: "gateway/calls", to: ["gateway/protocols", "gateway/exchange", "gateway/rest", "gateway/json"] },
+  { from: "gateway/calls", to: ["protocols", "proxies", "exchange", "rest", "json"].map((room) => `gateway/${room}`) },
   { from: "gateway/protocols", to: ["gateway/exchange", "gateway/rest", "gateway/json"] },
-  { from: "gateway/carriers", to: ["gateway/exchange", "gateway/http2"] },
+  { from: "gateway/carriers", to: ["gateway/proxies", "gateway/exchange", "gateway/http2"] },
+  { from: "gateway/proxies", to: ["gateway/exchange"] },
   { from: "gateway/exchange", to: [] },
   { from: "gateway/rest", to: ["gateway/json", "gen"] },
   { from: "gateway/openapi", to: ["gateway/rest", "gateway/json"] },

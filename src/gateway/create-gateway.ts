@@ -28,6 +28,7 @@ import {
 } from "./exchange/index.ts";
 import { brotli, gzip, zstd } from "./protocols/index.ts";
 import { createErrorWriter, createRestRouter, type ErrorRecordPolicy, type RestRouterOptions } from "./rest/index.ts";
+import { createTrustedProxies, type TrustedProxiesOptions } from "./proxies/index.ts";
 import { createNodeHandler, type NodeHandler } from "./node-handler.ts";
 
 /** Options of {@link createGateway}: those of `connectNodeAdapter`, and more. */
@@ -49,6 +50,8 @@ export interface GatewayOptions extends ConnectRouterOptions {
   /** Lets pages of other origins call over REST, Connect and gRPC-Web. Off by default. */
   readonly cors?: CorsOptions;
   readonly limits?: Partial<Limits>;
+  /** The proxies whose word about a client is taken, in header fields and by the PROXY protocol. Default none. */
+  readonly trustedProxies?: TrustedProxiesOptions;
   /**
    * Called with every request before `admit`, for example to set context values. What it throws goes to {@link onFault},
    * once for each cause.
@@ -95,11 +98,13 @@ export interface Gateway {
 /**
  * Creates a gateway from Connect routes.
  *
- * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once
+ * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; TypeError naming an address
+ * of `trustedProxies` that is none
  */
 export function createGateway(options: GatewayOptions): Gateway {
   const limits: Limits = { ...defaultLimits, ...options.limits };
   const { rest = {}, requestPathPrefix = "", endpoints = [] } = options;
+  const trustedProxies = options.trustedProxies && createTrustedProxies(options.trustedProxies);
   const report = createFaultReporter(options.onFault);
   const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
   const { procedures, registry } = createProcedures(
@@ -136,6 +141,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     onAnswer: guardCallback("onAnswer", options.onAnswer, report),
     report,
     defaultTimeoutMs: limits.defaultTimeoutMs,
+    trustedProxies,
   });
   const refuseProblem = (exchange: Exchange, { httpStatus, error }: HttpProblem): void => {
     refuse(
@@ -147,6 +153,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
   const listener = new Listener({
     limits,
+    trustedProxies,
     serve,
     refuse: refuseProblem,
     report,

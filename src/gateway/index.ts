@@ -43,4 +43,5 @@ export {
   type RestOptions,
 } from "./create-gateway.ts";
 export type { NodeHandler } from "./node-handler.ts";
+export { isAddressOrNetwork, type TrustedProxiesOptions } from "./proxies/index.ts";
 export type { Protocol } from "./protocols/index.ts";

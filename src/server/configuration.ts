@@ -54,6 +54,9 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
   if (workers !== undefined && workers > 1 && database !== undefined && database.kind !== "postgres") {
     problems.push("PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: a file has one writer");
   }
+  if (configuration.proxyProtocol === "on" && !isGiven(settings.trustedProxies)) {
+    problems.push("PLANTSTORE_PROXY_PROTOCOL needs PLANTSTORE_TRUSTED_PROXIES: nobody else's header is read");
+  }
   if (isExposed && database?.kind === "memory") {
     problems.push("DATABASE_URL must not be memory: when HOST is not a loopback address, since nothing is kept");
   }

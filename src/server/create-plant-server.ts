@@ -103,6 +103,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     ],
     requestPathPrefix,
     ...(options.cors && { cors: withExposed(options.cors, requestIds.fieldName) }),
+    ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(options.limits && { limits: options.limits }),
     onRequest: bothOf(requestIds.onRequest, options.onRequest),
     onError: requestIds.onError,

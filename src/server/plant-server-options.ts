@@ -1,6 +1,13 @@
 import type { Interceptor } from "@connectrpc/connect";
 import type { ResourceMetadata, TokenVerifier } from "../auth/index.ts";
-import type { AdmitRequest, AnsweredRequest, CorsOptions, Endpoint, Limits } from "../gateway/index.ts";
+import type {
+  AdmitRequest,
+  AnsweredRequest,
+  CorsOptions,
+  Endpoint,
+  Limits,
+  TrustedProxiesOptions,
+} from "../gateway/index.ts";
 import type { Log, RequestIdAnswers } from "../operations/index.ts";
 import type { PlantStore } from "../plants/index.ts";
 
@@ -25,6 +32,8 @@ export interface PlantServerOptions {
    * those that are errors.
    */
   readonly requestIdAnswers?: RequestIdAnswers | undefined;
+  /** The proxies whose word about a client is taken. Default none. */
+  readonly trustedProxies?: TrustedProxiesOptions | undefined;
   /** The log of calls and faults. Default none. */
   readonly log?: Log | undefined;
   /**

@@ -1,5 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
+import { isAddressOrNetwork } from "../gateway/index.ts";
 
 /** A setting; docs/configuration.md has a row for each. */
 export interface Setting<T> {
@@ -47,6 +48,14 @@ export function readableFile(text: string): ParseResult<string> {
   } catch {
     return notParsed("name a file that can be read");
   }
+}
+
+/** Reads IP addresses and networks such as `10.0.0.0/8`, separated by commas. */
+export function readAddresses(text: string): ParseResult<readonly string[]> {
+  const entries = text.split(",").map((entry) => entry.trim());
+  return entries.every(isAddressOrNetwork)
+    ? parsed(entries)
+    : notParsed("be IP addresses or networks such as 10.0.0.0/8, separated by commas");
 }
 
 /**

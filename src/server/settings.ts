@@ -2,7 +2,15 @@ import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
 import { type LogLevel, logLevels, type RequestIdAnswers } from "../operations/index.ts";
 import { type Database, readDatabaseUrl, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
-import { oneOf, readableFile, readCorsOrigins, readPublicUrl, type Setting, wholeNumber } from "./setting-readers.ts";
+import {
+  oneOf,
+  readableFile,
+  readAddresses,
+  readCorsOrigins,
+  readPublicUrl,
+  type Setting,
+  wholeNumber,
+} from "./setting-readers.ts";
 
 /** The configuration, read and checked. */
 export interface Configuration extends CredentialConfiguration {
@@ -14,6 +22,9 @@ export interface Configuration extends CredentialConfiguration {
   readonly publicUrl: URL | undefined;
   readonly docs: "open" | "closed";
   readonly corsOrigins: readonly string[] | "*" | undefined;
+  readonly trustedProxies: readonly string[] | undefined;
+  readonly proxyFields: "x-forwarded" | "forwarded" | "none";
+  readonly proxyProtocol: "on" | "off";
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
   readonly http2: "own" | "node";
@@ -91,6 +102,26 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     flag: "cors-origins",
     about: "origins whose pages may send requests from browsers, separated by commas, or *",
     read: readCorsOrigins,
+  },
+  trustedProxies: {
+    variable: "PLANTSTORE_TRUSTED_PROXIES",
+    flag: "trusted-proxies",
+    about: "IP addresses and networks of proxies that say who the client is, separated by commas",
+    read: readAddresses,
+  },
+  proxyFields: {
+    variable: "PLANTSTORE_PROXY_FIELDS",
+    flag: "proxy-fields",
+    about: "the fields in which they say it: x-forwarded, forwarded (RFC 7239), or none",
+    fallback: "x-forwarded",
+    read: oneOf(["x-forwarded", "forwarded", "none"]),
+  },
+  proxyProtocol: {
+    variable: "PLANTSTORE_PROXY_PROTOCOL",
+    flag: "proxy-protocol",
+    about: "whether their connections begin with a PROXY header, version 1 or 2: on or off",
+    fallback: "off",
+    read: oneOf(["on", "off"]),
   },
   tlsCertFile: {
     variable: "TLS_CERT_FILE",

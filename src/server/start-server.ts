@@ -56,6 +56,10 @@ export async function startServer(configuration: Configuration, options: StartOp
     requestIdAnswers: configuration.requestIdAnswers,
     requestPathPrefix: requestPathPrefixOf(configuration.publicUrl),
     description: { open: configuration.docs === "open", baseUrl: configuration.publicUrl?.href.replace(/\/+$/, "") },
+    trustedProxies: configuration.trustedProxies && {
+      addresses: configuration.trustedProxies,
+      fields: configuration.proxyFields,
+    },
     cors: configuration.corsOrigins && { origins: configuration.corsOrigins },
     resourceMetadata: resourceMetadataOf(configuration),
     drainDelayMs: configuration.drainDelayMs,
@@ -65,6 +69,7 @@ export async function startServer(configuration: Configuration, options: StartOp
     host,
     port,
     http2,
+    proxyProtocol: configuration.proxyProtocol === "on",
     reusePort: options.reusePort ?? false,
     ...(tls && { tls }),
   });

@@ -46,6 +46,9 @@ test("what is not given has its default", () => {
     introspectionAudiences: undefined,
     publicUrl: undefined,
     docs: "closed",
+    trustedProxies: undefined,
+    proxyFields: "x-forwarded",
+    proxyProtocol: "off",
     tlsCertFile: undefined,
     tlsKeyFile: undefined,
     requestIdAnswers: "asked",
@@ -189,6 +192,16 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
     name: "a key without its certificate",
     environment: { TLS_KEY_FILE: someFile },
     want: "TLS_CERT_FILE and TLS_KEY_FILE must be given together",
+  },
+  {
+    name: "a proxy that is neither an address nor a network",
+    environment: { PLANTSTORE_TRUSTED_PROXIES: "10.0.0.0/8, proxy.example" },
+    want: 'PLANTSTORE_TRUSTED_PROXIES must be IP addresses or networks such as 10.0.0.0/8, separated by commas, not "10.0.0.0/8, proxy.example"',
+  },
+  {
+    name: "the PROXY protocol without proxies",
+    environment: { PLANTSTORE_PROXY_PROTOCOL: "on" },
+    want: "PLANTSTORE_PROXY_PROTOCOL needs PLANTSTORE_TRUSTED_PROXIES: nobody else's header is read",
   },
   {
     name: "a setting that is misspelt",

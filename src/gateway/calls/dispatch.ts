@@ -9,6 +9,7 @@ import {
   type UnaryTarget,
 } from "../protocols/index.ts";
 import { type ErrorWriter, httpStatusOf } from "../rest/index.ts";
+import type { Client, TrustedProxies } from "../proxies/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Endpoint, type EndpointAnswer, type Match, matchRequest, type MatchTable } from "./match.ts";
 import { refuse } from "./refuse.ts";
@@ -23,7 +24,10 @@ export interface AdmitRequest {
   readonly header: HeaderReader;
   /** The `Authorization` field (RFC 9110 §11.6.2); `null` when there is none, several joined by ", ". */
   readonly authorization: string | null;
+  /** Who sent the request: the client, as far as trusted proxies say; otherwise the other end of the connection. */
   readonly peer: Peer;
+  /** Scheme and authority that the client used, as far as trusted proxies say: `https://plants.example`. */
+  readonly origin: string;
   /**
    * Identifies the connection: the same object for all its requests. Use it as the key of a WeakMap for whatever may be
    * remembered as long as the connection lasts.
@@ -64,6 +68,7 @@ export interface AnsweredRequest {
   readonly error: ConnectError | undefined;
   readonly durationMs: number;
   readonly contextValues: ContextValues;
+  /** The same as in {@link AdmitRequest}. */
   readonly peer: Peer;
 }
 
@@ -86,6 +91,8 @@ export interface DispatchOptions {
   readonly onAnswer: ((answer: AnsweredRequest) => void) | undefined;
   readonly report: OnFault;
   readonly defaultTimeoutMs: number;
+  /** The proxies that may speak for their clients. */
+  readonly trustedProxies: TrustedProxies | undefined;
 }
 
 /**
@@ -124,8 +131,18 @@ class ServedRequest implements AdmitRequest, CallOwner {
     this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
   }
 
+  // Only when they are asked for: few requests need them.
   get peer(): Peer {
-    return this.header.peer;
+    return this.#client ?? this.header.peer;
+  }
+
+  get origin(): string {
+    const [scheme = "", host = ""] = this.header.origin.split("://");
+    return `${this.#client?.scheme ?? scheme}://${this.#client?.host ?? host}`;
+  }
+
+  get #client(): Client | undefined {
+    return this.#options.trustedProxies?.clientOf(this.header.peer, this.header);
   }
 
   start(): void {
@@ -163,8 +180,8 @@ class ServedRequest implements AdmitRequest, CallOwner {
   settled(error: ConnectError | undefined): void {
     const { onAnswer } = this.#options;
     if (onAnswer === undefined) return;
-    const { target, httpMethod, httpStatus, httpVersion, peer } = this.header;
-    const { procedure, protocol, contextValues } = this;
+    const { target, httpMethod, httpStatus, httpVersion } = this.header;
+    const { procedure, protocol, contextValues, peer } = this;
     const questionMark = target.indexOf("?");
     const path = questionMark < 0 ? target : target.slice(0, questionMark);
     const httpRoute = routeOf(this.#match, this.#options.table.prefix);

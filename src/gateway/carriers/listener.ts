@@ -1,12 +1,15 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
+import type { Peer } from "../exchange/index.ts";
+import { createTrustedProxies, type TrustedProxies } from "../proxies/index.ts";
 import { BacklogBudget } from "../http2/index.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions } from "./http-server.ts";
 import { createHttp1Server } from "./http1-server.ts";
 import { createNodeHttp2Server } from "./node-http2-server.ts";
 import { createOwnHttp2Server } from "./own-http2-server.ts";
 import { sniff, type Spoken } from "./sniff.ts";
+import { showPeer, takeProxyHeader } from "./take-proxy-header.ts";
 import { createTlsServer } from "./tls-server.ts";
 
 /** Where and how to listen. */
@@ -25,6 +28,17 @@ export interface ListenOptions {
   readonly allowCleartext?: boolean;
   /** What serves HTTP/2: the gateway's own implementation, or node:http2. Default "own". */
   readonly http2?: "own" | "node";
+  /**
+   * Whether connections of the `trustedProxies` begin with a header of the PROXY protocol, version 1 or 2, in front of
+   * TLS too. All others begin as ever: a header there is bad HTTP. Default false.
+   */
+  readonly proxyProtocol?: boolean;
+}
+
+/** Options of a {@link Listener}. */
+export interface ListenerOptions extends Omit<HttpServerOptions, "budget"> {
+  /** Whose PROXY headers are believed. */
+  readonly trustedProxies: TrustedProxies | undefined;
 }
 
 /**
@@ -38,10 +52,16 @@ export class Listener {
   #net: Server | undefined;
   #tls: TlsServer | undefined;
   #cleartext = true;
+  readonly #trustedProxies: TrustedProxies | undefined;
+  /** Whose connections begin with a PROXY header. */
+  #announced: TrustedProxies | undefined;
+  /** Who the connections are from that are in their TLS handshake, by the address and port of the proxy. */
+  readonly #sources = new Map<string, Peer>();
   #deadlineMs = Number.POSITIVE_INFINITY;
   #drained: Promise<void> | undefined;
 
-  constructor(options: Omit<HttpServerOptions, "budget">) {
+  constructor(options: ListenerOptions) {
+    this.#trustedProxies = options.trustedProxies;
     this.#options = { ...options, budget: new BacklogBudget(options.limits.backlogBytes) };
     this.#servers = { http1: createHttp1Server(this.#options), http2: createOwnHttp2Server(this.#options) };
   }
@@ -51,6 +71,7 @@ export class Listener {
     if (this.#net !== undefined) throw new Error("the gateway is listening already");
     if (options.http2 === "node") this.#servers.http2 = createNodeHttp2Server(this.#options);
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
+    if (options.proxyProtocol === true) this.#announced = this.#trustedProxies ?? nobody;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;
     // Half-open, because a client that has ended its side may still be waiting: on HTTP/2 for its answer, on HTTP/1.1,
     // where node treats it as gone, for an error that says its request was cut short.
@@ -100,7 +121,24 @@ export class Listener {
     socket.on("close", () => this.#sockets.delete(socket));
     // Before a server takes the socket, and after it lets go: an error of a connection ends that connection only.
     socket.on("error", () => socket.destroy());
+    const { headerTimeoutMs } = this.#options.limits;
+    if (this.#announced?.has(socket.remoteAddress ?? "") !== true) return this.#sniff(socket);
+    takeProxyHeader(socket, headerTimeoutMs, (source) => {
+      if (source !== undefined) this.#showSource(socket, source);
+      this.#sniff(socket);
+    });
+  }
+
+  #sniff(socket: Socket): void {
     sniff(socket, this.#options.limits.headerTimeoutMs, (spoken) => this.#hand(socket, spoken));
+  }
+
+  #showSource(socket: Socket, source: Peer): void {
+    if (this.#tls === undefined) return showPeer(socket, source);
+    // The socket inside TLS is another one, which knows only the address and port of this.
+    const proxy = keyOf(socket);
+    this.#sources.set(proxy, source);
+    socket.on("close", () => this.#sources.delete(proxy));
   }
 
   #hand(socket: Socket, spoken: Spoken): void {
@@ -110,6 +148,8 @@ export class Listener {
   }
 
   #serve(socket: Socket, version: HttpMajorVersion): void {
+    const source = this.#sources.get(keyOf(socket));
+    if (source !== undefined) showPeer(socket, source);
     // Reading the address once makes node keep it after the connection has closed.
     void socket.remoteAddress;
     this.#servers[version].take(socket);
@@ -142,6 +182,12 @@ export class Listener {
     return this.#servers.http1.busy || this.#servers.http2.busy;
   }
 }
+
+function keyOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });
 
 // How long no request may have been open before idle connections are cut: far above a round trip.
 const quietMs = 1000;

@@ -52,17 +52,20 @@ export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
   /** What serves HTTP/2. Default "own", as where it is not said. */
   readonly http2?: "own" | "node";
   readonly tls?: Certificate;
+  /** Whether connections of trusted proxies begin with a PROXY header. Default false. */
+  readonly proxyProtocol?: boolean;
 }
 
 /** Starts a plant server that knows the {@link tokens}; its store is empty unless one is given. */
 export async function startPlantServer({
   tls,
   http2 = "own",
+  proxyProtocol = false,
   ...options
 }: TestPlantServerOptions = {}): Promise<TestPlantServer> {
   const store: PlantStore = options.store ?? openMemoryStore();
   const server = createPlantServer({ auth: testVerifier, ...options, store });
-  const address = await server.listen({ host: "127.0.0.1", port: 0, http2, ...(tls && { tls }) });
+  const address = await server.listen({ host: "127.0.0.1", port: 0, http2, proxyProtocol, ...(tls && { tls }) });
   return {
     address,
     [Symbol.asyncDispose]: async () => {

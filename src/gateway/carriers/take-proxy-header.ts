@@ -1,0 +1,43 @@
+import type { Socket } from "node:net";
+import type { Peer } from "../exchange/index.ts";
+import { readProxyHeader } from "../proxies/index.ts";
+
+/**
+ * Waits for the PROXY header that a connection of a trusted proxy begins with, takes it off, and calls `hand` with who
+ * connected to the proxy; `undefined` when the connection is the proxy's own.
+ *
+ * @param timeoutMs - a connection whose header is not complete by then, is malformed or ends before, is closed
+ */
+export function takeProxyHeader(socket: Socket, timeoutMs: number, hand: (source: Peer | undefined) => void): void {
+  const giveUp = (): void => {
+    stop();
+    socket.destroy();
+  };
+  const clock = setTimeout(giveUp, timeoutMs);
+  const stop = (): void => {
+    clearTimeout(clock);
+    socket.off("readable", look).off("end", giveUp).off("close", stop);
+  };
+  let seen: Buffer = Buffer.alloc(0);
+  const look = (): void => {
+    const bytes: Buffer | null = socket.read();
+    if (bytes === null) return;
+    seen = seen.byteLength === 0 ? bytes : Buffer.concat([seen, bytes]);
+    const header = readProxyHeader(seen);
+    if (header.kind === "more") return;
+    if (header.kind === "malformed") return giveUp();
+    stop();
+    if (header.bytes < seen.byteLength) socket.unshift(seen.subarray(header.bytes));
+    hand(header.source);
+  };
+  socket.on("readable", look).on("end", giveUp).on("close", stop);
+}
+
+/**
+ * Makes a socket name another peer than its own, for everything that asks it: our carriers, node's, and the program's
+ * handlers.
+ */
+export function showPeer(socket: Socket, { address, port }: Peer): void {
+  Object.defineProperty(socket, "remoteAddress", { value: address });
+  Object.defineProperty(socket, "remotePort", { value: port });
+}

@@ -1,0 +1,48 @@
+import { BlockList, isIP } from "node:net";
+import { toIpAddress } from "./ip-address.ts";
+
+/** A set of IP addresses. */
+export interface AddressSet {
+  has(address: string): boolean;
+}
+
+/**
+ * Creates a set of IP addresses from addresses and networks (`10.0.0.0/8`, `2001:db8::/32`, RFC 4632 §3.1).
+ *
+ * @throws TypeError naming the first entry that is neither
+ */
+export function createAddressSet(entries: readonly string[]): AddressSet {
+  const list = new BlockList();
+  for (const entry of entries) add(list, entry);
+  return {
+    has: (text) => {
+      const address = toIpAddress(text);
+      return address !== undefined && list.check(address, familyOf(address));
+    },
+  };
+}
+
+/** Whether a text is an IP address, or a network such as `10.0.0.0/8`. */
+export function isAddressOrNetwork(text: string): boolean {
+  return parseNetwork(text) !== undefined;
+}
+
+function add(list: BlockList, entry: string): void {
+  const network = parseNetwork(entry);
+  if (network === undefined) throw new TypeError(`"${entry}" is neither an IP address nor a network`);
+  list.addSubnet(network.address, network.prefix, familyOf(network.address));
+}
+
+function parseNetwork(text: string): { readonly address: string; readonly prefix: number } | undefined {
+  const [, host = "", length] = /^([0-9A-Fa-f:.]+)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
+  const address = toIpAddress(host);
+  if (address === undefined) return undefined;
+  const bits = familyOf(address) === "ipv4" ? 32 : 128;
+  // A mapped IPv4 network has to be written as what it is.
+  const prefix = length === undefined ? bits : Number(length);
+  return prefix > bits ? undefined : { address, prefix };
+}
+
+function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIP(address) === 4 ? "ipv4" : "ipv6";
+}

@@ -1,0 +1,62 @@
+/** What one proxy says about the request that it took: the parameters of an element, by their names in lower case. */
+export type ForwardedElement = ReadonlyMap<string, string>;
+
+/**
+ * Reads the elements of a `Forwarded` field (RFC 7239 §4) from the last, which the nearest proxy has added, to the
+ * first. Ends before the first element that is malformed: what stands to the left of it may be anything.
+ *
+ *     Forwarded         = 1#forwarded-element
+ *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
+ *     forwarded-pair    = token "=" ( token / quoted-string )
+ *
+ * From the right, because a client can send an opening quotation mark that, read from the left, swallows what the
+ * proxies have added.
+ */
+export function* readForwarded(field: string): Generator<ForwardedElement> {
+  for (let end = field.length; end >= 0;) {
+    const start = startOfElement(field, end);
+    if (start === undefined) return;
+    const element = parseElement(field.slice(start, end).trim());
+    if (element === undefined) return;
+    if (element.size > 0) yield element;
+    end = start - 1;
+  }
+}
+
+/** Returns where the element that ends here starts; `undefined` when a quotation mark in it has no other. */
+function startOfElement(field: string, end: number): number | undefined {
+  let at = end;
+  while (at > 0 && field[at - 1] !== ",") {
+    const opening: number = field[at - 1] === '"' ? openingQuote(field, at - 1) : at - 1;
+    if (opening < 0) return undefined;
+    at = opening;
+  }
+  return at;
+}
+
+/** Returns the place of the quotation mark that opens what the one at `closing` closes; -1 if there is none. */
+function openingQuote(field: string, closing: number): number {
+  let at = field.lastIndexOf('"', closing - 1);
+  // RFC 9110 §5.6.4: one that follows a backslash is part of the text.
+  while (at > 0 && field[at - 1] === "\\") at = field.lastIndexOf('"', at - 2);
+  return closing === 0 ? -1 : at;
+}
+
+const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
+const pair = new RegExp(`(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")[ \\t]*(?:;[ \\t]*|$)|;[ \\t]*`, "y");
+
+function parseElement(text: string): ForwardedElement | undefined {
+  const element = new Map<string, string>();
+  pair.lastIndex = 0;
+  for (let at = 0; at < text.length; at = pair.lastIndex) {
+    const match = pair.exec(text);
+    if (match === null) return undefined;
+    const [, name, bare, quoted] = match;
+    if (name === undefined) continue;
+    const key = name.toLowerCase();
+    // RFC 7239 §4: no parameter occurs twice in an element.
+    if (element.has(key)) return undefined;
+    element.set(key, bare ?? (quoted ?? "").replaceAll(/\\(.)/g, "$1"));
+  }
+  return element;
+}

@@ -1,0 +1,14 @@
+/**
+ * Whose request is it?
+ *
+ * Behind a proxy the connection is the proxy's. Which proxies are believed, and what they say about the client: in
+ * header fields (RFC 7239 and its predecessors), or in front of the connection (PROXY protocol). No sockets.
+ */
+export { isAddressOrNetwork } from "./address-set.ts";
+export { type ProxyHeader, readProxyHeader } from "./proxy-header.ts";
+export {
+  type Client,
+  createTrustedProxies,
+  type TrustedProxies,
+  type TrustedProxiesOptions,
+} from "./trusted-proxies.ts";

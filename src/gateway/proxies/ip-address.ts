@@ -1,0 +1,34 @@
+import { isIP, SocketAddress } from "node:net";
+
+/**
+ * Returns an IP address in its one spelling: IPv6 as in RFC 5952, an IPv4 address that is mapped into IPv6 (RFC 4291
+ * §2.5.5.2) as IPv4. `undefined` for anything else, and for an address with a zone, which means something on its own
+ * machine only.
+ */
+export function toIpAddress(text: string): string | undefined {
+  if (isIP(text) === 4) return text;
+  if (isIP(text) !== 6 || text.includes("%")) return undefined;
+  const { address } = new SocketAddress({ address: text, family: "ipv6" });
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1];
+  return mapped ?? address;
+}
+
+/** An address, and the port if one is known. */
+export interface Node {
+  readonly address: string;
+  /** 0 where it is not known. */
+  readonly port: number;
+}
+
+// RFC 7239 §6: an IPv6 address stands in brackets. X-Forwarded-For also has it bare, which takes no port.
+const withBrackets = /^\[([0-9A-Fa-f:.]+)\](?::(\d{1,5}))?$/;
+const ipv4WithPort = /^(\d+\.\d+\.\d+\.\d+)(?::(\d{1,5}))?$/;
+
+/** Parses `192.0.2.1`, `192.0.2.1:4711`, `[2001:db8::1]:4711` or `2001:db8::1`; `undefined` for anything else. */
+export function parseNode(text: string): Node | undefined {
+  const [, host = text, port = "0"] = withBrackets.exec(text) ?? ipv4WithPort.exec(text) ?? [];
+  const address = toIpAddress(host);
+  return address === undefined || Number(port) > portMax ? undefined : { address, port: Number(port) };
+}
+
+const portMax = 65_535;

@@ -1,0 +1,123 @@
+import type { HeaderReader, Peer } from "../exchange/index.ts";
+import { type AddressSet, createAddressSet } from "./address-set.ts";
+import { readForwarded } from "./forwarded.ts";
+import { parseNode } from "./ip-address.ts";
+
+/** The proxies whose word about a client is taken, and how they give it. */
+export interface TrustedProxiesOptions {
+  /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`. */
+  readonly addresses: readonly string[];
+  /**
+   * The fields that the proxies write: `X-Forwarded-For`, `-Proto` and `-Host`, `Forwarded` (RFC 7239), or none, for
+   * proxies that speak the PROXY protocol. Default "x-forwarded". Never both: proxies pass on the one that they do not
+   * write as the client has sent it.
+   */
+  readonly fields?: "x-forwarded" | "forwarded" | "none";
+}
+
+/** The client of a request, as far as it is known. */
+export interface Client extends Peer {
+  /** The scheme that the client used, `http` or `https`; `undefined` if no proxy said. */
+  readonly scheme: string | undefined;
+  /** The authority that the client asked for; `undefined` if no proxy said. */
+  readonly host: string | undefined;
+}
+
+/** Knows which proxies to believe. */
+export interface TrustedProxies extends AddressSet {
+  /**
+   * Returns the client of a request: the last address that no trusted proxy has, counted from the connection to the
+   * left of the list. Where the next one is unknown, obfuscated or malformed, it is the last one known.
+   */
+  clientOf(peer: Peer, header: HeaderReader): Client;
+}
+
+/** What one proxy says about the request that it took. */
+interface Hop {
+  readonly for: string | undefined;
+  readonly proto: string | undefined;
+  readonly host: string | undefined;
+}
+
+/** Proxies that a request is followed back through: ten times more than any request passes. */
+const hopsMax = 100;
+
+/**
+ * Creates the set of proxies that are trusted.
+ *
+ * @throws TypeError naming the first entry that is neither an IP address nor a network
+ */
+export function createTrustedProxies({ addresses, fields = "x-forwarded" }: TrustedProxiesOptions): TrustedProxies {
+  const set = createAddressSet(addresses);
+  const hopsOf = hopReaders[fields];
+  return {
+    has: (address) => set.has(address),
+    clientOf: (peer, header) => {
+      let client: Client = { ...peer, scheme: undefined, host: undefined };
+      let hops = 0;
+      // The peer of the connection is known for sure; whether it is believed decides about what it says.
+      if (!set.has(peer.address)) return client;
+      for (const hop of hopsOf(header)) {
+        hops += 1;
+        const scheme = schemeOf(hop.proto) ?? client.scheme;
+        const host = hostOf(hop.host) ?? client.host;
+        const node = parseNode(hop.for ?? "");
+        client = { ...(node ?? { address: client.address, port: client.port }), scheme, host };
+        if (node === undefined || hops === hopsMax || !set.has(node.address)) break;
+      }
+      return client;
+    },
+  };
+}
+
+type HopReader = (header: HeaderReader) => Iterable<Hop>;
+
+const hopReaders: Readonly<Record<NonNullable<TrustedProxiesOptions["fields"]>, HopReader>> = {
+  "x-forwarded": readXForwarded,
+  forwarded: readForwardedHops,
+  none: () => [],
+};
+
+function* readForwardedHops(header: HeaderReader): Generator<Hop> {
+  for (const element of readForwarded(header.get("forwarded") ?? "")) {
+    yield { for: element.get("for"), proto: element.get("proto"), host: element.get("host") };
+  }
+}
+
+/**
+ * `X-Forwarded-For` grows by one address with each proxy. The other two grow likewise with some proxies, and are written
+ * anew by most; then only the nearest proxy has said something.
+ */
+function* readXForwarded(header: HeaderReader): Generator<Hop> {
+  const addresses = itemsOf(header.get("x-forwarded-for"));
+  const protos = itemsOf(header.get("x-forwarded-proto"));
+  const hosts = itemsOf(header.get("x-forwarded-host"));
+  const at = (items: readonly string[], hop: number): string | undefined =>
+    hop === 0 || items.length === addresses.length ? items[hop] : undefined;
+  for (const [hop, address] of addresses.entries()) {
+    yield { for: address, proto: at(protos, hop), host: at(hosts, hop) };
+  }
+  if (addresses.length === 0) yield { for: undefined, proto: protos[0], host: hosts[0] };
+}
+
+/** Returns the items of a list, the last one first; empty ones do not count (RFC 9110 §5.6.1.2). */
+function itemsOf(field: string | null): string[] {
+  if (field === null) return [];
+  const items = field.split(",").map((item) => item.trim());
+  return items.filter((item) => item !== "").toReversed();
+}
+
+function schemeOf(text: string | undefined): string | undefined {
+  const scheme = text?.toLowerCase();
+  return scheme === "http" || scheme === "https" ? scheme : undefined;
+}
+
+// RFC 3986 §3.2.2, §3.2.3: a name or an address, and a port. No user: that is for clients.
+const authority = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
+
+function hostOf(text: string | undefined): string | undefined {
+  return text !== undefined && text.length <= hostLengthMax && authority.test(text) ? text : undefined;
+}
+
+/** A name of DNS (RFC 1035 §2.3.4) and a port. */
+const hostLengthMax = 255 + 6;
