@@ -9,8 +9,8 @@ export interface StoreProblem {
   readonly passing: boolean;
 }
 
-// A recovered store works again after a second at most; one that is down is not checked more often.
-const tryIntervalMs = 1_000;
+/** How often a store that is down is checked, in milliseconds: a recovered one works again after a second at most. */
+export const tryIntervalMs = 1_000;
 
 /** Tracks whether a store can delete, and notices when that changes. */
 export class StoreHealth {

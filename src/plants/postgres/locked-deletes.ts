@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcomes, PendingDelete } from "../delete-queue.ts";
 import { queueFull, storeAway } from "../errors.ts";
 
-// Milliseconds. Transactions that run for longer are stuck, and their plants had better be asked for again.
-const lockedForMsMax = 2_000;
+/** How long a plant may be locked, in ms. Transactions that run for longer are stuck; it had better be asked for again. */
+export const lockedForMsMax = 2_000;
 
-// Milliseconds between two attempts: soon enough for a caller who waits, and a thousandth of the server's time.
-const attemptIntervalMs = 50;
+/** Milliseconds between two attempts: soon enough for a caller who waits, and a thousandth of the server's time. */
+export const attemptIntervalMs = 50;
 
 /** Options of {@link LockedDeletes}. */
 export interface LockedDeletesOptions {

@@ -7,9 +7,11 @@ import { type DeleteBatch, toDeleteBatch } from "./delete-batch.ts";
 import { isRaisedWithin, type Verdict, verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
 
-// Milliseconds from the first fault, for a batch and everything it is divided into. Long enough for a restart or
-// failover of a few seconds.
-const retryForMs = 10_000;
+/**
+ * How long a batch is retried, in milliseconds from its first fault, together with everything it is divided into. Long
+ * enough for a restart or failover of a few seconds.
+ */
+export const retryForMs = 10_000;
 
 // Milliseconds. The victim of a deadlock is retried almost at once, and a server that is starting is not flooded.
 const backoffMsFirst = 5;

@@ -30,12 +30,18 @@ const batchMax = 1_024;
 // About a tenth of a second of work; a caller that would have to wait longer had better come back.
 const waitingMax = 16_384;
 
-// How often the server is checked, so that readiness goes off before a caller notices a fault.
-const watchIntervalMs = 5_000;
+/** How often the server is checked, so that readiness goes off before a caller notices a fault. */
+export const watchIntervalMs = 5_000;
 
-// Another batch holds its locks for some milliseconds, and a statement runs for as long. What takes much longer to be
-// unlocked is attempted apart, and a statement that takes much longer is stuck.
-const timeouts: SessionTimeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, answerTimeoutMs: 7_000 };
+/**
+ * The time-outs of deletions. Another batch holds its locks for some milliseconds, and a statement runs for as long.
+ * What takes much longer to be unlocked is attempted apart, and a statement that takes much longer is stuck.
+ */
+export const deleteTimeouts: SessionTimeouts = {
+  lockTimeoutMs: 100,
+  statementTimeoutMs: 5_000,
+  answerTimeoutMs: 7_000,
+};
 
 /**
  * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist:
@@ -49,7 +55,7 @@ const timeouts: SessionTimeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_00
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
   const server = readServerUrl(options.url);
-  const session = new Session(server, timeouts);
+  const session = new Session(server, deleteTimeouts);
   try {
     await checkDatabase(session);
   } catch (fault) {
@@ -77,7 +83,7 @@ class PostgresStore implements PlantStore {
 
   constructor(server: Server, deletionsKeptMs: number) {
     this.#server = server;
-    this.#retention = new Retention(new Session(server, timeouts), deletionsKeptMs);
+    this.#retention = new Retention(new Session(server, deleteTimeouts), deletionsKeptMs);
   }
 
   get problem(): string | undefined {
@@ -125,7 +131,7 @@ class PostgresStore implements PlantStore {
   }
 
   #addSession(): Session {
-    const session = new Session(this.#server, timeouts);
+    const session = new Session(this.#server, deleteTimeouts);
     this.#sessions.push(session);
     return session;
   }

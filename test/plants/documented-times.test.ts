@@ -1,0 +1,25 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { attemptIntervalMs, lockedForMsMax } from "../../src/plants/postgres/locked-deletes.ts";
+import { retryForMs } from "../../src/plants/postgres/run-batch.ts";
+import { deleteTimeouts, watchIntervalMs } from "../../src/plants/postgres/store.ts";
+import { lockTimeoutMsDefault } from "../../src/plants/sqlite/transaction.ts";
+import { tryIntervalMs } from "../../src/plants/store-health.ts";
+
+const page = readFileSync(new URL("../../docs/storage.md", import.meta.url), "utf8").replaceAll("\n", " ");
+
+test.each([
+  { sentence: "another process holds the lock for 5 s", saidMs: 5_000, isMs: lockTimeoutMsDefault },
+  { sentence: "a write is tried every second", saidMs: 1_000, isMs: tryIntervalMs },
+  { sentence: "A statement waits at most 0.1 s for a lock", saidMs: 100, isMs: deleteTimeouts.lockTimeoutMs },
+  { sentence: "lock and runs at most 5 s", saidMs: 5_000, isMs: deleteTimeouts.statementTimeoutMs },
+  { sentence: "attempted apart, every 50 ms", saidMs: 50, isMs: attemptIntervalMs },
+  { sentence: "if a plant is still locked after two seconds", saidMs: 2_000, isMs: lockedForMsMax },
+  { sentence: "For up to ten seconds", saidMs: 10_000, isMs: retryForMs },
+  { sentence: "After ten seconds, callers get `Unavailable`", saidMs: 10_000, isMs: retryForMs },
+  { sentence: "the server is checked every second until it is well", saidMs: 1_000, isMs: tryIntervalMs },
+  { sentence: "checked every five seconds during normal operation", saidMs: 5_000, isMs: watchIntervalMs },
+])("docs/storage.md says what holds: $sentence", ({ sentence, saidMs, isMs }) => {
+  expect(page).toContain(sentence);
+  expect(isMs).toBe(saidMs);
+});
