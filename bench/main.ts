@@ -5,11 +5,12 @@ import { measureMemory } from "./memory.ts";
 import { checkOut } from "./revision.ts";
 import { messageScenarios } from "./message-scenarios.ts";
 import { runRounds } from "./rounds.ts";
-import { against, scenarios } from "./scenarios.ts";
+import { against, scenarios, watched } from "./scenarios.ts";
 import { formatTable } from "./table.ts";
 
 const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--seconds 4] [--against REV]
   NAMES: ${[...scenarios, ...messageScenarios].map(({ name }) => name).join(",")}
+npm run bench -- --watched  what metrics cost
 npm run bench -- --start    time to the first answer
 npm run bench -- --memory   resident memory after one and two million calls`;
 
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     against: { type: "string" },
     start: { type: "boolean", default: false },
     memory: { type: "boolean", default: false },
+    watched: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
@@ -36,7 +38,8 @@ async function run(): Promise<void> {
   // How soon a server starts and what it holds on to is not asked with large messages.
   const measured = values.start || values.memory ? scenarios : [...scenarios, ...messageScenarios];
   for (const scenario of measured.filter(({ name }) => only?.includes(name) ?? true)) {
-    const compared = revision === undefined ? scenario : against(scenario, revision);
+    const chosen = values.watched ? watched(scenario) : scenario;
+    const compared = revision === undefined ? chosen : against(chosen, revision);
     console.log(`\n${scenario.title}\n`);
     if (values.start) {
       console.log(await measureColdStarts(scenario));

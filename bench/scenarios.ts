@@ -147,6 +147,19 @@ export function against({ subjects, ...scenario }: Scenario, { name, folder }: R
   };
 }
 
+/** The same scenario with nothing but this project's server, by itself and measured. */
+export function watched({ subjects, ...scenario }: Scenario): Scenario {
+  return {
+    ...scenario,
+    subjects: subjects.flatMap((subject) =>
+      subject.name === ownName
+        ? [subject, { ...subject, name: `${ownName} with metrics`, environment: { METRICS: "on" } }]
+        : [],
+    ),
+    absent: [],
+  };
+}
+
 function installedPeers(...names: readonly string[]): Subject[] {
   const installed = existsSync(new URL("peers/node_modules", import.meta.url));
   return installed ? names.map((name) => server(name, `peers/${name}`)) : [];

@@ -10,6 +10,32 @@ const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
 
 const known: ReadonlySet<string> = new Set(Object.values(settings).map(({ variable }) => variable));
 
+/** What Prometheus adds to every series, and what a histogram and several workers add to ours. */
+const ofPrometheus: ReadonlySet<string> = new Set(["instance", "job", "le", "worker"]);
+
+/** The labels of each metric, by docs/operations.md, which another test compares with the server. */
+function documentedMetrics(): Map<string, readonly string[]> {
+  const docs = readFileSync(join(import.meta.dirname, "../docs/operations.md"), "utf8");
+  const rows = docs.matchAll(/^\| `([a-z0-9_]+)` \| (?:counter|gauge|histogram) \|([^|]*)\|/gm);
+  const labelled = [...rows].map(([, name = "", labels = ""]) => [name, labels.match(/[a-z_]+/g) ?? []] as const);
+  return new Map(labelled);
+}
+
+/** The metrics that a text asks for, each with the labels that it selects by. */
+function queriesOf(text: string): { metric: string; names: string[] }[] {
+  const plain = text.replaceAll('\\"', '"');
+  const selectors = plain.matchAll(
+    /\b((?:rpc|http|db|plantstore|gateway|nodejs|process)_[a-z0-9_]+?)(?:_bucket|_sum|_count)?\b(?:\{([^}]*)\})?/g,
+  );
+  const labels = new Set([...documentedMetrics().values()].flat());
+  return [...selectors].flatMap(([, metric = "", selected = ""]) =>
+    // A label in "sum by (…)" looks like a metric.
+    labels.has(metric)
+      ? []
+      : [{ metric, names: [...selected.matchAll(/([a-z_]+)(?==|!)/g)].map(([, name = ""]) => name) }],
+  );
+}
+
 describe("an example of a deployment", () => {
   test.each(files)("%s sets nothing that the server does not know", (name) => {
     const text = readFileSync(join(folder, name), "utf8");
@@ -17,6 +43,18 @@ describe("an example of a deployment", () => {
       ([variable]) => variable,
     );
     expect(named.filter((variable) => !known.has(variable))).toEqual([]);
+  });
+
+  test("asks only for metrics and labels that docs/operations.md knows", () => {
+    const asked = ["prometheus/alerts.yml", "prometheus/grafana-dashboard.json"].flatMap((name) =>
+      queriesOf(readFileSync(join(folder, name), "utf8")),
+    );
+    expect(asked.length).toBeGreaterThan(40);
+    const labels = new Set([...documentedMetrics().values()].flat());
+    for (const { metric, names } of asked) {
+      expect(documentedMetrics().has(metric), metric).toBe(true);
+      expect(names.filter((label) => !labels.has(label) && !ofPrometheus.has(label))).toEqual([]);
+    }
   });
 
   test("is listed in the table of its folder", () => {

@@ -1,3 +1,4 @@
+import type { PlantServerOptions } from "../../src/index.ts";
 import type { ParseResult } from "../../src/auth/index.ts";
 import { importEntry } from "./package-code.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
@@ -15,9 +16,18 @@ const plants = createBenchPlants();
 const server = createPlantServer({
   auth: valueOf(await openTokenVerifier({ tokens: valueOf(parsePlainTokens(benchToken)) }, noLog)),
   store: fakeStore({ delete: (id) => Promise.resolve(plants.delete(id)) }),
+  ...(await measured()),
 });
 const http2 = process.env["HTTP2_ENGINE"] === "node" ? "node" : "own";
 await serve(() => server.listen({ host: "127.0.0.1", port: 0, http2 }));
+
+/** Imported only where it is measured: a checkout to compare with may not have it. */
+async function measured(): Promise<Pick<PlantServerOptions, "onAnswer">> {
+  if (process.env["METRICS"] !== "on") return {};
+  const { createRequestMetrics, Metrics } =
+    await importEntry<typeof import("../../src/telemetry/index.ts")>("telemetry/index");
+  return { onAnswer: createRequestMetrics(new Metrics()) };
+}
 
 function valueOf<T>(parsed: ParseResult<T>): T {
   if (parsed.kind === "problems") throw new Error(parsed.problems.join("; "));

@@ -43,6 +43,12 @@ export function digestOf(text: string): string {
   return hash("sha256", text, "hex");
 }
 
+/** A successful fetch of the keys of an issuer. */
+export interface KeysFetched {
+  readonly issuer: string;
+  readonly atMs: number;
+}
+
 /**
  * Decides whether a token is valid.
  *
@@ -54,6 +60,9 @@ export interface TokenVerifier {
 
   /** Why tokens cannot be verified right now, for an operator; `undefined` while they can. */
   readonly problem?: string | undefined;
+
+  /** When the keys of each issuer were last fetched, in milliseconds since 1970; without those that never were. */
+  readonly keysFetched?: readonly KeysFetched[];
 
   /**
    * Reads files and keys again right away instead of at the next check. Never rejects: an unreadable source is logged,
@@ -90,6 +99,9 @@ export function createVerifierChain(verifiers: readonly TokenVerifier[]): TokenV
     get problem() {
       const problems = verifiers.flatMap(({ problem }) => problem ?? []);
       return problems.length === 0 ? undefined : problems.join("; ");
+    },
+    get keysFetched() {
+      return verifiers.flatMap(({ keysFetched }) => keysFetched ?? []);
     },
     async reload() {
       await Promise.all(verifiers.map(async (verifier) => await verifier.reload?.()));

@@ -38,8 +38,8 @@ export const serveCommand: Command = {
     const configuration = readOrThrow(flags, environment);
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
     if (sharedPort !== undefined) return await serveAsWorker({ ...configuration, port: Number(sharedPort) });
-    const { workers: count, port, logLevel } = configuration;
-    if (count > 1) return await superviseWorkers({ count, port, log: openLog(logLevel) });
+    const { workers: count, port, logLevel, adminAddress } = configuration;
+    if (count > 1) return await superviseWorkers({ count, port, adminAddress, log: openLog(logLevel) });
     return await serveUntilStopped(configuration, ownSignals());
   },
 };
@@ -66,17 +66,23 @@ async function serveDemo(flags: Flags, terminal: Terminal): Promise<number> {
   });
 }
 
-async function serveAsWorker(configuration: Configuration): Promise<number> {
+async function serveAsWorker({ adminAddress, ...configuration }: Configuration): Promise<number> {
   const supervisor = connectToSupervisor();
   try {
-    return await serveUntilStopped(configuration, {
-      stop: supervisor.stop,
-      reusePort: true,
-      onListening: (server) => {
-        supervisor.onReload(() => void server.reload());
-        supervisor.report({ port: server.port });
+    // The admin address is the supervisor's, which asks every worker for its part.
+    return await serveUntilStopped(
+      { ...configuration, adminAddress: undefined },
+      {
+        measured: adminAddress !== undefined,
+        stop: supervisor.stop,
+        reusePort: true,
+        onListening: (server) => {
+          supervisor.onOrder("reload", () => void server.reload());
+          supervisor.onOrder("report-metrics", () => supervisor.report({ metrics: server.collectMetrics() }));
+          supervisor.report({ port: server.port });
+        },
       },
-    });
+    );
   } finally {
     supervisor.leave();
   }

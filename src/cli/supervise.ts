@@ -1,16 +1,20 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { type Configuration, type openLog, serveMetrics } from "../server/index.ts";
+import { exitCode } from "./command.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { type WorkerOrder, workerPortVariable, type WorkerReport } from "./worker.ts";
-import { exitCode } from "./command.ts";
+import { collectFromWorkers } from "./worker-metrics.ts";
 
 /** Options of {@link superviseWorkers}. */
 export interface WorkersOptions {
   readonly count: number;
   /** The port that the workers share; 0 for a free one. */
   readonly port: number;
+  /** Where the metrics of all workers are served. */
+  readonly adminAddress: Configuration["adminAddress"];
   /** The log of replaced workers. */
-  readonly log: { warn(fields: object, message: string): void };
+  readonly log: Pick<ReturnType<typeof openLog>, "info" | "warn">;
 }
 
 /** Milliseconds before a worker is replaced: soon enough after a crash, slow enough when workers cannot start. */
@@ -22,42 +26,48 @@ const replaceAfterMs = 500;
  * A worker that ends is replaced. If the first one cannot start, neither can the others, and its exit code is returned.
  * A stop signal drains all workers, after which this resolves to 0; a second one ends all of them at once.
  */
-export async function superviseWorkers({ count, port, log }: WorkersOptions): Promise<number> {
-  const workers = new Set<ChildProcess>();
+export async function superviseWorkers({ count, port, adminAddress, log }: WorkersOptions): Promise<number> {
+  /** By place: a worker that replaces another takes its place, and continues its metrics. */
+  const workers = new Map<number, ChildProcess>();
+  // Before there are workers, which would outlive the failure to listen.
+  await using opened = new AsyncDisposableStack();
+  if (adminAddress !== undefined) {
+    opened.use(await serveMetrics(adminAddress, () => collectFromWorkers(workers), log));
+  }
   const stopped = firstStopSignal(() => workers.forEach((worker) => worker.kill("SIGKILL")));
   let stopping = false;
 
-  function start(sharedPort: number): ChildProcess {
+  function start(place: number, sharedPort: number): ChildProcess {
     const env = { ...process.env, [workerPortVariable]: String(sharedPort) };
     const worker = fork(process.argv[1] ?? "", process.argv.slice(2), { env });
-    workers.add(worker);
-    worker.once("exit", () => workers.delete(worker));
+    workers.set(place, worker);
+    worker.once("exit", () => workers.delete(place));
     return worker;
   }
 
-  function startAndReplace(sharedPort: number): void {
-    const worker = start(sharedPort);
-    worker.once("exit", (code, signal) => replace(sharedPort, worker, code ?? signal));
+  function startAndReplace(place: number, sharedPort: number): void {
+    const worker = start(place, sharedPort);
+    worker.once("exit", (code, signal) => replace(place, sharedPort, worker, code ?? signal));
   }
 
-  function replace(sharedPort: number, worker: ChildProcess, cause: number | string | null): void {
+  function replace(place: number, sharedPort: number, worker: ChildProcess, cause: number | string | null): void {
     if (stopping) return;
     log.warn({ pid: worker.pid, cause }, "a worker ended and is replaced");
     setTimeout(() => {
-      if (!stopping) startAndReplace(sharedPort);
+      if (!stopping) startAndReplace(place, sharedPort);
     }, replaceAfterMs);
   }
 
-  const first = start(port);
+  const first = start(1, port);
   const sharedPort = await listeningPort(first);
   if (sharedPort === undefined) return first.exitCode ?? exitCode.failure;
-  first.once("exit", (code, signal) => replace(sharedPort, first, code ?? signal));
-  for (let number = 1; number < count; number++) startAndReplace(sharedPort);
-  process.on("SIGHUP", () => tell(workers, "reload"));
+  first.once("exit", (code, signal) => replace(1, sharedPort, first, code ?? signal));
+  for (let place = 2; place <= count; place++) startAndReplace(place, sharedPort);
+  process.on("SIGHUP", () => tell(workers.values(), "reload"));
   await stopped;
   stopping = true;
-  const ended = [...workers].map((worker) => once(worker, "exit"));
-  tell(workers, "drain");
+  const ended = [...workers.values()].map((worker) => once(worker, "exit"));
+  tell(workers.values(), "drain");
   await Promise.all(ended);
   return exitCode.ok;
 }
@@ -70,7 +80,7 @@ function listeningPort(worker: ChildProcess): Promise<number | undefined> {
   });
 }
 
-function tell(workers: ReadonlySet<ChildProcess>, order: WorkerOrder): void {
+function tell(workers: Iterable<ChildProcess>, order: WorkerOrder): void {
   for (const worker of workers) {
     // A worker that is about to end need not be told.
     if (worker.connected) worker.send(order, () => undefined);

@@ -1,9 +1,12 @@
-/** A message of the supervisor to a worker. */
-export type WorkerOrder = "drain" | "reload";
+import type { MetricFamily } from "../server/index.ts";
 
-/** The message of a worker to the supervisor once it listens. */
+/** A message of the supervisor to a worker. */
+export type WorkerOrder = "drain" | "reload" | "report-metrics";
+
+/** A message of a worker to the supervisor: first that it listens, then its metrics whenever it is asked for them. */
 export interface WorkerReport {
-  readonly port: number;
+  readonly port?: number;
+  readonly metrics?: readonly MetricFamily[];
 }
 
 /** The variable that turns `serve` into a worker and names the shared port. */
@@ -11,10 +14,10 @@ export const workerPortVariable = "PLANTSTORE_WORKER_PORT";
 
 /** The connection of a worker to its supervisor. */
 export interface SupervisorChannel {
-  /** Reports that this worker listens. */
+  /** Reports that this worker listens, or its metrics. */
   readonly report: (report: WorkerReport) => void;
-  /** Registers the function that reads files again when the supervisor says so. */
-  readonly onReload: (reload: () => void) => void;
+  /** Registers what to do when the supervisor gives an order other than to drain. */
+  readonly onOrder: (order: Exclude<WorkerOrder, "drain">, obey: () => void) => void;
   /** Resolves when this worker is to shut down: the supervisor says so, or is gone. */
   readonly stop: Promise<void>;
   /** Closes the connection, which would keep the process alive. */
@@ -31,9 +34,9 @@ export function connectToSupervisor(): SupervisorChannel {
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
   return {
     report: (report) => void process.send?.(report),
-    onReload: (reload) => {
+    onOrder: (expected, obey) => {
       process.on("message", (order: WorkerOrder) => {
-        if (order === "reload") reload();
+        if (order === expected) obey();
       });
     },
     stop: new Promise((resolve) => {

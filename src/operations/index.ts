@@ -1,7 +1,9 @@
 /**
  * Is the server healthy, and what did it do? Logs, request ids, safe errors, readiness, probes, health, reflection and
- * the docs page.
+ * the docs page, for any service of the gateway.
  */
+export { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
+export { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 export { type CallAudit, createCallLog } from "./call-log.ts";
 export { createDocsPage } from "./docs-page/docs-page.ts";
 export { createErrorInterceptor } from "./error-interceptor.ts";

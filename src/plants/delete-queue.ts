@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { queueFull, storeAway } from "./errors.ts";
-import type { DeleteCall } from "./plant-store.ts";
+import type { DeleteCall, OnBatch } from "./plant-store.ts";
 
 /** A deletion that is queued or being committed. */
 export interface PendingDelete {
@@ -30,6 +30,7 @@ export interface DeleteQueueOptions {
   readonly waitingMax: number;
   /** The most batches that are committed at the same time. */
   readonly inFlightMax: number;
+  readonly onBatch?: OnBatch | undefined;
 }
 
 /**
@@ -77,6 +78,11 @@ export class DeleteQueue {
     });
   }
 
+  /** Deletions that wait for a batch. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Refuses new deletions, and resolves once every earlier one has its outcome, or is in the hands of the store. */
   close(): Promise<void> {
     this.#closed = true;
@@ -87,12 +93,19 @@ export class DeleteQueue {
   async #commit(batch: readonly PendingDelete[]): Promise<void> {
     this.#inFlight++;
     this.#unanswered++;
+    const onEnd = this.#options.onBatch?.(batch.map(({ call }) => call));
     const settle = await this.#options.commit(batch).then(
-      (outcomes) => (pending: PendingDelete, i: number) => {
-        const outcome = outcomes[i];
-        if (outcome !== undefined) pending.resolve(outcome);
+      (outcomes) => {
+        onEnd?.();
+        return (pending: PendingDelete, i: number) => {
+          const outcome = outcomes[i];
+          if (outcome !== undefined) pending.resolve(outcome);
+        };
       },
-      (reason: unknown) => (pending: PendingDelete) => pending.reject(reason),
+      (reason: unknown) => {
+        onEnd?.(reason);
+        return (pending: PendingDelete) => pending.reject(reason);
+      },
     );
     this.#inFlight--;
     // The next batch leaves before the callers of this one run, so the store never waits for them.

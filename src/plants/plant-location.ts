@@ -3,7 +3,7 @@ import type { IdRange } from "./sqlite/migrate.ts";
 import { openSqliteDatabase } from "./sqlite/plant-database.ts";
 import { openSqliteStore } from "./sqlite/store.ts";
 import type { PlantDatabase } from "./plant-database.ts";
-import type { PlantStore } from "./plant-store.ts";
+import type { OnBatch, PlantStore } from "./plant-store.ts";
 
 /** Where plants are stored persistently. */
 export type PlantLocation =
@@ -15,6 +15,7 @@ export type PlantLocation =
 export interface StoreOptions {
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
+  readonly onBatch?: OnBatch | undefined;
   /** The plants that an SQLite file starts with if it is created now. */
   readonly plantsWhenCreated?: IdRange;
 }

@@ -1,3 +1,5 @@
+import type { ContextValues } from "@connectrpc/connect";
+
 /** The call that asks for a deletion. */
 export interface DeleteCall {
   /** The principal's id text: JWT `sub`, or the name of the token. */
@@ -6,10 +8,18 @@ export interface DeleteCall {
   readonly requestId: string;
   /**
    * Its `signal` aborts when the call is given up. Connect creates the signal when it is first read, so a store reads
-   * it only for a deletion that had to wait, and drops the deletion if the signal has aborted.
+   * it only for a deletion that had to wait, and drops the deletion if the signal has aborted. Its `values` are for
+   * {@link OnBatch} alone.
    */
-  readonly context: { readonly signal: AbortSignal };
+  readonly context: { readonly signal: AbortSignal; readonly values?: ContextValues };
 }
+
+/**
+ * Told of every batch when it is sent, for metrics and traces. Must not throw.
+ *
+ * @returns what to call once its outcome is known: without an error when it is durable
+ */
+export type OnBatch = (calls: readonly DeleteCall[]) => (error?: unknown) => void;
 
 /**
  * A store of plants.
@@ -31,6 +41,9 @@ export interface PlantStore {
 
   /** Why the store cannot delete right now, for an operator; `undefined` while it can. */
   readonly problem: string | undefined;
+
+  /** Deletions that wait for a batch; `undefined` where none ever waits. */
+  readonly waiting?: number;
 
   /** Finishes accepted deletions, then closes files and connections. Later deletions are `Unavailable`. */
   close(): Promise<void>;

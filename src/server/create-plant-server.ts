@@ -1,7 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
 import { createBearerAuth, principalKey, type TokenVerifier } from "../auth/index.ts";
-import { type CorsOptions, createGateway, type Endpoint, type ListenOptions } from "../gateway/index.ts";
+import {
+  type CorsOptions,
+  createGateway,
+  type Endpoint,
+  type GatewayLoad,
+  type ListenOptions,
+} from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
@@ -41,6 +47,10 @@ export interface PlantServer {
    * (`EADDRINUSE` and the like) when it cannot listen
    */
   listen(at: ListenOptions): Promise<ListeningAddress>;
+  /** What its port carries at the moment; zeros before {@link listen}. */
+  readonly load: GatewayLoad;
+  /** Whether calls should be sent here, as `/readyz` says. */
+  readonly readiness: Pick<Readiness, "draining" | "obstacles">;
   /** Uses a renewed certificate for new connections; existing ones stay open. */
   setSecureContext(context: SecureContextOptions): void;
   /**
@@ -115,6 +125,10 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       if (verifier === undefined) demandLoopback(at.host);
       return await gateway.listen(at);
     },
+    get load() {
+      return gateway.load;
+    },
+    readiness,
     setSecureContext: (context) => gateway.setSecureContext(context),
     drain: async () => {
       readiness.startDraining();

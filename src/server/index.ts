@@ -19,4 +19,5 @@ export type { PlantServerOptions } from "./plant-server-options.ts";
 export type { Setting } from "./setting-readers.ts";
 export { showConfiguration } from "./show-configuration.ts";
 export { type Configuration, settings } from "./settings.ts";
-export { startServer, type StartedServer, type StartOptions } from "./start-server.ts";
+export { serveMetrics, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
+export type { MetricFamily } from "../telemetry/index.ts";

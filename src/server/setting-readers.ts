@@ -72,6 +72,22 @@ export function readCorsOrigins(text: string): ParseResult<readonly string[] | "
     : notParsed("be * or origins such as https://shop.example, separated by commas");
 }
 
+/** Where an operator's tools reach the server, apart from the port of the service. */
+export interface AdminAddress {
+  readonly host: string;
+  /** 0 for a free one. */
+  readonly port: number;
+}
+
+/** Reads `PLANTSTORE_ADMIN_ADDRESS`: `9464`, `0.0.0.0:9464` or `[::1]:9464`. */
+export function readAdminAddress(text: string): ParseResult<AdminAddress> {
+  const [, inBrackets, name, digits] = /^(?:(?:\[([0-9A-Fa-f:.%]+)\]|([A-Za-z0-9.-]+)):)?(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(digits);
+  if (digits === undefined || port > 65_535)
+    return notParsed("be a port, or a host and a port, such as 127.0.0.1:9464");
+  return parsed({ host: inBrackets ?? name ?? "127.0.0.1", port });
+}
+
 /**
  * Reads `PLANTSTORE_PUBLIC_URL`, the base URL that clients use.
  *

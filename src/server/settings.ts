@@ -3,9 +3,11 @@ import { type LogLevel, logLevels, type RequestIdAnswers } from "../operations/i
 import { type Database, readDatabaseUrl, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
 import {
+  type AdminAddress,
   oneOf,
   readableFile,
   readAddresses,
+  readAdminAddress,
   readCorsOrigins,
   readPublicUrl,
   type Setting,
@@ -33,6 +35,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly audit: "always" | "by-level";
   readonly drainDelayMs: number;
   readonly drainTimeoutMs: number;
+  readonly adminAddress: AdminAddress | undefined;
 }
 
 /** An hour: longer than any orchestrator waits, short enough to catch typing errors. */
@@ -176,6 +179,12 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: "how long running calls may take after that",
     fallback: "20000",
     read: wholeNumber(0, drainMsMax, "milliseconds"),
+  },
+  adminAddress: {
+    variable: "PLANTSTORE_ADMIN_ADDRESS",
+    flag: "admin-address",
+    about: "port, or host:port, of /metrics, which needs no credential; the host is 127.0.0.1 by default",
+    read: readAdminAddress,
   },
 };
 

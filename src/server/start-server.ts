@@ -1,12 +1,16 @@
 import type { DestinationStream } from "pino";
 import { type ResourceMetadata, createResourceMetadata } from "../auth/index.ts";
 import { type Log, openLog, openReserveLog } from "../operations/index.ts";
-import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
+import { type IdRange, type OnBatch, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
 import { createPlantServer, type ListeningAddress } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
 import { openVerifier } from "./open-verifier.ts";
 import { requestPathPrefixOf } from "./setting-readers.ts";
+import type { AdminServer } from "./admin-server.ts";
+import type { PlantMetrics } from "./plant-metrics.ts";
+import type { AdminAddress } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
+import type { MetricFamily } from "../telemetry/index.ts";
 import { followTlsFiles, readTlsFiles, tlsFilesOf } from "./tls-files.ts";
 import { plantScopes } from "./rpc-policy.ts";
 
@@ -14,6 +18,10 @@ import { plantScopes } from "./rpc-policy.ts";
 export interface StartedServer extends ListeningAddress {
   /** Stops accepting, finishes running calls, and closes the store and the files. */
   drain(): Promise<void>;
+  /** Where `/metrics` is; `undefined` without an admin address. */
+  readonly admin: ListeningAddress | undefined;
+  /** Returns the metrics as they are now; none unless they are collected. */
+  collectMetrics(): readonly MetricFamily[];
   /** Reads the files of credentials, keys and certificates again right away instead of when they change. */
   reload(): Promise<void>;
 }
@@ -24,6 +32,8 @@ export interface StartOptions {
   readonly plantsWhenCreated?: IdRange;
   /** Whether other processes share the port. */
   readonly reusePort?: boolean;
+  /** Whether metrics are collected for {@link StartedServer.collectMetrics} although no admin address is served. */
+  readonly measured?: boolean;
   /** The destination of the log; standard error by default. */
   readonly logLines?: DestinationStream;
 }
@@ -44,7 +54,9 @@ export async function startServer(configuration: Configuration, options: StartOp
   const auth = await openVerifier(configuration, log);
   if (auth === undefined) log.warn("no credentials are configured: every call will be refused");
   else opened.defer(async () => auth.close?.());
-  const store = await openStore(configuration, options.plantsWhenCreated);
+  const metrics = await openMetrics(configuration, options);
+  if (metrics !== undefined) opened.use(metrics);
+  const store = await openStore(configuration, options.plantsWhenCreated, metrics?.onBatch);
   opened.defer(() => store.close());
   const server = createPlantServer({
     store,
@@ -64,7 +76,12 @@ export async function startServer(configuration: Configuration, options: StartOp
     resourceMetadata: resourceMetadataOf(configuration),
     drainDelayMs: configuration.drainDelayMs,
     drainTimeoutMs: configuration.drainTimeoutMs,
+    onAnswer: metrics?.onAnswer,
   });
+  metrics?.watch(server, store, auth);
+  const { adminAddress } = configuration;
+  const admin = metrics && adminAddress && (await serveMetrics(adminAddress, () => metrics.collect(), log));
+  if (admin !== undefined) opened.use(admin);
   const address = await server.listen({
     host,
     port,
@@ -80,6 +97,8 @@ export async function startServer(configuration: Configuration, options: StartOp
   const toClose = opened.move();
   return {
     ...address,
+    admin,
+    collectMetrics: () => metrics?.collect() ?? [],
     reload: async () => {
       log.info("reloading");
       await Promise.all([auth?.reload?.(), certificate?.reload()]);
@@ -108,6 +127,33 @@ function describeServing(configuration: Configuration): object {
   };
 }
 
+/**
+ * Serves `/metrics` on an address of its own, and logs where.
+ *
+ * @param collect - returns the metrics as they are now
+ * @throws Error naming the address when it cannot be listened on
+ */
+export async function serveMetrics(
+  at: AdminAddress,
+  collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,
+  log: Pick<Log, "info">,
+): Promise<AdminServer> {
+  const { openAdminServer } = await import("./admin-server.ts");
+  const admin = await openAdminServer(at, collect);
+  log.info({ address: admin.address, port: admin.port }, "metrics are served");
+  return admin;
+}
+
+// Loaded on demand: a server without metrics need not pay for them.
+async function openMetrics(
+  { adminAddress, database }: Configuration,
+  { measured = false }: StartOptions,
+): Promise<PlantMetrics | undefined> {
+  if (adminAddress === undefined && !measured) return undefined;
+  const { PlantMetrics } = await import("./plant-metrics.ts");
+  return new PlantMetrics(database.kind);
+}
+
 /** Waits until the log is written, unless its reader has stopped reading. */
 async function flush(log: Log): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -129,10 +175,11 @@ function resourceMetadataOf({ publicUrl, jwtIssuers, providerScopes }: Configura
 async function openStore(
   { database, deletionsKeptHours }: Configuration,
   plantsWhenCreated: IdRange | undefined,
+  onBatch: OnBatch | undefined,
 ): Promise<PlantStore> {
   if (database.kind === "memory") return openMemoryStore(new Set(plantsWhenCreated && idsOf(plantsWhenCreated)));
   const deletionsKeptMs = deletionsKeptHours * hourMs;
-  return await openPlantStore(database, { deletionsKeptMs, ...(plantsWhenCreated && { plantsWhenCreated }) });
+  return await openPlantStore(database, { deletionsKeptMs, onBatch, ...(plantsWhenCreated && { plantsWhenCreated }) });
 }
 
 const hourMs = 3_600_000;

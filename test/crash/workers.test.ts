@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
 import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
@@ -16,6 +18,7 @@ afterAll(() => postgres[Symbol.asyncDispose]());
 async function serve(
   folder: TempFolder,
   drainDelayMs: number = 0,
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<{ server: CommandLine; baseUrl: string; database: string }> {
   const database = await postgres.createSchema();
   const ids = Array.from({ length: 100 }, (_, index) => String(index + 1));
@@ -26,6 +29,7 @@ async function serve(
     DATABASE_URL: database,
     PLANTSTORE_TOKENS: token,
     PLANTSTORE_DRAIN_DELAY_MS: String(drainDelayMs),
+    ...environment,
   });
   const [, port = ""] = await server.find(/"port":(\d+)(?:.|\n)*"port":\1(?:.|\n)*"port":\1/);
   return { server, baseUrl: `http://127.0.0.1:${port}`, database };
@@ -70,6 +74,49 @@ test("a worker that is killed is replaced, and the port goes on answering; none 
   await killOne();
   server.process.kill("SIGTERM");
   expect(await ended.end()).toBe(0);
+});
+
+test("the metrics of all workers are at one address, each with the place of its worker, which a new one takes over", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
+  await using ended = server;
+  const [, port = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const scrape = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const answers = Array.from({ length: 30 }, (_, index) => deletePlant(baseUrl, index + 1));
+  expect(new Set(await Promise.all(answers))).toEqual(new Set([204]));
+  const text = await scrape();
+  expect(text).toMatch(/^plantstore_workers 3$/m);
+  expect(text.match(/^gateway_ready\{worker="[123]"\} 1$/gm)).toHaveLength(3);
+  const deleted = [...text.matchAll(/^plantstore_delete_batch_size_sum\{worker="[123]"\} (\d+)$/gm)];
+  expect(deleted.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(30);
+  // One that is described twice is no metric for Prometheus.
+  expect(text.match(/^# TYPE gateway_ready /gm)).toHaveLength(1);
+
+  const [, pid] = /"pid":(\d+),"address"/.exec(server.stderr()) ?? [];
+  process.kill(Number(pid), "SIGKILL");
+  await server.find(/(?:"msg":"listening"(?:.|\n)*){4}/);
+  await expect.poll(scrape).toMatch(/^plantstore_workers 3$/m);
+  const places = [...(await scrape()).matchAll(/^gateway_ready\{worker="(\d)"\} 1$/gm)].map(([, place]) => place);
+  expect(new Set(places)).toEqual(new Set(["1", "2", "3"]));
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(0);
+});
+
+test("an admin address that is in use ends the command before there are workers", async () => {
+  using folder = createTempFolder();
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const address = other.address();
+  const taken = typeof address === "object" && address !== null ? address.port : 0;
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+    PLANTSTORE_TOKENS: token,
+    PLANTSTORE_ADMIN_ADDRESS: String(taken),
+  });
+  expect(await server.end()).toBe(1);
+  expect(server.stderr()).toContain("PLANTSTORE_ADMIN_ADDRESS cannot be listened on: listen EADDRINUSE");
+  other.close();
 });
 
 test("a second signal ends all workers at once, whatever they wait for", async () => {

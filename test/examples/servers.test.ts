@@ -4,6 +4,7 @@ import { Code, ConnectError, createClient, type Transport } from "@connectrpc/co
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { Health, ServerReflection } from "../../src/operations/index.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { within } from "../support/deadline.ts";
 import { startExample } from "../support/docs/example-server.ts";
@@ -114,6 +115,37 @@ test.each([
     }
   },
 );
+
+test("servers/operations.ts has health, reflection, probes, a page, and metrics on a port of their own", async () => {
+  await using server = await startExample("servers/operations.ts");
+  const admin = new URL(await server.nextLine());
+  const textOf = async (path: string): Promise<string> => {
+    const { httpStatus, body } = await exchange(server.address, "2", { httpMethod: "GET", path, header: [] });
+    return `${String(httpStatus)} ${String(body)}`;
+  };
+  expect(await textOf("/readyz")).toBe('200 {"status":"ready"}');
+  expect(await textOf("/docs")).toMatch(/^200 <!doctype html>/i);
+  expect(await textOf("/openapi.json")).toContain("/sensors/{sensor}/reading");
+  expect(await textOf("/metrics")).toMatch(/^404 /);
+  const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${String(server.address.port)}` });
+  const service = GreenhouseService.typeName;
+  expect(await createClient(Health, transport).check({ service })).toMatchObject({ status: 1 });
+  const names: string[] = [];
+  const asked = createClient(ServerReflection, transport).serverReflectionInfo(
+    (async function* () {
+      yield { messageRequest: { case: "listServices" as const, value: "" } };
+    })(),
+  );
+  for await (const { messageResponse } of asked) {
+    if (messageResponse.case === "listServicesResponse")
+      names.push(...messageResponse.value.service.map(({ name }) => name));
+  }
+  expect(names).toContain(service);
+  const metrics = await (await fetch(admin, { headers: { connection: "close" } })).text();
+  expect(metrics).toContain('http_server_request_duration_seconds_count{http_request_method="GET"');
+  expect(metrics).toMatch(/^gateway_ready 1$/m);
+  expect(await server.stop()).toBe(0);
+});
 
 test("servers/listening.ts ends by itself once it is told to", async () => {
   await using server = await startExample("servers/listening.ts");

@@ -10,6 +10,7 @@ function answerWith(changes: Partial<AnsweredRequest>): AnsweredRequest {
     protocol: "rest",
     httpMethod: "DELETE",
     httpVersion: "1.1",
+    scheme: "http",
     path: "/plants/7",
     httpRoute: "/plants/{id}",
     httpStatus: 204,

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as connect from "../../src/client/connect.ts";
 import * as client from "../../src/client/index.ts";
 import * as gateway from "../../src/gateway/index.ts";
+import * as operations from "../../src/operations/index.ts";
+import * as telemetry from "../../src/telemetry/index.ts";
 import * as server from "../../src/index.ts";
 import { createUserProject, packBoth, type UserProject } from "../support/package/user-project.ts";
 
@@ -71,6 +73,8 @@ test.each([
   { subpath: "@plantstore/gateway", source: gateway },
   { subpath: "plantstore", source: server },
   { subpath: "plantstore/gateway", source: gateway },
+  { subpath: "plantstore/operations", source: operations },
+  { subpath: "plantstore/telemetry", source: telemetry },
   { subpath: "plantstore/client", source: client },
   { subpath: "plantstore/connect", source: connect },
 ])("$subpath exports what its source does, and nothing else", ({ subpath, source }) => {

@@ -23,7 +23,7 @@ interface Package {
   readonly others: Readonly<Record<string, string>>;
 }
 
-const rooms = ["auth", "cli", "client", "operations", "plants", "server", "gen", "index.d.ts"];
+const rooms = ["auth", "cli", "client", "operations", "plants", "server", "telemetry", "gen", "index.d.ts"];
 
 const packages: readonly Package[] = [
   {
@@ -37,7 +37,15 @@ const packages: readonly Package[] = [
     name: "plantstore",
     folder: projectFolder,
     // The worker is started as a thread, so that no import leads to it.
-    entries: ["index.ts", "client/index.ts", "client/connect.ts", "cli/main.ts", "plants/sqlite/worker.ts"],
+    entries: [
+      "index.ts",
+      "operations/index.ts",
+      "telemetry/index.ts",
+      "client/index.ts",
+      "client/connect.ts",
+      "cli/main.ts",
+      "plants/sqlite/worker.ts",
+    ],
     declared: rooms,
     others: {
       "openapi.json": "openapi.json",

@@ -88,6 +88,10 @@ class FetchedKeys implements IssuerKeys {
     if (this.#fetching !== undefined || isDue) await this.reload();
   }
 
+  get fetchedAtMs(): number | undefined {
+    return this.#fetchedAtMs === Number.NEGATIVE_INFINITY ? undefined : this.#fetchedAtMs;
+  }
+
   get retryAfterS(): number | undefined {
     if (this.#failures === 0) return undefined;
     return Math.max(1, Math.ceil((this.#nextAtMs - Date.now()) / 1000));

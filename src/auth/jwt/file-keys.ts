@@ -30,6 +30,7 @@ export async function openFileKeys(
     current: () => set,
     // The file is watched anyway: a key that it does not contain does not exist.
     renew: () => Promise.resolve(),
+    fetchedAtMs: undefined,
     retryAfterS: undefined,
     problem: undefined,
     reload: () => file.value.reload(),

@@ -67,6 +67,11 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
       const problems = issuers.flatMap(({ keys }) => keys.problem ?? []);
       return problems.length === 0 ? undefined : problems.join("; ");
     },
+    get keysFetched() {
+      return issuers.flatMap(({ issuer, keys: { fetchedAtMs } }) =>
+        fetchedAtMs === undefined ? [] : [{ issuer, atMs: fetchedAtMs }],
+      );
+    },
     async reload() {
       await Promise.all(issuers.map(({ keys }) => keys.reload()));
     },

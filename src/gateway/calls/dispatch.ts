@@ -62,6 +62,7 @@ export interface AnsweredRequest {
   /** The path template of the rule that matched, or the path of the endpoint, with the prefix; otherwise `undefined`. */
   readonly httpRoute: string | undefined;
   readonly httpVersion: Exchange["httpVersion"];
+  readonly scheme: "http" | "https";
   /** 0 when the client went away before it was answered. */
   readonly httpStatus: number;
   /** The error in the answer; `undefined` on success. */
@@ -180,13 +181,14 @@ class ServedRequest implements AdmitRequest, CallOwner {
   settled(error: ConnectError | undefined): void {
     const { onAnswer } = this.#options;
     if (onAnswer === undefined) return;
-    const { target, httpMethod, httpStatus, httpVersion } = this.header;
+    const { target, httpMethod, httpStatus, httpVersion, origin } = this.header;
     const { procedure, protocol, contextValues, peer } = this;
     const questionMark = target.indexOf("?");
     const path = questionMark < 0 ? target : target.slice(0, questionMark);
     const httpRoute = routeOf(this.#match, this.#options.table.prefix);
     const durationMs = performance.now() - this.#startMs;
-    const about = { procedure, protocol, httpMethod, httpVersion, path, httpRoute, httpStatus };
+    const scheme = origin.startsWith("https:") ? "https" : "http";
+    const about = { procedure, protocol, httpMethod, httpVersion, scheme, path, httpRoute, httpStatus } as const;
     onAnswer({ ...about, error, durationMs, contextValues, peer });
   }
 

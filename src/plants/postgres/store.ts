@@ -2,7 +2,7 @@ import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.
 import { outcomeUnknown, storeAway } from "../errors.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../store-health.ts";
-import type { DeleteCall, PlantStore } from "../plant-store.ts";
+import type { DeleteCall, OnBatch, PlantStore } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import type { SessionTimeouts } from "./connect.ts";
 import { LockedDeletes } from "./locked-deletes.ts";
@@ -19,6 +19,7 @@ export interface PostgresStoreOptions {
   readonly url: string;
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
+  readonly onBatch?: OnBatch | undefined;
 }
 
 // Two batches at a time: while one waits for the disk of the server, the next is on its way.
@@ -63,7 +64,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   } finally {
     await session.close();
   }
-  return new PostgresStore(server, options.deletionsKeptMs ?? deletionsKeptMsDefault);
+  return new PostgresStore(server, options.deletionsKeptMs ?? deletionsKeptMsDefault, options.onBatch);
 }
 
 class PostgresStore implements PlantStore {
@@ -75,20 +76,26 @@ class PostgresStore implements PlantStore {
   readonly #sessions: Session[] = [];
   /** Those that are not in use; the last one used is taken first. */
   readonly #idle: Session[] = [];
-  readonly #queue = new DeleteQueue({ commit: (batch) => this.#commit(batch), batchMax, waitingMax, inFlightMax });
+  readonly #queue: DeleteQueue;
   readonly #locked = new LockedDeletes({ commit: (batch) => this.#commit(batch), batchMax, waitingMax });
   readonly #setAside = (pending: PendingDelete): void => this.#locked.add(pending);
   readonly #health = new StoreHealth(() => this.#findProblem(), watchIntervalMs);
   readonly #retention: Retention;
 
-  constructor(server: Server, deletionsKeptMs: number) {
+  constructor(server: Server, deletionsKeptMs: number, onBatch: OnBatch | undefined) {
     this.#server = server;
     this.#retention = new Retention(new Session(server, deleteTimeouts), deletionsKeptMs);
+    const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
+    this.#queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax, onBatch });
   }
 
   get problem(): string | undefined {
     const problem = this.#health.problem;
     return problem && `${this.#server.name}: ${problem.text}`;
+  }
+
+  get waiting(): number {
+    return this.#queue.waiting;
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {

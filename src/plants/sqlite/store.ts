@@ -1,7 +1,7 @@
 import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
 import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
 import { StoreHealth } from "../store-health.ts";
-import type { DeleteCall, PlantStore } from "../plant-store.ts";
+import type { DeleteCall, OnBatch, PlantStore } from "../plant-store.ts";
 import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
 import type { DatabaseOptions } from "./database.ts";
@@ -15,6 +15,11 @@ const batchMax = 1_024;
 // About a third of a second of work; a caller that would have to wait longer had better come back.
 const waitingMax = 16_384;
 
+/** Options of {@link openSqliteStore}. */
+export interface SqliteStoreOptions extends DatabaseOptions {
+  readonly onBatch?: OnBatch | undefined;
+}
+
 /**
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it.
  *
@@ -23,26 +28,32 @@ const waitingMax = 16_384;
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
-export async function openSqliteStore(options: DatabaseOptions): Promise<PlantStore> {
+export async function openSqliteStore({ onBatch, ...options }: SqliteStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
-  return new SqliteStore(options.file, await StorageThread.start(options));
+  return new SqliteStore(options.file, await StorageThread.start(options), onBatch);
 }
 
 class SqliteStore implements PlantStore {
   readonly #file: string;
   readonly #thread: StorageThread;
-  readonly #queue = new DeleteQueue({ commit: (batch) => this.#commit(batch), batchMax, waitingMax, inFlightMax: 1 });
+  readonly #queue: DeleteQueue;
   readonly #health = new StoreHealth(() => this.#thread.tryToWrite().catch(fileProblemOf));
 
-  constructor(file: string, thread: StorageThread) {
+  constructor(file: string, thread: StorageThread, onBatch: OnBatch | undefined) {
     this.#file = file;
     this.#thread = thread;
+    const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
+    this.#queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: 1, onBatch });
     void thread.end.then((reason) => this.#health.report({ text: reason, passing: false }));
   }
 
   get problem(): string | undefined {
     const problem = this.#health.problem;
     return problem && `${this.#file}: ${problem.text}`;
+  }
+
+  get waiting(): number {
+    return this.#queue.waiting;
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {

@@ -1,0 +1,57 @@
+// The greenhouse with all that an operator asks for: gRPC health and reflection, probes, a page about it, and metrics
+// on a port of their own: node examples/servers/operations.ts 8080 9464
+//   curl http://127.0.0.1:8080/readyz
+//   curl http://127.0.0.1:9464/metrics
+import { createGateway, createOpenApi } from "@plantstore/gateway";
+import {
+  createDocsPage,
+  createHealthService,
+  createProbes,
+  createReflectionService,
+  Health,
+  Readiness,
+  ServerReflection,
+} from "plantstore/operations";
+import {
+  createMetricsEndpoint,
+  createRequestMetrics,
+  measureGateway,
+  measureProcess,
+  measureReadiness,
+  Metrics,
+} from "plantstore/telemetry";
+import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
+import { routes } from "./greenhouse.ts";
+
+const [port = "8080", adminPort = "9464"] = process.argv.slice(2);
+
+// What calls depend on, such as a database; here nothing can fail.
+const readiness = new Readiness([{ name: "tank", problem: () => undefined }]);
+const metrics = new Metrics();
+const describe = (): string =>
+  JSON.stringify(createOpenApi([GreenhouseService], { info: { title: "Greenhouse", version: "1.0.0" } }));
+
+const gateway = createGateway({
+  routes: (router) => {
+    routes(router);
+    router.service(Health, createHealthService({ readiness, services: [GreenhouseService.typeName] }));
+    router.service(ServerReflection, createReflectionService([GreenhouseService, Health, ServerReflection]));
+  },
+  endpoints: [...createProbes(readiness), ...createDocsPage({ document: describe, open: true })],
+  onAnswer: createRequestMetrics(metrics),
+});
+measureGateway(metrics, gateway);
+measureReadiness(metrics, readiness);
+measureProcess(metrics);
+
+// Only Prometheus is to reach this one: it asks for no credential.
+const admin = createGateway({ routes: () => {}, endpoints: [createMetricsEndpoint(() => metrics.collect())] });
+
+const at = await gateway.listen({ port: Number(port) });
+const adminAt = await admin.listen({ port: Number(adminPort) });
+process.once("SIGTERM", () => {
+  readiness.startDraining();
+  void gateway.drain(10_000).then(() => admin.close());
+});
+console.log(`http://${at.address}:${String(at.port)}`);
+console.log(`http://${adminAt.address}:${String(adminAt.port)}/metrics`);

@@ -1,0 +1,98 @@
+import { Code } from "@connectrpc/connect";
+import { credentialRefusalOf, type TokenVerifier } from "../auth/index.ts";
+import type { AnsweredRequest } from "../gateway/index.ts";
+import type { OnBatch, PlantStore } from "../plants/index.ts";
+import {
+  createRequestMetrics,
+  durationBounds,
+  measureGateway,
+  measureProcess,
+  measureReadiness,
+  type MetricFamily,
+  Metrics,
+} from "../telemetry/index.ts";
+import type { PlantServer } from "./create-plant-server.ts";
+import type { Database } from "./database-url.ts";
+
+/** The metrics of a plant server. Created before its store and its gateway, whose hooks these are. */
+export class PlantMetrics implements Disposable {
+  readonly onAnswer: (answer: AnsweredRequest) => void;
+  readonly onBatch: OnBatch;
+  readonly #metrics = new Metrics();
+  readonly #process: Disposable;
+
+  constructor(database: Database["kind"]) {
+    this.onAnswer = createRequestMetrics(this.#metrics, { refusalOf });
+    this.onBatch = countBatches(this.#metrics, database);
+    this.#process = measureProcess(this.#metrics);
+  }
+
+  /** Adds what is looked up in the parts of a server when metrics are asked for. */
+  watch(server: PlantServer, store: PlantStore, verifier: TokenVerifier | undefined): void {
+    const metrics = this.#metrics;
+    measureGateway(metrics, server);
+    measureReadiness(metrics, server.readiness);
+    metrics.gauge(
+      { name: "plantstore.deletes.waiting", unit: "{delete}", description: "Deletes that wait for a batch" },
+      () => [{ attributes: {}, value: store.waiting ?? 0 }],
+    );
+    metrics.gauge(
+      { name: "plantstore.jwks.age", unit: "s", description: "Time since the keys of an issuer were last fetched" },
+      () =>
+        (verifier?.keysFetched ?? []).map(({ issuer, atMs }) => ({
+          attributes: { issuer },
+          value: Math.max(0, (Date.now() - atMs) / 1_000),
+        })),
+    );
+  }
+
+  collect(): readonly MetricFamily[] {
+    return this.#metrics.collect();
+  }
+
+  [Symbol.dispose](): void {
+    this.#process[Symbol.dispose]();
+  }
+}
+
+/** The upper bounds of the sizes of batches: the largest of either store has 1,024 deletes. */
+const batchSizeBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
+
+function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
+  const durations = metrics.histogram(
+    {
+      name: "db.client.operation.duration",
+      unit: "s",
+      description: "Duration of the commit of a batch of deletes, with its repetitions",
+    },
+    durationBounds,
+  );
+  const sizes = metrics.histogram(
+    { name: "plantstore.delete.batch.size", unit: "{delete}", description: "Deletes in a batch" },
+    batchSizeBounds,
+  );
+  const about = {
+    "db.system.name": database === "postgres" ? "postgresql" : database,
+    "db.operation.name": "DELETE",
+    "db.collection.name": "plants",
+  };
+  const succeeded = durations.with(about);
+  const failed = durations.with({ ...about, "error.type": "_OTHER" });
+  const all = sizes.with({});
+  return ({ length }) => {
+    const startMs = performance.now();
+    all.record(length);
+    return (error) => (error === undefined ? succeeded : failed).record((performance.now() - startMs) / 1_000);
+  };
+}
+
+/**
+ * Returns why a request was refused: the kind of a refused credential, `unmatched` where nothing is, and
+ * `resource_exhausted` for a message that is too large and for a queue that is full.
+ */
+function refusalOf({ error, procedure, httpRoute }: AnsweredRequest): string | undefined {
+  const credential = credentialRefusalOf(error);
+  if (credential !== undefined) return credential.kind;
+  if (error?.code === Code.ResourceExhausted) return "resource_exhausted";
+  return procedure === undefined && httpRoute === undefined ? "unmatched" : undefined;
+}

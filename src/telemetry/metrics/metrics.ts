@@ -1,0 +1,55 @@
+import type { HistogramPoint, MetricDescription, MetricFamily, NumberPoint } from "./metric-family.ts";
+import { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";
+
+/**
+ * The metrics of a process: what is counted as it happens, and what is looked up when it is asked for.
+ *
+ * Names, units and attributes are those of OpenTelemetry; each form of export derives its own from them.
+ */
+export class Metrics {
+  readonly #collectors: (() => MetricFamily)[] = [];
+
+  /** Creates a counter. */
+  counter(about: MetricDescription): SeriesTable<CounterSeries, NumberPoint> {
+    const table = new SeriesTable<CounterSeries, NumberPoint>((attributes) => new CounterSeries(attributes));
+    this.#collectors.push(() => ({ ...about, kind: "counter", points: table.points() }));
+    return table;
+  }
+
+  /** Creates a histogram. @param bounds - the upper bounds of its buckets, ascending; one more bucket has no bound */
+  histogram(about: MetricDescription, bounds: readonly number[]): SeriesTable<HistogramSeries, HistogramPoint> {
+    const table = new SeriesTable<HistogramSeries, HistogramPoint>(
+      (attributes) => new HistogramSeries(attributes, bounds),
+    );
+    this.#collectors.push(() => ({ ...about, kind: "histogram", bounds, points: table.points() }));
+    return table;
+  }
+
+  /** Adds a gauge. @param read - returns its series; called at each export, so it must be cheap and must not throw */
+  gauge(about: MetricDescription, read: () => readonly NumberPoint[]): void {
+    this.#collectors.push(() => ({ ...about, kind: "gauge", points: read() }));
+  }
+
+  /** Adds a counter that something else counts. @param read - as for a gauge */
+  observedCounter(about: MetricDescription, read: () => readonly NumberPoint[]): void {
+    this.#collectors.push(() => ({ ...about, kind: "counter", points: read() }));
+  }
+
+  /** Returns everything as it is now. */
+  collect(): MetricFamily[] {
+    return this.#collectors.map((collect) => collect());
+  }
+}
+
+/** Returns the one series of a gauge without attributes. */
+export function single(value: number): readonly NumberPoint[] {
+  return [{ attributes: {}, value }];
+}
+
+/**
+ * The bounds of durations, in seconds: those of the semantic conventions, and three below them, because most calls here
+ * take less than the lowest of those.
+ */
+export const durationBounds: readonly number[] = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+];

@@ -1,0 +1,71 @@
+import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { type Metrics, single } from "./metrics.ts";
+
+/**
+ * Milliseconds over which the delays of the event loop are summed up: longer than a garbage collection, shorter than
+ * what an operator calls "now".
+ */
+const delayWindowMs = 10_000;
+
+/** Milliseconds between two looks at the event loop; node's own default, which costs next to nothing. */
+const delayResolutionMs = 10;
+
+/** Adds what the process uses: CPU, memory, and how long the event loop keeps others waiting. */
+export function measureProcess(metrics: Metrics): Disposable {
+  metrics.observedCounter({ name: "process.cpu.time", unit: "s", description: "CPU time of all threads" }, () => {
+    const { user, system } = process.cpuUsage();
+    return [
+      { attributes: { "cpu.mode": "user" }, value: user / 1e6 },
+      { attributes: { "cpu.mode": "system" }, value: system / 1e6 },
+    ];
+  });
+  metrics.gauge({ name: "process.memory.usage", unit: "By", description: "Resident memory" }, () =>
+    single(process.memoryUsage.rss()),
+  );
+  metrics.gauge({ name: "process.uptime", unit: "s", description: "Time since the process started" }, () =>
+    single(process.uptime()),
+  );
+  const started = performance.eventLoopUtilization();
+  metrics.observedCounter(
+    { name: "nodejs.eventloop.time", unit: "s", description: "Time that the event loop was active or idle" },
+    () => {
+      const { active, idle } = performance.eventLoopUtilization(started);
+      return [
+        { attributes: { "nodejs.eventloop.state": "active" }, value: active / 1_000 },
+        { attributes: { "nodejs.eventloop.state": "idle" }, value: idle / 1_000 },
+      ];
+    },
+  );
+  return measureDelay(metrics);
+}
+
+function measureDelay(metrics: Metrics): Disposable {
+  const histogram = monitorEventLoopDelay({ resolution: delayResolutionMs });
+  histogram.enable();
+  const latest = { p50: 0, p99: 0, max: 0 };
+  const look = (): void => {
+    // It measures the time between two looks, so on an idle event loop that is the resolution.
+    const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);
+    latest.p50 = delayS(histogram.percentile(50));
+    latest.p99 = delayS(histogram.percentile(99));
+    latest.max = delayS(histogram.max);
+    histogram.reset();
+  };
+  const timer = setInterval(look, delayWindowMs).unref();
+  for (const name of ["p50", "p99", "max"] as const) {
+    metrics.gauge(
+      {
+        name: `nodejs.eventloop.delay.${name}`,
+        unit: "s",
+        description: `How late the event loop was, ${name} of the last ${delayWindowMs / 1_000} seconds`,
+      },
+      () => single(latest[name]),
+    );
+  }
+  return {
+    [Symbol.dispose]: () => {
+      clearInterval(timer);
+      histogram.disable();
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { Code } from "@connectrpc/connect";
+import type { AnsweredRequest } from "../../gateway/index.ts";
+import type { Attributes } from "./metric-family.ts";
+
+/**
+ * Returns the attributes of a call by the semantic conventions for RPC. All of them have few values: the methods are
+ * those that are served, and any other is `_OTHER`.
+ */
+export function rpcAttributes({ procedure, protocol, error }: AnsweredRequest): Attributes {
+  const status = protocol === "connect" ? connectStatusOf(error?.code) : grpcStatusOf(error?.code);
+  const isServerError = error !== undefined && serverErrors.has(error.code);
+  return {
+    "rpc.system.name": protocol === "connect" ? "connectrpc" : "grpc",
+    "rpc.method": procedure?.slice(1) ?? "_OTHER",
+    ...(status !== undefined && { "rpc.response.status_code": status }),
+    ...(isServerError && { "error.type": status ?? "_OTHER" }),
+  };
+}
+
+/** Returns the attributes of an HTTP request by the semantic conventions; the route is its template, never its path. */
+export function httpAttributes({
+  httpMethod,
+  httpRoute,
+  httpStatus,
+  httpVersion,
+  scheme,
+}: AnsweredRequest): Attributes {
+  return {
+    "http.request.method": knownMethods.includes(httpMethod) ? httpMethod : "_OTHER",
+    "url.scheme": scheme,
+    "network.protocol.version": httpVersion === "2.0" ? "2" : httpVersion,
+    ...(httpRoute !== undefined && { "http.route": httpRoute }),
+    ...(httpStatus !== 0 && { "http.response.status_code": httpStatus }),
+    ...(httpStatus === 0 && { "error.type": "canceled" }),
+    ...(httpStatus >= 500 && { "error.type": String(httpStatus) }),
+  };
+}
+
+/** Returns a number that two requests of a route share exactly if their {@link httpAttributes} are the same. */
+export function httpSeriesKey({ httpMethod, httpStatus, httpVersion, scheme }: AnsweredRequest): number {
+  const method = knownMethods.indexOf(httpMethod) + 1;
+  const version = httpVersion === "2.0" ? 0 : httpVersion === "1.1" ? 1 : 2;
+  return ((httpStatus * 16 + method) * 4 + version) * 2 + (scheme === "https" ? 1 : 0);
+}
+
+// RFC 9110 §9 and RFC 5789. Clients may invent others, and each would be a series of its own.
+const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+
+// The codes for which the conventions blame a server; the others are answers to what the client asked.
+const serverErrors: ReadonlySet<Code> = new Set([
+  Code.Unknown,
+  Code.DeadlineExceeded,
+  Code.Unimplemented,
+  Code.Internal,
+  Code.Unavailable,
+  Code.DataLoss,
+]);
+
+/** `NOT_FOUND`, as gRPC spells it; `OK` without an error. */
+function grpcStatusOf(code: Code | undefined): string {
+  // The one code that the two spell differently.
+  if (code === Code.Canceled) return "CANCELLED";
+  return code === undefined ? "OK" : snakeCase(code).toUpperCase();
+}
+
+/** `not_found`, as Connect spells it, which has no word for success. */
+function connectStatusOf(code: Code | undefined): string | undefined {
+  return code === undefined ? undefined : snakeCase(code);
+}
+
+function snakeCase(code: Code): string {
+  return (Code[code] ?? "Unknown").replaceAll(/(?<=[a-z])[A-Z]/g, (capital) => `_${capital}`).toLowerCase();
+}

@@ -1,0 +1,253 @@
+import { readFileSync } from "node:fs";
+import { connect as connectSocket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readConfiguration } from "../../src/server/configuration.ts";
+import { startServer, type StartedServer } from "../../src/server/index.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import type { Address, HttpRequest, HttpVersion } from "../support/carriers/exchange.ts";
+import { within } from "../support/deadline.ts";
+import { deletePlantRequest, exchange, rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
+import { familyNames, readSamples, type Sample } from "../support/telemetry/samples.ts";
+import { bearer } from "../support/server/plant-server.ts";
+
+const token = "token-of-the-metrics-test";
+
+async function start(environment: Readonly<Record<string, string>>): Promise<StartedServer> {
+  const always = { PORT: "0", LOG_LEVEL: "silent", PLANTSTORE_TOKENS: token, PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  return await startServer(reading.value, { plantsWhenCreated: { first: 1n, last: 99n } });
+}
+
+function adminOf({ admin }: StartedServer): Address {
+  if (admin === undefined) throw new Error("there is no admin address");
+  return admin;
+}
+
+async function scrape(server: StartedServer): Promise<string> {
+  const { body } = await exchangeHttp1(adminOf(server), { httpMethod: "GET", path: "/metrics", header: [] });
+  return String(body);
+}
+
+let folder: TempFolder;
+let server: StartedServer;
+beforeAll(async () => {
+  folder = createTempFolder();
+  server = await start({ DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PLANTSTORE_ADMIN_ADDRESS: "0" });
+});
+afterAll(async () => {
+  await server.drain();
+  folder[Symbol.dispose]();
+});
+
+/** What a request adds to the samples of one name. */
+async function added(name: string, version: HttpVersion, request: HttpRequest): Promise<Sample[]> {
+  const before = readSamples(await scrape(server));
+  await exchange(server, version, request);
+  const after = readSamples(await scrape(server)).filter((sample) => sample.name === name);
+  return after.flatMap((sample) => {
+    const known = before.find(
+      (each) => each.name === name && JSON.stringify(each.labels) === JSON.stringify(sample.labels),
+    );
+    const value = sample.value - (known?.value ?? 0);
+    return value === 0 ? [] : [{ ...sample, value }];
+  });
+}
+
+const good = [bearer(token)];
+const rpc = "rpc_server_call_duration_seconds_count";
+const http = "http_server_request_duration_seconds_count";
+const method = "plantstore.v1.PlantService/DeletePlant";
+const route = { http_route: "/plants/{id}" };
+
+describe("a request is counted", () => {
+  test.each<{ name: string; version: HttpVersion; request: HttpRequest; metric: string; labels: object }>([
+    {
+      name: "gRPC that succeeds",
+      version: "2",
+      request: deletePlantRequest(wireFormats.grpc, 1n, good),
+      metric: rpc,
+      labels: { rpc_system_name: "grpc", rpc_method: method, rpc_response_status_code: "OK" },
+    },
+    {
+      name: "gRPC-Web for a plant that is not there",
+      version: "1.1",
+      request: deletePlantRequest(wireFormats["grpc-web"], 1000n, good),
+      metric: rpc,
+      labels: { rpc_system_name: "grpc", rpc_method: method, rpc_response_status_code: "NOT_FOUND" },
+    },
+    {
+      name: "Connect that succeeds",
+      version: "1.1",
+      request: deletePlantRequest(wireFormats["connect-json"], 2n, good),
+      metric: rpc,
+      labels: { rpc_system_name: "connectrpc", rpc_method: method },
+    },
+    {
+      name: "Connect without a credential",
+      version: "2",
+      request: deletePlantRequest(wireFormats["connect-proto"], 3n, []),
+      metric: rpc,
+      labels: { rpc_system_name: "connectrpc", rpc_method: method, rpc_response_status_code: "unauthenticated" },
+    },
+    {
+      name: "gRPC of a method that is none",
+      version: "2",
+      request: rpcRequest(wireFormats.grpc, new Uint8Array(0), good, "/plantstore.v1.PlantService/Water9"),
+      metric: rpc,
+      labels: {
+        rpc_system_name: "grpc",
+        rpc_method: "_OTHER",
+        rpc_response_status_code: "UNIMPLEMENTED",
+        error_type: "UNIMPLEMENTED",
+      },
+    },
+    {
+      name: "REST that succeeds",
+      version: "1.1",
+      request: deletePlantRequest(wireFormats.rest, 4n, good),
+      metric: http,
+      labels: {
+        ...route,
+        http_request_method: "DELETE",
+        http_response_status_code: "204",
+        network_protocol_version: "1.1",
+        url_scheme: "http",
+      },
+    },
+    {
+      name: "REST over HTTP/2",
+      version: "2",
+      request: deletePlantRequest(wireFormats.rest, 1000n, good),
+      metric: http,
+      labels: {
+        ...route,
+        http_request_method: "DELETE",
+        http_response_status_code: "400",
+        network_protocol_version: "2",
+        url_scheme: "http",
+      },
+    },
+    {
+      name: "a probe",
+      version: "1.1",
+      request: { httpMethod: "GET", path: "/livez?token=1", header: [] },
+      metric: http,
+      labels: {
+        http_route: "/livez",
+        http_request_method: "GET",
+        http_response_status_code: "200",
+        network_protocol_version: "1.1",
+        url_scheme: "http",
+      },
+    },
+    {
+      name: "a method and a path of a client's own",
+      version: "2",
+      request: { httpMethod: "WATER", path: "/secret/42", header: good },
+      metric: http,
+      labels: {
+        http_request_method: "_OTHER",
+        http_response_status_code: "404",
+        network_protocol_version: "2",
+        url_scheme: "http",
+      },
+    },
+  ])("$name", async ({ version, request, metric, labels }) => {
+    expect(await added(metric, version, request)).toEqual([{ name: metric, labels, value: 1 }]);
+  });
+
+  test.each<{ kind: string; request: HttpRequest }>([
+    { kind: "missing", request: deletePlantRequest(wireFormats.rest, 5n, []) },
+    { kind: "malformed", request: deletePlantRequest(wireFormats.rest, 5n, [["authorization", "Bearer a b"]]) },
+    { kind: "invalid", request: deletePlantRequest(wireFormats.rest, 5n, [bearer(`${token}-no`)]) },
+    { kind: "unmatched", request: { httpMethod: "GET", path: "/nothing", header: good } },
+    {
+      kind: "resource_exhausted",
+      request: { ...rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), good) },
+    },
+  ])("as refused: $kind", async ({ kind, request }) => {
+    const name = "gateway_refusals_total";
+    expect(await added(name, "1.1", request)).toEqual([{ name, labels: { kind }, value: 1 }]);
+  });
+});
+
+test("a batch is counted with its size and its duration", async () => {
+  const request = deletePlantRequest(wireFormats.rest, 6n, good);
+  expect(await added("plantstore_delete_batch_size_sum", "1.1", request)).toMatchObject([{ value: 1 }]);
+  const labels = { db_system_name: "sqlite", db_operation_name: "DELETE", db_collection_name: "plants" };
+  const name = "db_client_operation_duration_seconds_count";
+  expect(await added(name, "1.1", request)).toEqual([{ name, labels, value: 1 }]);
+});
+
+test("an open connection is counted, and that the server is ready", async () => {
+  const value = async (name: string, labels: object): Promise<number | undefined> =>
+    readSamples(await scrape(server)).find(
+      (each) => each.name === name && JSON.stringify(each.labels) === JSON.stringify(labels),
+    )?.value;
+  const http1 = { network_protocol_version: "1.1" };
+  await expect.poll(() => value("gateway_connections", http1)).toBe(0);
+  const socket = connectSocket(server.port, "127.0.0.1");
+  socket.write("GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
+  await within(new Promise((resolve) => socket.once("data", resolve)), "the answer");
+  expect(await value("gateway_connections", http1)).toBe(1);
+  socket.destroy();
+  await expect.poll(() => value("gateway_connections", http1)).toBe(0);
+  expect(await value("gateway_ready", {})).toBe(1);
+});
+
+test("no id, path, token or subject is in any label, whatever clients send", async () => {
+  const marks = [bearer(token), bearer("mark-in-a-token-0123456789")];
+  for (const header of marks) {
+    await exchange(server, "1.1", {
+      httpMethod: "DELETE",
+      path: "/plants/987654321?q=mark-query",
+      header: [header],
+    });
+    await exchange(server, "1.1", { httpMethod: "GET", path: "/mark-path", header: [header] });
+    await exchange(server, "2", rpcRequest(wireFormats.grpc, new Uint8Array(0), [header], "/mark.Rpc/Mark"));
+  }
+  const text = await scrape(server);
+  expect(text).not.toMatch(/mark|987654321/i);
+  expect(text).not.toContain(token);
+});
+
+test("the port of the service has no /metrics, and the admin address has nothing else", async () => {
+  const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: good });
+  expect(await exchange(server, "1.1", get("/metrics"))).toMatchObject({ httpStatus: 404 });
+  expect(await exchange(adminOf(server), "1.1", get("/plants/1"))).toMatchObject({ httpStatus: 404 });
+  expect(adminOf(server).address).toBe("127.0.0.1");
+});
+
+test("a hundred scrapes at once are answered in full", async () => {
+  const texts = await Promise.all(Array.from({ length: 100 }, () => scrape(server)));
+  const names = familyNames(texts[0] ?? "");
+  for (const text of texts) expect(familyNames(text)).toEqual(names);
+});
+
+test("without an admin address there is none", async () => {
+  const plain = await start({ DATABASE_URL: "memory:" });
+  expect(plain.admin).toBe(undefined);
+  expect(plain.collectMetrics()).toEqual([]);
+  await plain.drain();
+});
+
+test("docs/operations.md has a row for every metric, with its kind and labels, and no other", async () => {
+  const docs = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+  const text = await scrape(server);
+  const rows = [...docs.matchAll(/^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \|([^|]*)\|/gm)];
+  const labelsOf = new Map<string, readonly string[]>(
+    rows.map(([, name = "", , labels = ""]) => [name, labels.match(/[a-z_]+/g) ?? []]),
+  );
+  for (const { name, labels } of readSamples(text)) {
+    const known = labelsOf.get(name) ?? labelsOf.get(name.replace(/_(?:bucket|sum|count)$/, "")) ?? [];
+    expect(
+      Object.keys(labels).filter((label) => label !== "le" && !known.includes(label)),
+      name,
+    ).toEqual([]);
+  }
+  const documented = rows.map(([, name, kind]) => `${name} ${kind}`);
+  const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => `${name} ${kind}`);
+  expect([...described, "plantstore_workers gauge"].toSorted()).toEqual(documented.toSorted());
+});

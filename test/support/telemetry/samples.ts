@@ -1,0 +1,28 @@
+/** A sample of Prometheus' text form. */
+export interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** Reads the samples of a text of Prometheus or OpenMetrics; throws at a line that is neither sample nor comment. */
+export function readSamples(text: string): Sample[] {
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return lines.map((line) => {
+    const [, name = "", labels = "", value = ""] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (name === "") throw new Error(`not a sample: ${line}`);
+    return { name, labels: readLabels(labels), value: value === "+Inf" ? Number.POSITIVE_INFINITY : Number(value) };
+  });
+}
+
+function readLabels(text: string): Record<string, string> {
+  const pairs = [...text.matchAll(/([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"(?:,|$)/g)];
+  return Object.fromEntries(
+    pairs.map(([, name = "", value = ""]) => [name, value.replaceAll("\\n", "\n").replaceAll(/\\(.)/g, "$1")]),
+  );
+}
+
+/** The names of the families that a text describes, without what their samples add. */
+export function familyNames(text: string): string[] {
+  return [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name);
+}
