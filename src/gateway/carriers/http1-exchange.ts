@@ -10,7 +10,7 @@ import {
   readField,
 } from "../exchange/index.ts";
 import type { Http1Connection } from "./http1-connection.ts";
-import { dropRest, readPieces } from "./node-body.ts";
+import { dropRest, PieceReader } from "./node-body.ts";
 import { peerOf } from "./peer.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
 
@@ -41,6 +41,7 @@ export class Http1Exchange implements Exchange {
   #stopReading: () => void = ignore;
   /** Some of the body has been dropped. */
   #cut = false;
+  #reader: PieceReader | undefined;
 
   /** @param target - the request target in origin form */
   constructor(
@@ -100,7 +101,9 @@ export class Http1Exchange implements Exchange {
 
   streamBody(): AsyncIterable<Uint8Array> {
     this.#continue();
-    return readPieces(this.#request, () => this.#cut);
+    this.#reader = new PieceReader(this.#request);
+    if (this.#cut) this.#reader.cut();
+    return this.#reader;
   }
 
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
@@ -207,6 +210,7 @@ export class Http1Exchange implements Exchange {
     // node reads on by itself only if nobody has started reading.
     if (!request.complete) {
       this.#cut = true;
+      this.#reader?.cut();
       dropRest(request.on("data", ignore));
     }
     response.end();

@@ -1,25 +1,45 @@
 import type { Readable } from "node:stream";
+import type { ConnectError } from "@connectrpc/connect";
 import { goneAway } from "../exchange/index.ts";
 
 /**
  * Reads a request body of node's as it comes in, with back-pressure. The body is not destroyed at the end: node would
  * destroy its connection, and the answer is still to come.
- *
- * @param isCut - whether some of the body has been dropped, so that it must not be taken for complete
  */
-export function readPieces(body: Readable, isCut: () => boolean): AsyncIterable<Uint8Array> {
-  const pieces = body.iterator({ destroyOnReturn: false });
-  const next = async (): Promise<IteratorResult<Uint8Array>> => {
-    const result = await pieces.next();
-    if (isCut()) throw goneAway();
-    return result;
-  };
-  const end = async (): Promise<IteratorResult<Uint8Array>> => {
-    await pieces.return?.();
+export class PieceReader implements AsyncIterableIterator<Uint8Array, undefined> {
+  readonly #pieces: AsyncIterator<Uint8Array>;
+  #isCut = false;
+  #interrupt: (reason: ConnectError) => void = ignore;
+
+  constructor(body: Readable) {
+    this.#pieces = body.iterator({ destroyOnReturn: false });
+  }
+
+  /** Drops the rest, so that it must not be taken for complete: whoever waits for it, or reads on, gets an error. */
+  cut(): void {
+    this.#isCut = true;
+    this.#interrupt(goneAway());
+  }
+
+  next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (this.#isCut) return Promise.reject(goneAway());
+    return new Promise((resolve, reject) => {
+      this.#interrupt = reject;
+      this.#pieces.next().then(resolve, reject);
+    });
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    await this.#pieces.return?.();
     return { done: true, value: undefined };
-  };
-  return { [Symbol.asyncIterator]: () => ({ next, return: end }) };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
 }
+
+function ignore(): void {}
 
 /** Drops what is left of a request body as it comes. */
 export function dropRest(body: Readable): void {

@@ -10,7 +10,7 @@ import {
   type Peer,
   readField,
 } from "../exchange/index.ts";
-import { dropRest, readPieces } from "./node-body.ts";
+import { dropRest, PieceReader } from "./node-body.ts";
 import { peerOf } from "./peer.ts";
 import { resetError } from "./reset-error.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
@@ -39,6 +39,7 @@ export class NodeHttp2Exchange implements Exchange {
   #complete = false;
   /** Some of the body has been dropped. */
   #cut = false;
+  #reader: PieceReader | undefined;
   /** Whether {@link reset} was called. */
   givenUp = false;
   #receiver: BodyReceiver | undefined;
@@ -105,7 +106,9 @@ export class NodeHttp2Exchange implements Exchange {
 
   streamBody(): AsyncIterable<Uint8Array> {
     this.#continue();
-    return readPieces(this.#stream, () => this.#cut);
+    this.#reader = new PieceReader(this.#stream);
+    if (this.#cut) this.#reader.cut();
+    return this.#reader;
   }
 
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
@@ -190,6 +193,7 @@ export class NodeHttp2Exchange implements Exchange {
     if (this.bodyEmpty || stream.readableEnded) return;
     this.#bytes = 0;
     this.#cut = true;
+    this.#reader?.cut();
     this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
     // Once is enough: the body may have been read by this same listener.
     if (stream.listenerCount("data") === 0) stream.on("data", NodeHttp2Exchange.#onData);
