@@ -226,6 +226,12 @@ const abilities = [
     file: "rest-streams.test.ts",
     proof: "has the form of $type for Accept $accept",
   },
+  {
+    about: "streams of clients on REST",
+    own: "y, a message per line",
+    file: "rest-client-streams.test.ts",
+    proof: "is read from a body of $name",
+  },
 ];
 
 test.each(abilities)("what the guide says of $about is tested in $file", ({ about, own, file, proof }) => {

@@ -1,3 +1,4 @@
+import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { type GatewayOptions, createGateway } from "../../src/gateway/index.ts";
@@ -252,17 +253,22 @@ describe("a server stream on REST", () => {
     expect(asked * 10_000).toBeLessThan(64 * 1024 * 1024);
   });
 
-  test.each([
-    { name: "takes a stream", rpc: "RecordReadings", problem: /takes a stream of messages/ },
-    { name: "is a dialogue", rpc: "ControlClimate", problem: /takes a stream of messages/ },
-  ])("is refused at start for an RPC that $name", ({ rpc, problem }) => {
-    const rule = {
-      selector: `greenhouse.v1.GreenhouseService.${rpc}`,
-      pattern: { case: "post", value: "/x" },
-    } as const;
-    expect(() => createGateway({ routes, rest: { rules: [rule] } })).toThrow(problem);
-    const omit = [rule.selector];
-    expect(() => createGateway({ routes, rest: { rules: [rule], omit } })).not.toThrow();
+  test("may end with an error record that has numbers beyond those of JavaScript", async () => {
+    const id: JsonValue = Reflect.apply(Reflect.get(JSON, "rawJSON"), JSON, ["9007199254740993"]);
+    await using greenhouse = await startGreenhouse(
+      { watchReadings },
+      { rest: { rules, errorRecord: () => ({ httpStatus: 404, body: { id } }) } },
+    );
+    const request = { httpMethod: "GET", path: "/sensors/broken/readings?count=1", header: [] };
+    const { body } = await exchange(greenhouse.address, "1.1", request);
+    expect(body.toString()).toBe('{"sensor":"s0"}\n{"@error":{"id":9007199254740993}}\n');
+  });
+
+  test("is left out by its selector, which must be that of an RPC", () => {
+    const omit = [selector];
+    const struct = { selector, pattern: { case: "get", value: "/x" }, body: "nothing" } as const;
+    expect(() => createGateway({ routes, rest: { rules: [struct] } })).toThrow('body "nothing" is no field');
+    expect(() => createGateway({ routes, rest: { rules: [struct], omit } })).not.toThrow();
     expect(() => createGateway({ routes, rest: { omit: ["greenhouse.v1.None"] } })).toThrow(
       'omit: selector "greenhouse.v1.None" is no RPC',
     );

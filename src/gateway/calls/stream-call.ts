@@ -196,6 +196,8 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
     this.#heart?.refresh();
     this.#pieces.push(bytes);
     this.#pieceBytes += bytes.byteLength;
+    // The only message of its answer is sent together with the end.
+    if (this.#procedure.method.methodKind === "client_streaming") return this.#pull();
     if (!this.#flushing) {
       this.#flushing = true;
       setImmediate(flushCall, this);

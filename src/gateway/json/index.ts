@@ -10,7 +10,7 @@ export { type WriteJsonOptions, anyToJson, createJsonFieldWriter, writeJson } fr
 export { type FieldSetter, type FieldValues, createFieldSetter, asFieldValues, loadField } from "./field-values.ts";
 export { FieldProblem, printPath, quote } from "./field-problem.ts";
 export type { BoundFields, ReadNotes } from "./read-context.ts";
-export { hasRequiredFields, requireFields } from "./required-fields.ts";
+export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
 export { UnknownNames } from "./unknown-names.ts";
 export { isUnknownEnumName } from "./enums.ts";
 export { createTextParser, type TextParser } from "./text-parser.ts";

@@ -38,7 +38,7 @@ const problem = "is required";
 
 function findMissing(desc: DescMessage, fields: FieldValues): readonly PathStep[] | undefined {
   for (const field of checkedFieldsOf(desc)) {
-    if (isRequired(field) && !(isMessage(fields) && isFieldSet(fields, field))) return [field];
+    if (isRequiredField(field) && !(isMessage(fields) && isFieldSet(fields, field))) return [field];
     const below = field.message && findMissingBelow(field.message, loadField(fields, field));
     if (below !== undefined) return [field, ...below];
   }
@@ -61,15 +61,16 @@ const checkedByMessage = new WeakMap<DescMessage, readonly DescField[]>();
 function checkedFieldsOf(desc: DescMessage): readonly DescField[] {
   let checked = checkedByMessage.get(desc);
   if (checked === undefined) {
-    const mayMiss = (message: DescMessage): boolean => message.fields.some(isRequired);
+    const mayMiss = (message: DescMessage): boolean => message.fields.some(isRequiredField);
     checked = desc.fields.filter(
-      (field) => isRequired(field) || (field.message !== undefined && mayHold(field.message, mayMiss)),
+      (field) => isRequiredField(field) || (field.message !== undefined && mayHold(field.message, mayMiss)),
     );
     checkedByMessage.set(desc, checked);
   }
   return checked;
 }
 
-function isRequired(field: DescField): boolean {
+/** Tells whether proto2 or an edition requires a field. */
+export function isRequiredField(field: DescField): boolean {
   return field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }

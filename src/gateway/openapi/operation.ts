@@ -42,7 +42,7 @@ export function describeOperation(
     ...describeQuery(input, boundByPathOrBody, schemas),
   ];
   const body = schemaOfBody(input, pattern.body, boundByPath, schemas);
-  const content = binding.bodyProblem("*/*") === undefined ? anyContent : body && jsonContent(body);
+  const content = bodyContent(binding, body);
   return {
     operationId,
     ...summarize(schemas.commentOf(method)),
@@ -52,6 +52,12 @@ export function describeOperation(
     ...(content !== undefined && { requestBody: { content } }),
     responses: { ...describeSuccess(binding, options), ...options.errors },
   };
+}
+
+/** Returns the body of requests in each of its content types: of a stream, the schema of one message. */
+function bodyContent({ bodyFormat }: RestBinding, schema: OpenApiSchema | undefined): OpenApiContent | undefined {
+  if (bodyFormat.kind === "bytes") return anyContent;
+  return schema && Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, { schema }]));
 }
 
 function schemaOfBody(
@@ -75,7 +81,7 @@ function describeSuccess(
   const field = findField(method.output, pattern.responseBody);
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
   if (toRaw !== undefined) return { "200": { description: describe(method) ?? "OK", content: anyContent } };
-  if (method.methodKind === "unary")
+  if (method.methodKind === "unary" || method.methodKind === "client_streaming")
     return { "200": { description: describe(method) ?? "OK", content: jsonContent(schema) } };
   const description = describe(method) ?? "OK: a stream, in the form that Accept asks for";
   return { "200": { description, content: streamContent(schema) } };

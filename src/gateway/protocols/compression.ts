@@ -16,17 +16,20 @@ export const brotli: Compression = createCompression(
   promisify(zlib.brotliDecompress),
 );
 
-/** Zstandard (RFC 8878), with windows of up to 8 MiB, the limit for encoders over HTTP (RFC 9659 §3). */
+/** The largest window of Zstandard that is read, as the exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
+// The window is allocated as soon as a frame announces its size: node's own limit of 128 MiB cost 2 ms for 15 bytes.
+export const zstdWindowLogMax = 23;
+
+/** Zstandard (RFC 8878), with windows of up to 8 MiB. */
 export const zstd: Compression = createCompression(
   "zstd",
   promisify(zlib.zstdCompress),
   promisify(zlib.zstdDecompress),
-  // The window is allocated as soon as a frame announces its size: node's own limit of 128 MiB cost 2 ms for 15 bytes.
-  { params: { [zlib.constants.ZSTD_d_windowLogMax]: 23 } },
+  { params: { [zlib.constants.ZSTD_d_windowLogMax]: zstdWindowLogMax } },
 );
 
 /** Bytes decompressed at a time. With node's default of 16 KiB a message of 4 MiB took twice the CPU. */
-const inflatedChunkBytes = 64 * 1024;
+export const decodedPieceBytes: number = 64 * 1024;
 
 type Deflate = (bytes: Uint8Array) => Promise<Buffer>;
 type Inflate = (bytes: Uint8Array, options: zlib.ZstdOptions) => Promise<unknown>;
@@ -57,7 +60,7 @@ function createCompression(
       // Some clients send an empty message as no bytes, although no format has an empty form.
       if (bytes.byteLength === 0) return new Uint8Array(0);
       try {
-        const all = { ...options, chunkSize: inflatedChunkBytes, maxOutputLength: readMaxBytes, info: true };
+        const all = { ...options, chunkSize: decodedPieceBytes, maxOutputLength: readMaxBytes, info: true };
         const { buffer, engine } = (await inflate(bytes, all)) as Inflated;
         if (engine.bytesWritten === bytes.byteLength) return new Uint8Array(buffer);
       } catch (error) {

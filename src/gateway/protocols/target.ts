@@ -8,6 +8,7 @@ import { GrpcWebStream } from "./grpc-web/grpc-web-stream.ts";
 import { GrpcWebUnary } from "./grpc-web/grpc-web-unary.ts";
 import type { StreamProcedure, UnaryProcedure } from "./procedure.ts";
 import type { ErrorWriter } from "../rest/index.ts";
+import { RestClientStream } from "./rest/rest-client-stream.ts";
 import { RestStream, type RestStreamTarget } from "./rest/rest-stream.ts";
 import { type RestTarget, RestUnary } from "./rest/rest-unary.ts";
 import type { Protocol, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
@@ -61,7 +62,11 @@ export function openStreamProtocol(
   target: StreamTarget | RestStreamTarget,
   writeErrorRecord: ErrorWriter,
 ): StreamProtocol {
-  if (target.kind === "rest-stream") return new RestStream(exchange, target, writeErrorRecord);
+  if (target.kind === "rest-stream") {
+    const isAnsweredOnce = target.procedure.method.methodKind === "client_streaming";
+    const RestProtocol = isAnsweredOnce ? RestClientStream : RestStream;
+    return new RestProtocol(exchange, target, writeErrorRecord);
+  }
   const { procedure, type } = target;
   const { protocol, format, text } = type;
   if (protocol === "grpc") return new GrpcStream(exchange, procedure, format);

@@ -1,65 +1,27 @@
 /** One HTTP pattern of one RPC, compiled once: turns requests into messages, and response messages into answers. */
-import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
-import { create } from "@bufbuild/protobuf";
-import type { ConnectError } from "@connectrpc/connect";
-import { type BoundFields, hasRequiredFields, type ReadJsonOptions, requireFields } from "../json/index.ts";
-import { type BodyNotesOptions, createBodyNotes } from "./body-notes.ts";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { BoundFields } from "../json/index.ts";
 import { createRawFinder, type RawBody } from "./http-body.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import { parsePathTemplate } from "./parse-path-template.ts";
 import type { PathTemplate } from "./path-template.ts";
 import { compilePathVariables } from "./path-variables.ts";
-import { readQuery } from "./query.ts";
-import type { RequestBody } from "./request-body.ts";
-import { bindBody, bodyProblem, createBodyReader } from "./request-body.ts";
+import { createRequestReader, type RequestReader, type RequestReaderOptions } from "./request-reader.ts";
 import type { ResponseOptions, RestResponse } from "./response-body.ts";
 import { createJsonWriter, ok, prepareResponse } from "./response-body.ts";
 
-/** The parts of a request that a binding reads. */
-export interface RestRequest extends RequestBody {
-  /** The values of the path template's variables, from the route table. */
-  readonly captures: readonly string[];
-  /** The raw text after the question mark; `""` when there is none. */
-  readonly query: string;
-}
-
-/** Reports what a lenient binding has ignored: up to 16 names each from the query and the body, and the count of all. */
-export type OnIgnored = (method: DescMethod, names: readonly string[], count: number) => void;
-
 /** Options of {@link compileBinding}; the same for all bindings of a service. */
-export interface BindingOptions extends BodyNotesOptions, ResponseOptions {
-  /** How JSON bodies are read; unknown fields are ignored where `lenient`. */
-  readonly readJson: ReadJsonOptions;
-  /** Ignores unknown query parameters and JSON fields instead of refusing them. */
-  readonly lenient: boolean;
-  /** Wraps the messages and the error of a stream as grpc-gateway does. */
-  readonly streamInResults: boolean;
-  readonly onIgnored: OnIgnored | undefined;
-}
-
-/** An RPC that a rule can bind: one whose request is a single message. */
-export type BoundMethod = DescMethodUnary | DescMethodServerStreaming;
+export interface BindingOptions extends RequestReaderOptions, ResponseOptions {}
 
 /** One HTTP pattern of one RPC. */
-export interface RestBinding {
-  readonly method: BoundMethod;
+export interface RestBinding extends RequestReader {
+  readonly method: DescMethod;
   /** `/package.Service/Method`. */
   readonly procedure: string;
   readonly pattern: HttpPattern;
   readonly template: PathTemplate;
   /** The fields of the request message that the path sets. */
   readonly boundByPath: BoundFields;
-  /** The fields that the path or the body may set; the query sets none of them. */
-  readonly boundByPathOrBody: BoundFields;
-  /**
-   * Reads the request message.
-   *
-   * @throws ConnectError `InvalidArgument` whose message names the field, or whose HTTP status is 415 if the content
-   * type is wrong
-   */
-  decode(request: RestRequest): Message;
-  /** Returns why every body of this content type is refused, which is known before it arrives. */
-  bodyProblem(contentType: string | null): ConnectError | undefined;
   /** The answer, if every message has the same: its type has no fields, as google.protobuf.Empty has none. */
   readonly preparedResponse: RestResponse | undefined;
   /**
@@ -79,29 +41,23 @@ export interface RestBinding {
 /**
  * Compiles a pattern of an RPC.
  *
- * @throws Error when the template does not parse, or names a field that does not exist or cannot be in a path
+ * @throws Error when the template does not parse, names a field that does not exist or cannot be in a path, or cannot be
+ * applied to a stream of messages
  */
-export function compileBinding(method: BoundMethod, pattern: HttpPattern, options: BindingOptions): RestBinding {
-  const { input } = method;
+export function compileBinding(method: DescMethod, pattern: HttpPattern, options: BindingOptions): RestBinding {
+  const { input, output, parent, name } = method;
   const template = parsePathTemplate(pattern.pathTemplate);
   const variables = compilePathVariables(input, template);
-  const boundByPath = variables.boundFields;
-  const readBody = createBodyReader(input, pattern.body, boundByPath, options.readJson);
-  const boundByPathOrBody = bindBody(input, pattern.body, boundByPath);
-  const bodyNotes = createBodyNotes(input, pattern, options);
-  const queryBinding = { message: input, boundFields: boundByPathOrBody, lenient: options.lenient };
-  const mayLackFields = hasRequiredFields(input);
-  const preparedResponse = prepareResponse(method.output, pattern.responseBody, options);
-  const toRaw = createRawFinder(method.output, pattern.responseBody);
-  const toJson = createJsonWriter(method.output, pattern.responseBody, options);
+  const preparedResponse = prepareResponse(output, pattern.responseBody, options);
+  const toRaw = createRawFinder(output, pattern.responseBody);
+  const toJson = createJsonWriter(output, pattern.responseBody, options);
   return {
+    ...createRequestReader(method, pattern, variables, options),
     method,
-    procedure: `/${method.parent.typeName}/${method.name}`,
+    procedure: `/${parent.typeName}/${name}`,
     pattern,
     template,
-    boundByPath,
-    boundByPathOrBody,
-    bodyProblem: (contentType) => bodyProblem(input, pattern.body, contentType),
+    boundByPath: variables.boundFields,
     preparedResponse,
     streamInResults: options.streamInResults,
     toJson,
@@ -109,20 +65,6 @@ export function compileBinding(method: BoundMethod, pattern: HttpPattern, option
     encode: (message) => {
       if (toRaw !== undefined) return { httpStatus: 200, ...toRaw(message) };
       return preparedResponse ?? ok(toJson(message));
-    },
-    decode(request) {
-      const notes = bodyNotes?.open();
-      // An empty body counts as none, whatever the content type says.
-      const read = request.body.byteLength === 0 ? undefined : readBody(request, notes);
-      const message = read?.message ?? create(input);
-      variables.set(message, request.captures);
-      const unknown = request.query === "" ? undefined : readQuery(queryBinding, request.query, message);
-      if (notes !== undefined) bodyNotes?.settle(notes, message);
-      if (mayLackFields) requireFields(input, message);
-      const ignored = read?.ignored;
-      const count = (unknown?.count ?? 0) + (ignored?.count ?? 0);
-      if (count > 0) options.onIgnored?.(method, [...(unknown?.names ?? []), ...(ignored?.names ?? [])], count);
-      return message;
     },
   };
 }

@@ -14,6 +14,11 @@ export function isHttpBody(desc: DescMessage | undefined): boolean {
   return desc?.typeName === "google.api.HttpBody";
 }
 
+/** Tells whether the body of a rule is bytes: its request, or the field that is the body, is a google.api.HttpBody. */
+export function takesRawBody(input: DescMessage, body: string): boolean {
+  return body === "*" ? isHttpBody(input) : isHttpBodyField(findField(input, body));
+}
+
 /**
  * Creates the function that puts the bytes of a body into a request message; `undefined` for a rule whose body is JSON.
  *

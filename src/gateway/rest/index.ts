@@ -1,4 +1,6 @@
-export type { OnIgnored, RestBinding, RestRequest } from "./binding.ts";
+export type { RestBinding } from "./binding.ts";
+export type { OnIgnored, RestRequest } from "./request-reader.ts";
+export type { MessageStream } from "./message-stream.ts";
 export {
   createErrorWriter,
   type ErrorRecord,

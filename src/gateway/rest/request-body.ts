@@ -1,6 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type BoundFields,
   type JsonReadResult,
@@ -10,11 +9,10 @@ import {
   readPartialJson,
   UnknownNames,
 } from "../json/index.ts";
-import { errorWithHttpStatus } from "./error-to-rest.ts";
 import { findProtoField } from "./field-path.ts";
 import { createRawReader } from "./http-body.ts";
 
-/** The whole body of a request, with content codings undone. */
+/** The whole body of a request, or a message of a stream, with content codings undone. */
 export interface RequestBody {
   /** The value of the header `Content-Type`; `null` when there is none. */
   readonly contentType: string | null;
@@ -23,8 +21,8 @@ export interface RequestBody {
 }
 
 /**
- * Reads a body of at least one byte into a new request message. Throws a `ConnectError` of `InvalidArgument` that names
- * the field, or whose HTTP status is 415.
+ * Reads a body whose content type is right into a new request message. Throws a `ConnectError` of `InvalidArgument` that
+ * names the field.
  */
 export type BodyReader = (request: RequestBody, notes: ReadNotes | undefined) => JsonReadResult<DescMessage>;
 
@@ -41,11 +39,7 @@ export function createBodyReader(
   boundByPath: BoundFields,
   options: ReadJsonOptions,
 ): BodyReader {
-  if (body === "") {
-    return () => {
-      throw noBodyTaken();
-    };
-  }
+  if (body === "") return () => ({ message: create(input), ignored: nothing });
   const readRaw = createRawReader(input, body);
   if (readRaw !== undefined) {
     return (request) => {
@@ -55,17 +49,13 @@ export function createBodyReader(
     };
   }
   if (body === "*") {
-    return (request, notes) => {
-      requireJson(request.contentType);
-      return readPartialJson(input, request.body, options, boundByPath, notes);
-    };
+    return (request, notes) => readPartialJson(input, request.body, options, boundByPath, notes);
   }
   const field = bodyFieldOf(input, body);
   const below = boundByPath.get(field);
   if (below === "whole") throw new Error(`body "${body}" is a field that the path binds`);
   const readField = createJsonFieldReader(field, options, below);
   return (request, notes) => {
-    requireJson(request.contentType);
     const message = create(input);
     return { message, ignored: readField(message, request.body, notes) };
   };
@@ -88,45 +78,4 @@ function bodyFieldOf(input: DescMessage, body: string): DescField {
   return field;
 }
 
-/**
- * Returns why a rule refuses every body of this content type; `undefined` when it does not.
- *
- * @param body - as for {@link createBodyReader}
- */
-export function bodyProblem(input: DescMessage, body: string, contentType: string | null): ConnectError | undefined {
-  if (body === "") return noBodyTaken();
-  if (createRawReader(input, body) !== undefined) return undefined;
-  return isJsonContentType(contentType) ? undefined : notJson();
-}
-
 const nothing = new UnknownNames();
-
-function noBodyTaken(): ConnectError {
-  return new ConnectError("this operation takes no body", Code.InvalidArgument);
-}
-
-// RFC 9110 §15.5.16.
-function notJson(): ConnectError {
-  return errorWithHttpStatus("the content type is not application/json in UTF-8", Code.InvalidArgument, 415);
-}
-
-function requireJson(contentType: string | null): void {
-  if (!isJsonContentType(contentType)) throw notJson();
-}
-
-// RFC 9110 §8.3.1 without the parameters, type "/" subtype, each a token; a `+json` type is JSON too (RFC 6839 §3.1).
-const jsonType = /^(?:application\/json|[!#$%&'*+\-.^_`|~0-9a-z]+\/[!#$%&'*+\-.^_`|~0-9a-z]+\+json)$/;
-// RFC 8259 §8.1: JSON is UTF-8, so no other charset is possible.
-const utf8Charset = /^charset=(?:utf-8|"utf-8")$/;
-
-// A body without a content type is taken for JSON as well.
-function isJsonContentType(contentType: string | null): boolean {
-  if (contentType === null || contentType === "application/json") return true;
-  const [type = "", ...parameters] = contentType.toLowerCase().split(";");
-  if (!jsonType.test(type.trim())) return false;
-  // RFC 8259 §11: parameters other than charset mean nothing to JSON.
-  return parameters.every((parameter) => {
-    const text = parameter.trim();
-    return !text.startsWith("charset") || utf8Charset.test(text);
-  });
-}

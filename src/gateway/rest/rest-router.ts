@@ -7,13 +7,14 @@
  */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ReadJsonOptions, WriteJsonOptions } from "../json/index.ts";
-import type { BindingOptions, BoundMethod, OnIgnored, RestBinding } from "./binding.ts";
+import type { BindingOptions, RestBinding } from "./binding.ts";
 import { compileBinding } from "./binding.ts";
 import type { FindHttpRule, HttpPattern, OutsideHttpRule } from "./http-rule.ts";
 import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
 import type { PathTemplate } from "./path-template.ts";
 import { mayLookLikeError } from "./stream-form.ts";
 import { isPathPrefix } from "./raw-path.ts";
+import type { OnIgnored } from "./request-reader.ts";
 import { findShadowedBindings } from "./reachability.ts";
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 
@@ -144,10 +145,9 @@ class Compiler {
     if (pattern.httpMethod !== anyMethod && parsedMethods?.has(pattern.httpMethod) === false) {
       throw new Error("has a method that no parser of HTTP/1.1 lets through");
     }
-    if (!isBindable(method)) throw new Error("takes a stream of messages, which has no REST side yet");
     const options = bindingOptions(method, this.#options);
-    const isAmbiguous = !options.streamInResults && mayLookLikeError(method.output, pattern.responseBody);
-    if (method.methodKind === "server_streaming" && isAmbiguous) {
+    const answersStream = method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
+    if (answersStream && !options.streamInResults && mayLookLikeError(method.output, pattern.responseBody)) {
       throw new Error("streams what could look like an error; rest.streamInResults tells them apart");
     }
     const binding = compileBinding(method, pattern, options);
@@ -182,10 +182,6 @@ function fixedPathOf(template: PathTemplate): string | undefined {
   const literals = template.segments.filter((segment) => segment.kind === "literal");
   const isFixed = literals.length === template.segments.length && template.verb === undefined;
   return isFixed ? `/${literals.map((segment) => segment.text).join("/")}` : undefined;
-}
-
-function isBindable(method: DescMethod): method is BoundMethod {
-  return method.methodKind === "unary" || method.methodKind === "server_streaming";
 }
 
 function bindingOptions(method: DescMethod, options: RestRouterOptions): BindingOptions {

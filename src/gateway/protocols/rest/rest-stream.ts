@@ -6,16 +6,17 @@ import { parseWeights } from "../content-coding.ts";
 import type { StreamProcedure } from "../procedure.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { toRestFields } from "./response-header.ts";
+import { readRestMessages } from "./rest-messages.ts";
 import { type RestSelection, RestUnary } from "./rest-unary.ts";
 
-/** A server stream that a REST request asks for. */
+/** A streaming RPC that a REST request asks for. */
 export interface RestStreamTarget extends RestSelection {
   readonly kind: "rest-stream";
   readonly protocol: "rest";
   readonly procedure: StreamProcedure;
 }
 
-/** A server stream called through its `google.api.http` rule. */
+/** A stream of answers called through its `google.api.http` rule, whose client sends one message or a stream. */
 export class RestStream extends RestUnary implements StreamProtocol {
   readonly heartbeat: Uint8Array | undefined;
   readonly headOnly: boolean;
@@ -27,12 +28,14 @@ export class RestStream extends RestUnary implements StreamProtocol {
     super(exchange, target, writeErrorRecord);
     this.#form = negotiateForm(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
     this.headOnly = exchange.httpMethod === "HEAD";
+    const takesStream = target.procedure.method.methodKind === "bidi_streaming";
+    if (takesStream && !exchange.bodyEmpty) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
     const { heartbeat } = this.#form;
     this.heartbeat = heartbeat === undefined || this.headOnly || this.#isRaw ? undefined : Buffer.from(heartbeat);
   }
 
-  readMessages(): never {
-    throw new TypeError("a rule takes one message");
+  readMessages(): AsyncIterable<Message> {
+    return readRestMessages(this.exchange, this.target, this.requestCoding);
   }
 
   encode(message: Message): Uint8Array {
@@ -87,14 +90,9 @@ export class RestStream extends RestUnary implements StreamProtocol {
     return Buffer.from(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
   }
 
-  /** Returns the error record on one line, however the policy has formatted it. */
+  /** Returns the error record, which JSON.stringify has written on one line. */
   #errorJson(error: ConnectError): string {
-    const record = Buffer.from(this.errorAnswer(error).body).toString();
-    try {
-      return JSON.stringify(JSON.parse(record));
-    } catch {
-      return JSON.stringify(record);
-    }
+    return Buffer.from(this.errorAnswer(error).body).toString();
   }
 }
 

@@ -26,11 +26,14 @@ export interface RestSelection {
   readonly query: string;
 }
 
+/** The answer of a call that succeeded. */
+export type RestAnswer = Pick<UnaryResponse, "message" | "header" | "trailer">;
+
 /** A unary call made through its `google.api.http` rule. */
 export class RestUnary implements UnaryProtocol {
   readonly protocol = "rest";
   readonly timeoutMs: number | undefined;
-  readonly problem: ConnectError | undefined;
+  problem: ConnectError | undefined;
   readonly bodyLimitBytes: number;
   readonly requestHeader: LazyHeaders;
   readonly responseHeader: LazyHeaders;
@@ -71,6 +74,11 @@ export class RestUnary implements UnaryProtocol {
     }
   }
 
+  /** The content coding of the body; `undefined` when it has none. */
+  protected get requestCoding(): string | undefined {
+    return this.#requestCoding?.name;
+  }
+
   readMessage(body: Uint8Array): Message | Promise<Message> {
     const { binding, captures, query } = this.target;
     const contentType = this.exchange.bodyEmpty ? null : this.exchange.common.contentType;
@@ -79,7 +87,7 @@ export class RestUnary implements UnaryProtocol {
     return this.#requestCoding.decompress(body, this.bodyLimitBytes).then(decode);
   }
 
-  writeMessage({ message, header, trailer }: UnaryResponse): void | Promise<void> {
+  writeMessage({ message, header, trailer }: RestAnswer): void | Promise<void> {
     const { binding } = this.target;
     const { httpStatus, contentType, body } = binding.preparedResponse ?? binding.encode(message);
     const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];

@@ -1,0 +1,60 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Exchange, HeaderFields } from "../../exchange/index.ts";
+import type { ErrorWriter } from "../../rest/index.ts";
+import type { StreamProtocol } from "../call-protocol.ts";
+import { readRestMessages } from "./rest-messages.ts";
+import type { RestStreamTarget } from "./rest-stream.ts";
+import { RestUnary } from "./rest-unary.ts";
+
+/** A stream of a client called through its `google.api.http` rule: answered like a unary call, by one message. */
+export class RestClientStream extends RestUnary implements StreamProtocol {
+  #header: Headers = this.responseHeader;
+  #message: Message | undefined;
+
+  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
+    super(exchange, target, writeErrorRecord);
+    if (!exchange.bodyEmpty) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
+  }
+
+  readMessages(): AsyncIterable<Message> {
+    return readRestMessages(this.exchange, this.target, this.requestCoding);
+  }
+
+  /** Keeps the message, which becomes the answer once the handler has ended. */
+  encode(message: Message): Uint8Array {
+    this.#message = message;
+    return nothing;
+  }
+
+  headerToSend(header: Headers): HeaderFields {
+    this.#header = header;
+    return none;
+  }
+
+  write(): never {
+    throw oneAnswer();
+  }
+
+  end(): never {
+    throw oneAnswer();
+  }
+
+  answer(_header: HeaderFields, _bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    // Compressing bytes that are in memory does not fail; if it did, the client must not wait.
+    void this.#answer(trailer, error)?.catch(() => this.exchange.reset());
+  }
+
+  #answer(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
+    if (error !== undefined) return this.writeError(error);
+    if (this.#message === undefined) return this.writeError(new ConnectError("internal error", Code.Internal));
+    return this.writeMessage({ message: this.#message, header: this.#header, trailer });
+  }
+}
+
+const nothing = new Uint8Array(0);
+const none: HeaderFields = [];
+
+function oneAnswer(): TypeError {
+  return new TypeError("a stream of a client is answered in one go");
+}

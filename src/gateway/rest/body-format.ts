@@ -1,0 +1,65 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { errorWithHttpStatus } from "./error-to-rest.ts";
+import { takesRawBody } from "./http-body.ts";
+
+/** What the bodies of a rule are. */
+export interface BodyFormat {
+  /** Nothing, one JSON value, one JSON value on each line, or bytes of any type. */
+  readonly kind: "none" | "json" | "lines" | "bytes";
+  /** The content types that say so, the usual one first. A body without a content type is of this kind too. */
+  readonly contentTypes: readonly string[];
+}
+
+const noBody: BodyFormat = { kind: "none", contentTypes: [] };
+const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
+const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
+// Of one JSON value `application/json` would be right, but not of several.
+const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
+// Clients of grpc-gateway send their streams as `application/json`.
+const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.contentTypes, "application/json"] };
+
+/** What a client sends and how its service calls it; see {@link bodyFormatOf}. */
+export interface BodyFormatOptions {
+  /** Whether the client sends a stream of messages. */
+  readonly takesStream: boolean;
+  /** Whether the streams of the service are like those of grpc-gateway. */
+  readonly streamInResults: boolean;
+}
+
+/**
+ * Returns the format of the bodies of a rule.
+ *
+ * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
+ */
+export function bodyFormatOf(input: DescMessage, body: string, options: BodyFormatOptions): BodyFormat {
+  if (body === "") return noBody;
+  if (takesRawBody(input, body)) return anyBytes;
+  if (!options.takesStream) return json;
+  return options.streamInResults ? gatewayLines : lines;
+}
+
+/** Returns why a rule refuses every body of this content type; `undefined` when it does not. */
+export function bodyProblem(format: BodyFormat, contentType: string | null): ConnectError | undefined {
+  if (format.kind === "bytes") return undefined;
+  if (format.kind === "none") return new ConnectError("this operation takes no body", Code.InvalidArgument);
+  if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
+  // RFC 9110 §15.5.16.
+  const wanted = format.contentTypes.join(" or ");
+  return errorWithHttpStatus(`the content type is not ${wanted} in UTF-8`, Code.InvalidArgument, 415);
+}
+
+// RFC 9110 §8.3.1 without the parameters, type "/" subtype, each a token; a `+json` type is JSON too (RFC 6839 §3.1).
+const jsonSuffixType = /^[!#$%&'*+\-.^_`|~0-9a-z]+\/[!#$%&'*+\-.^_`|~0-9a-z]+\+json$/;
+// RFC 8259 §8.1: JSON is UTF-8, so no other charset is possible.
+const utf8Charset = /^charset=(?:utf-8|"utf-8")$/;
+
+function isOfFormat({ kind, contentTypes }: BodyFormat, contentType: string): boolean {
+  const [type = "", ...parameters] = contentType
+    .toLowerCase()
+    .split(";")
+    .map((part) => part.trim());
+  if (!contentTypes.includes(type) && !(kind === "json" && jsonSuffixType.test(type))) return false;
+  // RFC 8259 §11: parameters other than charset mean nothing to JSON.
+  return parameters.every((text) => !text.startsWith("charset") || utf8Charset.test(text));
+}

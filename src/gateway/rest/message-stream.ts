@@ -1,0 +1,84 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type BoundFields, isRequiredField } from "../json/index.ts";
+import type { BodyFormat } from "./body-format.ts";
+import type { RequestBody } from "./request-body.ts";
+
+/** What the URL of a request says. */
+export interface RequestUrl {
+  /** The values of the path template's variables, from the route table. */
+  readonly captures: readonly string[];
+  /** The raw text after the question mark; `""` when there is none. */
+  readonly query: string;
+}
+
+/** Reads the two kinds of messages in a stream. Both throw a `ConnectError` of `InvalidArgument`. */
+export interface StreamReaders {
+  /** Reads the first message, which has what the URL says. */
+  first(body: RequestBody): Message;
+  /** Reads any other. */
+  further(body: RequestBody): Message;
+}
+
+/**
+ * The messages that one client streams. What the URL says is part of the first message alone, and no other may set a
+ * field of the path either, so that nothing overrides the path.
+ */
+export class MessageStream {
+  readonly #url: RequestUrl;
+  readonly #contentType: string | null;
+  readonly #format: BodyFormat;
+  readonly #readers: StreamReaders;
+  #begun = false;
+
+  constructor(request: RequestUrl & Pick<RequestBody, "contentType">, format: BodyFormat, readers: StreamReaders) {
+    this.#url = request;
+    this.#contentType = request.contentType;
+    this.#format = format;
+    this.#readers = readers;
+  }
+
+  /** Reads the next message. @throws ConnectError `InvalidArgument` that names the field */
+  read(body: Uint8Array): Message {
+    if (this.#begun) return this.#readers.further({ contentType: null, body });
+    this.#begun = true;
+    return this.#readers.first({ contentType: this.#contentType, body });
+  }
+
+  /**
+   * Ends the stream after what was read.
+   *
+   * @returns the only message of a stream of no bytes, an empty file for one; `undefined` if there is no further message
+   * @throws ConnectError `InvalidArgument` for a stream without a message if its URL says something, which no handler
+   * would learn
+   */
+  end(): Message | undefined {
+    if (this.#begun) return undefined;
+    if (this.#format.kind === "bytes") return this.read(new Uint8Array(0));
+    if (this.#url.captures.length === 0 && this.#url.query === "") return undefined;
+    throw new ConnectError("the body has no message, and the URL is about the first", Code.InvalidArgument);
+  }
+}
+
+/**
+ * Checks that a rule can be applied to a stream of messages: that there is a body for them, and that the messages after
+ * the first, which have neither path nor query, can be complete.
+ *
+ * @throws Error that says why not
+ */
+export function requireStreamable(input: DescMessage, body: string, boundByPath: BoundFields): void {
+  if (body === "") throw new Error("takes a stream of messages, and has no body for them");
+  const outside = body === "*" ? [] : input.fields.filter((field) => field.name !== body && isRequiredField(field));
+  const lost = outside[0] ?? findRequired(boundByPath);
+  if (lost !== undefined) {
+    throw new Error(`takes a stream, whose first message alone can have the required field "${lost.name}"`);
+  }
+}
+
+function findRequired(bound: BoundFields): DescField | undefined {
+  for (const [field, below] of bound) {
+    const found = below !== "whole" ? findRequired(below) : isRequiredField(field) ? field : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,119 @@
+import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  type BoundFields,
+  hasRequiredFields,
+  type JsonReadResult,
+  type ReadJsonOptions,
+  requireFields,
+  type UnknownNames,
+} from "../json/index.ts";
+import { type BodyFormat, bodyFormatOf, bodyProblem } from "./body-format.ts";
+import { type BodyNotesOptions, createBodyNotes } from "./body-notes.ts";
+import type { HttpPattern } from "./http-rule.ts";
+import { MessageStream, requireStreamable, type RequestUrl } from "./message-stream.ts";
+import type { PathVariables } from "./path-variables.ts";
+import { readQuery } from "./query.ts";
+import { bindBody, createBodyReader, type RequestBody } from "./request-body.ts";
+
+/** The parts of a request that a binding reads. */
+export interface RestRequest extends RequestBody, RequestUrl {}
+
+/** Reports what a lenient binding has ignored: up to 16 names each from the query and the body, and the count of all. */
+export type OnIgnored = (method: DescMethod, names: readonly string[], count: number) => void;
+
+/** Options of {@link createRequestReader}; the same for all bindings of a service. */
+export interface RequestReaderOptions extends BodyNotesOptions {
+  /** How JSON bodies are read; unknown fields are ignored where `lenient`. */
+  readonly readJson: ReadJsonOptions;
+  /** Ignores unknown query parameters and JSON fields instead of refusing them. */
+  readonly lenient: boolean;
+  /** Takes and answers streams as grpc-gateway does. */
+  readonly streamInResults: boolean;
+  readonly onIgnored: OnIgnored | undefined;
+}
+
+/** How the requests of a rule become messages. */
+export interface RequestReader {
+  readonly bodyFormat: BodyFormat;
+  /** The fields that the path or the body may set; the query sets none of them. */
+  readonly boundByPathOrBody: BoundFields;
+  /**
+   * Reads the request message.
+   *
+   * @throws ConnectError `InvalidArgument` whose message names the field, or whose HTTP status is 415 if the content
+   * type is wrong
+   */
+  decode(request: RestRequest): Message;
+  /** Opens the stream of messages of a client whose request has this URL, and bodies of this type. */
+  openStream(request: Omit<RestRequest, "body">): MessageStream;
+  /** Returns why every body of this content type is refused, which is known before it arrives. */
+  bodyProblem(contentType: string | null): ConnectError | undefined;
+}
+
+/**
+ * Creates the reader of a rule.
+ *
+ * @throws Error when the body is a field that does not exist or that the path sets, or when the rule cannot be applied to
+ * a stream of messages
+ */
+export function createRequestReader(
+  method: DescMethod,
+  pattern: HttpPattern,
+  variables: PathVariables,
+  options: RequestReaderOptions,
+): RequestReader {
+  const { input, methodKind } = method;
+  const { body } = pattern;
+  const takesStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
+  const bodyFormat = bodyFormatOf(input, body, { ...options, takesStream });
+  const readBody = createBodyReader(input, body, variables.boundFields, options.readJson);
+  const boundByPathOrBody = bindBody(input, body, variables.boundFields);
+  if (takesStream) requireStreamable(input, body, variables.boundFields);
+  const bodyNotes = takesStream ? undefined : createBodyNotes(input, pattern, options);
+  const queryBinding = { message: input, boundFields: boundByPathOrBody, lenient: options.lenient };
+  const mayLackFields = hasRequiredFields(input);
+
+  const applyUrl = ({ captures, query }: RequestUrl, message: Message): UnknownNames | undefined => {
+    variables.set(message, captures);
+    return query === "" ? undefined : readQuery(queryBinding, query, message);
+  };
+  const checked = (message: Message, unknown: UnknownNames | undefined, ignored: UnknownNames | undefined): Message => {
+    if (mayLackFields) requireFields(input, message);
+    const count = (unknown?.count ?? 0) + (ignored?.count ?? 0);
+    if (count > 0) options.onIgnored?.(method, [...(unknown?.names ?? []), ...(ignored?.names ?? [])], count);
+    return message;
+  };
+
+  return {
+    bodyFormat,
+    boundByPathOrBody,
+    bodyProblem: (contentType) => bodyProblem(bodyFormat, contentType),
+    decode(request) {
+      const notes = bodyNotes?.open();
+      let read: JsonReadResult<DescMessage> | undefined;
+      // An empty body counts as none, whatever the content type says.
+      if (request.body.byteLength > 0) {
+        const problem = bodyProblem(bodyFormat, request.contentType);
+        if (problem !== undefined) throw problem;
+        read = readBody(request, notes);
+      }
+      const message = read?.message ?? create(input);
+      const unknown = applyUrl(request, message);
+      if (notes !== undefined) bodyNotes?.settle(notes, message);
+      return checked(message, unknown, read?.ignored);
+    },
+    openStream: (request) =>
+      new MessageStream(request, bodyFormat, {
+        first(first) {
+          const { message, ignored } = readBody(first, undefined);
+          return checked(message, applyUrl(request, message), ignored);
+        },
+        further(further) {
+          const { message, ignored } = readBody(further, undefined);
+          return checked(message, undefined, ignored);
+        },
+      }),
+  };
+}

@@ -1,0 +1,21 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import { createGateway, type Gateway, type GatewayOptions } from "../../../src/gateway/index.ts";
+import { FileService } from "../../gen/files/v1/files_pb.ts";
+import type { Address } from "../carriers/exchange.ts";
+
+/** A gateway with a service of files behind it. Dispose of it with `await using`. */
+export interface TestFiles extends AsyncDisposable {
+  readonly address: Address;
+  readonly gateway: Gateway;
+}
+
+/** Starts a gateway. RPCs that the implementation leaves out are unimplemented. */
+export async function startFiles(
+  http2: "own" | "node",
+  implementation: Partial<ServiceImpl<typeof FileService>>,
+  options: Partial<GatewayOptions> = {},
+): Promise<TestFiles> {
+  const gateway = createGateway({ routes: (router) => router.service(FileService, implementation), ...options });
+  const address = await gateway.listen({ http2 });
+  return { gateway, address, [Symbol.asyncDispose]: () => gateway.close() };
+}

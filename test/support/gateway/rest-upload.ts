@@ -1,0 +1,69 @@
+import type { Duplex } from "node:stream";
+import { type Address, type Field, type HttpAnswer, type HttpVersion } from "../carriers/exchange.ts";
+import { openHttp1 } from "../carriers/http1-connection.ts";
+import { openHttp2, readHttp2Answer } from "../carriers/http2-connection.ts";
+
+/** A request whose body is sent piece by piece: in chunks on HTTP/1.1, in DATA frames on HTTP/2. */
+export interface Upload {
+  /** Where the pieces go. What it holds is what the server does not take. */
+  readonly socket: Duplex;
+  write(piece: Uint8Array | string): void;
+  end(): void;
+  /** Reads the whole answer, which may come before the end of the body. */
+  readAnswer(): Promise<HttpAnswer>;
+  [Symbol.dispose](): void;
+}
+
+/** Sends the header of a request, on a connection of its own. Dispose of it with `using`: the request is then aborted. */
+export async function openUpload(
+  address: Address,
+  version: HttpVersion,
+  [httpMethod, path]: readonly [httpMethod: string, path: string],
+  header: readonly Field[] = [],
+): Promise<Upload> {
+  return version === "1.1"
+    ? await openHttp1Upload(address, `${httpMethod} ${path}`, header)
+    : await openHttp2Upload(address, httpMethod, path, header);
+}
+
+async function openHttp1Upload(address: Address, request: string, header: readonly Field[]): Promise<Upload> {
+  const connection = await openHttp1(address);
+  const fields = [...header, ["host", "a"], ["transfer-encoding", "chunked"]].map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  connection.write(`${request} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`);
+  return {
+    socket: connection.socket,
+    write: (piece) => {
+      const bytes = Buffer.from(piece);
+      connection.write(
+        Buffer.concat([Buffer.from(`${bytes.byteLength.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]),
+      );
+    },
+    end: () => connection.write("0\r\n\r\n"),
+    readAnswer: () => connection.readAnswer(),
+    [Symbol.dispose]: () => connection[Symbol.dispose](),
+  };
+}
+
+async function openHttp2Upload(
+  address: Address,
+  httpMethod: string,
+  path: string,
+  header: readonly Field[],
+): Promise<Upload> {
+  const connection = await openHttp2(address);
+  const stream = connection.open({ httpMethod, path, header }, { endStream: false });
+  const answer = readHttp2Answer(stream);
+  // A server that has answered waits for the end of the body, which may never come.
+  stream.on("end", () => stream.close());
+  // An upload that is aborted has no answer, and not every test wants one.
+  answer.catch(() => undefined);
+  return {
+    socket: stream,
+    write: (piece) => void stream.write(piece),
+    end: () => void stream.end(),
+    readAnswer: () => answer,
+    [Symbol.dispose]: () => connection[Symbol.dispose](),
+  };
+}
