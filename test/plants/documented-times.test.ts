@@ -6,7 +6,7 @@ import { deleteTimeouts, watchIntervalMs } from "../../src/plants/postgres/store
 import { lockTimeoutMsDefault } from "../../src/plants/sqlite/transaction.ts";
 import { tryIntervalMs } from "../../src/plants/store-health.ts";
 
-const page = readFileSync(new URL("../../docs/storage.md", import.meta.url), "utf8").replaceAll("\n", " ");
+const page = readFileSync(new URL("../../docs/storage.md", import.meta.url), "utf8").replaceAll(/\s+/g, " ");
 
 test.each([
   { sentence: "another process holds the lock for 5 s", saidMs: 5_000, isMs: lockTimeoutMsDefault },
