@@ -13,6 +13,7 @@ const longSuites = [
   "load",
   "openapi",
   "package",
+  "prometheus",
 ] as const;
 
 function suite(name: string, include: string, exclude: readonly string[]): TestProjectConfiguration {
