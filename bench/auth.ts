@@ -17,19 +17,18 @@ import type { LoadShape } from "./load/load.ts";
 import { ownLoad } from "./load/own-load.ts";
 import { hasTool } from "./load/tool.ts";
 import { wrkLoad } from "./load/wrk.ts";
-import { measure, type Measurement } from "./measure.ts";
 import { grpcProbe, http1Probe } from "./probe.ts";
-import type { Rounds } from "./rounds.ts";
-import type { Scenario, Subject } from "./scenarios.ts";
+import type { Subject } from "./scenarios.ts";
 import { benchToken } from "./servers/plants.ts";
 import { formatTable } from "./table.ts";
+import { compareByTurns, type Contender } from "./turns.ts";
 
-// `node bench/auth.ts [--rounds 3] [--seconds 4]`: what a credential costs, in `admit` alone and in the whole server.
+// `node bench/auth.ts [--rounds 3] [--turns 4]`: what a credential costs, in `admit` alone and in the whole server.
 
 const { values } = parseArgs({
-  options: { rounds: { type: "string", default: "3" }, seconds: { type: "string", default: "4" } },
+  options: { rounds: { type: "string", default: "3" }, turns: { type: "string", default: "4" } },
 });
-const length = { warmUpS: 2, measuredS: Number(values.seconds) };
+const length = { rounds: Number(values.rounds), turns: Number(values.turns) };
 
 const procedure = "/plantstore.v1.PlantService/DeletePlant";
 const silent = { info: () => {}, warn: () => {} };
@@ -131,33 +130,17 @@ async function wholeServer(issuer: BenchIssuer): Promise<void> {
   ].map(({ name, token }) => ({ subject: { name, program, environment }, token }));
   const http1 = hasTool("wrk") ? wrkLoad : ownLoad;
   const http2 = hasTool("h2load") ? h2loadLoad : ownLoad;
-  const rest = await compare(credentials, (shape) => ({ load: http1(shape), probe: http1Probe(shape) }), restShape);
-  console.log(`\nDELETE /plants/7 over HTTP/1.1\n\n${formatTable(rest)}`);
-  const grpc = await compare(credentials, (shape) => ({ load: http2(shape), probe: grpcProbe(shape) }), grpcShape);
-  console.log(`\nDeletePlant as gRPC over h2c\n\n${formatTable(grpc)}`);
+  const contenders = (toLoad: (token: string) => Pick<Contender, "load" | "probe">): readonly Contender[] =>
+    credentials.map(({ subject, token }) => ({ subject, ...toLoad(token) }));
+  const rest = contenders((token) => ({ load: http1(restShape(token)), probe: http1Probe(restShape(token)) }));
+  console.log(`\nDELETE /plants/7 over HTTP/1.1\n\n${formatTable(await compareByTurns(rest, length))}`);
+  const grpc = contenders((token) => ({ load: http2(grpcShape(token)), probe: grpcProbe(grpcShape(token)) }));
+  console.log(`\nDeletePlant as gRPC over h2c\n\n${formatTable(await compareByTurns(grpc, length))}`);
 }
 
 interface Credential {
   readonly subject: Subject;
   readonly token: string;
-}
-
-/** Measures every credential in each round, in the opposite order from round to round. */
-async function compare(
-  credentials: readonly Credential[],
-  loadOf: (shape: LoadShape) => Pick<Scenario, "load" | "probe">,
-  shapeOf: (token: string) => LoadShape,
-): Promise<readonly Rounds[]> {
-  const seen = credentials.map(({ subject, token }) => {
-    const measurements: Measurement[] = [];
-    return { subject, token, measurements };
-  });
-  for (let round = 0; round < Number(values.rounds); round += 1) {
-    for (const { subject, token, measurements } of round % 2 === 0 ? seen : seen.toReversed()) {
-      measurements.push(await measure(loadOf(shapeOf(token)), subject, length));
-    }
-  }
-  return seen;
 }
 
 function restShape(token: string): LoadShape {

@@ -4,11 +4,11 @@ import { measureColdStarts } from "./cold-start.ts";
 import { measureMemory } from "./memory.ts";
 import { checkOut } from "./revision.ts";
 import { messageScenarios } from "./message-scenarios.ts";
-import { runRounds } from "./rounds.ts";
-import { against, scenarios, watched } from "./scenarios.ts";
+import { against, type Scenario, scenarios, watched } from "./scenarios.ts";
 import { formatTable } from "./table.ts";
+import { compareByTurns, type Contender } from "./turns.ts";
 
-const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--seconds 4] [--against REV]
+const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]
   NAMES: ${[...scenarios, ...messageScenarios].map(({ name }) => name).join(",")}
 npm run bench -- --watched  what metrics cost
 npm run bench -- --start    time to the first answer
@@ -18,7 +18,7 @@ const { values } = parseArgs({
   options: {
     only: { type: "string" },
     rounds: { type: "string", default: "3" },
-    seconds: { type: "string", default: "4" },
+    turns: { type: "string", default: "4" },
     against: { type: "string" },
     start: { type: "boolean", default: false },
     memory: { type: "boolean", default: false },
@@ -34,7 +34,7 @@ async function run(): Promise<void> {
   if (!canPin) console.log("There is no taskset: server and load share cores, and the figures mean less.");
   using revision = values.against === undefined ? undefined : checkOut(values.against);
   const only = values.only?.split(",");
-  const length = { warmUpS: 2, measuredS: Number(values.seconds) };
+  const length = { rounds: Number(values.rounds), turns: Number(values.turns) };
   // How soon a server starts and what it holds on to is not asked with large messages.
   const measured = values.start || values.memory ? scenarios : [...scenarios, ...messageScenarios];
   for (const scenario of measured.filter(({ name }) => only?.includes(name) ?? true)) {
@@ -48,6 +48,10 @@ async function run(): Promise<void> {
     for (const reason of compared.absent ?? []) console.log(`${reason}\n`);
     for (const { build } of compared.subjects) await build?.();
     if (values.memory) console.log(await measureMemory(compared));
-    else console.log(formatTable(await runRounds(compared, Number(values.rounds), length)));
+    else console.log(formatTable(await compareByTurns(contendersOf(compared), length)));
   }
+}
+
+function contendersOf({ subjects, load, probe }: Scenario): readonly Contender[] {
+  return subjects.map((subject) => ({ subject, load, probe }));
 }

@@ -4,9 +4,12 @@ import { buildStep } from "../test/support/process/build-step.ts";
 import { buf, protoFolder } from "../test/support/clients/client-recipe.ts";
 import { hasProgram, toolsFolder } from "../test/support/process/tools-folder.ts";
 
-/** A peer in a compiled language, whose source is in `peers/<name>`. */
+/** Peers in a compiled language, in one program whose source is in `peers/<folder>`. */
 export interface NativePeer {
-  readonly name: string;
+  /** What it serves gRPC with. */
+  readonly grpc: string;
+  /** What it serves REST with. */
+  readonly rest: string;
   /** What compiles it. */
   readonly compiler: string;
   /** Whether its compiler is on PATH. */
@@ -19,7 +22,9 @@ export interface NativePeer {
 
 /** What builds a peer in its folder, and the path of the program in there. */
 interface Recipe {
-  readonly name: string;
+  readonly folder: string;
+  readonly grpc: string;
+  readonly rest: string;
   readonly compiler: string;
   readonly output: string;
   readonly steps: readonly (readonly [string, ...string[]])[];
@@ -27,10 +32,12 @@ interface Recipe {
 
 const definition = [protoFolder, "--path", join(protoFolder, "plantstore")] as const;
 
-/** The servers of other languages that speak gRPC. */
+/** The servers of other languages. */
 export const nativePeers: readonly NativePeer[] = [
   nativePeer({
-    name: "grpc-go",
+    folder: "go",
+    grpc: "grpc-go",
+    rest: "net/http (Go)",
     compiler: "go",
     output: "bin/server",
     steps: [
@@ -39,9 +46,11 @@ export const nativePeers: readonly NativePeer[] = [
     ],
   }),
   nativePeer({
-    name: "tonic",
+    folder: "rust",
+    grpc: "tonic (Rust)",
+    rest: "axum (Rust)",
     compiler: "cargo",
-    output: "target/release/plantstore-bench-tonic",
+    output: "target/release/plantstore-bench-rust",
     steps: [
       [buf, "build", ...definition, "--as-file-descriptor-set", "-o", "plantstore.binpb"],
       ["cargo", "build", "--release", "--locked"],
@@ -49,10 +58,11 @@ export const nativePeers: readonly NativePeer[] = [
   }),
 ];
 
-function nativePeer({ name, compiler, output, steps }: Recipe): NativePeer {
+function nativePeer({ folder: name, grpc, rest, compiler, output, steps }: Recipe): NativePeer {
   const folder = toolsFolder(`bench-${name}`);
   return {
-    name,
+    grpc,
+    rest,
     compiler,
     canBuild: hasProgram(compiler),
     program: join(folder, output),

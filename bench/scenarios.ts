@@ -80,18 +80,18 @@ const own = server(ownName, "servers/plantstore");
 const ownOnNode = server(`${ownName} on node:http2`, "servers/plantstore", { HTTP2_ENGINE: "node" });
 const grpcJs = server("grpc-js", "servers/grpc-js");
 
-// Neither Go nor Rust gets threads that would only contend for the one core of the server.
-const native: readonly Subject[] = nativePeers
-  .filter(({ canBuild }) => canBuild)
-  .map(({ name, program, build }) => ({
-    name,
-    program,
-    build,
-    environment: { BENCH_TOKEN: benchToken, GOMAXPROCS: "1" },
-  }));
-const absent = nativePeers
-  .filter(({ canBuild }) => !canBuild)
-  .map(({ name, compiler }) => `${name} is not measured: ${compiler} is not on PATH`);
+const buildable = nativePeers.filter(({ canBuild }) => canBuild);
+const unbuildable = nativePeers.filter(({ canBuild }) => !canBuild);
+
+function nativeSubjects(protocol: "grpc" | "rest"): Subject[] {
+  // Neither Go nor Rust gets threads that would only contend for the one core of the server.
+  const environment = { BENCH_TOKEN: benchToken, BENCH_PROTOCOL: protocol, GOMAXPROCS: "1" };
+  return buildable.map(({ [protocol]: name, program, build }) => ({ name, program, build, environment }));
+}
+
+function absentSubjects(protocol: "grpc" | "rest"): string[] {
+  return unbuildable.map(({ [protocol]: name, compiler }) => `${name} is not measured: ${compiler} is not on PATH`);
+}
 
 /** Everything that is compared; the peers only where they are installed (`npm ci --prefix bench/peers`) or have a compiler. */
 export const scenarios: readonly Scenario[] = [
@@ -100,7 +100,8 @@ export const scenarios: readonly Scenario[] = [
     title: "DELETE /plants/7 over HTTP/1.1, 64 connections",
     load: http1Load(restShape),
     probe: http1Probe(restShape),
-    subjects: [nodeHttp, own, ...installedPeers("fastify", "hono", "express")],
+    subjects: [nodeHttp, own, ...installedPeers("fastify", "hono", "express"), ...nativeSubjects("rest")],
+    absent: absentSubjects("rest"),
   },
   {
     name: "connect",
@@ -120,9 +121,9 @@ export const scenarios: readonly Scenario[] = [
       ownOnNode,
       grpcJs,
       server("connect-node", "servers/connect-node", { HTTP_VERSION: "2" }),
-      ...native,
+      ...nativeSubjects("grpc"),
     ],
-    absent,
+    absent: absentSubjects("grpc"),
   },
   // The same with less to put into one write: what it costs where calls come one by one.
   ...[grpcShape8By8, grpcShape64By1].map((shape) => ({
@@ -130,8 +131,8 @@ export const scenarios: readonly Scenario[] = [
     title: `The same, ${String(shape.connections)} connections with ${String(shape.streams)} open at once`,
     load: http2Load(shape),
     probe: grpcProbe(shape),
-    subjects: [nodeHttp2, own, ownOnNode, grpcJs, ...native],
-    absent,
+    subjects: [nodeHttp2, own, ownOnNode, grpcJs, ...nativeSubjects("grpc")],
+    absent: absentSubjects("grpc"),
   })),
 ];
 

@@ -1,43 +1,53 @@
-import { foreignLoadMax, type Measurement } from "./measure.ts";
-import type { Rounds } from "./rounds.ts";
-import { summarise } from "./summary.ts";
+import { median, summarise } from "./summary.ts";
+import { foreignLoadMax, type Turn, type Turns } from "./turns.ts";
 
 const head = [
   "server",
   "CPU µs",
   "least",
-  "spread",
   "× floor",
+  "least × floor",
+  "spread of × floor",
   "requests/s",
   "p50 ms",
   "p99 ms",
   "RSS idle MB",
   "RSS loaded MB",
-  "other load",
 ];
 
-/** The rounds of a scenario as a table in Markdown: medians, and each CPU time as a multiple of the first server's. */
-export function formatTable(rounds: readonly Rounds[]): string {
-  const floor = summarise(rounds[0]?.measurements ?? [], cpu).median;
-  const rows = rounds.map(({ subject, measurements }) => {
-    const median = (figure: (measurement: Measurement) => number): number => summarise(measurements, figure).median;
-    const { median: cpuUs, least, spread } = summarise(measurements, cpu);
-    const foreign = Math.max(...measurements.map(({ foreignLoad }) => foreignLoad));
+/**
+ * A comparison as a table in Markdown: medians over all turns, and the ratio of CPU time to the first server's, turn by
+ * turn. "Least × floor" is the ratio of the two least times. Below it, whether the machine was too busy to tell.
+ */
+export function formatTable(all: readonly Turns[]): string {
+  const floorLeast = summarise(all[0]?.turns ?? [], ({ cpuUs }) => cpuUs).least;
+  const rows = all.map(({ subject, turns }) => {
+    const middle = (figure: (turn: Turn) => number): number => median(turns.map(figure));
+    const cpu = summarise(turns, ({ cpuUs }) => cpuUs);
+    const ratio = summarise(turns, ({ timesFloor }) => timesFloor);
     return [
       subject.name,
-      cpuUs.toFixed(1),
-      least.toFixed(1),
-      percent(spread),
-      (cpuUs / floor).toFixed(2),
-      String(Math.round(median(({ requestsPerS }) => requestsPerS))),
-      (median(({ latencyUs }) => latencyUs.p50) / 1_000).toFixed(2),
-      (median(({ latencyUs }) => latencyUs.p99) / 1_000).toFixed(2),
-      megabytes(median(({ rssIdleBytes }) => rssIdleBytes)),
-      megabytes(median(({ rssLoadedBytes }) => rssLoadedBytes)),
-      `${percent(foreign)}${foreign > foreignLoadMax ? ", noisy" : ""}`,
+      cpu.median.toFixed(1),
+      cpu.least.toFixed(1),
+      ratio.median.toFixed(2),
+      (cpu.least / floorLeast).toFixed(2),
+      percent(ratio.spread),
+      String(Math.round(middle(({ requestsPerS }) => requestsPerS))),
+      (middle(({ latencyUs }) => latencyUs.p50) / 1_000).toFixed(2),
+      (middle(({ latencyUs }) => latencyUs.p99) / 1_000).toFixed(2),
+      megabytes(middle(({ rssIdleBytes }) => rssIdleBytes)),
+      megabytes(middle(({ rssLoadedBytes }) => rssLoadedBytes)),
     ];
   });
-  return formatRows(head, rows);
+  return `${formatRows(head, rows)}\n\n${formatQuiet(all)}`;
+}
+
+function formatQuiet(all: readonly Turns[]): string {
+  const turns = all.flatMap((one) => one.turns);
+  const disturbed = turns.filter(({ foreignLoad }) => foreignLoad > foreignLoadMax).length;
+  const most = Math.max(0, ...turns.map(({ foreignLoad }) => foreignLoad));
+  const verdict = disturbed * 2 > turns.length ? " The machine is too busy to tell." : "";
+  return `Others took more than ${percent(foreignLoadMax)} of the core in ${disturbed} of ${turns.length} turns, ${percent(most)} at most.${verdict}`;
 }
 
 /** Rows of cells as a table in Markdown. */
@@ -48,10 +58,6 @@ export function formatRows(header: readonly string[], rows: readonly (readonly s
 /** Bytes as whole mebibytes. */
 export function megabytes(bytes: number): string {
   return (bytes / 1_048_576).toFixed(0);
-}
-
-function cpu(measurement: Measurement): number {
-  return measurement.cpuUsPerRequest;
 }
 
 function percent(share: number): string {

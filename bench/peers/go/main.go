@@ -1,4 +1,4 @@
-// The plant service on grpc-go, for the bench: the credential in an interceptor, the plants in a map.
+// The plant service for the bench, on grpc-go or net/http: the credential in front, the plants in a map.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log"
 	"net"
+	"net/http"
 	"os"
 	"runtime"
 	"strings"
@@ -115,9 +116,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(authenticate))
-	plantstorev1.RegisterPlantServiceServer(server, newService())
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
 	go obeyDriver()
+	if os.Getenv("BENCH_PROTOCOL") == "rest" {
+		log.Fatal(http.Serve(listener, restHandler(newService())))
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(authenticate))
+	plantstorev1.RegisterPlantServiceServer(server, newService())
 	log.Fatal(server.Serve(listener))
 }

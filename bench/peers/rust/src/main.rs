@@ -1,11 +1,15 @@
-//! The plant service on tonic, for the bench: the credential in an interceptor, the plants in a set.
+//! The plant service for the bench, on tonic or axum: the credential in front, the plants in a set.
+
+mod rest;
 
 use std::collections::HashSet;
 use std::io::BufRead;
 use std::sync::{LazyLock, Mutex};
 
+use axum::serve::ListenerExt;
 use ring::digest::{SHA256, digest};
 use subtle::ConstantTimeEq;
+use tokio::net::TcpListener;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
@@ -89,11 +93,16 @@ fn obey_driver() {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     LazyLock::force(&EXPECTED);
-    let plants = Plants { ids: (1..=PLANT_COUNT).collect(), calls: 0 };
-    let service = PlantServiceServer::with_interceptor(Service(Mutex::new(plants)), authenticate);
-    let incoming = TcpIncoming::bind("127.0.0.1:0".parse()?)?.with_nodelay(Some(true));
-    println!("{}", incoming.local_addr()?.port());
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("{}", listener.local_addr()?.port());
     std::thread::spawn(obey_driver);
+    let plants = Mutex::new(Plants { ids: (1..=PLANT_COUNT).collect(), calls: 0 });
+    if std::env::var("BENCH_PROTOCOL").is_ok_and(|protocol| protocol == "rest") {
+        axum::serve(listener.tap_io(|socket| _ = socket.set_nodelay(true)), rest::router(plants)).await?;
+        return Ok(());
+    }
+    let service = PlantServiceServer::with_interceptor(Service(plants), authenticate);
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     Server::builder().add_service(service).serve_with_incoming(incoming).await?;
     Ok(())
 }
