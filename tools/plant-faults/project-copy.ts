@@ -2,10 +2,12 @@ import { type ChildProcess, fork, spawn } from "node:child_process";
 import {
   chmodSync,
   cpSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -28,11 +30,7 @@ export class ProjectCopy implements Disposable {
     chmodSync(this.#folder, 0o755);
     const left = new Set(["node_modules", ".git", "dist"]);
     cpSync(project, this.#folder, { recursive: true, filter: (name) => !left.has(basename(name)) });
-    // Links to each package rather than one to the folder, since vitest keeps its caches in it.
-    const packages = join(project, "node_modules");
-    mkdirSync(join(this.#folder, "node_modules"));
-    for (const name of readdirSync(packages).filter((each) => !each.startsWith(".") || each === ".bin"))
-      symlinkSync(join(packages, name), join(this.#folder, "node_modules", name));
+    linkPackages(join(project, "node_modules"), join(this.#folder, "node_modules"));
     // A fault changes one file: the compiler need not look at the others again.
     const sourceOnly = { extends: "./tsconfig.json", include: ["src"], compilerOptions: { incremental: true } };
     writeFileSync(join(this.#folder, "tsconfig.source.json"), JSON.stringify(sourceOnly));
@@ -132,6 +130,18 @@ export class ProjectCopy implements Disposable {
     const isWell = await promise;
     this.#end(child);
     return isWell;
+  }
+}
+
+/** Links each package rather than the folder of them all, since vitest keeps its caches in it. */
+function linkPackages(from: string, to: string): void {
+  mkdirSync(to);
+  for (const name of readdirSync(from).filter((each) => !each.startsWith(".") || each === ".bin")) {
+    const [path, link] = [join(from, name), join(to, name)];
+    if (name.startsWith("@")) linkPackages(path, link);
+    // A package of the project itself: the copy has its own.
+    else if (lstatSync(path).isSymbolicLink()) symlinkSync(readlinkSync(path), link);
+    else symlinkSync(path, link);
   }
 }
 
