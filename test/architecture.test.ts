@@ -17,7 +17,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "client", to: ["gen"] },
   {
     from: "gateway",
-    to: ["calls", "protocols", "carriers", "proxies", "exchange", "rest", "json", "openapi"].map(
+    to: ["calls", "carriers", "exchange", "fetch", "openapi", "protocols", "proxies", "rest", "zlib"].map(
       (room) => `gateway/${room}`,
     ),
   },
@@ -25,6 +25,8 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/protocols", to: ["gateway/exchange", "gateway/rest", "gateway/json"] },
   { from: "gateway/carriers", to: ["gateway/proxies", "gateway/exchange", "gateway/http2"] },
   { from: "gateway/proxies", to: ["gateway/exchange"] },
+  { from: "gateway/fetch", to: ["gateway/calls", "gateway/protocols", "gateway/exchange", "gateway/rest"] },
+  { from: "gateway/zlib", to: ["gateway/protocols"] },
   { from: "gateway/exchange", to: [] },
   { from: "gateway/rest", to: ["gateway/json", "gen"] },
   { from: "gateway/openapi", to: ["gateway/rest", "gateway/json"] },
@@ -91,6 +93,13 @@ test.each(["@connectrpc/connect-node", "@grpc/grpc-js", "pino"])("the gateway ne
     (file) => file.startsWith("gateway/") && readFileSync(join(source, file), "utf8").includes(`"${dependency}`),
   );
   expect(importing).toEqual([]);
+});
+
+test("the gateway over Fetch loads nothing of node: what needs it is passed in by create-gateway.ts", () => {
+  const files = new Set(["gateway/fetch/entry.ts"]);
+  for (const file of files) for (const loaded of loadedBy(file)) files.add(loaded);
+  const ofNode = /^(?:import|export) (?!type )[^;]*?from "node:|getBuiltinModule|\bBuffer\.|\brequire\(/m;
+  expect([...files].filter((file) => ofNode.test(readFileSync(join(source, file), "utf8")))).toEqual([]);
 });
 
 test("the storage thread of SQLite loads no package: each start of a store would wait for it", () => {

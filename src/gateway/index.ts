@@ -32,16 +32,13 @@ export {
   type Endpoint,
   type EndpointAnswer,
   type EndpointRequest,
+  type RestOptions,
+  type ServingOptions,
 } from "./calls/index.ts";
 export type { GatewayLoad, ListenOptions } from "./carriers/index.ts";
 export type { HeaderReader, Limits, OnFault, Peer } from "./exchange/index.ts";
-export {
-  connectNodeAdapter,
-  createGateway,
-  type Gateway,
-  type GatewayOptions,
-  type RestOptions,
-} from "./create-gateway.ts";
+export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
+export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";
 export type { NodeHandler } from "./node-handler.ts";
 export { isAddressOrNetwork, type TrustedProxiesOptions } from "./proxies/index.ts";
 export type { Protocol } from "./protocols/index.ts";

@@ -8,8 +8,8 @@ import {
   http1LingerMs,
   NodeHttp2Exchange,
 } from "./carriers/index.ts";
-import { CommonFields, type Exchange, type HttpProblem, type Limits, readRequestTarget } from "./exchange/index.ts";
-import { type MatchTable, matchRequest, type Dispatch } from "./calls/index.ts";
+import { CommonFields, type Exchange, readRequestTarget } from "./exchange/index.ts";
+import { matchRequest, type Serving } from "./calls/index.ts";
 
 /**
  * A request listener for node's HTTP servers, which Express and Fastify (`req.raw`, `reply.raw`) can call too.
@@ -25,18 +25,13 @@ export type NodeHandler = (
 
 /** Options of {@link createNodeHandler}. */
 export interface NodeHandlerOptions {
-  readonly table: MatchTable;
-  readonly limits: Limits;
-  readonly serve: Dispatch;
-  readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
-  readonly options: {
-    readonly fallback?: NodeHandler;
-    readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
-  };
+  readonly fallback?: NodeHandler;
+  readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
 }
 
 /** Creates the handler that serves a gateway's RPCs inside another server. */
-export function createNodeHandler({ table, limits, serve, refuse, options }: NodeHandlerOptions): NodeHandler {
+export function createNodeHandler(serving: Serving, options: NodeHandlerOptions): NodeHandler {
+  const { table, limits, serve, refuse } = serving;
   return (request, response, next) => {
     const sent = request.url ?? "";
     const common = new CommonFields(request.rawHeaders);

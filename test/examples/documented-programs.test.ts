@@ -121,6 +121,13 @@ ${ask("/plants/7", "DELETE")}`,
   },
   {
     page: "docs/gateway.md",
+    start: "import { createFetchGateway }",
+    after: `const response = await serve(new Request("http://plants/plants/7", { method: "DELETE" }));
+console.log(response.status, await response.text());`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/gateway.md",
     start: "import { Code, ConnectError, createContextKey }",
     before: `import { createGateway } from "plantstore/gateway";
 import { PlantService } from "plantstore/connect";

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createFetchGateway } from "../../src/gateway/fetch/entry.ts";
 import type { Field, HttpAnswer, HttpRequest } from "../support/carriers/exchange.ts";
+import { exchangeFetch, isSayable } from "../support/carriers/fetch.ts";
 import { type Http1Connection, openHttp1 } from "../support/carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../support/carriers/http2-connection.ts";
-import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
+import { kitchenSinkOptions, startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
 import { answerRows } from "./corpus/answers.ts";
 import { bodyRows } from "./corpus/bodies.ts";
 import { jsonBodyRows } from "./corpus/json-bodies.ts";
@@ -24,6 +26,7 @@ const groups: readonly { readonly name: string; readonly rows: readonly Row[] }[
   { name: "answers", rows: answerRows },
 ];
 
+const { fetch } = createFetchGateway(kitchenSinkOptions);
 let gateway: TestGateway;
 let http2: Http2Connection;
 
@@ -94,6 +97,11 @@ describe.each(groups)("in the corpus of $name,", ({ rows: group }) => {
     const request = toRequest(row);
     http1.request(request);
     expectAnswer(await http1.readAnswer(request.httpMethod), row.want);
+  });
+
+  const sayable = rows.filter((row) => row.only === undefined && isSayable(toRequest(row)));
+  test.each(sayable)("$rule: $asked over Fetch", async (row) => {
+    expectAnswer(await exchangeFetch(fetch, toRequest(row)), row.want);
   });
 
   test.each(rows)("$rule: $asked over HTTP/2", async (row) => {

@@ -6,6 +6,7 @@ import { ErrorCode } from "../../src/gateway/http2/index.ts";
 import { FileService, type UploadRequest } from "../gen/files/v1/files_pb.ts";
 import type { HttpBody } from "../gen/google/api/httpbody_pb.ts";
 import { type Field, fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
+import { exchangeFetch, openFetchUpload } from "../support/carriers/fetch.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { startFiles, type TestFiles } from "../support/gateway/files.ts";
 import { openUpload } from "../support/gateway/rest-upload.ts";
@@ -28,18 +29,22 @@ function keeper() {
   return { kept, upload };
 }
 
-describe.each<{ readonly name: string; readonly version: HttpVersion; readonly http2: "own" | "node" }>([
+describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; readonly http2: "own" | "node" }>([
   { name: "HTTP/1.1", version: "1.1", http2: "own" },
   { name: "HTTP/2", version: "2", http2: "own" },
   { name: "HTTP/2 of node", version: "2", http2: "node" },
+  { name: "Fetch", version: "fetch", http2: "own" },
 ])("a body of bytes over $name", ({ version, http2 }) => {
   const ask = async (
     files: TestFiles,
     [httpMethod, path]: readonly [string, string],
     header: readonly Field[] = [],
     body?: Uint8Array,
-  ): Promise<HttpAnswer> =>
-    await exchange(files.address, version, { httpMethod, path, header, ...(body !== undefined && { body }) });
+  ): Promise<HttpAnswer> => {
+    const request = { httpMethod, path, header, ...(body !== undefined && { body }) };
+    if (version === "fetch") return await exchangeFetch(files.gateway.fetch, request);
+    return await exchange(files.address, version, request);
+  };
 
   test("is the answer, with its content type, its length and the handler's fields", async () => {
     await using files = await startFiles(http2, {
@@ -121,7 +126,12 @@ describe.each<{ readonly name: string; readonly version: HttpVersion; readonly h
   test("goes in pieces, with its type and what the URL says in the first", async () => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload });
-    using sent = await openUpload(files.address, version, ["PUT", "/uploads/a%2Fb?note=n"], [["content-type", "c/d"]]);
+    const target = ["PUT", "/uploads/a%2Fb?note=n"] as const;
+    const type: Field = ["content-type", "c/d"];
+    using sent =
+      version === "fetch"
+        ? openFetchUpload(files.gateway.fetch, target, [type])
+        : await openUpload(files.address, version, target, [type]);
     // Each piece is handed on before the next is sent.
     for (let pieces = 1; pieces <= 3; pieces += 1) {
       sent.write(bytes);
@@ -166,10 +176,10 @@ describe.each<{ readonly name: string; readonly version: HttpVersion; readonly h
         throw new ConnectError("gone", Code.NotFound);
       },
     });
-    // By a connection that ends within a chunk on HTTP/1.1, and an error code on HTTP/2.
+    // By a connection that ends within a chunk on HTTP/1.1, an error code on HTTP/2, and a body that fails on Fetch.
     const cut = ask(files, ["GET", "/downloads/later"]);
-    if (version === "1.1") await expect(cut).rejects.toThrow();
-    else await expect(cut).resolves.toMatchObject({ resetCode: ErrorCode.internalError });
+    if (version === "2") await expect(cut).resolves.toMatchObject({ resetCode: ErrorCode.internalError });
+    else await expect(cut).rejects.toThrow();
     expect((await ask(files, ["GET", "/downloads/at-once"])).httpStatus).toBe(404);
   });
 });

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../src/gen/es/grpc/health/v1/health_pb.ts";
 import { createGateway } from "../../src/gateway/index.ts";
 import type { Field, HttpAnswer, HttpRequest, HttpVersion } from "../support/carriers/exchange.ts";
+import { exchangeFetch } from "../support/carriers/fetch.ts";
 import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
 import { exchangeHttp2 } from "../support/carriers/http2-connection.ts";
 import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
@@ -19,7 +20,7 @@ const shop = "https://shop.example";
 const healthCheck = "grpc.health.v1.Health.Check";
 const checkRoutes = (router: ConnectRouter): ConnectRouter => router.rpc(Health.method.check, () => ({}));
 const archive = { case: "custom", value: { kind: "ARCHIVE", path: "/a" } } as const;
-const versions: readonly HttpVersion[] = ["1.1", "2"];
+const carriers: readonly (HttpVersion | "fetch")[] = ["1.1", "2", "fetch"];
 let gateway: TestGateway;
 let talking: TestGateway;
 
@@ -52,11 +53,12 @@ async function startTalking(): Promise<TestGateway> {
     },
   });
   const address = await said.listen({ host: "127.0.0.1", port: 0 });
-  return { address, [Symbol.asyncDispose]: () => said.close() };
+  return { address, fetch: said.fetch, [Symbol.asyncDispose]: () => said.close() };
 }
 
-async function exchange(version: HttpVersion, request: HttpRequest, to = gateway): Promise<HttpAnswer> {
-  return version === "1.1" ? await exchangeHttp1(to.address, request) : await exchangeHttp2(to.address, request);
+async function exchange(carrier: HttpVersion | "fetch", request: HttpRequest, to = gateway): Promise<HttpAnswer> {
+  if (carrier === "fetch") return await exchangeFetch(to.fetch, request);
+  return carrier === "1.1" ? await exchangeHttp1(to.address, request) : await exchangeHttp2(to.address, request);
 }
 
 function get(path: string, ...header: Field[]): HttpRequest {
@@ -94,16 +96,16 @@ const codings = [
   { name: "zstd", pack: zstdCompressSync, unpack: zstdDecompressSync },
 ];
 
-describe.each(versions)("REST over HTTP/%s", (version) => {
+describe.each(carriers)("REST over %s", (carrier) => {
   test.each(codings)("reads a body in $name", async ({ name, pack }) => {
-    const answer = await exchange(version, post(pack(Buffer.from('{"fString":"a"}')), ["content-encoding", name]));
+    const answer = await exchange(carrier, post(pack(Buffer.from('{"fString":"a"}')), ["content-encoding", name]));
     expect(answer.httpStatus, answer.body.toString()).toBe(200);
     expect(JSON.parse(answer.body.toString())).toEqual({ rpc: "Create", sink: { fString: "a" } });
   });
 
   test.each(codings)("answers in $name where that is accepted and worth it", async ({ name, unpack }) => {
     const text = "a".repeat(5000);
-    const answer = await exchange(version, get(`/v1/string/${text}`, ["accept-encoding", name]));
+    const answer = await exchange(carrier, get(`/v1/string/${text}`, ["accept-encoding", name]));
     expect(headerOf(answer)).toMatchObject({
       "content-encoding": name,
       vary: expect.stringContaining("accept-encoding"),
@@ -116,25 +118,25 @@ describe.each(versions)("REST over HTTP/%s", (version) => {
     { why: "nothing is accepted", header: [] },
     { why: "identity is liked better", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
   ])("answers plainly where $why", async ({ header }) => {
-    const answer = await exchange(version, get(`/v1/string/${"a".repeat(5000)}`, ...header));
+    const answer = await exchange(carrier, get(`/v1/string/${"a".repeat(5000)}`, ...header));
     expect(headerOf(answer)).not.toHaveProperty("content-encoding");
     expect(headerOf(answer)["vary"]).toContain("accept-encoding");
   });
 
   test("answers plainly what is too small to be worth it", async () => {
-    const answer = await exchange(version, get("/v1/string/a", ["accept-encoding", "gzip"]));
+    const answer = await exchange(carrier, get("/v1/string/a", ["accept-encoding", "gzip"]));
     expect(headerOf(answer)).not.toHaveProperty("content-encoding");
   });
 
   test.each(["compress", "gzip, gzip", "gzip, br", "unknown"])("refuses a body in %s", async (coding) => {
-    const answer = await exchange(version, post(Buffer.from("{}"), ["content-encoding", coding]));
+    const answer = await exchange(carrier, post(Buffer.from("{}"), ["content-encoding", coding]));
     expect(answer.httpStatus).toBe(415);
     expect(headerOf(answer)["accept-encoding"]).toBe("gzip, br, zstd");
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
   });
 
   test.each(codings)("refuses a body that is not the $name it says", async ({ name }) => {
-    const answer = await exchange(version, post(Buffer.from("{}"), ["content-encoding", name]));
+    const answer = await exchange(carrier, post(Buffer.from("{}"), ["content-encoding", name]));
     expect(answer.httpStatus).toBe(400);
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
   });
@@ -142,13 +144,13 @@ describe.each(versions)("REST over HTTP/%s", (version) => {
   test.each(codings)("refuses a small $name body that grows beyond the limit", async ({ name, pack }) => {
     const bomb = pack(Buffer.from(`{"fString":"${"a".repeat(1_000_000)}"}`));
     expect(bomb.byteLength).toBeLessThan(10_000);
-    const answer = await exchange(version, post(bomb, ["content-encoding", name]));
+    const answer = await exchange(carrier, post(bomb, ["content-encoding", name]));
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
     expect([413, 429]).toContain(answer.httpStatus);
   });
 
   test("answers a preflight of a listed origin without asking for more", async () => {
-    const answer = await exchange(version, {
+    const answer = await exchange(carrier, {
       httpMethod: "OPTIONS",
       path: "/v1/sinks/7",
       header: [
@@ -169,7 +171,7 @@ describe.each(versions)("REST over HTTP/%s", (version) => {
   test("answers a preflight the same wherever it goes", async () => {
     const answers = await Promise.all(
       ["/v1/sinks/7", "/nowhere", "/kitchensink.v1.KitchenSink/Create", "/v1/query?x=1"].map((path) =>
-        exchange(version, {
+        exchange(carrier, {
           httpMethod: "OPTIONS",
           path,
           header: [
@@ -184,7 +186,7 @@ describe.each(versions)("REST over HTTP/%s", (version) => {
   });
 
   test("lets no other origin in", async () => {
-    const answer = await exchange(version, {
+    const answer = await exchange(carrier, {
       httpMethod: "OPTIONS",
       path: "/v1/sinks/7",
       header: [
@@ -210,7 +212,7 @@ describe.each(versions)("REST over HTTP/%s", (version) => {
       httpStatus: 405,
     },
   ])("lets a listed origin read $why", async ({ request, httpStatus }) => {
-    const answer = await exchange(version, request);
+    const answer = await exchange(carrier, request);
     expect(answer.httpStatus).toBe(httpStatus);
     expect(headerOf(answer)).toMatchObject({
       "access-control-allow-origin": shop,
@@ -224,7 +226,7 @@ describe.each(versions)("REST over HTTP/%s", (version) => {
     { header: ["connect-timeout-ms", "-1"], message: "connect-timeout-ms" },
     { header: ["x-server-timeout", "soon"], message: "x-server-timeout" },
   ])("refuses the deadline $header", async ({ header, message }) => {
-    const answer = await exchange(version, get("/v1/query", header));
+    const answer = await exchange(carrier, get("/v1/query", header));
     expect(answer.httpStatus).toBe(400);
     expect(answer.body.toString()).toContain(message);
   });
@@ -234,13 +236,13 @@ describe.each(versions)("REST over HTTP/%s", (version) => {
     { header: ["connect-timeout-ms", "0"] },
     { header: ["x-server-timeout", "0"] },
   ])("answers 504 where the deadline $header has passed", async ({ header }) => {
-    const answer = await exchange(version, get("/v1/query", header));
+    const answer = await exchange(carrier, get("/v1/query", header));
     expect(answer.httpStatus).toBe(504);
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.DeadlineExceeded });
   });
 
   test("makes header fields of metadata, but not of those that speak of the connection or the body", async () => {
-    const answer = await exchange(version, get("/api/check/me"), talking);
+    const answer = await exchange(carrier, get("/api/check/me"), talking);
     const header = headerOf(answer);
     expect(answer.httpStatus).toBe(200);
     expect(header).toMatchObject({ "x-early": "1", "x-late": "2", "content-type": "application/json" });
@@ -249,7 +251,7 @@ describe.each(versions)("REST over HTTP/%s", (version) => {
   });
 
   test("makes header fields of an error's metadata", async () => {
-    const answer = await exchange(version, get("/api/check/fails"), talking);
+    const answer = await exchange(carrier, get("/api/check/fails"), talking);
     expect(answer.httpStatus).toBe(409);
     expect(headerOf(answer)).toMatchObject({ "x-why": "so", "content-type": "application/json" });
     expect(headerOf(answer)).not.toHaveProperty("grpc-message");
@@ -263,7 +265,7 @@ describe.each(versions)("REST over HTTP/%s", (version) => {
     { path: "/%61pi/check/me", httpStatus: 404 },
     { path: "/api/check/me", httpStatus: 200 },
   ])("knows paths under its prefix only: $path", async ({ path, httpStatus }) => {
-    expect((await exchange(version, get(path), talking)).httpStatus).toBe(httpStatus);
+    expect((await exchange(carrier, get(path), talking)).httpStatus).toBe(httpStatus);
   });
 });
 

@@ -3,7 +3,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { type GatewayOptions, createGateway } from "../../src/gateway/index.ts";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
+import { fieldValue, type HttpAnswer, type HttpRequest, type HttpVersion } from "../support/carriers/exchange.ts";
+import { exchangeFetch } from "../support/carriers/fetch.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { within } from "../support/deadline.ts";
 import { reasonOf } from "../support/gateway/call-end.ts";
@@ -21,10 +22,17 @@ async function* watchReadings({ sensor, count }: { sensor: string; count: number
   if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
 }
 
-const ways: readonly { readonly name: string; readonly version: HttpVersion; readonly http2: "own" | "node" }[] = [
+interface Way {
+  readonly name: string;
+  readonly version: HttpVersion | "fetch";
+  readonly http2: "own" | "node";
+}
+
+const ways: readonly Way[] = [
   { name: "HTTP/1.1", version: "1.1", http2: "own" },
   { name: "HTTP/2", version: "2", http2: "own" },
   { name: "HTTP/2 of node", version: "2", http2: "node" },
+  { name: "Fetch", version: "fetch", http2: "own" },
 ];
 
 describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) => {
@@ -32,9 +40,14 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
     implementation: Parameters<typeof startGreenhouse>[0] = { watchReadings },
     rest: GatewayOptions["rest"] = {},
   ): Promise<TestGreenhouse> => startGreenhouse(implementation, { rest: { rules, ...rest } }, { http2 });
+  const send = async ({ address, gateway }: TestGreenhouse, request: HttpRequest): Promise<HttpAnswer> => {
+    return version === "fetch"
+      ? await exchangeFetch(gateway.fetch, request)
+      : await exchange(address, version, request);
+  };
   const get = async (greenhouse: TestGreenhouse, path: string, accept?: string): Promise<HttpAnswer> => {
     const header: [string, string][] = accept === undefined ? [] : [["accept", accept]];
-    return await exchange(greenhouse.address, version, { httpMethod: "GET", path, header });
+    return await send(greenhouse, { httpMethod: "GET", path, header });
   };
 
   const record = '{"code":5,"status":"NOT_FOUND","message":"no sensor","details":[]}';
@@ -115,8 +128,7 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
   test("refuses a request that does not fit its rule", async () => {
     await using greenhouse = await start();
     expect((await get(greenhouse, "/sensors/a/readings?count=x")).httpStatus).toBe(400);
-    const { address } = greenhouse;
-    const put = await exchange(address, version, {
+    const put = await send(greenhouse, {
       httpMethod: "PUT",
       path: "/sensors/a/readings",
       header: [],
@@ -152,9 +164,8 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
         }
       },
     });
-    const { address } = greenhouse;
     const path = "/sensors/a/readings";
-    const answer = await exchange(address, version, { httpMethod: "HEAD", path, header: [] });
+    const answer = await send(greenhouse, { httpMethod: "HEAD", path, header: [] });
     expect([answer.httpStatus, answer.body.byteLength]).toEqual([200, 0]);
     expect(fieldValue(answer.header, "content-type")).toBe("application/x-ndjson");
     await within(left.promise, "the end of the handler");
@@ -170,7 +181,7 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
         yield { sensor: "late" };
       },
     });
-    const answer = await exchange(greenhouse.address, version, {
+    const answer = await send(greenhouse, {
       httpMethod: "GET",
       path: "/sensors/a/readings",
       header: [["x-server-timeout", "0.2"]],

@@ -1,8 +1,9 @@
-import { existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as connect from "../../src/client/connect.ts";
 import * as client from "../../src/client/index.ts";
+import * as overFetch from "../../src/gateway/fetch/entry.ts";
 import * as gateway from "../../src/gateway/index.ts";
 import * as operations from "../../src/operations/index.ts";
 import * as telemetry from "../../src/telemetry/index.ts";
@@ -75,6 +76,8 @@ test.each([
   { subpath: "plantstore/gateway", source: gateway },
   { subpath: "plantstore/operations", source: operations },
   { subpath: "plantstore/telemetry", source: telemetry },
+  { subpath: "@plantstore/gateway/fetch", source: overFetch },
+  { subpath: "plantstore/gateway/fetch", source: overFetch },
   { subpath: "plantstore/client", source: client },
   { subpath: "plantstore/connect", source: connect },
 ])("$subpath exports what its source does, and nothing else", ({ subpath, source }) => {
@@ -86,6 +89,17 @@ test("plantstore/gateway is @plantstore/gateway, not another copy", () => {
     import * as again from "plantstore/gateway";
     console.log(createGateway === again.createGateway);`;
   expect(user.runProgram(program)).toBe("true\n");
+});
+
+test("the gateway over Fetch loads nothing of node", () => {
+  const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/gateway/fetch/entry.js")]);
+  for (const file of files) {
+    for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
+      if (name.startsWith(".")) files.add(join(dirname(file), name));
+      else expect(name, file).toMatch(/^@(connectrpc\/connect|bufbuild\/protobuf)/);
+    }
+  }
+  expect(files.size).toBeGreaterThan(1);
 });
 
 test("the command runs by its name", () => {

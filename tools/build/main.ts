@@ -29,7 +29,7 @@ const packages: readonly Package[] = [
   {
     name: "gateway",
     folder: dirname(gatewayEntry),
-    entries: ["gateway/index.ts"],
+    entries: ["gateway/index.ts", "gateway/fetch/entry.ts"],
     declared: ["gateway", "gen/es/google/api"],
     others: {},
   },
@@ -70,7 +70,10 @@ for (const { name, folder, entries, declared, others } of packages) {
 
 // plantstore/gateway is the package of the gateway by another name, so that there is one copy of it.
 const room = join(projectFolder, "dist/plantstore/lib/gateway");
-mkdirSync(room);
-for (const file of ["index.js", "index.d.ts"]) writeFileSync(join(room, file), `export * from "${gatewayName}";\n`);
+mkdirSync(join(room, "fetch"), { recursive: true });
+for (const kind of ["js", "d.ts"]) {
+  writeFileSync(join(room, `index.${kind}`), `export * from "${gatewayName}";\n`);
+  writeFileSync(join(room, `fetch/entry.${kind}`), `export * from "${gatewayName}/fetch";\n`);
+}
 
 rmSync(declarations, { recursive: true });

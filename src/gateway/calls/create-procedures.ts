@@ -36,6 +36,7 @@ export function createProcedures(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
+  commonJsPrototype: (() => unknown) | undefined,
 ): { readonly procedures: readonly Procedure[]; readonly registry: Registry } {
   const connect = createConnectRouter(options);
   const base = { ...options, ...validateUniversalHandlerOptions(options) };
@@ -64,7 +65,7 @@ export function createProcedures(
   };
   routes(router);
   const services = added.map(({ spec }) => spec.method.parent);
-  requireOwnDescriptors(services, options.jsonOptions?.registry);
+  requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);
   const procedures = added.map(({ spec, handler, own }) => {
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };

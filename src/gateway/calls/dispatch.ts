@@ -1,5 +1,12 @@
 import { ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
-import type { Exchange, HeaderFields, HeaderReader, OnFault, Peer } from "../exchange/index.ts";
+import {
+  type Exchange,
+  type HeaderFields,
+  type HeaderReader,
+  type OnFault,
+  type Peer,
+  toUtf8,
+} from "../exchange/index.ts";
 import {
   openStreamProtocol,
   openUnaryProtocol,
@@ -243,7 +250,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
   }
 
   #writeEndpoint({ httpStatus, header = {}, body }: EndpointAnswer): void {
-    const bytes = typeof body === "string" ? Buffer.from(body) : body;
+    const bytes = typeof body === "string" ? toUtf8(body) : body;
     this.header.answer(httpStatus, Object.entries(header).flat(), bytes);
     this.settled(undefined);
   }

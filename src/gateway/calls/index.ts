@@ -4,15 +4,7 @@
  * match → admit → dispatch → unary or streaming call → answer. Knows procedures and their handlers; knows nothing of
  * sockets, or of how a protocol writes its messages.
  */
-export { type CorsOptions, createCors } from "./cors.ts";
-export {
-  createMatchTable,
-  type Endpoint,
-  type EndpointAnswer,
-  type EndpointRequest,
-  type MatchTable,
-  matchRequest,
-} from "./match.ts";
-export { createProcedures } from "./create-procedures.ts";
-export { refuse } from "./refuse.ts";
-export { type Admit, type AdmitRequest, type AnsweredRequest, createDispatch, type Dispatch } from "./dispatch.ts";
+export { createServing, type RestOptions, type Serving, type ServingOptions } from "./create-serving.ts";
+export type { CorsOptions } from "./cors.ts";
+export { type Endpoint, type EndpointAnswer, type EndpointRequest, type Match, matchRequest } from "./match.ts";
+export type { Admit, AdmitRequest, AnsweredRequest } from "./dispatch.ts";

@@ -9,11 +9,15 @@ import {
 } from "@connectrpc/connect";
 import {
   type AbortReceiver,
+  afterTurn,
   type BodyReceiver,
+  concatBytes,
   type Exchange,
-  type HeaderFields,
   goneAway,
+  type HeaderFields,
+  type Heart,
   startDeadline,
+  startHeart,
 } from "../exchange/index.ts";
 import { messageTooLarge, type StreamProcedure, type StreamProtocol } from "../protocols/index.ts";
 import type { ViewedCall } from "./call-view.ts";
@@ -51,7 +55,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
   readonly #protocol: StreamProtocol;
   readonly #owner: CallOwner;
   readonly #controller = new AbortController();
-  #heart: NodeJS.Timeout | undefined;
+  #heart: Heart | undefined;
   #stopDeadline: (() => void) | undefined;
   #ignoreShutdown: (() => void) | undefined;
   /** Set until the header is final. */
@@ -111,7 +115,9 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
       if (timeoutMs <= 0) return this.#expire();
       this.#stopDeadline = startDeadline(timeoutMs, () => this.#expire());
     }
-    if (this.#protocol.heartbeat !== undefined) this.#heart = setInterval(() => this.#beat(), heartbeatMs).unref();
+    if (this.#protocol.heartbeat !== undefined) {
+      this.#heart = startHeart(heartbeatMs, () => this.#beat());
+    }
     if (requestGate === undefined) return this.#read();
     const asked = (async () => await requestGate(this.view))();
     asked.then(() => {
@@ -193,14 +199,14 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
     if (this.#done) return;
     this.#settleHeader();
     if (this.#protocol.headOnly === true) return this.#succeed();
-    this.#heart?.refresh();
+    this.#heart?.restart();
     this.#pieces.push(bytes);
     this.#pieceBytes += bytes.byteLength;
     // The only message of its answer is sent together with the end.
     if (this.#procedure.method.methodKind === "client_streaming") return this.#pull();
     if (!this.#flushing) {
       this.#flushing = true;
-      setImmediate(flushCall, this);
+      afterTurn(flushCall, this);
     }
     if (this.#blocked || this.#pieceBytes >= collectedBytesMax) this.#waiting = true;
     else this.#pull();
@@ -253,7 +259,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
 
   #takePieces(): Uint8Array {
     const [first = new Uint8Array(0)] = this.#pieces;
-    const bytes = this.#pieces.length < 2 ? first : Buffer.concat(this.#pieces, this.#pieceBytes);
+    const bytes = this.#pieces.length < 2 ? first : concatBytes(this.#pieces);
     this.#pieces = [];
     this.#pieceBytes = 0;
     return bytes;
@@ -315,7 +321,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
     this.#done = true;
     this.#exchange.abortReceiver = undefined;
     this.#stopDeadline?.();
-    clearInterval(this.#heart);
+    this.#heart?.stop();
     this.#ignoreShutdown?.();
     this.ended = error ?? completed;
     this.#controller.abort(this.ended);

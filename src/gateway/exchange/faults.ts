@@ -1,7 +1,7 @@
 /**
  * Called with a fault on the server's side that no answer reveals, and a text that says what failed.
  *
- * Default: a process warning, which is also emitted if this callback fails.
+ * Default: a warning of the process, or of the console where there is none, which is also emitted if this callback fails.
  */
 export type OnFault = (error: unknown, what: string) => void;
 
@@ -62,5 +62,7 @@ function watch(returned: unknown, failed: (error: unknown) => void): void {
 }
 
 function warn(error: unknown, what: string): void {
-  process.emitWarning(error instanceof Error ? error : new Error(what, { cause: error }));
+  const warning = error instanceof Error ? error : new Error(what, { cause: error });
+  if (globalThis.process?.emitWarning === undefined) console.warn(warning);
+  else process.emitWarning(warning);
 }

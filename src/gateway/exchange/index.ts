@@ -5,6 +5,7 @@
  * them. What both sides need lies here as well: lists of header fields, limits, what is wrong with a request as HTTP,
  * reports of faults. This room knows neither sockets nor RPC, and runs wherever JavaScript does.
  */
+export { allocateBytes, concatBytes, toUtf8 } from "./bytes.ts";
 export { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, type Peer } from "./exchange.ts";
 export { createFaultReporter, guardCallback, type OnFault } from "./faults.ts";
 export {
@@ -24,4 +25,4 @@ export {
   readRequestTarget,
   urlTooLong,
 } from "./request-line.ts";
-export { startDeadline, timerMsMax } from "./timeout.ts";
+export { afterTurn, type Heart, startDeadline, startHeart, timerMsMax } from "./timeout.ts";

@@ -8,7 +8,7 @@ export const timerMsMax: number = 2 ** 31 - 1;
  */
 export function startDeadline(timeoutMs: number, expire: () => void): () => void {
   let left = timeoutMs;
-  let timer: NodeJS.Timeout;
+  let timer: ReturnType<typeof setTimeout>;
   const wait = (): void => {
     const step = Math.min(left, timerMsMax);
     left -= step;
@@ -17,3 +17,32 @@ export function startDeadline(timeoutMs: number, expire: () => void): () => void
   wait();
   return () => clearTimeout(timer);
 }
+
+/** Calls something at intervals, until it is stopped. */
+export interface Heart {
+  /** Begins the present interval again. */
+  restart(): void;
+  stop(): void;
+}
+
+/** Calls `beat` whenever `everyMs` have passed without a restart. Keeps no process alive. */
+export function startHeart(everyMs: number, beat: () => void): Heart {
+  let timer = setInterval(beat, everyMs);
+  // Only node's timers are objects.
+  if (typeof timer === "object") {
+    timer.unref();
+    return { restart: () => void timer.refresh(), stop: () => clearInterval(timer) };
+  }
+  const restart = (): void => {
+    clearInterval(timer);
+    timer = setInterval(beat, everyMs);
+  };
+  return { restart, stop: () => clearInterval(timer) };
+}
+
+/**
+ * Calls `run` once everything that waits in this turn of the event loop has run. A timer where only timers can do that:
+ * browsers and workers delay them by up to 4 ms.
+ */
+export const afterTurn: <T>(run: (argument: T) => void, argument: T) => void =
+  globalThis.setImmediate ?? ((run, argument) => void setTimeout(run, 0, argument));

@@ -1,3 +1,5 @@
+import { base64Decode } from "@bufbuild/protobuf/wire";
+
 // RFC 4648 §4 and §5 in one: both alphabets, and padding only at the end. No white space, no line breaks.
 const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
 
@@ -13,7 +15,5 @@ export function parseBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   const digits = text.length - padding;
   if (digits % 4 === 1) return undefined;
   if (padding > 0 && (digits + padding) % 4 !== 0) return undefined;
-  const decoded = Buffer.from(text, "base64");
-  // Copied, because small Buffers share a pool that a long-lived message would keep in memory.
-  return new Uint8Array(decoded);
+  return base64Decode(text);
 }

@@ -1,6 +1,7 @@
 import { type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { toUtf8 } from "../exchange/index.ts";
 import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
@@ -42,7 +43,7 @@ export function createMethodCodecs(
       decode: (bytes) => readJson(input, bytes, jsonRules),
       encode: (message) =>
         limited(
-          serialize(() => Buffer.from(writeJson(output, message, jsonOptions))),
+          serialize(() => toUtf8(writeJson(output, message, jsonOptions))),
           writeMaxBytes,
         ),
     },

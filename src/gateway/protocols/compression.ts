@@ -1,74 +1,19 @@
-import { promisify } from "node:util";
-import * as zlib from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { CommonFields, HeaderFields } from "../exchange/index.ts";
 import { errorWithHttpStatus } from "../rest/index.ts";
 import { codingItemsMax } from "./content-coding.ts";
 
-/** gzip (RFC 1952), under its name in `Content-Encoding`, `Grpc-Encoding` and `Connect-Content-Encoding`. */
-export const gzip: Compression = createCompression("gzip", promisify(zlib.gzip), promisify(zlib.gunzip));
-
-/** Brotli (RFC 7932). */
-export const brotli: Compression = createCompression(
-  "br",
-  promisify(zlib.brotliCompress),
-  promisify(zlib.brotliDecompress),
-);
-
-/** The largest window of Zstandard that is read, as the exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
-// The window is allocated as soon as a frame announces its size: node's own limit of 128 MiB cost 2 ms for 15 bytes.
-export const zstdWindowLogMax = 23;
-
-/** Zstandard (RFC 8878), with windows of up to 8 MiB. */
-export const zstd: Compression = createCompression(
-  "zstd",
-  promisify(zlib.zstdCompress),
-  promisify(zlib.zstdDecompress),
-  { params: { [zlib.constants.ZSTD_d_windowLogMax]: zstdWindowLogMax } },
-);
-
-/** Bytes decompressed at a time. With node's default of 16 KiB a message of 4 MiB took twice the CPU. */
-export const decodedPieceBytes: number = 64 * 1024;
-
-type Deflate = (bytes: Uint8Array) => Promise<Buffer>;
-type Inflate = (bytes: Uint8Array, options: zlib.ZstdOptions) => Promise<unknown>;
-
-/** The result of node's functions with the option `info`, which their types do not declare. */
-interface Inflated {
-  readonly buffer: Buffer;
-  /** `bytesWritten` counts the input that was used. */
-  readonly engine: { readonly bytesWritten: number };
-}
-
-/**
- * Creates a compression whose decompression stops at its limit, however small the input.
- *
- * `decompress` throws `ResourceExhausted` above the limit, and `InvalidArgument` for bytes that are not of the format,
- * including bytes after its end.
- */
-function createCompression(
-  name: string,
-  deflate: Deflate,
-  inflate: Inflate,
-  options: zlib.ZstdOptions = {},
-): Compression {
-  return {
-    name,
-    compress: async (bytes) => new Uint8Array(await deflate(bytes)),
-    decompress: async (bytes, readMaxBytes) => {
-      // Some clients send an empty message as no bytes, although no format has an empty form.
-      if (bytes.byteLength === 0) return new Uint8Array(0);
-      try {
-        const all = { ...options, chunkSize: decodedPieceBytes, maxOutputLength: readMaxBytes, info: true };
-        const { buffer, engine } = (await inflate(bytes, all)) as Inflated;
-        if (engine.bytesWritten === bytes.byteLength) return new Uint8Array(buffer);
-      } catch (error) {
-        if (error instanceof RangeError) throw messageTooLarge(readMaxBytes);
-      }
-      throw new ConnectError(`the message is not valid ${name}`, Code.InvalidArgument);
-    },
-  };
+/** A compression that can also undo what arrives piece by piece. */
+export interface StreamCompression extends Compression {
+  /**
+   * Undoes the content coding of a body as it arrives, with back-pressure.
+   *
+   * @param freeBytes - what any body may decode to, however small it is
+   * @throws ConnectError `InvalidArgument` for bytes that are not of the coding, including bytes after its end;
+   * `ResourceExhausted` for more than can be honest
+   */
+  decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number): AsyncIterable<Uint8Array>;
 }
 
 /** Returns the error for a message over the configured limit, before or after decompression. */

@@ -1,6 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { allocateBytes } from "../exchange/index.ts";
 import type { Codec } from "./codec.ts";
 import { messageTooLarge } from "./compression.ts";
 
@@ -44,22 +45,26 @@ export function envelopeBytes(start: Uint8Array): number {
 }
 
 /** Writes an envelope. */
-export function writeEnvelope(flags: number, message: Uint8Array): Buffer {
-  const envelope = Buffer.allocUnsafe(envelopePrefixBytes + message.byteLength);
+export function writeEnvelope(flags: number, message: Uint8Array): Uint8Array {
+  const envelope = allocateBytes(envelopePrefixBytes + message.byteLength);
   writePrefix(envelope, flags, message.byteLength);
   envelope.set(message, envelopePrefixBytes);
   return envelope;
 }
 
 /** Returns the prefix of an uncompressed message of so many bytes. */
-export function envelopePrefix(messageBytes: number): Buffer {
+export function envelopePrefix(messageBytes: number): Uint8Array {
   // Outside of node's pool: while it waits to be sent, it would keep 64 KiB of the pool alive.
-  return writePrefix(Buffer.allocUnsafeSlow(envelopePrefixBytes), 0, messageBytes);
+  return writePrefix(new Uint8Array(envelopePrefixBytes), 0, messageBytes);
 }
 
-function writePrefix(into: Buffer, flags: number, messageBytes: number): Buffer {
+function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uint8Array {
   into[0] = flags;
-  into.writeUInt32BE(messageBytes, 1);
+  // The array keeps the lowest eight bits of each.
+  into[1] = messageBytes >>> 24;
+  into[2] = messageBytes >>> 16;
+  into[3] = messageBytes >>> 8;
+  into[4] = messageBytes;
   return into;
 }
 
@@ -102,7 +107,7 @@ export function writeEnvelopedMessage(
   codec: Codec,
   compression: Compression | undefined,
   options: UniversalHandlerOptions,
-): Buffer | Promise<Buffer> {
+): Uint8Array | Promise<Uint8Array> {
   return envelop(codec.encode(message), compression, options);
 }
 
@@ -111,7 +116,7 @@ export function envelop(
   bytes: Uint8Array,
   compression: Compression | undefined,
   { compressMinBytes }: UniversalHandlerOptions,
-): Buffer | Promise<Buffer> {
+): Uint8Array | Promise<Uint8Array> {
   if (compression === undefined || bytes.byteLength < compressMinBytes) return writeEnvelope(0, bytes);
   return compression.compress(bytes).then((packed) => writeEnvelope(compressedFlag, packed));
 }
@@ -164,7 +169,7 @@ function toEnvelope(bytes: Uint8Array, at: number, end: number): Envelope {
 /** An envelope that has arrived in part. */
 class BegunEnvelope {
   readonly #readMaxBytes: number;
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes: Uint8Array = new Uint8Array(0);
   #length = 0;
   #wholeLength = envelopePrefixBytes;
 
@@ -202,8 +207,8 @@ class BegunEnvelope {
     if (length > before.byteLength) {
       // Eight times what has arrived: a message of a few frames is copied once, and one that never arrives costs
       // little.
-      this.#bytes = Buffer.allocUnsafe(Math.min(this.#wholeLength, 8 * length));
-      before.copy(this.#bytes, 0, 0, this.#length);
+      this.#bytes = allocateBytes(Math.min(this.#wholeLength, 8 * length));
+      this.#bytes.set(before.subarray(0, this.#length));
     }
     this.#bytes.set(taken, this.#length);
     this.#length = length;

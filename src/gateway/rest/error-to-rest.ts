@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
 import { create, fromBinary } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { anyToJson } from "../json/index.ts";
 
@@ -114,7 +115,7 @@ function detailToJson(detail: ConnectError["details"][number], registry: Registr
       // The bytes are not of that type and are passed on as they came.
     }
   }
-  return { "@type": typeUrl(detail.type), value: Buffer.from(detail.value).toString("base64") };
+  return { "@type": typeUrl(detail.type), value: base64Encode(detail.value) };
 }
 
 function typeUrl(typeName: string): string {

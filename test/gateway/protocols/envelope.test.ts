@@ -96,7 +96,7 @@ describe("readEnvelopes", () => {
         }
       };
     };
-    const long = writeEnvelope(0, Buffer.alloc(32_000));
+    const long = Buffer.from(writeEnvelope(0, Buffer.alloc(32_000)));
     const short = Buffer.concat(Array.from({ length: 128 }, () => writeEnvelope(0, Buffer.alloc(245))));
     expect(await costRatio(read(long), read(short), 3)).toBeLessThan(4);
   });

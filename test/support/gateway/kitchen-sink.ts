@@ -1,14 +1,14 @@
 import { Code, ConnectError, type ConnectRouter, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { createRegistry } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { createGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
+import { createGateway, type FetchGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
 import { KitchenSink, NestedSchema, type Sink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { GetShelfRequestSchema, Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
 import type { Address } from "../carriers/exchange.ts";
 
 /** A gateway with the kitchen sink behind it, on a free port of loopback. Dispose of it with `await using`. */
-export interface TestGateway {
+export interface TestGateway extends FetchGateway {
   readonly address: Address;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -21,15 +21,17 @@ export const kitchenSinkRegistry: ReturnType<typeof createRegistry> = createRegi
   file_kitchensink_v1_legacy,
 );
 
+/** The options of a gateway whose handlers answer with what they were given. */
+export const kitchenSinkOptions: GatewayOptions = {
+  routes: kitchenSinkRoutes,
+  jsonOptions: { registry: kitchenSinkRegistry },
+};
+
 /** Starts a gateway whose handlers answer with what they were given. */
 export async function startKitchenSink(options: Partial<GatewayOptions> = {}): Promise<TestGateway> {
-  const gateway = createGateway({
-    routes: kitchenSinkRoutes,
-    jsonOptions: { registry: kitchenSinkRegistry },
-    ...options,
-  });
+  const gateway = createGateway({ ...kitchenSinkOptions, ...options });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  return { address, [Symbol.asyncDispose]: () => gateway.close() };
+  return { address, fetch: gateway.fetch, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
 function kitchenSinkRoutes(router: ConnectRouter): void {

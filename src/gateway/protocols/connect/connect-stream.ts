@@ -11,7 +11,7 @@ import {
   writeEnvelope,
   writeEnvelopedMessage,
 } from "../envelope.ts";
-import type { Exchange, HeaderFields } from "../../exchange/index.ts";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
@@ -82,7 +82,7 @@ export class ConnectStream implements StreamProtocol {
   }
 
   answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
-    const body = Buffer.concat([bytes, endOfStream(trailer, error)]);
+    const body = concatBytes([bytes, endOfStream(trailer, error)]);
     this.#exchange.answer(200, header, body);
   }
 }
@@ -99,6 +99,6 @@ function contentTypeOf(format: "binary" | "json"): string {
   return `application/connect+${format === "binary" ? "proto" : "json"}`;
 }
 
-function endOfStream(trailer: Headers, error: ConnectError | undefined): Buffer {
-  return writeEnvelope(endStreamFlag, Buffer.from(JSON.stringify(endStreamToJson(trailer, error, undefined))));
+function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
+  return writeEnvelope(endStreamFlag, toUtf8(JSON.stringify(endStreamToJson(trailer, error, undefined))));
 }

@@ -4,7 +4,7 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import { codeToHttpStatus, errorToJsonBytes, parseTimeout } from "@connectrpc/connect/protocol-connect";
 import type { Codec } from "../codec.ts";
 import { type Encodings, messageTooLarge, negotiateEncodings } from "../compression.ts";
-import { type Exchange, type HeaderFields, prepareFields } from "../../exchange/index.ts";
+import { type Exchange, type HeaderFields, prepareFields, toUtf8 } from "../../exchange/index.ts";
 import { fieldsToSend, LazyHeaders, metadataFields } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
@@ -118,7 +118,7 @@ function withTrailer(header: HeaderFields, trailer: Headers): HeaderFields {
 
 function messageOfQuery(query: URLSearchParams): Uint8Array {
   const message = query.get("message") ?? "";
-  if (query.get("base64") !== "1") return Buffer.from(message);
+  if (query.get("base64") !== "1") return toUtf8(message);
   try {
     return base64Decode(message);
   } catch {

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import type { HeaderFields } from "../../exchange/index.ts";
+import { concatBytes, type HeaderFields } from "../../exchange/index.ts";
 import { readEnvelopedMessages, writeEnvelopedMessage } from "../envelope.ts";
 import { fieldsToSend } from "../lazy-headers.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
@@ -37,7 +37,7 @@ export class GrpcWebStream extends GrpcWebUnary implements StreamProtocol {
 
   answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
     if (error !== undefined) setTrailerStatus(trailer, error);
-    const body = this.#toBody(Buffer.concat([bytes, trailerEnvelope(trailer)]));
+    const body = this.#toBody(concatBytes([bytes, trailerEnvelope(trailer)]));
     this.exchange.answer(200, header, body);
   }
 
@@ -51,7 +51,7 @@ export class GrpcWebStream extends GrpcWebUnary implements StreamProtocol {
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let rest: Uint8Array = new Uint8Array(0);
   for await (const piece of pieces) {
-    const joined = rest.byteLength === 0 ? piece : Buffer.concat([rest, piece]);
+    const joined = rest.byteLength === 0 ? piece : concatBytes([rest, piece]);
     const whole = joined.byteLength - (joined.byteLength % 4);
     rest = joined.subarray(whole);
     if (whole > 0) yield decodeGrpcWebText(joined.subarray(0, whole));

@@ -1,4 +1,6 @@
+import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { allocateBytes, toUtf8 } from "../../exchange/index.ts";
 
 /**
  * Decodes a body of `application/grpc-web-text`: base64 in one or more padded runs, because a sender may encode each of
@@ -8,7 +10,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
  */
 export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   if (body.byteLength % 4 !== 0) throw notBase64();
-  const bytes = Buffer.allocUnsafe((body.byteLength / 4) * 3);
+  const bytes = allocateBytes((body.byteLength / 4) * 3);
   let end = 0;
   for (let at = 0; at < body.byteLength; at += 4) {
     const padding = body[at + 3] !== paddingByte ? 0 : body[at + 2] !== paddingByte ? 1 : 2;
@@ -28,8 +30,7 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
 
 /** Encodes bytes for a body of `application/grpc-web-text`. */
 export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-  return Buffer.from(text, "latin1");
+  return toUtf8(base64Encode(bytes));
 }
 
 /** Returns the length of `bytes` bytes in base64, allowing for padding and a few separate runs. */

@@ -4,7 +4,7 @@ import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grp
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "../codec.ts";
 import { type Encodings, grpcEncodingFields, negotiateGrpcEncodings } from "../compression.ts";
-import { type Exchange, type HeaderFields, prepareFields } from "../../exchange/index.ts";
+import { concatBytes, type Exchange, type HeaderFields, prepareFields, toUtf8 } from "../../exchange/index.ts";
 import { decodeGrpcWebText, encodeGrpcWebText, grpcWebTextBytes } from "./grpc-web-text.ts";
 import {
   envelopeBytes,
@@ -66,7 +66,7 @@ export class GrpcWebUnary implements UnaryProtocol {
     const { options } = this.procedure;
     const message = writeEnvelopedMessage(response.message, this.codec, this.encodings.response, options);
     const trailer = trailerEnvelope(response.trailer);
-    const answer = (bytes: Uint8Array): void => this.#answer(response.header, Buffer.concat([bytes, trailer]));
+    const answer = (bytes: Uint8Array): void => this.#answer(response.header, concatBytes([bytes, trailer]));
     return message instanceof Promise ? message.then(answer) : answer(message);
   }
 
@@ -98,7 +98,7 @@ function grpcWebContentType(format: "binary" | "json", text: boolean): string {
 const textContentType = "application/grpc-web-text";
 const statusOk: HeaderFields = prepareFields("grpc-status", "0");
 // The end of nearly every answer: an envelope with "grpc-status: 0".
-const statusOkEnvelope = writeEnvelope(trailerFlag, Buffer.from("grpc-status: 0\r\n"));
+const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
 
 export function trailerEnvelope(trailer: Headers): Uint8Array {
   if (trailer instanceof LazyHeaders && trailer.pristine && trailer.fields === statusOk) return statusOkEnvelope;

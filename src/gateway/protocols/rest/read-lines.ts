@@ -1,9 +1,11 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
+import { allocateBytes } from "../../exchange/index.ts";
 import { errorWithHttpStatus, httpStatusOf, type MessageStream } from "../../rest/index.ts";
 import { messageTooLarge } from "../compression.ts";
 
 const lineFeed = 0x0a;
+const nothing = new Uint8Array(0);
 
 /**
  * Reads the messages on the lines of a body as they arrive. Blank lines are skipped, but counted; the last line may lack
@@ -49,7 +51,7 @@ function inLine<T>(number: number, call: (bytes: Uint8Array) => T, bytes: Uint8A
 /** A line that has arrived in part. */
 class BegunLine {
   readonly #maxBytes: number;
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes: Uint8Array = nothing;
   #length = 0;
 
   constructor(maxBytes: number) {
@@ -72,7 +74,7 @@ class BegunLine {
     if (this.#length === 0 && rest.byteLength <= this.#maxBytes) return rest;
     this.add(rest);
     const line = this.#bytes.subarray(0, this.#length);
-    this.#bytes = Buffer.alloc(0);
+    this.#bytes = nothing;
     this.#length = 0;
     return line;
   };
@@ -80,8 +82,8 @@ class BegunLine {
   /** Twice what is needed, so that a line in many pieces is copied once on the whole. */
   #grow(length: number): void {
     const before = this.#bytes;
-    this.#bytes = Buffer.allocUnsafe(Math.min(this.#maxBytes, 2 * length));
-    before.copy(this.#bytes, 0, 0, this.#length);
+    this.#bytes = allocateBytes(Math.min(this.#maxBytes, 2 * length));
+    this.#bytes.set(before.subarray(0, this.#length));
   }
 }
 

@@ -1,7 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
 import type { Exchange } from "../../exchange/index.ts";
-import type { MessageStream } from "../../rest/index.ts";
-import { decodePieces } from "../stream-decoding.ts";
+import { errorWithHttpStatus, type MessageStream } from "../../rest/index.ts";
+import type { StreamCompression } from "../compression.ts";
 import { readLines } from "./read-lines.ts";
 import type { RestSelection } from "./rest-unary.ts";
 
@@ -11,25 +13,36 @@ import type { RestSelection } from "./rest-unary.ts";
  *
  * @param coding - the content coding of the body; `undefined` for none
  * @throws ConnectError while it is read: `InvalidArgument` for a message that cannot be read, `ResourceExhausted` for one
- * above the limit, each with the number of its line
+ * above the limit, each with the number of its line; 415 for a coding that cannot be read as it arrives
  */
 export async function* readRestMessages(
   exchange: Exchange,
   { procedure, binding, captures, query }: RestSelection,
-  coding: string | undefined,
+  coding: Compression | undefined,
 ): AsyncGenerator<Message> {
   const { contentType } = exchange.common;
-  const { readMaxBytes } = procedure.options;
+  const { readMaxBytes, acceptCompression } = procedure.options;
   const stream = binding.openStream({ captures, query, contentType });
   if (!exchange.bodyEmpty) {
     const body = exchange.streamBody();
-    const pieces = coding === undefined ? body : decodePieces(body, coding, readMaxBytes);
+    if (coding !== undefined && !decodesPieces(coding)) throw wrongCoding(acceptCompression);
+    const pieces = coding === undefined ? body : coding.decodePieces(body, readMaxBytes);
     const isBytes = binding.bodyFormat.kind === "bytes";
     const messages = isBytes ? readBytes(pieces, readMaxBytes, stream) : readLines(pieces, readMaxBytes, stream);
     for await (const message of messages) yield message;
   }
   const last = stream.end();
   if (last !== undefined) yield last;
+}
+
+/** Whether a coding can be read as it arrives; one that the user has added decodes all bytes at once. */
+function decodesPieces(coding: Compression): coding is StreamCompression {
+  return "decodePieces" in coding;
+}
+
+function wrongCoding(available: readonly Compression[]): ConnectError {
+  const known = ["identity", ...available.filter(decodesPieces).map(({ name }) => name)].join(", ");
+  return errorWithHttpStatus(`the content encoding must be one of ${known}`, Code.InvalidArgument, 415);
 }
 
 /** Reads bytes as messages of as many as arrived at once, up to the limit of a message. */

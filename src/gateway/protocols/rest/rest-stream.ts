@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import type { Exchange, HeaderFields } from "../../exchange/index.ts";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
 import { type ErrorWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
 import { parseWeights } from "../content-coding.ts";
 import type { StreamProcedure } from "../procedure.ts";
@@ -31,7 +31,7 @@ export class RestStream extends RestUnary implements StreamProtocol {
     const takesStream = target.procedure.method.methodKind === "bidi_streaming";
     if (takesStream && !exchange.bodyEmpty) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
     const { heartbeat } = this.#form;
-    this.heartbeat = heartbeat === undefined || this.headOnly || this.#isRaw ? undefined : Buffer.from(heartbeat);
+    this.heartbeat = heartbeat === undefined || this.headOnly || this.#isRaw ? undefined : toUtf8(heartbeat);
   }
 
   readMessages(): AsyncIterable<Message> {
@@ -46,7 +46,7 @@ export class RestStream extends RestUnary implements StreamProtocol {
       this.#messages++;
       return raw.body;
     }
-    return Buffer.from(this.#form.message(this.target.binding.toJson(message), this.#messages++));
+    return toUtf8(this.#form.message(this.target.binding.toJson(message), this.#messages++));
   }
 
   headerToSend(header: Headers): HeaderFields {
@@ -75,7 +75,7 @@ export class RestStream extends RestUnary implements StreamProtocol {
     if (this.headOnly && error === undefined) return this.exchange.answer(200, header);
     if (this.#isRaw && error !== undefined && this.#messages > 0) return this.exchange.reset();
     if (error === undefined || this.#messages > 0) {
-      return this.exchange.answer(200, header, Buffer.concat([bytes, this.#end(error)]));
+      return this.exchange.answer(200, header, concatBytes([bytes, this.#end(error)]));
     }
     const { httpStatus, fields, body } = this.errorAnswer(error);
     this.exchange.answer(httpStatus, fields, body);
@@ -87,12 +87,12 @@ export class RestStream extends RestUnary implements StreamProtocol {
 
   #end(error: ConnectError | undefined): Uint8Array {
     if (this.#isRaw) return new Uint8Array(0);
-    return Buffer.from(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
+    return toUtf8(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
   }
 
   /** Returns the error record, which JSON.stringify has written on one line. */
   #errorJson(error: ConnectError): string {
-    return Buffer.from(this.errorAnswer(error).body).toString();
+    return new TextDecoder().decode(this.errorAnswer(error).body);
   }
 }
 

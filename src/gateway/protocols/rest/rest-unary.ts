@@ -75,8 +75,8 @@ export class RestUnary implements UnaryProtocol {
   }
 
   /** The content coding of the body; `undefined` when it has none. */
-  protected get requestCoding(): string | undefined {
-    return this.#requestCoding?.name;
+  protected get requestCoding(): Compression | undefined {
+    return this.#requestCoding;
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {

@@ -1,0 +1,159 @@
+import type { ConnectError, ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import {
+  createFaultReporter,
+  defaultLimits,
+  defaultReadMaxBytes,
+  type Exchange,
+  guardCallback,
+  type HttpProblem,
+  type Limits,
+  type OnFault,
+  type ProblemWriter,
+} from "../exchange/index.ts";
+import type { ReadJsonOptions } from "../json/index.ts";
+import type { TrustedProxies } from "../proxies/index.ts";
+import { createErrorWriter, createRestRouter, type ErrorRecordPolicy, type RestRouterOptions } from "../rest/index.ts";
+import { type CorsOptions, createCors } from "./cors.ts";
+import { createProcedures } from "./create-procedures.ts";
+import { type Admit, type AdmitRequest, type AnsweredRequest, createDispatch, type Dispatch } from "./dispatch.ts";
+import { createMatchTable, type Endpoint, type MatchTable } from "./match.ts";
+import { refuse } from "./refuse.ts";
+
+/** Options of every gateway, whatever carries its requests: those of `connectNodeAdapter`, and more. */
+export interface ServingOptions extends ConnectRouterOptions {
+  /** Registers the services, as for `connectNodeAdapter`. */
+  readonly routes: (router: ConnectRouter) => void;
+  /** Serves everything below this path, for example `/api`. */
+  readonly requestPathPrefix?: string;
+  /** Decides on each request by its header, before a byte of its body is read. */
+  readonly admit?: Admit;
+  /** How REST and JSON differ from the standard mapping. */
+  readonly rest?: RestOptions;
+  /** Plain HTTP resources beside the RPCs, such as probes. */
+  readonly endpoints?: readonly Endpoint[];
+  /** Lets pages of other origins call over REST, Connect and gRPC-Web. Off by default. */
+  readonly cors?: CorsOptions;
+  readonly limits?: Partial<Limits>;
+  /**
+   * Called with every request before `admit`, for example to set context values. What it throws goes to {@link onFault},
+   * once for each cause.
+   */
+  readonly onRequest?: (request: AdmitRequest) => void;
+  /** Called before a request is answered with an error. What it throws goes to {@link onFault}, once for each cause. */
+  readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
+  /** Called after every answered request. What it throws goes to {@link onFault}, once for each cause. */
+  readonly onAnswer?: (answer: AnsweredRequest) => void;
+  /**
+   * Called with faults that no answer reveals: an answer that could not be written, or a callback that failed. Default:
+   * a warning of the process, or of the console where there is none.
+   */
+  readonly onFault?: OnFault;
+}
+
+/** How REST and JSON differ from the standard mapping. */
+export interface RestOptions extends Omit<RestRouterOptions, "readJson" | "writeJson"> {
+  /** What an error looks like. Default: google.rpc.Status as JSON under the status of its code. */
+  readonly errorRecord?: ErrorRecordPolicy;
+  /**
+   * How JSON is read, by the JSON codec of the RPC protocols and on REST, where unknown fields have a rule of their
+   * own.
+   */
+  readonly json?: ReadJsonOptions;
+}
+
+/** What the platform of a gateway brings along. */
+export interface Platform {
+  /** The content codings and encodings of messages, unless `acceptCompression` is set; the preferred one first. */
+  readonly compressions: readonly Compression[];
+  /** The HTTP methods that reach the gateway; rules for others are refused. Default: every token. */
+  readonly parsedMethods?: ReadonlySet<string>;
+  /** The proxies that may speak for their clients. */
+  readonly trustedProxies?: TrustedProxies | undefined;
+  /** Returns the prototype of descriptors that a program in CommonJS makes with the same copy of protobuf-es. */
+  readonly commonJsPrototype?: () => unknown;
+}
+
+/** What every carrier of a gateway is given: how an exchange is matched, served and refused. */
+export interface Serving {
+  readonly table: MatchTable;
+  readonly limits: Limits;
+  readonly serve: Dispatch;
+  /** Answers an exchange that is wrong as HTTP. */
+  readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
+  /** Writes the answer to such a problem where there is no exchange. */
+  readonly writeProblem: ProblemWriter;
+  readonly report: OnFault;
+  readonly trustedProxies: TrustedProxies | undefined;
+}
+
+/**
+ * Creates what serves the exchanges of a gateway.
+ *
+ * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once
+ */
+export function createServing(options: ServingOptions, platform: Platform): Serving {
+  const { compressions, parsedMethods, trustedProxies } = platform;
+  const limits: Limits = { ...defaultLimits, ...options.limits };
+  const { rest = {}, requestPathPrefix = "", endpoints = [] } = options;
+  const report = createFaultReporter(options.onFault);
+  const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
+  const { procedures, registry } = createProcedures(
+    options.routes,
+    {
+      ...options,
+      acceptCompression: options.acceptCompression ?? [...compressions],
+      readMaxBytes: options.readMaxBytes ?? defaultReadMaxBytes,
+    },
+    ({ jsonOptions }) => ({ ...jsonRulesOf(jsonOptions), ...rest.json }),
+    platform.commonJsPrototype,
+  );
+  const jsonOptions = { registry, ...options.jsonOptions };
+  const writeErrorRecord = createErrorWriter(rest.errorRecord, registry);
+  const router = createRestRouter(
+    procedures.map((procedure) => procedure.handler.method),
+    {
+      ...rest,
+      readJson: { ...jsonRulesOf(jsonOptions), ...rest.json },
+      writeJson: jsonOptions,
+      ...(onIgnored && { onIgnored }),
+    },
+    {
+      reservedPaths: endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path),
+      requestPathPrefix,
+      ...(parsedMethods && { parsedMethods }),
+    },
+  );
+  const httpMethods = router.bindings.map(({ pattern }) => pattern.httpMethod);
+  const table = createMatchTable(procedures, endpoints, router, requestPathPrefix);
+  const serve = createDispatch({
+    table,
+    admit: options.admit,
+    writeErrorRecord,
+    cors: options.cors === undefined ? undefined : createCors(options.cors, httpMethods),
+    onRequest: guardCallback("onRequest", options.onRequest, report),
+    onError: guardCallback("onError", options.onError, report),
+    onAnswer: guardCallback("onAnswer", options.onAnswer, report),
+    report,
+    defaultTimeoutMs: limits.defaultTimeoutMs,
+    trustedProxies,
+  });
+  return {
+    table,
+    limits,
+    serve,
+    refuse: (exchange, { httpStatus, error }) => {
+      const refusal = { protocol: "rest", httpStatus, error, procedure: undefined, fields: [] } as const;
+      refuse(exchange, refusal, writeErrorRecord, report);
+    },
+    writeProblem: ({ error, httpStatus }) => writeErrorRecord(error, { httpStatus, procedure: undefined }),
+    report,
+    trustedProxies,
+  };
+}
+
+/** Connect ignores unknown fields by default, so the JSON codec of the RPC protocols does too. */
+function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {
+  const unknownFields = options?.ignoreUnknownFields === false ? "reject" : "ignore";
+  return options?.registry === undefined ? { unknownFields } : { unknownFields, registry: options.registry };
+}

@@ -1,0 +1,12 @@
+import { createRequire } from "node:module";
+
+/**
+ * Returns the prototype of descriptors in a program in CommonJS, which loads the same package of protobuf-es in its other
+ * form.
+ */
+export function commonJsPrototype(): unknown {
+  const require = createRequire(import.meta.url);
+  const protobuf: typeof import("@bufbuild/protobuf") = require("@bufbuild/protobuf");
+  const wellKnown: typeof import("@bufbuild/protobuf/wkt") = require("@bufbuild/protobuf/wkt");
+  return Object.getPrototypeOf(protobuf.create(wellKnown.FileDescriptorProtoSchema));
+}

@@ -1,0 +1,26 @@
+/**
+ * node's Buffer, where there is one. Its pool makes a short message two to three times as cheap as an array of its own.
+ */
+const pooled: typeof Buffer | undefined = globalThis.Buffer;
+
+const encoder = new TextEncoder();
+
+/** Returns so many bytes for whoever fills them all: their content is arbitrary until then. */
+export const allocateBytes: (length: number) => Uint8Array =
+  pooled === undefined ? (length) => new Uint8Array(length) : (length) => pooled.allocUnsafe(length);
+
+/** Returns a text as UTF-8. */
+export const toUtf8: (text: string) => Uint8Array =
+  pooled === undefined ? (text) => encoder.encode(text) : (text) => pooled.from(text);
+
+/** Returns pieces as one. */
+export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
+  if (pooled !== undefined) return pooled.concat(pieces);
+  const whole = new Uint8Array(pieces.reduce((length, piece) => length + piece.byteLength, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.byteLength;
+  }
+  return whole;
+}

@@ -1,0 +1,28 @@
+/**
+ * The entry `plantstore/gateway/fetch`: the gateway for Deno, Bun, workers, and frameworks that pass on a `Request`.
+ *
+ * It answers REST, Connect and gRPC-Web, and needs nothing of node.
+ */
+export {
+  type Admit,
+  type AdmitRequest,
+  type AnsweredRequest,
+  type CorsOptions,
+  type Endpoint,
+  type EndpointAnswer,
+  type EndpointRequest,
+  type RestOptions,
+  type ServingOptions,
+} from "../calls/index.ts";
+export type { HeaderReader, Limits, OnFault, Peer } from "../exchange/index.ts";
+export type { Protocol } from "../protocols/index.ts";
+export {
+  type ErrorRecord,
+  type ErrorRecordPolicy,
+  type OnIgnored,
+  type OutsideHttpRule,
+  parseHttpRules,
+  type RestFailure,
+} from "../rest/index.ts";
+export { createFetchGateway, type FetchGateway } from "./create-fetch-gateway.ts";
+export type { FetchContext, FetchHandler } from "./fetch-handler.ts";

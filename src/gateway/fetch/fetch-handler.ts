@@ -1,0 +1,57 @@
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { type Match, matchRequest, type Serving } from "../calls/index.ts";
+import { headerTooLarge, type HttpProblem, type Limits, type Peer, readRequestTarget } from "../exchange/index.ts";
+import { FetchExchange } from "./fetch-exchange.ts";
+
+/** What a server knows of a request that the request itself does not tell. */
+export interface FetchContext {
+  /** The other end of the connection. Default: an empty address. */
+  readonly peer?: Peer;
+  /** The initial context values of the call. */
+  readonly contextValues?: ContextValues;
+  /** Called instead of answering when nothing matches, before `admit`. */
+  readonly next?: () => Response | Promise<Response>;
+}
+
+/**
+ * Answers a request of Fetch. Resolves, whatever happens: with status 499 for a client that went away before its answer, and with
+ * 500 for an answer that could not be written.
+ */
+export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
+
+/** Creates the handler of a gateway for requests of Fetch. */
+export function createFetchHandler({ table, limits, serve, refuse }: Serving): FetchHandler {
+  return async (request, { peer, contextValues, next } = {}) => {
+    const exchange = new FetchExchange(request, peer);
+    const problem = problemOf(exchange, limits);
+    const match = matchRequest(table, exchange);
+    if (match.kind === "unmatched" && match.unknown && next !== undefined) return await next();
+    if (problem !== undefined) refuse(exchange, problem);
+    else if (isRead(request)) refuse(exchange, bodyWasRead());
+    else serve(exchange, withoutGrpc(match), contextValues);
+    return await exchange.response;
+  };
+}
+
+function problemOf({ common, host, target }: FetchExchange, limits: Limits): HttpProblem | undefined {
+  if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
+  const judged = readRequestTarget(target, host, true, limits);
+  return typeof judged === "string" ? undefined : judged;
+}
+
+function isRead(request: Request): boolean {
+  return request.bodyUsed || request.body?.locked === true;
+}
+
+function bodyWasRead(): HttpProblem {
+  const message = "the request body was read before the gateway got it: mount the gateway before any body parser";
+  return { httpStatus: 500, error: new ConnectError(message, Code.Internal) };
+}
+
+/** gRPC ends every answer with trailers (gRPC over HTTP/2, "Responses"), for which a `Response` has no place. */
+function withoutGrpc(match: Match): Match {
+  if (match.protocol !== "grpc" || match.kind === "unmatched") return match;
+  const error = new ConnectError("gRPC cannot be served here, gRPC-Web can", Code.InvalidArgument);
+  const { procedure } = match;
+  return { kind: "unmatched", protocol: "rest", httpStatus: 415, error, procedure, unknown: false, fields: [] };
+}

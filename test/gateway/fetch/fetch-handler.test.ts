@@ -1,0 +1,352 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError, createContextKey, createContextValues, type ServiceImpl } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import {
+  type AnsweredRequest,
+  createFetchGateway,
+  type FetchHandler,
+  type ServingOptions,
+} from "../../../src/gateway/fetch/entry.ts";
+import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../support/carriers/exchange.ts";
+import { exchangeFetch, openFetch } from "../../support/carriers/fetch.ts";
+import { within } from "../../support/deadline.ts";
+import { reasonOf } from "../../support/gateway/call-end.ts";
+import { decodeEnvelopes, encodeEnvelope } from "../../support/gateway/envelope.ts";
+import { getReadingProcedure } from "../../support/gateway/greenhouse.ts";
+import { readOutcome } from "../../support/gateway/outcome.ts";
+import { rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
+
+// What is particular to Fetch. What every carrier has in common is in the tables of test/gateway, which run through it.
+
+type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
+type Pull = (controller: { enqueue(piece: unknown): void; error(reason: unknown): void; close(): void }) => void;
+
+const service = "/greenhouse.v1.GreenhouseService";
+const json: Field = ["content-type", "application/json"];
+const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
+const readings: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/readings", header: [] };
+const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
+const pattern = { case: "get", value: "/sensors/{sensor}/readings" } as const;
+
+function serve(implementation: Greenhouse, options: Partial<ServingOptions> = {}): FetchHandler {
+  return createFetchGateway({
+    routes: (router) => router.service(GreenhouseService, implementation),
+    rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern }] },
+    ...options,
+  }).fetch;
+}
+
+/** A body whose pieces are made when they are asked for. */
+function pulled(pull: Pull): Request {
+  const body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
+  const headers = { "content-type": "application/json" };
+  return new Request("http://fetch.example/beds/7:water", { method: "POST", headers, body, duplex: "half" });
+}
+
+async function* endless(): AsyncGenerator<{ sensor: string }> {
+  for (let count = 0; ; count += 1) yield { sensor: "x".repeat(10_000) + String(count) };
+}
+
+describe("an RPC over Fetch", () => {
+  test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-json", "grpc-web-text"] as const)(
+    "is answered in %s",
+    async (name) => {
+      const format = wireFormats[name];
+      const ok = rpcRequest(format, name.endsWith("json") ? Buffer.from("{}") : Buffer.of(), [], getReadingProcedure);
+      const fetch = serve({ getReading: () => ({ degreesCelsius: 21 }) });
+      expect(readOutcome(format, await exchangeFetch(fetch, ok))).toEqual({ code: 0, message: "" });
+      const failing = serve({ getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) });
+      expect(readOutcome(format, await exchangeFetch(failing, ok))).toEqual({ code: Code.NotFound, message: "no" });
+    },
+  );
+
+  test("answers a stream with a stream, in the Connect protocol", async () => {
+    const fetch = serve({
+      async *controlClimate(sent) {
+        for await (const { sensor } of sent) yield { sensor };
+      },
+    });
+    const body = Buffer.concat(["a", "b"].map((sensor) => encodeEnvelope(0, Buffer.from(JSON.stringify({ sensor })))));
+    const header: Field[] = [["content-type", "application/connect+json"]];
+    const answer = await exchangeFetch(fetch, { httpMethod: "POST", path: `${service}/ControlClimate`, header, body });
+    expect(decodeEnvelopes(answer.body).map(({ bytes }) => JSON.parse(bytes.toString()))).toEqual([
+      { sensor: "a" },
+      { sensor: "b" },
+      {},
+    ]);
+  });
+
+  test("answers a stream by gRPC-Web, whoever keeps or takes away the bytes of another answer", async () => {
+    const fetch = serve({
+      async *watchReadings() {
+        yield { sensor: "a" };
+        await new Promise((resolve) => setTimeout(resolve));
+        yield { sensor: "b" };
+      },
+    });
+    const request = rpcRequest(wireFormats["grpc-web"], Buffer.of(), [], `${service}/WatchReadings`);
+    const stolen = (await openFetch(fetch, request)).body;
+    for await (const { buffer } of stolen ?? []) structuredClone(buffer, { transfer: [buffer] });
+    const answer = await exchangeFetch(fetch, request);
+    const [first, second, end] = decodeEnvelopes(answer.body);
+    const sensors = [first, second].map((envelope) => fromBinary(ReadingSchema, envelope?.bytes ?? Buffer.of()).sensor);
+    expect([sensors, end?.bytes.toString()]).toEqual([["a", "b"], "grpc-status: 0\r\n"]);
+  });
+
+  test.each([
+    { why: "with nothing else", options: {}, body: "" },
+    {
+      why: "with the error record of the program",
+      options: {
+        rest: { errorRecord: (_: unknown, { httpStatus }: { httpStatus: number }) => ({ httpStatus, body: "no" }) },
+      },
+      body: '"no"',
+    },
+  ])("is refused in gRPC, which needs trailers, $why", async ({ options, body }) => {
+    const fetch = serve({ getReading: () => ({}) }, options);
+    const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
+    const request = rpcRequest(wireFormats.grpc, message, [], getReadingProcedure);
+    const answer = await exchangeFetch(fetch, request);
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([415, body]);
+    expect(fieldValue(answer.header, "grpc-status")).toBeUndefined();
+  });
+});
+
+describe("a request over Fetch", () => {
+  test.each([
+    { what: "a URL", request: { ...reading, path: `/${"a".repeat(101)}` }, httpStatus: 414 },
+    { what: "a header", request: { ...reading, header: [["a", "b".repeat(500)]] as const }, httpStatus: 431 },
+    { what: "a header of many fields", request: { ...reading, header: manyFields(20) }, httpStatus: 431 },
+    { what: "a body", request: { ...water, body: Buffer.alloc(101, "1") }, httpStatus: 413 },
+  ])("is refused with $httpStatus for $what above its limit", async ({ request, httpStatus }) => {
+    const fetch = serve({}, { limits: { urlBytes: 100, headerBytes: 500 }, readMaxBytes: 100 });
+    expect((await exchangeFetch(fetch, request)).httpStatus).toBe(httpStatus);
+  });
+
+  test("is not read any further than its limit, nor at all where its length is above it", async () => {
+    let asked = 0;
+    const pull: Pull = (controller) => {
+      asked += 1;
+      controller.enqueue(new Uint8Array(10));
+    };
+    const fetch = serve({}, { readMaxBytes: 100 });
+    expect((await fetch(pulled(pull))).status).toBe(413);
+    expect(asked).toBe(11);
+    const announced = pulled(pull);
+    announced.headers.set("content-length", "101");
+    expect((await fetch(announced)).status).toBe(413);
+    expect(asked).toBe(11);
+  });
+
+  test.each<{ what: string; pull: Pull }>([
+    { what: "breaks off", pull: (controller) => controller.error(new Error("broken")) },
+    { what: "is not made of bytes", pull: (controller) => controller.enqueue("{}") },
+  ])("is never handed on where its body $what", async ({ pull }) => {
+    let called = false;
+    const fetch = serve({
+      waterBed: () => {
+        called = true;
+        return {};
+      },
+    });
+    const response = await fetch(pulled(pull));
+    expect([response.status, await response.text(), called]).toEqual([499, "", false]);
+  });
+
+  test("is answered 500 where its body was read before, or is being read", async () => {
+    const fetch = serve({ waterBed: () => ({}) });
+    const read = pulled((controller) => controller.close());
+    await read.arrayBuffer();
+    expect(await (await fetch(read)).text()).toContain("mount the gateway before any body parser");
+    const locked = pulled((controller) => controller.close());
+    locked.body?.getReader();
+    expect((await fetch(locked)).status).toBe(500);
+  });
+
+  test("is passed on where nothing matches, before it is admitted", async () => {
+    const fetch = serve(
+      {},
+      {
+        admit: () => {
+          throw new ConnectError("stay out", Code.Unauthenticated);
+        },
+      },
+    );
+    const ask = async (path: string): Promise<number> =>
+      (await fetch(new Request(`http://fetch.example${path}`), { next: () => new Response(null, { status: 202 }) }))
+        .status;
+    expect([await ask("/nowhere"), await ask("/sensors/palm/reading")]).toEqual([202, 401]);
+    expect((await fetch(new Request("http://fetch.example/nowhere"))).status).toBe(401);
+  });
+
+  test("brings along what its server knows of it", async () => {
+    const key = createContextKey("nobody");
+    const answers: AnsweredRequest[] = [];
+    const options = { onAnswer: (answer: AnsweredRequest) => void answers.push(answer) };
+    const fetch = serve({ getReading: (_, { values }) => ({ sensor: values.get(key) }) }, options);
+    const peer = { address: "192.0.2.1", port: 7 };
+    const request = new Request("http://fetch.example/sensors/palm/reading?");
+    const response = await fetch(request, { peer, contextValues: createContextValues().set(key, "flora") });
+    expect(await response.json()).toEqual({ sensor: "flora" });
+    expect(answers).toMatchObject([{ peer, path: "/sensors/palm/reading", httpStatus: 200, protocol: "rest" }]);
+    await fetch(new Request("http://fetch.example/sensors/palm/reading#fragment"));
+    expect(answers[1]).toMatchObject({
+      peer: { address: "", port: 0 },
+      path: "/sensors/palm/reading",
+      httpStatus: 200,
+    });
+  });
+});
+
+function manyFields(count: number): Field[] {
+  return Array.from({ length: count }, (_, at) => [`f${String(at)}`, ""]);
+}
+
+describe("an answer over Fetch", () => {
+  test.each([
+    { httpStatus: 200, body: "text" },
+    { httpStatus: 205, body: "" },
+    { httpStatus: 304, body: "" },
+  ])("has a body with status $httpStatus only where that may have one", async ({ httpStatus, body }) => {
+    const endpoint = { path: "/page", open: true, answer: () => ({ httpStatus, body: "text" }) };
+    const fetch = serve({}, { endpoints: [endpoint] });
+    const page = { httpMethod: "GET", path: "/page", header: [] };
+    const answer = await exchangeFetch(fetch, page);
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([httpStatus, body]);
+    const head = await exchangeFetch(fetch, { ...page, httpMethod: "HEAD" });
+    expect([head.httpStatus, head.body.toString(), fieldValue(head.header, "content-length")]).toEqual([
+      httpStatus,
+      "",
+      "4",
+    ]);
+  });
+
+  test("keeps several fields of one name apart, as cookies must be", async () => {
+    const fetch = serve({
+      getReading: (_, { responseHeader }) => {
+        responseHeader.append("set-cookie", "a=1");
+        responseHeader.append("set-cookie", "b=2");
+        return {};
+      },
+    });
+    const response = await fetch(new Request("http://fetch.example/sensors/palm/reading"));
+    expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+  });
+
+  test("is 500 and nothing else where it cannot be written, and the program is told why", async () => {
+    const faults: unknown[] = [];
+    const fetch = serve(
+      { getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) },
+      {
+        rest: { errorRecord: () => ({ httpStatus: 404, contentType: "a\nb", body: "secret" }) },
+        onFault: (error) => void faults.push(error),
+      },
+    );
+    const answer = await exchangeFetch(fetch, reading);
+    expect([answer.httpStatus, answer.header, answer.body.toString()]).toEqual([500, [], ""]);
+    expect(faults).toHaveLength(1);
+  });
+
+  test("asks its handler for no more than its reader takes", async () => {
+    let asked = 0;
+    const fetch = serve({
+      async *watchReadings() {
+        for await (const message of endless()) {
+          asked += 1;
+          yield message;
+        }
+      },
+    });
+    const { body } = await openFetch(fetch, readings);
+    const reader = body?.getReader();
+    await reader?.read();
+    // It stands still once two turns are collected, which hold 64 KiB each.
+    let before = -1;
+    await expect
+      .poll(() => {
+        const stands = asked === before;
+        before = asked;
+        return stands;
+      })
+      .toBe(true);
+    expect(asked).toBeLessThan(50);
+    let bytes = 0;
+    while (bytes < 1024 * 1024) bytes += (await reader?.read())?.value?.byteLength ?? 0;
+    expect(asked).toBeGreaterThan(100);
+    await reader?.cancel();
+  });
+});
+
+describe("a client over Fetch that goes away", () => {
+  test("before its request is served, is not served", async () => {
+    let called = false;
+    const fetch = serve({
+      getReading: () => {
+        called = true;
+        return {};
+      },
+    });
+    expect((await openFetch(fetch, reading, AbortSignal.abort())).status).toBe(499);
+    expect(called).toBe(false);
+  });
+
+  test("while its body is read, is not served", async () => {
+    const controller = new AbortController();
+    const body = pulled(() => controller.abort());
+    const response = await within(
+      serve({ waterBed: () => ({}) })(new Request(body, { signal: controller.signal })),
+      "an answer",
+    );
+    expect(response.status).toBe(499);
+  });
+
+  test("while its handler runs, ends the call", async () => {
+    const controller = new AbortController();
+    const reason = Promise.withResolvers<unknown>();
+    const fetch = serve({
+      getReading: async (_, { signal }) => {
+        controller.abort();
+        reason.resolve(await reasonOf(signal));
+        return {};
+      },
+    });
+    expect((await openFetch(fetch, reading, controller.signal)).status).toBe(499);
+    expect(await reason.promise).toMatchObject({ code: Code.Canceled });
+  });
+
+  test.each([
+    { how: "by cancelling the body", leave: (body: ReadableStream<Uint8Array>) => body.cancel() },
+    { how: "by its signal", leave: (_: unknown, controller: AbortController) => controller.abort() },
+  ])("from a stream $how, ends the call", async ({ leave }) => {
+    const controller = new AbortController();
+    const reason = Promise.withResolvers<unknown>();
+    const fetch = serve({
+      async *watchReadings(_, { signal }) {
+        yield { sensor: "first" };
+        reason.resolve(await reasonOf(signal));
+      },
+    });
+    const { body } = await openFetch(fetch, readings, controller.signal);
+    if (body === null) throw new Error("the answer has no body");
+    await leave(body, controller);
+    expect(await within(reason.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+    if (controller.signal.aborted) await expect(new Response(body).text()).rejects.toThrow();
+  });
+
+  test("from a stream that it does not read, lets go of the handler", async () => {
+    const left = Promise.withResolvers<void>();
+    const fetch = serve({
+      async *watchReadings() {
+        try {
+          yield* endless();
+        } finally {
+          left.resolve();
+        }
+      },
+    });
+    const { body } = await openFetch(fetch, readings);
+    await body?.cancel();
+    await within(left.promise, "the end of the handler");
+  });
+});

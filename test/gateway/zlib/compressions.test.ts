@@ -1,0 +1,80 @@
+import { randomBytes } from "node:crypto";
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { webGzip } from "../../../src/gateway/fetch/web-gzip.ts";
+import { brotli, gzip, zstd } from "../../../src/gateway/zlib/index.ts";
+
+// node's own, and the one of the web for a gateway over Fetch.
+const compressions = [
+  { name: "gzip", compression: gzip, compressSync: gzipSync },
+  { name: "gzip", compression: webGzip, compressSync: gzipSync },
+  { name: "br", compression: brotli, compressSync: compressQuickly },
+  { name: "zstd", compression: zstd, compressSync: zstdCompressSync },
+];
+
+// Brotli takes its time by default.
+function compressQuickly(bytes: Uint8Array): Buffer {
+  return brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } });
+}
+
+const limitBytes = 1000;
+const bombBytes = 16 * 1024 * 1024;
+
+describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
+  test("is called what the standards call it", () => {
+    expect(compression.name).toBe(name);
+  });
+
+  test("gives back what it packed", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: limitBytes }), async (bytes) => {
+        const packed = await compression.compress(bytes);
+        expect(Buffer.from(await compression.decompress(packed, limitBytes)).equals(bytes)).toBe(true);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("takes nothing for nothing, as some clients send it", async () => {
+    expect(await compression.decompress(new Uint8Array(0), limitBytes)).toHaveLength(0);
+  });
+
+  test("takes just as much as the limit", async () => {
+    const bytes = randomBytes(limitBytes);
+    expect(Buffer.from(await compression.decompress(compressSync(bytes), limitBytes)).equals(bytes)).toBe(true);
+  });
+
+  test("refuses one byte more than the limit", async () => {
+    const packed = compressSync(randomBytes(limitBytes + 1));
+    await expect(compression.decompress(packed, limitBytes)).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  });
+
+  test("stops at the limit, however much a bomb would make", async () => {
+    const bomb = compressSync(Buffer.alloc(bombBytes));
+    const before = process.memoryUsage().arrayBuffers;
+    await expect(compression.decompress(bomb, limitBytes)).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(bombBytes / 8);
+  });
+
+  test.each([
+    { what: "what is not of the format", given: Buffer.from("plants") },
+    { what: "what is cut short", given: compressSync(randomBytes(100)).subarray(0, 50) },
+    { what: "what ends within its first bytes", given: compressSync(randomBytes(100)).subarray(0, 1) },
+    { what: "a byte behind the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.of(0)]) },
+    { what: "text behind the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.from("plants")]) },
+  ])("refuses $what as the client's mistake", async ({ given }) => {
+    await expect(compression.decompress(given, limitBytes)).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+});
+
+test.each([
+  { name: "takes a window of 8 MiB", windowLog: 23, want: "fulfilled" },
+  { name: "refuses a larger window, whatever is in it", windowLog: 24, want: "rejected" },
+])("zstd $name", async ({ windowLog, want }) => {
+  // RFC 8878 §3.1.1: the magic number, a descriptor that leaves the window to the next byte, and a raw block of one byte.
+  const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (windowLog - 10) << 3, 0b1001, 0, 0, 0x70]);
+  const [outcome] = await Promise.allSettled([zstd.decompress(frame, limitBytes)]);
+  expect(outcome.status).toBe(want);
+});

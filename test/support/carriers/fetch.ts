@@ -1,0 +1,65 @@
+import type { FetchHandler } from "../../../src/gateway/index.ts";
+import type { Field, HttpAnswer, HttpRequest } from "./exchange.ts";
+
+const origin = "http://fetch.example";
+
+/** Sends a request through a handler of Fetch, and reads its answer whole. */
+export async function exchangeFetch(fetch: FetchHandler, request: HttpRequest): Promise<HttpAnswer> {
+  return await readAnswer(await openFetch(fetch, request));
+}
+
+async function readAnswer(response: Response): Promise<HttpAnswer> {
+  const body = Buffer.from(await response.arrayBuffer());
+  return { httpStatus: response.status, header: [...response.headers], trailer: [], body };
+}
+
+/** Sends a request through a handler of Fetch, and leaves the body of its answer to be read. */
+export async function openFetch(
+  fetch: FetchHandler,
+  { httpMethod, path, header, body }: HttpRequest,
+  signal: AbortSignal | null = null,
+): Promise<Response> {
+  const init = { method: httpMethod, headers: tuples(header), signal };
+  const sent = body === undefined ? init : { ...init, body: new Uint8Array(body) };
+  return await fetch(new Request(origin + path, sent));
+}
+
+/** A request whose body is sent piece by piece. */
+export interface FetchUpload extends Disposable {
+  write(piece: Uint8Array): void;
+  end(): void;
+  /** Reads the whole answer. */
+  readAnswer(): Promise<HttpAnswer>;
+}
+
+/** Sends the header of a request whose body follows piece by piece. Dispose of it with `using`: the body is then cut. */
+export function openFetchUpload(
+  fetch: FetchHandler,
+  [method, path]: readonly [httpMethod: string, path: string],
+  header: readonly Field[],
+): FetchUpload {
+  const { readable: body, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  const answer = fetch(new Request(origin + path, { method, headers: tuples(header), body, duplex: "half" }));
+  return {
+    write: (piece: Uint8Array): void => void writer.write(piece).catch(() => undefined),
+    end: (): void => void writer.close().catch(() => undefined),
+    readAnswer: async (): Promise<HttpAnswer> => await readAnswer(await answer),
+    [Symbol.dispose]: (): void => void writer.abort().catch(() => undefined),
+  };
+}
+
+function tuples(header: readonly Field[]): [string, string][] {
+  return header.map(([name, value]) => [name, value]);
+}
+
+/** Whether a request can be said by Fetch: its URL parser rewrites some targets, and a GET has no body. */
+export function isSayable({ httpMethod, path, body }: HttpRequest): boolean {
+  if (body !== undefined && (httpMethod === "GET" || httpMethod === "HEAD")) return false;
+  try {
+    const { method, url } = new Request(origin + path, { method: httpMethod });
+    return method === httpMethod && url === origin + path;
+  } catch {
+    return false;
+  }
+}
