@@ -40,5 +40,5 @@ export type { HeaderReader, Limits, OnFault, Peer } from "./exchange/index.ts";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";
 export type { NodeHandler } from "./node-handler.ts";
-export { isAddressOrNetwork, type TrustedProxiesOptions } from "./proxies/index.ts";
+export { clientNetwork, isAddressOrNetwork, type TrustedProxiesOptions } from "./proxies/index.ts";
 export type { Protocol } from "./protocols/index.ts";

@@ -25,6 +25,7 @@ import {
 } from "../operations/index.ts";
 import { createPlantService } from "../plants/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
+import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "./loopback.ts";
 import { describePlantStore } from "./describe-plant-store.ts";
 import type { PlantDescriptionOptions, PlantServerOptions } from "./plant-server-options.ts";
@@ -102,7 +103,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       ...forLog,
       ...(options.interceptors ?? []),
     ],
-    admit: auth.admit,
+    admit: limitRates(auth.admit, options.rateLimits ?? {}),
     readMaxBytes: messageBytesMax,
     rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
     endpoints: [
@@ -112,7 +113,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       ...(options.endpoints ?? []),
     ],
     requestPathPrefix,
-    ...(options.cors && { cors: withExposed(options.cors, requestIds.fieldName) }),
+    ...(options.cors && { cors: withExposed(options.cors, [requestIds.fieldName, "RateLimit", "RateLimit-Policy"]) }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(options.limits && { limits: options.limits }),
     onRequest: bothOf(requestIds.onRequest, options.onRequest),
@@ -150,8 +151,8 @@ function describe({ open = false, baseUrl }: PlantDescriptionOptions, prefix: st
   return createDocsPage({ document, open });
 }
 
-function withExposed(cors: CorsOptions, field: string): CorsOptions {
-  return { ...cors, exposedHeaders: [...(cors.exposedHeaders ?? []), field] };
+function withExposed(cors: CorsOptions, fields: readonly string[]): CorsOptions {
+  return { ...cors, exposedHeaders: [...(cors.exposedHeaders ?? []), ...fields] };
 }
 
 /** Returns one listener for two. */

@@ -10,6 +10,7 @@ import type {
 } from "../gateway/index.ts";
 import type { Log, RequestIdAnswers } from "../operations/index.ts";
 import type { PlantStore } from "../plants/index.ts";
+import type { RateLimits } from "./limit-rates.ts";
 
 /** Options of {@link createPlantServer}. */
 export interface PlantServerOptions {
@@ -34,6 +35,8 @@ export interface PlantServerOptions {
   readonly requestIdAnswers?: RequestIdAnswers | undefined;
   /** The proxies whose word about a client is taken. Default none. */
   readonly trustedProxies?: TrustedProxiesOptions | undefined;
+  /** How often each principal and each address may call. Default as often as they like. */
+  readonly rateLimits?: RateLimits | undefined;
   /** The log of calls and faults. Default none. */
   readonly log?: Log | undefined;
   /**

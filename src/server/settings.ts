@@ -27,6 +27,8 @@ export interface Configuration extends CredentialConfiguration {
   readonly trustedProxies: readonly string[] | undefined;
   readonly proxyFields: "x-forwarded" | "forwarded" | "none";
   readonly proxyProtocol: "on" | "off";
+  readonly ratePerPrincipal: number | undefined;
+  readonly ratePerAddress: number | undefined;
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
   readonly http2: "own" | "node";
@@ -43,6 +45,9 @@ const drainMsMax = 3_600_000;
 
 /** More than any machine has cores, so that a typing error cannot exhaust it. */
 const workersMax = 256;
+
+/** More than a process serves: above it a limit limits nothing. */
+const callsPerSecondMax = 1_000_000;
 
 /** A century, for those who want to keep records forever. */
 const deletionsKeptHoursMax = 876_000;
@@ -125,6 +130,18 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: "whether their connections begin with a PROXY header, version 1 or 2: on or off",
     fallback: "off",
     read: oneOf(["on", "off"]),
+  },
+  ratePerPrincipal: {
+    variable: "PLANTSTORE_RATE_PER_PRINCIPAL",
+    flag: "rate-per-principal",
+    about: "calls a second that each caller may make, and as many at once",
+    read: wholeNumber(1, callsPerSecondMax, "calls a second"),
+  },
+  ratePerAddress: {
+    variable: "PLANTSTORE_RATE_PER_ADDRESS",
+    flag: "rate-per-address",
+    about: "calls a second that each IP address may make, and as many at once; an IPv6 /64 counts as one",
+    read: wholeNumber(1, callsPerSecondMax, "calls a second"),
   },
   tlsCertFile: {
     variable: "TLS_CERT_FILE",

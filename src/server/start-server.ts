@@ -72,6 +72,7 @@ export async function startServer(configuration: Configuration, options: StartOp
       addresses: configuration.trustedProxies,
       fields: configuration.proxyFields,
     },
+    rateLimits: { perPrincipal: configuration.ratePerPrincipal, perAddress: configuration.ratePerAddress },
     cors: configuration.corsOrigins && { origins: configuration.corsOrigins },
     resourceMetadata: resourceMetadataOf(configuration),
     drainDelayMs: configuration.drainDelayMs,

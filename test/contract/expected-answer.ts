@@ -91,11 +91,16 @@ function expectedError(format: WireFormat, want: Want): SeenAnswer {
   if (format.protocol === "connect")
     return { httpStatus, header: json, trailer: {}, messages: [JSON.stringify({ code, message })] };
   const header = { "content-type": format.contentType ?? "" };
-  const status = { "grpc-status": String(number), "grpc-message": message, ...fields };
+  const status = { "grpc-status": String(number), "grpc-message": message, ...fields, ...pushbackOf(fields) };
   // gRPC over HTTP/2 calls an answer of one header section Trailers-Only; gRPC-Web has its trailer in the body.
   if (format.protocol === "grpc")
     return { httpStatus: 200, header: { ...header, ...status }, trailer: {}, messages: [] };
   return { httpStatus: 200, header, trailer: status, messages: [] };
+}
+
+// gRFC A6: clients of gRPC wait for as long as this field says, in milliseconds.
+function pushbackOf({ "retry-after": seconds }: Readonly<Record<string, string>>): Record<string, string> {
+  return seconds === undefined ? {} : { "grpc-retry-pushback-ms": `${seconds}000` };
 }
 
 // What node adds by itself, and how HTTP/1.1 frames a body.

@@ -49,6 +49,8 @@ test("what is not given has its default", () => {
     trustedProxies: undefined,
     proxyFields: "x-forwarded",
     proxyProtocol: "off",
+    ratePerPrincipal: undefined,
+    ratePerAddress: undefined,
     tlsCertFile: undefined,
     tlsKeyFile: undefined,
     requestIdAnswers: "asked",

@@ -5,6 +5,7 @@
  * header fields (RFC 7239 and its predecessors), or in front of the connection (PROXY protocol). No sockets.
  */
 export { isAddressOrNetwork } from "./address-set.ts";
+export { clientNetwork } from "./ip-address.ts";
 export { type ProxyHeader, readProxyHeader } from "./proxy-header.ts";
 export {
   type Client,

@@ -32,3 +32,20 @@ export function parseNode(text: string): Node | undefined {
 }
 
 const portMax = 65_535;
+
+/**
+ * Returns what of an address identifies its owner: an IPv4 address, or the first 64 bits of an IPv6 address, since a
+ * single machine has all the others (RFC 4291 §2.5.1). Any other text as it is.
+ */
+export function clientNetwork(text: string): string {
+  const address = toIpAddress(text);
+  if (address === undefined || !address.includes(":")) return address ?? text;
+  const [front = "", back = ""] = address.split("::");
+  const before = front === "" ? [] : front.split(":");
+  const behind = back === "" ? [] : back.split(":");
+  const zeros = Array<string>(Math.max(0, groups - before.length - behind.length)).fill("0");
+  return `${[...before, ...zeros, ...behind].slice(0, groups / 2).join(":")}::/64`;
+}
+
+/** Groups of 16 bits in an IPv6 address. */
+const groups = 8;

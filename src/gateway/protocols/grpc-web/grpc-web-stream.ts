@@ -1,12 +1,12 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { concatBytes, type HeaderFields } from "../../exchange/index.ts";
 import { readEnvelopedMessages, writeEnvelopedMessage } from "../envelope.ts";
 import { fieldsToSend } from "../lazy-headers.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { decodeGrpcWebText, encodeGrpcWebText } from "./grpc-web-text.ts";
 import { GrpcWebUnary, trailerEnvelope } from "./grpc-web-unary.ts";
+import { setStatus } from "../trailer-status.ts";
 
 /** A streaming call of gRPC-Web, binary or base64 text. */
 export class GrpcWebStream extends GrpcWebUnary implements StreamProtocol {
@@ -29,14 +29,14 @@ export class GrpcWebStream extends GrpcWebUnary implements StreamProtocol {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    if (error !== undefined) setTrailerStatus(trailer, error);
+    if (error !== undefined) setStatus(trailer, error);
     // The body ends right after this, whether or not the client reads it.
     void this.write(trailerEnvelope(trailer))?.catch(() => undefined);
     this.exchange.end();
   }
 
   answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
-    if (error !== undefined) setTrailerStatus(trailer, error);
+    if (error !== undefined) setStatus(trailer, error);
     const body = this.#toBody(concatBytes([bytes, trailerEnvelope(trailer)]));
     this.exchange.answer(200, header, body);
   }

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
-import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "../codec.ts";
 import { type Encodings, grpcEncodingFields, negotiateGrpcEncodings } from "../compression.ts";
@@ -17,6 +17,7 @@ import {
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
+import { setStatus } from "../trailer-status.ts";
 
 /** A unary call of gRPC-Web, binary or base64 text: gRPC with its trailer section at the end of the body. */
 export class GrpcWebUnary implements UnaryProtocol {
@@ -71,7 +72,7 @@ export class GrpcWebUnary implements UnaryProtocol {
   }
 
   writeError(error: ConnectError): void {
-    setTrailerStatus(this.responseTrailer, error);
+    setStatus(this.responseTrailer, error);
     this.#answer(this.responseHeader, trailerEnvelope(this.responseTrailer));
   }
 
@@ -84,7 +85,7 @@ export class GrpcWebUnary implements UnaryProtocol {
 /** Answers a gRPC-Web request that never became a call. */
 export function refuseGrpcWeb(exchange: Exchange, contentType: string, error: ConnectError): void {
   const trailer = new LazyHeaders([]);
-  setTrailerStatus(trailer, error);
+  setStatus(trailer, error);
   const body = trailerEnvelope(trailer);
   const text = contentType.startsWith(textContentType);
   exchange.answer(200, ["content-type", contentType], text ? encodeGrpcWebText(body) : body);

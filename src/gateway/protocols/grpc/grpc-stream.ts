@@ -1,11 +1,11 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { HeaderFields } from "../../exchange/index.ts";
 import { readEnvelopedMessages, writeEnvelopedMessage } from "../envelope.ts";
 import { fieldsToSend } from "../lazy-headers.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { GrpcUnary, statusOk } from "./grpc-unary.ts";
+import { setStatus } from "../trailer-status.ts";
 
 /** A streaming call of gRPC. */
 export class GrpcStream extends GrpcUnary implements StreamProtocol {
@@ -27,13 +27,13 @@ export class GrpcStream extends GrpcUnary implements StreamProtocol {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    if (error !== undefined) setTrailerStatus(trailer, error);
+    if (error !== undefined) setStatus(trailer, error);
     this.exchange.end(fieldsToSend(trailer, statusOk));
   }
 
   answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
     if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
-    if (error !== undefined) setTrailerStatus(trailer, error);
+    if (error !== undefined) setStatus(trailer, error);
     this.exchange.answer(200, header, bytes, fieldsToSend(trailer, statusOk));
   }
 }

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
-import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import type { Codec } from "../codec.ts";
 import { type Encodings, grpcEncodingFields, negotiateGrpcEncodings } from "../compression.ts";
 import { type Exchange, type HeaderFields, prepareFields } from "../../exchange/index.ts";
@@ -8,6 +8,7 @@ import { envelop, envelopeBytes, envelopePrefix, envelopePrefixBytes, readEnvelo
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
+import { setStatus } from "../trailer-status.ts";
 
 /** A unary call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read its trailers. */
 export class GrpcUnary implements UnaryProtocol {
@@ -75,7 +76,7 @@ export class GrpcUnary implements UnaryProtocol {
 
   writeError(error: ConnectError): void {
     const { responseHeader: header, responseTrailer: trailer } = this;
-    setTrailerStatus(trailer, error);
+    setStatus(trailer, error);
     // "Trailers-Only": one header section is enough unless the handler has set header fields.
     if (header.pristine) this.exchange.answer(200, [...header.fields, ...trailer.fields]);
     else this.exchange.answer(200, header.fields, undefined, trailer.fields);
@@ -85,7 +86,7 @@ export class GrpcUnary implements UnaryProtocol {
 /** Answers a gRPC request that never became a call, as gRPC over HTTP/2 calls `Trailers-Only`. */
 export function refuseGrpc(exchange: Exchange, contentType: string, error: ConnectError): void {
   const trailer = new LazyHeaders(["content-type", contentType]);
-  setTrailerStatus(trailer, error);
+  setStatus(trailer, error);
   exchange.answer(200, trailer.fields);
 }
 

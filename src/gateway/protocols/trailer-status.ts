@@ -1,0 +1,22 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+
+const secondMs = 1000;
+
+// As delay-seconds (RFC 9110 §10.2.3), of which nobody waits more than a day.
+const delaySeconds = /^\d{1,5}$/;
+
+/**
+ * Sets the status of a gRPC answer in its trailer, with the metadata of the error.
+ *
+ * A `retry-after` is repeated as `grpc-retry-pushback-ms` (gRFC A6), which is what clients of gRPC wait for; they know
+ * nothing of the former.
+ */
+export function setStatus(trailer: Headers, error: ConnectError): void {
+  setTrailerStatus(trailer, error);
+  const retryAfter = error.metadata.get("retry-after");
+  if (retryAfter === null || !delaySeconds.test(retryAfter) || trailer.has(pushback)) return;
+  trailer.set(pushback, String(Number(retryAfter) * secondMs));
+}
+
+const pushback = "grpc-retry-pushback-ms";

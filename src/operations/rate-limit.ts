@@ -1,0 +1,80 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+
+/** Options of {@link createRateLimit}. */
+export interface RateLimitOptions {
+  /** The name of the limit in messages and header fields: an sf-string, so printable ASCII without quotation marks. */
+  readonly name: string;
+  /** Calls that each key has in a second; as many may come at once. Below 1 it is one call in several seconds. */
+  readonly callsPerSecond: number;
+  /** The clock, in milliseconds; default one that never jumps. */
+  readonly nowMs?: () => number;
+}
+
+/** A limit on how often each of many keys may do something. */
+export interface RateLimit {
+  /**
+   * Takes one call from what a key has left.
+   *
+   * @throws ConnectError `ResourceExhausted` with `Retry-After` and `RateLimit` fields, when nothing is left
+   */
+  take(key: string): void;
+}
+
+/**
+ * Keys that are remembered, about 10 MiB of them. Above it those that have been quiet for the longest are forgotten,
+ * which changes nothing for a key that has been quiet for a second: it has all its calls again.
+ */
+export const rateLimitKeysMax = 100_000;
+
+const secondMs = 1000;
+
+/**
+ * Creates a rate limit: a token bucket for each key, which holds the calls of one second and fills evenly.
+ *
+ * Of a bucket only the time is kept at which it will be full again (the generic cell rate algorithm of ITU-T I.371), so
+ * nothing runs between two calls.
+ */
+export function createRateLimit({
+  name,
+  callsPerSecond,
+  nowMs = () => performance.now(),
+}: RateLimitOptions): RateLimit {
+  const intervalMs = secondMs / callsPerSecond;
+  const emptyMs = Math.max(0, secondMs - intervalMs);
+  // In the order of use, so that the first is the one to forget.
+  const fullAtMs = new Map<string, number>();
+  return {
+    take(key) {
+      const now = nowMs();
+      const full = Math.max(now, fullAtMs.get(key) ?? 0);
+      const waitMs = full - now - emptyMs;
+      // Rounded errors of many intervals are no reason to refuse.
+      if (waitMs > roundingMs) throw exhausted(name, callsPerSecond, waitMs);
+      fullAtMs.delete(key);
+      fullAtMs.set(key, full + intervalMs);
+      if (fullAtMs.size > rateLimitKeysMax) forgetOldest(fullAtMs);
+    },
+  };
+}
+
+const roundingMs = 1e-6;
+
+function forgetOldest(keys: Map<string, unknown>): void {
+  for (const key of keys.keys()) {
+    keys.delete(key);
+    return;
+  }
+}
+
+/** `ResourceExhausted` with the fields of draft-ietf-httpapi-ratelimit-headers-10: nothing remains for `t` seconds. */
+function exhausted(name: string, callsPerSecond: number, waitMs: number): ConnectError {
+  const waitS = String(Math.max(1, Math.ceil(waitMs / secondMs)));
+  const quota = Math.max(1, Math.trunc(callsPerSecond));
+  const windowS = Math.max(1, Math.round(1 / callsPerSecond));
+  const message = `too many calls: the limit of the ${name} is ${callsPerSecond} a second`;
+  return new ConnectError(message, Code.ResourceExhausted, {
+    "retry-after": waitS,
+    "ratelimit-policy": `"${name}";q=${quota};w=${windowS}`,
+    ratelimit: `"${name}";r=0;t=${waitS}`,
+  });
+}

@@ -1,0 +1,48 @@
+import { principalKey } from "../auth/index.ts";
+import { type Admit, type AdmitRequest, clientNetwork } from "../gateway/index.ts";
+import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
+import { createRateLimit, type RateLimit } from "../operations/index.ts";
+
+/**
+ * How many calls a second are admitted, and as many at once; below 1 it is one call in several seconds. `undefined` for
+ * no limit.
+ */
+export interface RateLimits {
+  /** Of each principal, whatever its address. */
+  readonly perPrincipal?: number | undefined;
+  /** Of each address, before its credential is looked at; an IPv6 network of 64 bits counts as one. */
+  readonly perAddress?: number | undefined;
+}
+
+/**
+ * Returns an `admit` that also limits how often each address and each principal may call. Without limits it is the same
+ * function, so that nobody pays for what is not used. Health checks are not limited.
+ */
+export function limitRates(admit: Admit, { perPrincipal, perAddress }: RateLimits): Admit {
+  const ofAddress = limitOf("address", perAddress);
+  const ofPrincipal = limitOf("principal", perPrincipal);
+  if (ofAddress === undefined && ofPrincipal === undefined) return admit;
+  return (request) => {
+    if (isHealthCheck(request)) return admit(request);
+    // First: who sends a thousand wrong tokens is not to have them all verified.
+    ofAddress?.take(clientNetwork(request.peer.address));
+    const admitted = admit(request);
+    if (ofPrincipal === undefined) return admitted;
+    if (admitted === undefined) return takeOfPrincipal(ofPrincipal, request);
+    return admitted.then(() => takeOfPrincipal(ofPrincipal, request));
+  };
+}
+
+function limitOf(name: string, callsPerSecond: number | undefined): RateLimit | undefined {
+  return callsPerSecond === undefined ? undefined : createRateLimit({ name, callsPerSecond });
+}
+
+function takeOfPrincipal(limit: RateLimit, { contextValues }: AdmitRequest): void {
+  const principal = contextValues.get(principalKey);
+  // Two issuers may have the same subject. Neither contains a line break.
+  if (principal !== undefined) limit.take(`${principal.issuer ?? ""}\n${principal.subject}`);
+}
+
+function isHealthCheck({ procedure }: AdmitRequest): boolean {
+  return procedure?.startsWith(`/${Health.typeName}/`) === true;
+}
