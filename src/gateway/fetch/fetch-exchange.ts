@@ -83,7 +83,9 @@ export class FetchExchange implements Exchange {
     if (this.gone || this.httpStatus !== 0) return;
     const headers = this.#toHeaders(fields);
     if (body !== undefined) headers.set("content-length", String(body.byteLength));
-    const response = new Response(this.#allowsBody(httpStatus) ? body : null, { status: httpStatus, headers });
+    // A browser's types know bodies that share memory with workers, and take none; there is none here.
+    const content = this.#allowsBody(httpStatus) ? (body as Uint8Array<ArrayBuffer> | undefined) : null;
+    const response = new Response(content, { status: httpStatus, headers });
     this.httpStatus = httpStatus;
     this.#finish();
     this.#respond(response);
