@@ -7,6 +7,24 @@ export interface StoreProblem {
    * damaged page nothing that this process holds in memory can be trusted any more.
    */
   readonly passing: boolean;
+  /**
+   * Whether it may be over in a few seconds, as a restart or a failover is. Callers wait for that, so a look that finds
+   * it changes nothing until it has lasted for {@link StoreHealthOptions.briefMsMax}.
+   */
+  readonly mayBeBrief?: boolean;
+}
+
+/** Options of {@link StoreHealth}. */
+export interface StoreHealthOptions {
+  /**
+   * Finds out what is wrong at the moment; must not reject. `hasWorked` says that the store has committed a deletion
+   * lately; otherwise only a write can show that it still can.
+   */
+  readonly findProblem: (hasWorked: boolean) => Promise<StoreProblem | undefined>;
+  /** How often to check a store that seems well, in milliseconds. */
+  readonly watchIntervalMs: number;
+  /** How long a problem that may be brief is waited for, in milliseconds. Default 0. */
+  readonly briefMsMax?: number;
 }
 
 /** How often a store that is down is checked, in milliseconds: a recovered one works again after a second at most. */
@@ -16,19 +34,29 @@ export const tryIntervalMs = 1_000;
 export class StoreHealth {
   /** What is wrong; `undefined` while the store can delete. */
   problem: StoreProblem | undefined;
-  readonly #findProblem: () => Promise<StoreProblem | undefined>;
-  readonly #watch: NodeJS.Timeout | undefined;
+  readonly #options: StoreHealthOptions;
+  readonly #watch: NodeJS.Timeout;
   #nextTry: NodeJS.Timeout | undefined;
   #finding: Promise<StoreProblem | undefined> | undefined;
+  /** When the store has last committed a deletion, on the clock of `performance.now()`. */
+  #workedAtMs = Number.NEGATIVE_INFINITY;
+  /** When a look first found a problem that may be brief. */
+  #failingSinceMs: number | undefined;
 
-  /**
-   * @param findProblem - finds out what is wrong at the moment; must not reject
-   * @param watchIntervalMs - how often to check a store that seems well; left out for a store whose faults only show in
-   * its own writes
-   */
-  constructor(findProblem: () => Promise<StoreProblem | undefined>, watchIntervalMs?: number) {
-    this.#findProblem = findProblem;
-    if (watchIntervalMs !== undefined) this.#watch = setInterval(() => void this.#look(), watchIntervalMs).unref();
+  constructor(options: StoreHealthOptions) {
+    this.#options = options;
+    this.#watch = setInterval(() => void this.#look(), options.watchIntervalMs).unref();
+  }
+
+  /** Records that the store has committed a deletion. */
+  worked(): void {
+    this.#workedAtMs = performance.now();
+    this.#failingSinceMs = undefined;
+  }
+
+  /** Whether the store has committed a deletion since a time on the clock of `performance.now()`. */
+  hasWorkedSince(timeMs: number): boolean {
+    return this.#workedAtMs >= timeMs;
   }
 
   /** Records that the store cannot delete. It is checked again until it can, unless the fault is permanent. */
@@ -36,26 +64,47 @@ export class StoreHealth {
     // The first permanent fault is the reason; later ones are its consequences.
     if (this.problem?.passing === false) return;
     this.problem = problem;
+    // What worked before proves nothing now.
+    this.#workedAtMs = Number.NEGATIVE_INFINITY;
     clearTimeout(this.#nextTry);
-    if (problem.passing) this.#nextTry = setTimeout(() => void this.#try(), tryIntervalMs).unref();
+    if (problem.passing) this.#tryLater();
     else clearInterval(this.#watch);
   }
 
-  async #try(): Promise<void> {
-    const found = await this.#find();
-    if (found !== undefined) this.report(found);
-    else if (this.problem?.passing === true) this.problem = undefined;
+  async #look(): Promise<void> {
+    if (this.problem !== undefined || this.#failingSinceMs !== undefined) return;
+    await this.#try();
   }
 
-  async #look(): Promise<void> {
-    if (this.problem !== undefined) return;
+  async #try(): Promise<void> {
+    const begunMs = performance.now();
     const found = await this.#find();
-    if (found !== undefined) this.report(found);
+    if (found === undefined) this.#recover();
+    else if (this.problem === undefined && this.#mayStillPass(found, begunMs)) this.#tryLater();
+    else this.report(found);
+  }
+
+  #recover(): void {
+    this.#failingSinceMs = undefined;
+    if (this.problem?.passing === true) this.problem = undefined;
+  }
+
+  #mayStillPass(found: StoreProblem, begunMs: number): boolean {
+    if (found.mayBeBrief !== true) return false;
+    this.#failingSinceMs ??= begunMs;
+    return performance.now() - this.#failingSinceMs < (this.#options.briefMsMax ?? 0);
+  }
+
+  #tryLater(): void {
+    clearTimeout(this.#nextTry);
+    this.#nextTry = setTimeout(() => void this.#try(), tryIntervalMs).unref();
   }
 
   // One check at a time: a store that does not answer is not asked again meanwhile.
   #find(): Promise<StoreProblem | undefined> {
-    this.#finding ??= this.#findProblem().finally(() => (this.#finding = undefined));
+    const { findProblem, watchIntervalMs } = this.#options;
+    const hasWorked = this.hasWorkedSince(performance.now() - watchIntervalMs);
+    this.#finding ??= findProblem(hasWorked).finally(() => (this.#finding = undefined));
     return this.#finding;
   }
 }

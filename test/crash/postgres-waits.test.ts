@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { Code } from "@connectrpc/connect";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { Session } from "../../src/plants/postgres/session.ts";
 import { startCuttingProxy } from "../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
+import { refusalOf } from "../support/plants/refusal.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
 const timeout = 180_000;
@@ -81,6 +83,10 @@ describe("a store", () => {
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
     await expect.poll(() => store.problem).toMatch(/:5432\/postgres: connect /);
+    // Nothing is taken that could not be done.
+    const refused = await refusalOf(store.delete(1n, deleteCall()));
+    expect(refused).toMatchObject({ code: Code.Unavailable });
+    expect(refused.metadata.get("retry-after")).toBe("1");
     await server.start();
     await expect.poll(() => store.problem).toBeUndefined();
     await store.close();
@@ -135,4 +141,95 @@ describe("a store", () => {
       await store.close();
     },
   );
+
+  test("costs its callers time and nothing else while its server is away for some seconds", { timeout }, async () => {
+    const url = await createPlants("patient", [1, 2, 3, 4, 5, 6, 7, 8]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await server.stop("fast");
+    const told: Promise<boolean>[] = [];
+    // Longer than the time between two looks.
+    for (let id = 1n; id <= 7n; id++) {
+      told.push(store.delete(id, deleteCall()));
+      await sleep(1_000);
+      expect(store.problem).toBeUndefined();
+    }
+    await server.start();
+    await expect(Promise.all(told)).resolves.toEqual(told.map(() => true));
+    expect(store.problem).toBeUndefined();
+    await store.close();
+  });
+
+  // Reads go on as if nothing were wrong, and nobody deletes anything.
+  test.each([
+    {
+      name: "the disk for its records is full",
+      sql: `CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '53100'; END $$;
+            CREATE TRIGGER fill BEFORE INSERT ON deletions EXECUTE FUNCTION fill()`,
+      undo: "DROP TRIGGER fill ON deletions",
+      problem: /: No space left on device$/,
+    },
+    {
+      name: "its user has lost a right",
+      sql: "REVOKE DELETE ON plants FROM idler",
+      undo: "GRANT DELETE ON plants TO idler",
+      problem: /: the user lacks DELETE on plants$/,
+    },
+  ])("learns without a caller that $name, and that it is over", { timeout }, async ({ sql, undo, problem }) => {
+    const url = await server.createSchema();
+    await migratePlants({ kind: "postgres", url });
+    const schema = /plants_\d+/.exec(url)?.[0];
+    await runSql(url, "DROP ROLE IF EXISTS idler; CREATE ROLE idler LOGIN");
+    await runSql(url, `GRANT USAGE ON SCHEMA ${schema} TO idler; GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO idler`);
+    await runSql(url, "INSERT INTO plants VALUES (1)");
+    const store = await openPlantStore({ kind: "postgres", url: url.replace("user=tester", "user=idler") });
+    await runSql(url, sql);
+    await expect.poll(() => store.problem).toMatch(problem);
+    await runSql(url, undo);
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    await runSql(url, "DROP OWNED BY idler; DROP ROLE idler");
+  });
+
+  test("learns without a caller that its table is locked, and that it is over", { timeout }, async () => {
+    const url = await createPlants("shut", [1]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    const locking = new Client(configOf(url));
+    await locking.connect();
+    await locking.query("BEGIN; LOCK TABLE plants");
+    await expect.poll(() => store.problem).toMatch(/: canceling statement due to lock timeout$/);
+    await locking.end();
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("is away, and leaves no backend behind, while its synchronous standby is gone", { timeout }, async () => {
+    const url = await createPlants("lone", [1, 2]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    await server.stop("fast");
+    await server.start();
+    const told = store.delete(1n, deleteCall());
+    const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+    await expect(told).rejects.toMatchObject({ rawMessage: unknown });
+    await expect.poll(() => store.problem).toBeDefined();
+    // Looks go on meanwhile, each of which waits for the standby in vain.
+    const looks: string[] = [];
+    while (looks.length < 3) {
+      const running = await runSql(url, "SELECT pid FROM pg_stat_activity WHERE usename = 'lone'");
+      expect(running.length).toBeLessThanOrEqual(4);
+      for (const { pid } of running) if (!looks.includes(String(pid))) looks.push(String(pid));
+      await sleep(100);
+    }
+    expect(store.problem).toBeDefined();
+    await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await expect.poll(() => store.problem).toBeUndefined();
+    // It was committed here, and the standby has it now.
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+    await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
 });

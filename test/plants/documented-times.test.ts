@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { attemptIntervalMs, lockedForMsMax } from "../../src/plants/postgres/locked-deletes.ts";
 import { retryForMs } from "../../src/plants/postgres/run-batch.ts";
 import { deleteTimeouts, watchIntervalMs } from "../../src/plants/postgres/store.ts";
+import { watchIntervalMs as fileWatchIntervalMs } from "../../src/plants/sqlite/store.ts";
 import { lockTimeoutMsDefault } from "../../src/plants/sqlite/transaction.ts";
 import { tryIntervalMs } from "../../src/plants/store-health.ts";
 
@@ -19,6 +20,8 @@ test.each([
   { sentence: "After ten seconds, callers get `Unavailable`", saidMs: 10_000, isMs: retryForMs },
   { sentence: "the server is checked every second until it is well", saidMs: 1_000, isMs: tryIntervalMs },
   { sentence: "checked every five seconds during normal operation", saidMs: 5_000, isMs: watchIntervalMs },
+  { sentence: "turns readiness off only after ten seconds", saidMs: 10_000, isMs: retryForMs },
+  { sentence: "a write that changes nothing every ten seconds", saidMs: 10_000, isMs: fileWatchIntervalMs },
 ])("docs/storage.md says what holds: $sentence", ({ sentence, saidMs, isMs }) => {
   expect(page).toContain(sentence);
   expect(isMs).toBe(saidMs);

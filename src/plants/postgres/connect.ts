@@ -1,6 +1,15 @@
+import { connect as connectSocket } from "node:net";
 import { Client, type ClientConfig } from "pg";
 import { sqlStateOf } from "./fault-table.ts";
 import type { Host } from "./server-url.ts";
+
+// Documented by node-postgres, and missing in its types.
+declare module "pg" {
+  interface Client {
+    readonly processID: number | null;
+    readonly secretKey: number | null;
+  }
+}
 
 /** The time-outs of a session, in milliseconds. */
 export interface SessionTimeouts {
@@ -74,6 +83,24 @@ export async function disconnect(client: Client): Promise<void> {
 
 // The warning that a commit is not on its standbys must arrive, whatever a role or the URL has set.
 const showWarnings = "-c client_min_messages=warning";
+
+// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the two numbers
+// that name the connection, of which the second is a secret.
+const cancelBytes = 16;
+const cancelCode = 80_877_102;
+
+/**
+ * Has the server end what it is running for a connection. Without that it goes on after the connection is closed, and
+ * may keep its backend forever: no time-out of a statement ends a wait for synchronous standbys. Nothing is awaited.
+ */
+export function cancelStatement({ host, port, processID, secretKey }: Client): void {
+  const request = Buffer.alloc(cancelBytes);
+  [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
+  const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
+  // A server that is gone runs nothing.
+  socket.on("error", () => undefined).setTimeout(connectTimeoutMs, () => socket.destroy());
+  socket.unref().end(request);
+}
 
 function settingsOf(timeouts: SessionTimeouts | undefined, options?: string): ClientConfig {
   return {

@@ -22,7 +22,7 @@ export async function migrate(session: Session): Promise<{ readonly from: number
 /**
  * Checks that the database can be written, makes commits durable, accepts any text, and has the schema of this release.
  *
- * @throws StoreOpenError when not
+ * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
  */
 export async function checkDatabase(session: Session): Promise<void> {
   const version = await versionOf(session);
@@ -56,7 +56,8 @@ async function checkSettings(session: Session): Promise<void> {
         AND pg_table_is_visible(oid) ORDER BY relname LIMIT 1)`,
   );
   const [readOnly, encoding, synchronousCommit, fsync, clientMinMessages, unlogged] = row ?? [];
-  if (readOnly !== "off") throw new StoreOpenError("the server is read-only");
+  // Not for the operator to settle: another server may be taking over.
+  if (readOnly !== "off") throw new Error("the server is read-only");
   // Another encoding may lack characters of a subject, and would refuse the whole deletion.
   if (encoding !== "UTF8") throw new StoreOpenError(`the database has the encoding ${encoding} and must have UTF8`);
   if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");

@@ -1,12 +1,15 @@
 import { StoreOpenError } from "../store-open-error.ts";
 import type { StoreProblem } from "../store-health.ts";
+import { verdictOn } from "./fault-table.ts";
 
 /**
  * Describes a fault of the server or the connection for an operator. All of them are temporary: servers are restarted,
- * replaced and migrated while their clients live.
+ * replaced and migrated while their clients live. Only some may be brief: a right that is missing is not there a second
+ * later.
  */
 export function problemOf(fault: unknown): StoreProblem {
-  return { text: textOf(fault), passing: true };
+  const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "give-up";
+  return { text: textOf(fault), passing: true, mayBeBrief };
 }
 
 function textOf(fault: unknown): string {

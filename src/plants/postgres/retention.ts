@@ -5,15 +5,16 @@ import type { Session } from "./session.ts";
 const sliceMax = 1_000;
 
 /**
- * Drops the oldest deletion records from before a time, in one short transaction per call, and returns whether there
- * may be more. Processes that do this at the same time take different records.
+ * Drops the oldest deletion records that are older than `keptMs` by the clock of the database, which has dated them. It
+ * does so in one short transaction per call, and returns whether there may be more. Processes that do this at the same
+ * time take different records.
  */
-export async function dropOldDeletions(session: Session, before: Date): Promise<boolean> {
+export async function dropOldDeletions(session: Session, keptMs: number): Promise<boolean> {
   const dropped = await session.query(
     `DELETE FROM deletions WHERE seq = ANY(ARRAY(
-       SELECT seq FROM deletions WHERE deleted_at < $1 ORDER BY deleted_at LIMIT ${sliceMax} FOR UPDATE SKIP LOCKED))
+       SELECT seq FROM deletions WHERE deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT ${sliceMax} FOR UPDATE SKIP LOCKED))
      RETURNING 1`,
-    [before.toISOString()],
+    [`${keptMs} milliseconds`],
   );
   return dropped.length === sliceMax;
 }
@@ -46,8 +47,7 @@ export class Retention {
   async #drop(): Promise<void> {
     try {
       let isMore = true;
-      while (isMore && !this.#isStopped)
-        isMore = await dropOldDeletions(this.#session, new Date(Date.now() - this.#keptMs));
+      while (isMore && !this.#isStopped) isMore = await dropOldDeletions(this.#session, this.#keptMs);
     } catch {
       // A fault of the server shows in the next batch, whose callers can be told.
     }

@@ -17,21 +17,32 @@ export const retryForMs = 10_000;
 const backoffMsFirst = 5;
 const backoffMsMax = 1_000;
 
+type ServerState = "refusing" | "away" | "busy" | "well";
+
 /** A batch was given up. */
 export class BatchGivenUp extends Error {
   /** The error for its callers. */
   readonly reason: Error;
   /** The last fault. */
   readonly fault: unknown;
-  /** Whether the next batch may fare better: the fault concerned these rows, and the server is well. */
-  readonly isServerWell: boolean;
+  /**
+   * What that says about the server: `refusing` everything, `away` or short of something, `busy` with other transactions,
+   * or `well`, because only these plants or callers are concerned.
+   */
+  readonly server: ServerState;
 
-  constructor(reason: Error, fault: unknown, verdict: Verdict) {
+  constructor(reason: Error, fault: unknown, server: ServerState) {
     super("a batch of deletions was given up", { cause: fault });
     this.reason = reason;
     this.fault = fault;
-    this.isServerWell = verdict === "repeat" || verdict === "skip" || verdict === "divide";
+    this.server = server;
   }
+}
+
+function stateAfter(verdict: Verdict): ServerState {
+  if (verdict === "give-up") return "refusing";
+  if (verdict === "divide") return "well";
+  return verdict === "repeat" || verdict === "skip" ? "busy" : "away";
 }
 
 /** Options of {@link runBatch}. */
@@ -73,12 +84,14 @@ export async function runBatch(
     if (verdict === "reconnect" || verdict === "look") session.discard();
     if (verdict === "divide" && !mayBeDone)
       return await divide(session, pending, fault, { ...options, patience, skipsLocked });
-    const givenUp = new BatchGivenUp(mayBeDone ? outcomeUnknown(fault) : storeAway(fault), fault, verdict);
-    if (verdict === "give-up" || verdict === "divide" || patience.aborted) throw givenUp;
+    const reason = mayBeDone ? outcomeUnknown(fault) : storeAway(fault);
+    if (verdict === "give-up" || verdict === "divide" || patience.aborted)
+      throw new BatchGivenUp(reason, fault, stateAfter(verdict));
     skipsLocked ||= verdict === "skip";
     await sleep(backoffMs(tries));
     batch = toDeleteBatch(token, pending, true);
-    if (batch.indexOf.size === 0) throw givenUp;
+    // Callers who are gone say nothing about the server.
+    if (batch.indexOf.size === 0) throw new BatchGivenUp(reason, fault, "well");
   }
 }
 
@@ -147,7 +160,7 @@ async function runHalf(session: Session, half: readonly PendingDelete[], options
     });
     return outcomes;
   } catch (fault) {
-    if (!(fault instanceof BatchGivenUp) || !fault.isServerWell) throw fault;
+    if (!(fault instanceof BatchGivenUp) || fault.server === "refusing" || fault.server === "away") throw fault;
     return refuse(half, fault.reason);
   }
 }

@@ -1,7 +1,15 @@
 import { once } from "node:events";
 import type { Client } from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { type ConnectOptions, connectTo, disconnect, type Notice, type SessionTimeouts } from "./connect.ts";
+import {
+  cancelStatement,
+  type ConnectOptions,
+  connectTo,
+  disconnect,
+  type Notice,
+  type SessionTimeouts,
+} from "./connect.ts";
+import { sqlStateOf } from "./fault-table.ts";
 import type { Server } from "./server-url.ts";
 
 /** A row: its columns in the order of the statement, as text. */
@@ -15,7 +23,7 @@ export type Row = readonly (string | null)[];
  */
 export class Session {
   readonly #server: Server;
-  readonly #timeouts: SessionTimeouts | undefined;
+  readonly #answerTimeout: { readonly query_timeout?: number };
   readonly #connectOptions: ConnectOptions;
   /** The index of the host to try first. */
   #host = 0;
@@ -26,7 +34,7 @@ export class Session {
 
   constructor(server: Server, timeouts?: SessionTimeouts) {
     this.#server = server;
-    this.#timeouts = timeouts;
+    this.#answerTimeout = timeouts === undefined ? {} : { query_timeout: timeouts.answerTimeoutMs };
     this.#connectOptions = {
       timeouts,
       mustBeWritable: server.hosts.length > 1,
@@ -58,14 +66,14 @@ export class Session {
   async query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
     const client = await this.#connected();
     this.#isReplicated = true;
-    const timeout = this.#timeouts && { query_timeout: this.#timeouts.answerTimeoutMs };
-    const result = await client.query<(string | null)[]>({
+    const running = client.query<(string | null)[]>({
       text,
       values: [...values],
       rowMode: "array",
       types: { getTypeParser: () => String },
-      ...timeout,
+      ...this.#answerTimeout,
     });
+    const result = await endedOn(client, running);
     if (!this.#isReplicated) throw new Error("committed, but not on the synchronous standbys");
     return result.rows;
   }
@@ -82,7 +90,7 @@ export class Session {
   /** Runs statements without parameters and results. */
   async run(script: string): Promise<void> {
     const client = await this.#connected();
-    await client.query(script);
+    await endedOn(client, client.query({ text: script, ...this.#answerTimeout }));
   }
 
   /**
@@ -136,5 +144,15 @@ export class Session {
 
   #forget(client: Client): void {
     if (this.#client === client) this.#client = undefined;
+  }
+}
+
+/** Waits for a statement. If its end is not known, it may still be running, and shall not run on for nobody. */
+async function endedOn<Result>(client: Client, running: Promise<Result>): Promise<Result> {
+  try {
+    return await running;
+  } catch (fault) {
+    if (sqlStateOf(fault) === undefined) cancelStatement(client);
+    throw fault;
   }
 }

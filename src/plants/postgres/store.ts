@@ -4,12 +4,13 @@ import { StoreOpenError } from "../store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import type { DeleteCall, OnBatch, PlantStore } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
+import { checkRights, checkWrite } from "./check-write.ts";
 import type { SessionTimeouts } from "./connect.ts";
 import { LockedDeletes } from "./locked-deletes.ts";
 import { checkDatabase } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { Retention } from "./retention.ts";
-import { BatchGivenUp, runBatch } from "./run-batch.ts";
+import { BatchGivenUp, retryForMs, runBatch } from "./run-batch.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 import { Session } from "./session.ts";
 
@@ -31,7 +32,10 @@ const batchMax = 1_024;
 // About a tenth of a second of work; a caller that would have to wait longer had better come back.
 const waitingMax = 16_384;
 
-/** How often the server is checked, so that readiness goes off before a caller notices a fault. */
+/**
+ * How often the server is checked, by a write if no deletion has been committed meanwhile, so that readiness goes off
+ * before a caller notices a fault.
+ */
 export const watchIntervalMs = 5_000;
 
 /**
@@ -59,6 +63,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const session = new Session(server, deleteTimeouts);
   try {
     await checkDatabase(session);
+    await checkRights(session);
   } catch (fault) {
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
   } finally {
@@ -79,7 +84,11 @@ class PostgresStore implements PlantStore {
   readonly #queue: DeleteQueue;
   readonly #locked = new LockedDeletes({ commit: (batch) => this.#commit(batch), batchMax, waitingMax });
   readonly #setAside = (pending: PendingDelete): void => this.#locked.add(pending);
-  readonly #health = new StoreHealth(() => this.#findProblem(), watchIntervalMs);
+  readonly #health = new StoreHealth({
+    findProblem: (hasWorked) => this.#findProblem(hasWorked),
+    watchIntervalMs,
+    briefMsMax: retryForMs,
+  });
   readonly #retention: Retention;
 
   constructor(server: Server, deletionsKeptMs: number, onBatch: OnBatch | undefined) {
@@ -114,20 +123,30 @@ class PostgresStore implements PlantStore {
   async #commit(batch: readonly PendingDelete[]): Promise<Outcomes> {
     // These were queued when the server became unavailable.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
+    const begunMs = performance.now();
     try {
       const options = { setAside: this.#setAside, skipsLocked: this.#locked.areThere };
-      return await this.#withSession((session) => runBatch(session, batch, options));
+      const outcomes = await this.#withSession((session) => runBatch(session, batch, options));
+      // A batch that deletes nothing writes nothing.
+      if (outcomes.includes(true)) this.#health.worked();
+      return outcomes;
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
-      if (!fault.isServerWell) this.#health.report(problemOf(fault.fault));
+      if (this.#isSick(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       throw fault.reason;
     }
   }
 
-  async #findProblem(): Promise<StoreProblem | undefined> {
+  /** Whether the server is to blame. It is not if other batches have succeeded since this one began. */
+  #isSick({ server }: BatchGivenUp, begunMs: number): boolean {
+    return server === "refusing" || (server !== "well" && !this.#health.hasWorkedSince(begunMs));
+  }
+
+  async #findProblem(hasWorked: boolean): Promise<StoreProblem | undefined> {
     return await this.#withSession(async (session) => {
       try {
         await checkDatabase(session);
+        if (!hasWorked) await checkWrite(session);
         return undefined;
       } catch (fault) {
         // The next check uses a new connection, which may lead to a server that has taken over.

@@ -14,8 +14,14 @@ const logLost: StoreProblem = {
   passing: false,
 };
 
+// Whoever opens the file next makes another, and neither sees the locks of the other.
+const locksGone: StoreProblem = {
+  text: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
+  passing: false,
+};
+
 /**
- * Returns a function that checks whether an open file and its write-ahead log are still the files of these names, and
+ * Returns a function that checks whether an open file, its write-ahead log and its -shm file are still the files of these names, and
  * returns what is wrong otherwise; it does not throw. Commits to a file that was moved, replaced or deleted are lost
  * with the next start, and so is whatever only the log contains.
  *
@@ -33,11 +39,13 @@ export function watchFileIdentity(
   db.prepare("SELECT count(*) FROM sqlite_schema").get();
   const whereFile = watchName(resolve(file));
   // SQLite puts the log next to the real file, even when it was opened through a link.
-  const whereLog = watchName(`${db.location() ?? resolve(file)}-wal`);
+  const realPath = db.location() ?? resolve(file);
+  const whereLog = watchName(`${realPath}-wal`);
+  const whereLocks = watchName(`${realPath}-shm`);
   return () => {
     if (whereFile() !== "in-place") return fileGone;
     const log = whereLog();
-    if (log === "in-place") return undefined;
+    if (log === "in-place") return whereLocks() === "in-place" ? undefined : locksGone;
     // Another log of this name belongs to another process, and two must not share the file.
     return log === "missing" && bringLogIntoFile(db, lockTimeoutMs) ? logSaved : logLost;
   };

@@ -15,6 +15,12 @@ const batchMax = 1_024;
 // About a third of a second of work; a caller that would have to wait longer had better come back.
 const waitingMax = 16_384;
 
+/**
+ * How often a file is written to if no deletion has been committed meanwhile, so that a server without callers notices
+ * that its disk is full or its file gone.
+ */
+export const watchIntervalMs = 10_000;
+
 /** Options of {@link openSqliteStore}. */
 export interface SqliteStoreOptions extends DatabaseOptions {
   readonly onBatch?: OnBatch | undefined;
@@ -37,7 +43,11 @@ class SqliteStore implements PlantStore {
   readonly #file: string;
   readonly #thread: StorageThread;
   readonly #queue: DeleteQueue;
-  readonly #health = new StoreHealth(() => this.#thread.tryToWrite().catch(fileProblemOf));
+  readonly #health = new StoreHealth({
+    // Whatever commits has looked at the file before and after.
+    findProblem: async (hasWorked) => (hasWorked ? undefined : await this.#thread.tryToWrite().catch(fileProblemOf)),
+    watchIntervalMs,
+  });
 
   constructor(file: string, thread: StorageThread, onBatch: OnBatch | undefined) {
     this.#file = file;
@@ -74,7 +84,10 @@ class SqliteStore implements PlantStore {
       throw outcomeUnknown(fault);
     });
     rejectKept(result.kept.map((i) => pending[i]));
-    if (result.kind === "committed") return result.outcomes;
+    if (result.kind === "committed") {
+      if (result.outcomes.includes(true)) this.#health.worked();
+      return result.outcomes;
+    }
     // The fault does not undo what is already durable.
     result.outcomes.forEach((isDeleted, i) => pending[i]?.resolve(isDeleted));
     this.#health.report(result.problem);

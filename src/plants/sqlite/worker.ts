@@ -35,6 +35,7 @@ if (work !== undefined) serve(work, new ThreadWakeUp(wakeUpMemory), port);
 /** What is prepared once the file is open. */
 interface Work {
   readonly db: DatabaseSync;
+  readonly findPlaceProblem: () => StoreProblem | undefined;
   readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
   readonly dropOldDeletions: (nowMs: number) => number;
 }
@@ -43,9 +44,10 @@ function prepareOrReport(): Work | undefined {
   try {
     const db = openDatabase(options);
     const runBatch = prepareDeleteBatch(db, options.lockTimeoutMs);
-    const deleteBatch = onlyWhileSameFile(watchFileIdentity(options.file, db, options.lockTimeoutMs), runBatch);
+    const findPlaceProblem = watchFileIdentity(options.file, db, options.lockTimeoutMs);
+    const deleteBatch = onlyWhileSameFile(findPlaceProblem, runBatch);
     const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault);
-    return { db, deleteBatch, dropOldDeletions };
+    return { db, findPlaceProblem, deleteBatch, dropOldDeletions };
   } catch (fault) {
     reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
     return undefined;
@@ -53,7 +55,11 @@ function prepareOrReport(): Work | undefined {
 }
 
 /** Answers questions until it is told to close, and drops old records while there are none. */
-function serve({ db, deleteBatch, dropOldDeletions }: Work, wakeUp: ThreadWakeUp, questions: MessagePort): void {
+function serve(
+  { db, findPlaceProblem, deleteBatch, dropOldDeletions }: Work,
+  wakeUp: ThreadWakeUp,
+  questions: MessagePort,
+): void {
   let nextDropMs = performance.now() + dropOldDeletions(Date.now());
   let cameAlone = false;
   reply({ kind: "open" });
@@ -70,7 +76,7 @@ function serve({ db, deleteBatch, dropOldDeletions }: Work, wakeUp: ThreadWakeUp
       case "delete":
         return reply({ kind: "deleted", result: deleteBatch(question.batch) });
       case "try-to-write":
-        return reply({ kind: "tried", problem: tryToWrite(db, options.lockTimeoutMs) });
+        return reply({ kind: "tried", problem: findPlaceProblem() ?? tryToWrite(db, options.lockTimeoutMs) });
       case "close":
         return db.close();
       default:

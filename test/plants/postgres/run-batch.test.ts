@@ -3,7 +3,7 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../src/plants/delete-queue.ts";
 import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
-import { type BatchGivenUp, runBatch as runBatchWith } from "../../../src/plants/postgres/run-batch.ts";
+import { runBatch as runBatchWith } from "../../../src/plants/postgres/run-batch.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
@@ -87,14 +87,14 @@ describe("a batch that fails", () => {
 
   // A caller may rely on being told that nothing was done; whether the server is well decides about readiness.
   test.each([
-    { sqlStates: ["42P01"], patience: "left", told: away, isServerWell: false },
-    { sqlStates: ["40001"], patience: "over", told: away, isServerWell: true },
-    { sqlStates: ["53100"], patience: "over", told: away, isServerWell: false },
-    { sqlStates: ["57P03"], patience: "over", told: away, isServerWell: false },
-    { sqlStates: ["XX000"], patience: "over", told: unknown, isServerWell: false },
-    { sqlStates: ["XX000", "42P01"], patience: "left", told: unknown, isServerWell: false },
-    { sqlStates: ["XX000", "40001", "53100", "42P01"], patience: "left", told: unknown, isServerWell: false },
-    { sqlStates: ["XX000", "P0001"], patience: "left", told: unknown, isServerWell: true },
+    { sqlStates: ["42P01"], patience: "left", told: away, server: "refusing" },
+    { sqlStates: ["40001"], patience: "over", told: away, server: "busy" },
+    { sqlStates: ["53100"], patience: "over", told: away, server: "away" },
+    { sqlStates: ["57P03"], patience: "over", told: away, server: "away" },
+    { sqlStates: ["XX000"], patience: "over", told: unknown, server: "away" },
+    { sqlStates: ["XX000", "42P01"], patience: "left", told: unknown, server: "refusing" },
+    { sqlStates: ["XX000", "40001", "53100", "42P01"], patience: "left", told: unknown, server: "refusing" },
+    { sqlStates: ["XX000", "P0001"], patience: "left", told: unknown, server: "well" },
   ])(
     "with $sqlStates and patience that is $patience is given up: $told",
     async ({ sqlStates, patience, ...givenUp }) => {
@@ -104,7 +104,7 @@ describe("a batch that fails", () => {
       const signal = patience === "over" ? AbortSignal.abort() : new AbortController().signal;
       await expect(runBatch(session, callersOf(1n, 2n), signal)).rejects.toMatchObject({
         reason: { rawMessage: givenUp.told, code: Code.Unavailable },
-        isServerWell: givenUp.isServerWell,
+        server: givenUp.server,
       });
       await session.close();
       expect(await countTries(url)).toBe(sqlStates.length);
@@ -123,7 +123,7 @@ describe("a batch that fails", () => {
     const patience = user === "tester" ? AbortSignal.abort() : new AbortController().signal;
     await expect(runBatch(session, callersOf(1n), patience)).rejects.toMatchObject({
       reason: { rawMessage: away },
-      isServerWell: false,
+      server: user === "tester" ? "away" : "refusing",
     });
   });
 
@@ -137,7 +137,7 @@ describe("a batch that fails", () => {
     const outcomes = runBatch(session, taken);
     // Its parameters are written by now.
     controller.abort("too late");
-    await expect(outcomes).rejects.toMatchObject({ isServerWell: true });
+    await expect(outcomes).rejects.toMatchObject({ server: "well" });
     await session.close();
     expect(await countTries(url)).toBe(1);
   });
@@ -147,7 +147,7 @@ describe("a batch that fails", () => {
     await failTries(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, callersOf(1n), AbortSignal.timeout(300))).rejects.toMatchObject({
-      isServerWell: true,
+      server: "busy",
     });
     await session.close();
     // With pauses that double from 5 ms to a second there are ten or so; as fast as the server answers, hundreds.
@@ -175,7 +175,7 @@ describe("a batch of which the server refuses something", () => {
       const listeners = listenersOf(1n, 2n, 3n, 4n);
       const ended = await runBatch(session, listeners.taken).then(
         () => "done",
-        ({ isServerWell }: BatchGivenUp) => (isServerWell ? "refused" : "given up"),
+        () => "given up",
       );
       await session.close();
       expect(ended).toBe(result);

@@ -111,6 +111,31 @@ describe("a file whose write-ahead log is taken away", () => {
     await store.close();
   });
 
+  test.each([
+    { name: "deleted", take: (locks: string) => rmSync(locks) },
+    { name: "moved", take: (locks: string) => renameSync(locks, `${locks}.moved`) },
+    {
+      name: "replaced",
+      take: (locks: string) => {
+        rmSync(locks);
+        writeFileSync(locks, "");
+      },
+    },
+  ])("is not written to once its -shm file is $name, and nothing is lost", async ({ take }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    take(`${file}-shm`);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toBe(
+      `${file}: its -shm file, which holds the locks, was moved, replaced or deleted; restart the server`,
+    );
+    await store.close();
+    expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
+  });
+
   test("is saved once those who read what was before have ended", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
