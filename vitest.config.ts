@@ -14,6 +14,7 @@ const longSuites = [
   "openapi",
   "package",
   "prometheus",
+  "runtimes",
 ] as const;
 
 function suite(name: string, include: string, exclude: readonly string[]): TestProjectConfiguration {

@@ -85,7 +85,7 @@ export class FetchExchange implements Exchange {
     if (body !== undefined) headers.set("content-length", String(body.byteLength));
     // A browser's types know bodies that share memory with workers, and take none; there is none here.
     const content = this.#allowsBody(httpStatus) ? (body as Uint8Array<ArrayBuffer> | undefined) : null;
-    const response = new Response(content, { status: httpStatus, headers });
+    const response = new Response(content, responseInit(httpStatus, headers));
     this.httpStatus = httpStatus;
     this.#finish();
     this.#respond(response);
@@ -95,7 +95,7 @@ export class FetchExchange implements Exchange {
     if (this.gone || this.httpStatus !== 0) return;
     const headers = this.#toHeaders(fields);
     const answer = this.#allowsBody(httpStatus) ? this.#openAnswer() : null;
-    const response = new Response(answer, { status: httpStatus, headers });
+    const response = new Response(answer, responseInit(httpStatus, headers));
     this.httpStatus = httpStatus;
     this.#respond(response);
   }
@@ -169,6 +169,11 @@ export class FetchExchange implements Exchange {
     this.#signal.removeEventListener("abort", this.#leave);
     this.#body.abandon();
   }
+}
+
+/** Cloudflare's workers take a `Content-Encoding` for a wish, and would encode the body once more. */
+function responseInit(status: number, headers: Headers): ResponseInit & { readonly encodeBody: "manual" } {
+  return { status, headers, encodeBody: "manual" };
 }
 
 /** Tells whoever reads an answer that it is incomplete; nobody, if it has been cancelled. */

@@ -1,0 +1,15 @@
+// The greenhouse on Bun: bun examples/fetch/bun.ts 8080
+//   curl http://127.0.0.1:8080/sensors/palm/reading
+import { gateway } from "./gateway.ts";
+
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: Number(process.argv[2] ?? 8080),
+  // Bun ends a connection that is quiet for ten seconds, which a stream may be.
+  idleTimeout: 60,
+  fetch: (request, bun) => {
+    const peer = bun.requestIP(request);
+    return gateway.fetch(request, peer === null ? {} : { peer });
+  },
+});
+console.log(`Listening on ${server.url.href}`);
