@@ -10,7 +10,7 @@ import { compareByTurns, type Contender } from "./turns.ts";
 
 const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]
   NAMES: ${[...scenarios, ...messageScenarios].map(({ name }) => name).join(",")}
-npm run bench -- --watched  what metrics cost
+npm run bench -- --watched  what metrics, and traces at 1 %, cost
 npm run bench -- --start    time to the first answer
 npm run bench -- --memory   resident memory after one and two million calls`;
 

@@ -148,13 +148,17 @@ export function against({ subjects, ...scenario }: Scenario, { name, folder }: R
   };
 }
 
-/** The same scenario with nothing but this project's server, by itself and measured. */
+/** The same scenario with nothing but this project's server, by itself, measured, and traced at 1 %. */
 export function watched({ subjects, ...scenario }: Scenario): Scenario {
   return {
     ...scenario,
     subjects: subjects.flatMap((subject) =>
       subject.name === ownName
-        ? [subject, { ...subject, name: `${ownName} with metrics`, environment: { METRICS: "on" } }]
+        ? [
+            subject,
+            { ...subject, name: `${ownName} with metrics`, environment: { METRICS: "on" } },
+            { ...subject, name: `${ownName} with traces`, environment: { TRACES: "on" } },
+          ]
         : [],
     ),
     absent: [],

@@ -22,11 +22,15 @@ const http2 = process.env["HTTP2_ENGINE"] === "node" ? "node" : "own";
 await serve(() => server.listen({ host: "127.0.0.1", port: 0, http2 }));
 
 /** Imported only where it is measured: a checkout to compare with may not have it. */
-async function measured(): Promise<Pick<PlantServerOptions, "onAnswer">> {
-  if (process.env["METRICS"] !== "on") return {};
-  const { createRequestMetrics, Metrics } =
+async function measured(): Promise<Partial<PlantServerOptions>> {
+  if (process.env["METRICS"] !== "on" && process.env["TRACES"] !== "on") return {};
+  const { createRequestMetrics, createSampler, createTracing, Metrics } =
     await importEntry<typeof import("../../src/telemetry/index.ts")>("telemetry/index");
-  return { onAnswer: createRequestMetrics(new Metrics()) };
+  if (process.env["METRICS"] === "on") return { onAnswer: createRequestMetrics(new Metrics()) };
+  // One trace in a hundred; what an export costs is the exporter's.
+  const sampler = createSampler("parentbased_traceidratio", 0.01);
+  const { onRequest, onAnswer, interceptor } = createTracing({ sampler, take: () => undefined });
+  return { onRequest, onAnswer, interceptors: [interceptor] };
 }
 
 function valueOf<T>(parsed: ParseResult<T>): T {

@@ -37,10 +37,13 @@ export const serveCommand: Command = {
     const { [workerPortVariable]: sharedPort, ...environment } = terminal.environment;
     const configuration = readOrThrow(flags, environment);
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
-    if (sharedPort !== undefined) return await serveAsWorker({ ...configuration, port: Number(sharedPort) });
+    const openTelemetry = openTelemetryOf(environment);
+    if (sharedPort !== undefined) {
+      return await serveAsWorker({ ...configuration, port: Number(sharedPort) }, openTelemetry);
+    }
     const { workers: count, port, logLevel, adminAddress } = configuration;
     if (count > 1) return await superviseWorkers({ count, port, adminAddress, log: openLog(logLevel) });
-    return await serveUntilStopped(configuration, ownSignals());
+    return await serveUntilStopped(configuration, { ...ownSignals(), openTelemetry });
   },
 };
 
@@ -66,7 +69,15 @@ async function serveDemo(flags: Flags, terminal: Terminal): Promise<number> {
   });
 }
 
-async function serveAsWorker({ adminAddress, ...configuration }: Configuration): Promise<number> {
+/** Returns the variables that OpenTelemetry has defined for all programs. */
+function openTelemetryOf(environment: Terminal["environment"]): StartOptions["openTelemetry"] {
+  return Object.fromEntries(Object.entries(environment).filter(([name, value]) => name.startsWith("OTEL_") && value));
+}
+
+async function serveAsWorker(
+  { adminAddress, ...configuration }: Configuration,
+  openTelemetry: StartOptions["openTelemetry"],
+): Promise<number> {
   const supervisor = connectToSupervisor();
   try {
     // The admin address is the supervisor's, which asks every worker for its part.
@@ -74,6 +85,7 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
       { ...configuration, adminAddress: undefined },
       {
         measured: adminAddress !== undefined,
+        openTelemetry,
         stop: supervisor.stop,
         reusePort: true,
         onListening: (server) => {

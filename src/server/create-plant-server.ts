@@ -85,7 +85,9 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     { name: "credentials", problem: () => verifier?.problem },
   ]);
   const requestIds = createRequestIds(options.requestIdAnswers ?? "asked");
-  const writeCall = createCallLog({ log, auditLog: options.auditLog, deletionLog: options.deletionLog, auditOf });
+  const { auditLog, deletionLog, logFields } = options;
+  const auditWith = logFields === undefined ? auditOf : withFields(auditOf, logFields);
+  const writeCall = createCallLog({ log, auditLog, deletionLog, auditOf: auditWith });
   const onAnswer = writeCall === undefined ? options.onAnswer : bothOf(writeCall, options.onAnswer);
   // What only the log needs is not collected without it.
   const forLog = writeCall === undefined ? [] : [rememberPlantId];
@@ -137,6 +139,13 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       await gateway.drain(options.drainTimeoutMs ?? drainTimeoutMsDefault);
     },
     close: () => gateway.drain(0),
+  };
+}
+
+function withFields(audit: typeof auditOf, logFields: NonNullable<PlantServerOptions["logFields"]>): typeof auditOf {
+  return (contextValues, error) => {
+    const { trail, fields } = audit(contextValues, error);
+    return { trail, fields: { ...fields, ...logFields(contextValues) } };
   };
 }
 

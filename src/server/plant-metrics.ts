@@ -3,6 +3,7 @@ import { credentialRefusalOf, type TokenVerifier } from "../auth/index.ts";
 import type { AnsweredRequest } from "../gateway/index.ts";
 import type { OnBatch, PlantStore } from "../plants/index.ts";
 import {
+  type Attributes,
   createRequestMetrics,
   durationBounds,
   measureGateway,
@@ -13,6 +14,15 @@ import {
 } from "../telemetry/index.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
+
+/** The attributes of a commit of deletes, for metrics and spans. */
+export function commitAttributes(database: Database["kind"]): Attributes {
+  return {
+    "db.system.name": database === "postgres" ? "postgresql" : database,
+    "db.operation.name": "DELETE",
+    "db.collection.name": "plants",
+  };
+}
 
 /** The metrics of a plant server. Created before its store and its gateway, whose hooks these are. */
 export class PlantMetrics implements Disposable {
@@ -71,11 +81,7 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
     { name: "plantstore.delete.batch.size", unit: "{delete}", description: "Deletes in a batch" },
     batchSizeBounds,
   );
-  const about = {
-    "db.system.name": database === "postgres" ? "postgresql" : database,
-    "db.operation.name": "DELETE",
-    "db.collection.name": "plants",
-  };
+  const about = commitAttributes(database);
   const succeeded = durations.with(about);
   const failed = durations.with({ ...about, "error.type": "_OTHER" });
   const all = sizes.with({});

@@ -1,4 +1,4 @@
-import type { Interceptor } from "@connectrpc/connect";
+import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { ResourceMetadata, TokenVerifier } from "../auth/index.ts";
 import type {
   AdmitRequest,
@@ -48,6 +48,8 @@ export interface PlantServerOptions {
   readonly deletionLog?: Log | undefined;
   /** Additional interceptors between the credential check and the service: traces, for example. */
   readonly interceptors?: readonly Interceptor[] | undefined;
+  /** Returns further fields for the line of a call in the log, by its context values: its trace, for example. */
+  readonly logFields?: ((contextValues: ContextValues) => object) | undefined;
   /** Plain HTTP resources beside those of the server. They need a credential unless they are `open`. Default none. */
   readonly endpoints?: readonly Endpoint[] | undefined;
   /** Called with every request before its credential is checked: for traces, for example. */

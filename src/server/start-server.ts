@@ -7,7 +7,7 @@ import { credentialSourcesOf } from "./credential-settings.ts";
 import { openVerifier } from "./open-verifier.ts";
 import { requestPathPrefixOf } from "./setting-readers.ts";
 import type { AdminServer } from "./admin-server.ts";
-import type { PlantMetrics } from "./plant-metrics.ts";
+import type { OpenTelemetryVariables, PlantTelemetry } from "./plant-telemetry.ts";
 import type { AdminAddress } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 import type { MetricFamily } from "../telemetry/index.ts";
@@ -34,6 +34,8 @@ export interface StartOptions {
   readonly reusePort?: boolean;
   /** Whether metrics are collected for {@link StartedServer.collectMetrics} although no admin address is served. */
   readonly measured?: boolean;
+  /** The variables of OpenTelemetry, `OTEL_…`, which turn on the export to a collector. Default none. */
+  readonly openTelemetry?: OpenTelemetryVariables | undefined;
   /** The destination of the log; standard error by default. */
   readonly logLines?: DestinationStream;
 }
@@ -54,9 +56,9 @@ export async function startServer(configuration: Configuration, options: StartOp
   const auth = await openVerifier(configuration, log);
   if (auth === undefined) log.warn("no credentials are configured: every call will be refused");
   else opened.defer(async () => auth.close?.());
-  const metrics = await openMetrics(configuration, options);
-  if (metrics !== undefined) opened.use(metrics);
-  const store = await openStore(configuration, options.plantsWhenCreated, metrics?.onBatch);
+  const telemetry = await openTelemetry(configuration, options, log);
+  if (telemetry !== undefined) opened.use(telemetry);
+  const store = await openStore(configuration, options.plantsWhenCreated, telemetry?.onBatch);
   opened.defer(() => store.close());
   const server = createPlantServer({
     store,
@@ -77,11 +79,11 @@ export async function startServer(configuration: Configuration, options: StartOp
     resourceMetadata: resourceMetadataOf(configuration),
     drainDelayMs: configuration.drainDelayMs,
     drainTimeoutMs: configuration.drainTimeoutMs,
-    onAnswer: metrics?.onAnswer,
+    ...telemetry?.hooks,
   });
-  metrics?.watch(server, store, auth);
+  telemetry?.watch(server, store, auth);
   const { adminAddress } = configuration;
-  const admin = metrics && adminAddress && (await serveMetrics(adminAddress, () => metrics.collect(), log));
+  const admin = telemetry && adminAddress && (await serveMetrics(adminAddress, () => telemetry.collect(), log));
   if (admin !== undefined) opened.use(admin);
   const address = await server.listen({
     host,
@@ -99,7 +101,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   return {
     ...address,
     admin,
-    collectMetrics: () => metrics?.collect() ?? [],
+    collectMetrics: () => telemetry?.collect() ?? [],
     reload: async () => {
       log.info("reloading");
       await Promise.all([auth?.reload?.(), certificate?.reload()]);
@@ -145,14 +147,16 @@ export async function serveMetrics(
   return admin;
 }
 
-// Loaded on demand: a server without metrics need not pay for them.
-async function openMetrics(
+// Loaded on demand: a server of which nothing is asked need not pay for it.
+async function openTelemetry(
   { adminAddress, database }: Configuration,
-  { measured = false }: StartOptions,
-): Promise<PlantMetrics | undefined> {
-  if (adminAddress === undefined && !measured) return undefined;
-  const { PlantMetrics } = await import("./plant-metrics.ts");
-  return new PlantMetrics(database.kind);
+  { measured = false, openTelemetry: variables = {} }: StartOptions,
+  log: Log,
+): Promise<PlantTelemetry | undefined> {
+  const isExported = Object.keys(variables).some((name) => /^OTEL_EXPORTER_OTLP_(?:|\w+_)ENDPOINT$/.test(name));
+  if (adminAddress === undefined && !measured && !isExported) return undefined;
+  const { PlantTelemetry } = await import("./plant-telemetry.ts");
+  return new PlantTelemetry(database.kind, variables, log);
 }
 
 /** Waits until the log is written, unless its reader has stopped reading. */

@@ -1,0 +1,108 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { ContextValues } from "@connectrpc/connect";
+import type { TokenVerifier } from "../auth/index.ts";
+import type { Log } from "../operations/index.ts";
+import type { OnBatch, PlantStore } from "../plants/index.ts";
+import {
+  createSampler,
+  createTracing,
+  MetricExporter,
+  type MetricFamily,
+  OtlpSender,
+  readOtlpSettings,
+  SpanExporter,
+  traceKey,
+  type Tracing,
+} from "../telemetry/index.ts";
+import type { PlantServer } from "./create-plant-server.ts";
+import type { Database } from "./database-url.ts";
+import { commitAttributes, PlantMetrics } from "./plant-metrics.ts";
+import type { PlantServerOptions } from "./plant-server-options.ts";
+
+/** The environment variables of OpenTelemetry, by name. */
+export type OpenTelemetryVariables = Readonly<Record<string, string | undefined>>;
+
+/** Milliseconds that the last export may take when the server stops: a collector that is away must not hold it up. */
+const lastExportMs = 2_000;
+
+/** What observes a plant server: its metrics, and its traces where they are exported. */
+export class PlantTelemetry implements AsyncDisposable {
+  readonly hooks: Pick<PlantServerOptions, "onRequest" | "onAnswer" | "interceptors" | "logFields">;
+  readonly onBatch: OnBatch;
+  readonly #metrics: PlantMetrics;
+  readonly #exporters: { close(): Promise<void> }[] = [];
+
+  constructor(database: Database["kind"], variables: OpenTelemetryVariables, log: Log) {
+    const settings = readOtlpSettings(variables);
+    for (const problem of settings.problems) log.warn({ problem }, "a variable of OpenTelemetry is not understood");
+    const metrics = new PlantMetrics(database);
+    this.#metrics = metrics;
+    if (settings.metrics !== undefined) {
+      const sender = new OtlpSender(settings.metrics, "metrics", log);
+      this.#exporters.push(new MetricExporter(sender, settings, () => metrics.collect()));
+    }
+    if (settings.traces === undefined) {
+      this.hooks = { onAnswer: metrics.onAnswer };
+      this.onBatch = metrics.onBatch;
+      return;
+    }
+    const exporter = new SpanExporter(new OtlpSender(settings.traces, "traces", log), settings);
+    this.#exporters.push(exporter);
+    const sampler = createSampler(settings.sampler, settings.samplerRatio);
+    const tracing = createTracing({ sampler, take: (span) => exporter.take(span) });
+    this.hooks = tracedHooks(tracing, metrics);
+    this.onBatch = tracedBatches(tracing, metrics, database);
+  }
+
+  /** Adds what is looked up in the parts of a server when metrics are asked for. */
+  watch(server: PlantServer, store: PlantStore, verifier: TokenVerifier | undefined): void {
+    this.#metrics.watch(server, store, verifier);
+  }
+
+  /** Returns the metrics as they are now. */
+  collect(): readonly MetricFamily[] {
+    return this.#metrics.collect();
+  }
+
+  /** Exports what is left, for {@link lastExportMs} at most. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = Promise.all(this.#exporters.map((exporter) => exporter.close()));
+    const patience = new AbortController();
+    await Promise.race([closed, delay(lastExportMs, undefined, { signal: patience.signal }).catch(() => undefined)]);
+    patience.abort();
+    this.#metrics[Symbol.dispose]();
+  }
+}
+
+function tracedHooks(tracing: Tracing, metrics: PlantMetrics): PlantTelemetry["hooks"] {
+  return {
+    onRequest: tracing.onRequest,
+    interceptors: [tracing.interceptor],
+    onAnswer: (answer) => {
+      metrics.onAnswer(answer);
+      tracing.onAnswer(answer);
+    },
+    logFields,
+  };
+}
+
+function logFields(contextValues: ContextValues): object {
+  const trace = contextValues.get(traceKey);
+  return trace === undefined ? {} : { traceId: trace.context.traceId, spanId: trace.context.spanId };
+}
+
+function tracedBatches(tracing: Tracing, metrics: PlantMetrics, database: Database["kind"]): OnBatch {
+  const attributes = commitAttributes(database);
+  return (calls) => {
+    const count = metrics.onBatch(calls);
+    const end = tracing.startShared({
+      name: "DELETE plants",
+      attributes: calls.length === 1 ? attributes : { ...attributes, "db.operation.batch.size": calls.length },
+      requests: calls.map(({ context }) => context.values),
+    });
+    return (error) => {
+      count(error);
+      end(error);
+    };
+  };
+}

@@ -1,0 +1,39 @@
+import type { MetricFamily } from "../metrics/metric-family.ts";
+import { nowMs } from "../traces/span.ts";
+import { writeMetrics } from "./otlp-message.ts";
+import type { OtlpSender } from "./otlp-sender.ts";
+import type { OtlpSettings } from "./otlp-settings.ts";
+
+/** Exports metrics at intervals. Sums are cumulative, so an export that is lost loses nothing but its moment. */
+export class MetricExporter {
+  readonly #sender: OtlpSender;
+  readonly #settings: OtlpSettings;
+  readonly #collect: () => readonly MetricFamily[];
+  readonly #timer: NodeJS.Timeout;
+  readonly #startMs = nowMs();
+  #sending: Promise<void> | undefined;
+
+  constructor(sender: OtlpSender, settings: OtlpSettings, collect: () => readonly MetricFamily[]) {
+    this.#sender = sender;
+    this.#settings = settings;
+    this.#collect = collect;
+    this.#timer = setInterval(() => void this.#export(), settings.metricIntervalMs).unref();
+  }
+
+  /** Sends the metrics a last time, and stops. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#sender.stop();
+    await this.#sending;
+    await this.#export();
+  }
+
+  async #export(): Promise<void> {
+    if (this.#sending !== undefined) return;
+    const times = { startMs: this.#startMs, nowMs: nowMs() };
+    const message = new Uint8Array(writeMetrics(this.#settings.resource, this.#collect(), times));
+    this.#sending = this.#sender.send(message);
+    await this.#sending;
+    this.#sending = undefined;
+  }
+}

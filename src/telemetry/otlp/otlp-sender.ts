@@ -1,0 +1,94 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { OtlpTarget } from "./otlp-settings.ts";
+
+/** The part of a log that tells of failed exports. */
+export interface ExportLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+/** The most attempts to send a message, and the milliseconds before the second; doubled before each further one. */
+const attemptsMax = 5;
+const backOffMs = 1_000;
+
+/** The longest wait that a collector may ask for, in milliseconds. */
+const retryAfterMsMax = 30_000;
+
+// By OTLP's specification; every other failure would be repeated in vain.
+const worthRepeating: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+/**
+ * Sends messages to a collector by OTLP over HTTP, in protobuf.
+ *
+ * Whoever sends waits for the outcome and keeps what follows within bounds. The first failure and the recovery are
+ * logged, not every failure.
+ */
+export class OtlpSender {
+  readonly #target: OtlpTarget;
+  readonly #signal: string;
+  readonly #log: ExportLog;
+  readonly #stopped = new AbortController();
+  #failing = false;
+
+  /** @param signal - what is sent, for the log */
+  constructor(target: OtlpTarget, signal: string, log: ExportLog) {
+    this.#target = target;
+    this.#signal = signal;
+    this.#log = log;
+  }
+
+  /** Sends a message, several times if that may help. Never rejects; what cannot be delivered is lost. */
+  async send(message: Uint8Array<ArrayBuffer>): Promise<void> {
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const outcome = await this.#post(message);
+      if (outcome === "delivered") return this.#note(undefined);
+      this.#note(outcome.problem);
+      if (outcome.repeatAfterMs === undefined || this.#stopped.signal.aborted) return;
+      const waitMs = Math.max(outcome.repeatAfterMs, backOffMs * 2 ** attempt * (0.5 + Math.random() / 2));
+      await delay(waitMs, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => undefined);
+    }
+  }
+
+  /** Lets the attempts under way be the last. */
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  async #post(body: Uint8Array<ArrayBuffer>): Promise<"delivered" | Failure> {
+    const { url, headers, timeoutMs } = this.#target;
+    try {
+      const answer = await fetch(url, {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/x-protobuf" },
+        body,
+        redirect: "error",
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      // Its text may be long, or never end.
+      await answer.body?.cancel();
+      if (answer.ok) return "delivered";
+      const problem = `the collector answered ${answer.status}`;
+      if (!worthRepeating.has(answer.status)) return { problem };
+      const retryAfterS = Number(answer.headers.get("retry-after") ?? 0);
+      return { problem, repeatAfterMs: Math.min(retryAfterMsMax, (retryAfterS || 0) * 1_000) };
+    } catch (fault) {
+      const cause = fault instanceof Error && fault.cause instanceof Error ? fault.cause : fault;
+      return { problem: cause instanceof Error ? cause.message : String(cause), repeatAfterMs: 0 };
+    }
+  }
+
+  #note(problem: string | undefined): void {
+    const failing = problem !== undefined;
+    if (failing === this.#failing) return;
+    this.#failing = failing;
+    const signal = this.#signal;
+    if (failing) this.#log.warn({ signal, problem }, "telemetry cannot be exported");
+    else this.#log.info({ signal }, "telemetry can be exported again");
+  }
+}
+
+interface Failure {
+  readonly problem: string;
+  /** Milliseconds before it is worth trying again; `undefined` when it is not. */
+  readonly repeatAfterMs?: number;
+}

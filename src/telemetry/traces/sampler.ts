@@ -1,0 +1,32 @@
+import { sampledFlag, type SpanContext } from "./trace-context.ts";
+
+/** Decides whether the span of a request is recorded. @param parent - the caller's span, if it sent one */
+export type Sampler = (traceId: string, parent: SpanContext | undefined) => boolean;
+
+/** The values of `OTEL_TRACES_SAMPLER`. */
+export const samplerNames = [
+  "always_on",
+  "always_off",
+  "traceidratio",
+  "parentbased_always_on",
+  "parentbased_always_off",
+  "parentbased_traceidratio",
+] as const;
+
+/** One of {@link samplerNames}. */
+export type SamplerName = (typeof samplerNames)[number];
+
+/** Creates a sampler. @param ratio - the share of traces that is recorded, for those with a ratio; from 0 to 1 */
+export function createSampler(name: SamplerName, ratio: number): Sampler {
+  const root = rootSampler(name, ratio);
+  if (!name.startsWith("parentbased_")) return root;
+  return (traceId, parent) => (parent === undefined ? root(traceId, parent) : (parent.traceFlags & sampledFlag) !== 0);
+}
+
+function rootSampler(name: SamplerName, ratio: number): Sampler {
+  if (name.endsWith("always_on")) return () => true;
+  if (name.endsWith("always_off")) return () => false;
+  // The randomness of a trace is in its last 56 bits; a number holds the upper 52 of them exactly.
+  const threshold = (1 - ratio) * 2 ** 52;
+  return (traceId) => Number.parseInt(traceId.slice(18, 31), 16) >= threshold;
+}

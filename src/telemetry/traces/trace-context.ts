@@ -1,0 +1,65 @@
+import { randomFillSync } from "node:crypto";
+
+/** What identifies a span to others (W3C Trace Context, Level 2). */
+export interface SpanContext {
+  /** 32 hex digits in lower case. */
+  readonly traceId: string;
+  /** 16 hex digits in lower case. */
+  readonly spanId: string;
+  /** Bit 0: whether the span is recorded. */
+  readonly traceFlags: number;
+  /** The `tracestate` of the caller, passed on as it came; "" without one. */
+  readonly traceState: string;
+}
+
+/** The bit of {@link SpanContext.traceFlags} that says that a span is recorded. */
+export const sampledFlag = 1;
+
+// §3.2.2: version, trace-id, parent-id, trace-flags. A version above 00 may be longer, after another hyphen.
+const traceparentForm = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/;
+
+// §3.2.2.1: what version 00 is long; and more than any version needs, so that nobody has a long text searched.
+const traceparentLength = 55;
+const traceparentLengthMax = 256;
+
+/** Characters of a `tracestate` that is passed on (§3.3.1.5 asks for 512 at least). */
+const traceStateLengthMax = 512;
+
+/** Reads the caller's `traceparent` and `tracestate`; `undefined` for none, several, or a malformed one (§3.2.2.3). */
+export function readTraceContext(traceparent: string | null, tracestate: string | null): SpanContext | undefined {
+  if (traceparent === null || traceparent.length > traceparentLengthMax) return undefined;
+  const [, version, traceId, spanId, flags = ""] = traceparentForm.exec(traceparent) ?? [];
+  if (traceId === undefined || spanId === undefined) return undefined;
+  if (version === "00" && traceparent.length !== traceparentLength) return undefined;
+  const isKept = tracestate !== null && tracestate.length <= traceStateLengthMax && /^[\x20-\x7e]*$/.test(tracestate);
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), traceState: isKept ? tracestate : "" };
+}
+
+/** Returns the `traceparent` that tells the callee of a request of ours about a span. */
+export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-${(traceFlags & 0xff).toString(16).padStart(2, "0")}`;
+}
+
+// Random bytes are fetched for hundreds of ids at once: one at a time they would cost ten times as much.
+const pool = Buffer.alloc(8_192);
+let used = pool.length;
+
+/** Returns a random trace id. All zeros, which is none, is as likely as 2^-128. */
+export function newTraceId(): string {
+  return takeHex(16);
+}
+
+/** Returns a random span id. */
+export function newSpanId(): string {
+  return takeHex(8);
+}
+
+function takeHex(bytes: number): string {
+  if (used + bytes > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const hex = pool.toString("hex", used, used + bytes);
+  used += bytes;
+  return hex;
+}

@@ -1,0 +1,177 @@
+import { expect, test } from "vitest";
+import { readConfiguration } from "../../src/server/configuration.ts";
+import { startServer, type StartedServer } from "../../src/server/index.ts";
+import { deletePlantRequest, exchange, wireFormats } from "../support/gateway/wire-format.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { type OtlpReceiver, startOtlpReceiver } from "../support/telemetry/otlp-receiver.ts";
+import { bearer } from "../support/server/plant-server.ts";
+
+const token = "token-of-the-traces-test";
+const traceId = "0af7651916cd43dd8448eb211c80319c";
+const parentId = "b7ad6b7169203331";
+const header = [bearer(token), ["traceparent", `00-${traceId}-${parentId}-01`]] as const;
+
+interface Traced extends AsyncDisposable {
+  readonly server: StartedServer;
+  /** The lines of its log with this message. */
+  readonly lines: (msg: string) => Record<string, unknown>[];
+}
+
+/** Starts a server on SQLite with plants 1 to 999 that exports to a collector. */
+async function start(collector: string, variables: Readonly<Record<string, string>> = {}): Promise<Traced> {
+  const folder = createTempFolder();
+  const environment = {
+    PORT: "0",
+    DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+    PLANTSTORE_TOKENS: token,
+    PLANTSTORE_DRAIN_DELAY_MS: "0",
+  };
+  const reading = readConfiguration({ environment, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const written: string[] = [];
+  const server = await startServer(reading.value, {
+    plantsWhenCreated: { first: 1n, last: 999n },
+    logLines: { write: (line) => void written.push(line) },
+    openTelemetry: { OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_BSP_SCHEDULE_DELAY: "10", ...variables },
+  });
+  let drained: Promise<void> | undefined;
+  return {
+    server: { ...server, drain: () => (drained ??= server.drain()) },
+    lines: (msg) =>
+      written.map((line): Record<string, unknown> => JSON.parse(line)).filter((line) => line["msg"] === msg),
+    [Symbol.asyncDispose]: async () => {
+      await (drained ??= server.drain());
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+async function deletePlant({ server }: Traced, id: bigint): Promise<void> {
+  await exchange(server, "2", deletePlantRequest(wireFormats.grpc, id, header));
+}
+
+function spanNamed(collector: OtlpReceiver, name: string): OtlpReceiver["spans"][number] | undefined {
+  return collector.spans.find((span) => span.name === name);
+}
+
+test("a call and its commit are exported as spans of the caller's trace, which its log line names", async () => {
+  await using collector = await startOtlpReceiver();
+  await using traced = await start(collector.url, {
+    OTEL_SERVICE_NAME: "greenhouse",
+    OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=te%20st,broken",
+    OTEL_EXPORTER_OTLP_HEADERS: "x-key=a%20b",
+  });
+  await deletePlant(traced, 1n);
+  await expect.poll(() => collector.spans.length).toBe(2);
+  const call = spanNamed(collector, "plantstore.v1.PlantService/DeletePlant");
+  expect(call).toMatchObject({
+    traceId,
+    parentSpanId: parentId,
+    kind: 2,
+    statusCode: 0,
+    links: [],
+    attributes: {
+      "rpc.system.name": "grpc",
+      "rpc.method": "plantstore.v1.PlantService/DeletePlant",
+      "rpc.response.status_code": "OK",
+    },
+  });
+  const commit = spanNamed(collector, "DELETE plants");
+  expect(commit).toMatchObject({
+    traceId,
+    parentSpanId: call?.spanId,
+    kind: 3,
+    links: [`${traceId}-${call?.spanId}`],
+    attributes: { "db.system.name": "sqlite", "db.operation.name": "DELETE", "db.collection.name": "plants" },
+  });
+  expect(commit?.startNs).toBeGreaterThanOrEqual(call?.startNs ?? 0n);
+  expect(commit?.endNs).toBeLessThanOrEqual(call?.endNs ?? 0n);
+  expect(Math.abs(Number((call?.endNs ?? 0n) / 1_000_000n) - Date.now())).toBeLessThan(60_000);
+  expect(traced.lines("call")).toMatchObject([{ traceId, spanId: call?.spanId }]);
+  expect(collector.requests[0]?.headers).toMatchObject({ "x-key": "a b", "content-type": "application/x-protobuf" });
+  expect(collector.resources[0]).toMatchObject({
+    "service.name": "greenhouse",
+    "service.instance.id": expect.stringMatching(/^[0-9a-f-]{36}$/),
+    "deployment.environment.name": "te st",
+  });
+  expect(Object.keys(collector.resources[0] ?? {})).not.toContain("broken");
+});
+
+test("the span of a batch is linked with every call in it", async () => {
+  await using collector = await startOtlpReceiver();
+  await using traced = await start(collector.url);
+  const ids = Array.from({ length: 60 }, (_, at) => BigInt(at + 1));
+  await Promise.all(ids.map((id) => deletePlant(traced, id)));
+  const commits = (): OtlpReceiver["spans"] => collector.spans.filter(({ name }) => name === "DELETE plants");
+  await expect.poll(() => commits().flatMap(({ links }) => links).length).toBe(60);
+  await expect.poll(() => collector.spans.length - commits().length).toBe(60);
+  const calls = collector.spans.filter(({ kind }) => kind === 2).map(({ spanId }) => `${traceId}-${spanId}`);
+  expect(new Set(commits().flatMap(({ links }) => links))).toEqual(new Set(calls));
+  for (const { links, attributes } of commits()) {
+    expect(attributes["db.operation.batch.size"]).toBe(links.length === 1 ? undefined : links.length);
+  }
+});
+
+test("metrics are exported at intervals, and a last time when the server stops", async () => {
+  await using collector = await startOtlpReceiver();
+  await using traced = await start(collector.url, { OTEL_METRIC_EXPORT_INTERVAL: "20", OTEL_TRACES_EXPORTER: "none" });
+  await deletePlant(traced, 1n);
+  await expect.poll(() => collector.metrics).toContain("rpc.server.call.duration");
+  expect([...collector.metrics]).toEqual(
+    expect.arrayContaining(["gateway.connections", "db.client.operation.duration"]),
+  );
+  expect(collector.spans).toEqual([]);
+  const before = collector.requests.length;
+  await traced.server.drain();
+  expect(collector.requests.length).toBeGreaterThan(before);
+});
+
+test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
+  { name: "refuses", answer: (response) => void response.writeHead(400).end("no".repeat(1_000_000)) },
+  { name: "is overloaded", answer: (response) => void response.writeHead(503, { "retry-after": "3600" }).end() },
+  { name: "never answers", answer: () => undefined },
+  { name: "redirects", answer: (response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end() },
+  { name: "is away", answer: undefined },
+])("no call and no drain waits for a collector that $name", async ({ answer }) => {
+  await using collector = await startOtlpReceiver();
+  if (answer !== undefined) collector.answer = answer;
+  await using traced = await start(answer === undefined ? "http://127.0.0.1:1" : collector.url);
+  for (let id = 1n; id <= 20n; id++) await deletePlant(traced, id);
+  expect(traced.lines("call").map(({ code }) => code)).toEqual(Array(20).fill("OK"));
+  await traced.server.drain();
+  expect(traced.lines("stopped")).toHaveLength(1);
+  // One line for each signal, not one for each failure.
+  expect(traced.lines("telemetry cannot be exported").length).toBeLessThanOrEqual(2);
+});
+
+test("what is not understood is said, and the default is in force", async () => {
+  await using collector = await startOtlpReceiver();
+  await using traced = await start(collector.url, {
+    OTEL_TRACES_SAMPLER: "sometimes",
+    OTEL_TRACES_SAMPLER_ARG: "7",
+    OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "nowhere",
+  });
+  await deletePlant(traced, 1n);
+  await expect.poll(() => collector.spans.length).toBe(2);
+  const problems = traced.lines("a variable of OpenTelemetry is not understood").map(({ problem }) => problem);
+  expect(problems).toEqual([
+    expect.stringContaining("OTEL_EXPORTER_OTLP_PROTOCOL"),
+    expect.stringContaining("OTEL_EXPORTER_OTLP_PROTOCOL"),
+    expect.stringContaining("no metrics are exported"),
+    expect.stringContaining("OTEL_TRACES_SAMPLER is none of"),
+    expect.stringContaining("OTEL_TRACES_SAMPLER_ARG"),
+  ]);
+});
+
+test.each([{ OTEL_SDK_DISABLED: "true" }, { OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }])(
+  "nothing is exported with %j",
+  async (variables) => {
+    await using collector = await startOtlpReceiver();
+    await using traced = await start(collector.url, variables);
+    await deletePlant(traced, 1n);
+    await traced.server.drain();
+    expect(collector.requests).toEqual([]);
+    expect(traced.lines("call")[0]).not.toHaveProperty("traceId");
+  },
+);

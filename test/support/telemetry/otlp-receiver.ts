@@ -1,0 +1,141 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+
+/** A span as it came over the wire, by the field numbers that OTLP has published. */
+export interface ReceivedSpan {
+  traceId: string;
+  spanId: string;
+  parentSpanId: string;
+  traceState: string;
+  name: string;
+  kind: number;
+  startNs: bigint;
+  endNs: bigint;
+  attributes: Record<string, unknown>;
+  links: string[];
+  statusCode: number;
+}
+
+/** A collector of a test's own: OTLP over HTTP in protobuf. */
+export interface OtlpReceiver extends AsyncDisposable {
+  readonly url: string;
+  readonly spans: ReceivedSpan[];
+  readonly resources: Record<string, unknown>[];
+  /** The names of the metrics that came. */
+  readonly metrics: Set<string>;
+  /** Requests, whatever they were answered with. */
+  readonly requests: IncomingMessage[];
+  /** Answers a request that was read; 200 unless it is replaced. */
+  answer: (response: ServerResponse) => void;
+}
+
+/** Starts a collector on a free port. */
+export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+  const spans: ReceivedSpan[] = [];
+  const resources: Record<string, unknown>[] = [];
+  const metrics = new Set<string>();
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    void buffer(request).then((body) => {
+      requests.push(request);
+      if (request.url === "/v1/traces") readTraces(body, spans, resources);
+      if (request.url === "/v1/metrics") readMetrics(body, metrics);
+      receiver.answer(response);
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const receiver: OtlpReceiver = {
+    url: `http://127.0.0.1:${port}`,
+    spans,
+    resources,
+    metrics,
+    requests,
+    answer: (response) => void response.end(),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+  return receiver;
+}
+
+/** The fields of a message, in their order: bytes for those with a length, numbers for the others. */
+function fieldsOf(bytes: Uint8Array): { no: number; value: Uint8Array | bigint }[] {
+  const reader = new BinaryReader(bytes);
+  const fields: { no: number; value: Uint8Array | bigint }[] = [];
+  while (reader.pos < reader.len) {
+    const [no, type] = reader.tag();
+    if (type === WireType.LengthDelimited) fields.push({ no, value: reader.bytes() });
+    else if (type === WireType.Bit64) fields.push({ no, value: BigInt(reader.fixed64()) });
+    else if (type === WireType.Bit32) fields.push({ no, value: BigInt(reader.fixed32()) });
+    else fields.push({ no, value: BigInt(reader.uint64()) });
+  }
+  return fields;
+}
+
+function all(bytes: Uint8Array, no: number): Uint8Array[] {
+  return fieldsOf(bytes).flatMap((field) => (field.no === no && typeof field.value !== "bigint" ? [field.value] : []));
+}
+
+function numberAt(bytes: Uint8Array, no: number): bigint {
+  const found = fieldsOf(bytes).find((field) => field.no === no)?.value;
+  return typeof found === "bigint" ? found : 0n;
+}
+
+function hexAt(bytes: Uint8Array, no: number): string {
+  return Buffer.from(all(bytes, no)[0] ?? []).toString("hex");
+}
+
+function textAt(bytes: Uint8Array, no: number): string {
+  return Buffer.from(all(bytes, no)[0] ?? []).toString();
+}
+
+/** KeyValue: key 1, value 2. AnyValue: text 1, truth 2, int 3. */
+function attributesAt(bytes: Uint8Array, no: number): Record<string, unknown> {
+  return Object.fromEntries(
+    all(bytes, no).map((pair) => {
+      const [field] = fieldsOf(all(pair, 2)[0] ?? new Uint8Array(0));
+      const value =
+        field === undefined || typeof field.value === "bigint"
+          ? Number(field?.value)
+          : String(Buffer.from(field.value));
+      return [textAt(pair, 1), value];
+    }),
+  );
+}
+
+function readTraces(body: Uint8Array, spans: ReceivedSpan[], resources: Record<string, unknown>[]): void {
+  for (const resourceSpans of all(body, 1)) {
+    for (const resource of all(resourceSpans, 1)) resources.push(attributesAt(resource, 1));
+    for (const scopeSpans of all(resourceSpans, 2)) spans.push(...all(scopeSpans, 2).map(readSpan));
+  }
+}
+
+function readSpan(bytes: Uint8Array): ReceivedSpan {
+  return {
+    traceId: hexAt(bytes, 1),
+    spanId: hexAt(bytes, 2),
+    traceState: textAt(bytes, 3),
+    parentSpanId: hexAt(bytes, 4),
+    name: textAt(bytes, 5),
+    kind: Number(numberAt(bytes, 6)),
+    startNs: numberAt(bytes, 7),
+    endNs: numberAt(bytes, 8),
+    attributes: attributesAt(bytes, 9),
+    links: all(bytes, 13).map((link) => `${hexAt(link, 1)}-${hexAt(link, 2)}`),
+    statusCode: Number(numberAt(all(bytes, 15)[0] ?? new Uint8Array(0), 3)),
+  };
+}
+
+function readMetrics(body: Uint8Array, names: Set<string>): void {
+  for (const resourceMetrics of all(body, 1)) {
+    for (const scopeMetrics of all(resourceMetrics, 2)) {
+      for (const metric of all(scopeMetrics, 2)) names.add(textAt(metric, 1));
+    }
+  }
+}
