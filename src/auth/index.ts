@@ -18,5 +18,6 @@ export { parsePlainTokens, toStaticToken } from "./plain-tokens.ts";
 export { principalKey } from "./principal-context.ts";
 export { createResourceMetadata, type ResourceMetadata } from "./protected-resource.ts";
 export { parseProviderUrl } from "./provider-url.ts";
+export { listTokens, revokeToken } from "./token-hashes-file.ts";
 export type { StaticToken } from "./static-token.ts";
 export type { PresentedToken, Principal, TokenOutcome, TokenProblem, TokenVerifier } from "./token-verifier.ts";

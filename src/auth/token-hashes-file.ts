@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 import type { StaticToken } from "./static-token.ts";
 import { readTextFile, toProblem } from "./text-file.ts";
-import { formatTokenHash, parseTokenHashes } from "./token-hashes.ts";
+import { formatTokenHash, parseTokenHashes, withoutToken } from "./token-hashes.ts";
 
 /**
  * The largest file of token hashes that is read, in bytes.
@@ -24,13 +24,39 @@ const tokenHashesFileMode = 0o600;
  * line, or with a token of the same name.
  */
 export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
+  return await edit(path, (text) => {
+    const before = text === "" || text.endsWith("\n") ? text : `${text}\n`;
+    return parsed(`${before}${formatTokenHash(token)}\n`);
+  });
+}
+
+/**
+ * Removes the line of a token from a file of token hashes, in the way that {@link appendTokenHash} adds one; all other
+ * lines stay as they are.
+ *
+ * Returns what is wrong with the file, or that no token of it has this name.
+ */
+export async function revokeToken(path: string, name: string): Promise<ParseResult<void>> {
+  return await edit(path, (text) => withoutToken(text, name));
+}
+
+/** Reads the tokens of a file of token hashes, in its order. */
+export async function listTokens(path: string): Promise<ParseResult<readonly StaticToken[]>> {
+  const text = await readTextFile(path, tokenHashesFileLimitBytes);
+  return text.kind === "problems" ? text : parseTokenHashes(text.value);
+}
+
+/** Changes the text of a file, or returns what is wrong with that. */
+type Change = (text: string) => ParseResult<string>;
+
+async function edit(path: string, change: Change): Promise<ParseResult<void>> {
   // Replaces the file itself, not a symbolic link to it.
   const target = await realpath(path).catch(() => path);
   // The new file doubles as a lock: it exists from before the old one is read until it takes its place.
   const replacement = `${target}.lock`;
   const file = await create(replacement);
   if (file.kind === "problems") return file;
-  const replaced = await replace(target, replacement, file.value, token).catch(toProblem);
+  const replaced = await replace(target, replacement, file.value, change).catch(toProblem);
   if (replaced.kind === "value") return await syncFolder(dirname(target)).catch(toProblem);
   await unlink(replacement).catch(toProblem);
   return replaced;
@@ -41,9 +67,7 @@ async function create(path: string): Promise<ParseResult<FileHandle>> {
     return parsed(await open(path, "wx", tokenHashesFileMode));
   } catch (error) {
     if (!hasCode(error, "EEXIST")) return toProblem(error);
-    return notParsed(
-      `${path} exists: another token is being added, or adding one was cut short (then delete that file)`,
-    );
+    return notParsed(`${path} exists: the tokens are being changed, or that was cut short (then delete that file)`);
   }
 }
 
@@ -51,19 +75,19 @@ async function replace(
   target: string,
   replacement: string,
   file: FileHandle,
-  token: StaticToken,
+  change: Change,
 ): Promise<ParseResult<void>> {
   await using closing = file;
   const text = await readIfThere(target);
   if (text.kind === "problems") return text;
-  const before = text.value === "" || text.value.endsWith("\n") ? text.value : `${text.value}\n`;
-  const after = `${before}${formatTokenHash(token)}\n`;
-  const tokens = parseTokenHashes(after);
+  const after = change(text.value);
+  if (after.kind === "problems") return after;
+  const tokens = parseTokenHashes(after.value);
   if (tokens.kind === "problems") return tokens;
-  if (Buffer.byteLength(after) > tokenHashesFileLimitBytes) {
+  if (Buffer.byteLength(after.value) > tokenHashesFileLimitBytes) {
     return notParsed(`${target} would be larger than the ${tokenHashesFileLimitBytes} bytes that are read`);
   }
-  await closing.writeFile(after);
+  await closing.writeFile(after.value);
   await closing.sync();
   await rename(replacement, target);
   return parsed(undefined);

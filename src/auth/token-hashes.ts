@@ -49,6 +49,13 @@ export function formatTokenHash(token: StaticToken): string {
   return `sha256:${token.digest} ${token.name} ${scopes} ${expiry}`;
 }
 
+/** Returns the text of a file without the line of a token, or that no token has this name. */
+export function withoutToken(text: string, name: string): ParseResult<string> {
+  const lines = text.split("\n");
+  const left = lines.filter((line) => line.trim().startsWith("#") || line.trim().split(/[ \t]+/)[1] !== name);
+  return left.length === lines.length ? notParsed(`no token is named ${name}`) : parsed(left.join("\n"));
+}
+
 function toLines(text: string): readonly string[] {
   // Trimming also removes the byte order mark that some editors put at the start of a file.
   return text.split("\n").map((line) => line.trim());

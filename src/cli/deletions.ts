@@ -1,5 +1,6 @@
 import { openPlantDatabase } from "../server/index.ts";
 import { exitCode, type Command, type Flags, textOf, UsageError } from "./command.ts";
+import { parseDuration } from "./duration.ts";
 import { databaseFlag, databaseHelp, databaseOf } from "./database-flag.ts";
 
 /** Prints the deletion records. */
@@ -9,7 +10,7 @@ export const deletionsCommand: Command = {
   summary: "print the deletion records, one JSON object per line, oldest first",
   options: { ...databaseFlag, since: { type: "string" } },
   positionals: [0, 0],
-  help: () => ["  --since T  omit older records, for example 2030-01-31T12:00:00Z", databaseHelp],
+  help: () => ["  --since T  omit older records, for example 24h or 2030-01-31T12:00:00Z", databaseHelp],
   run: async (flags, _positionals, terminal) => {
     const since = sinceOf(flags);
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
@@ -28,9 +29,11 @@ const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))
 function sinceOf(flags: Flags): Date | undefined {
   const text = textOf(flags["since"]);
   if (text === undefined) return undefined;
+  const agoMs = parseDuration(text);
+  if (agoMs !== undefined) return new Date(Date.now() - agoMs);
   const since = new Date(text);
   if (dateTime.test(text) && !Number.isNaN(since.getTime()) && isDay(text.slice(0, "2030-01-31".length))) return since;
-  throw new UsageError(`--since must be a time such as 2030-01-31T12:00:00Z, not ${JSON.stringify(text)}`);
+  throw new UsageError(`--since must be a time such as 24h or 2030-01-31T12:00:00Z, not ${JSON.stringify(text)}`);
 }
 
 // Date turns February 31 into March 2; a date that does not survive the round trip is invalid.

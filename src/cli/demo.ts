@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { issueToken } from "../server/index.ts";
+import { issueToken, openPlantDatabase, plantLocationOf } from "../server/index.ts";
 
 /** The folder of the demo in the working directory, with its store and token. */
 const folder = ".plantstore";
@@ -64,8 +64,25 @@ async function makeToken(): Promise<string> {
   return issued.value.token;
 }
 
-/** Returns what the demo prints once it listens: the credential, and commands to paste into a shell. */
-export function demoLines(demo: Demo, address: { readonly host: string; readonly port: number }): string[] {
+/** Returns the first plants that a store still has, one for each command that the demo prints. */
+export async function firstPlants(environment: Demo["environment"]): Promise<readonly bigint[]> {
+  await using database = await openPlantDatabase(plantLocationOf(environment["DATABASE_URL"]));
+  for await (const ids of database.exportPlants()) return ids.slice(0, 3);
+  return [];
+}
+
+/**
+ * Returns what the demo prints once it listens: the credential, and commands to paste into a shell.
+ *
+ * @param plants - plants that are there, for the commands to delete; with too few of them, a command names one that is
+ * gone
+ */
+export function demoLines(
+  demo: Demo,
+  address: { readonly host: string; readonly port: number },
+  plants: readonly bigint[],
+): string[] {
+  const [first = demoPlants.first, second = first, third = second] = plants;
   const authority = `${hostToCall(address.host)}:${address.port}`;
   const credential = `Authorization: Bearer ${demo.token}`;
   const procedure = "plantstore.v1.PlantService/DeletePlant";
@@ -76,9 +93,13 @@ export function demoLines(demo: Demo, address: { readonly host: string; readonly
     "",
     `In a browser: http://${authority}/docs`,
     "",
-    `curl -i -X DELETE -H '${credential}' http://${authority}/plants/1`,
-    `grpcurl -plaintext -H '${credential}' -d '{"id":"2"}' ${authority} ${procedure}`,
-    `${buf} curl --protocol grpc --http2-prior-knowledge --reflect-header '*' -H '${credential}' -d '{"id":"3"}' http://${authority}/${procedure}`,
+    `curl -i -X DELETE -H '${credential}' http://${authority}/plants/${first}`,
+    `grpcurl -plaintext -H '${credential}' -d '{"id":"${second}"}' ${authority} ${procedure}`,
+    `${buf} curl --protocol grpc --http2-prior-knowledge --reflect-header '*' -H '${credential}' -d '{"id":"${third}"}' http://${authority}/${procedure}`,
+    "",
+    plants.length === 0
+      ? `Every plant is deleted; without ${folder}/ there are new ones. Ctrl-C stops it.`
+      : "Ctrl-C stops it.",
   ];
 }
 

@@ -18,6 +18,7 @@ export const importCommand: Command = {
     "Existing plants stay; an interrupted import can simply be run again.",
   ],
   run: async (flags, [file = "-"], terminal) => {
+    if (file !== "-" && statSync(file).isDirectory()) throw new Error(`${file} is a folder, not a file`);
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     const text = file === "-" ? terminal.input() : createReadStream(file);
     const counts = await importPlants(database, text, {

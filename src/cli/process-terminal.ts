@@ -4,8 +4,10 @@ import { exitCode, type Terminal } from "./command.ts";
 /** Returns the terminal of this process. */
 export function processTerminal(): Terminal {
   const { stdin, stdout, stderr } = process;
-  // The reader is gone, as in `plantstore export | head`, and nobody can be told.
-  stdout.on("error", () => process.exit(exitCode.failure));
+  // In `plantstore export | head` the reader has what it wanted. Other errors, such as a full disk, lose output.
+  stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+    process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);
+  });
   return {
     environment: process.env,
     input: () => stdin,

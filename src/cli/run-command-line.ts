@@ -1,11 +1,14 @@
-import { parseArgs } from "node:util";
-import { ConfigurationError } from "../server/index.ts";
-import { exitCode, type Command, type Flags, type Terminal, UsageError } from "./command.ts";
+import { ConfigurationError, nearestName } from "../server/index.ts";
+import { exitCode, type Command, type Terminal, UsageError } from "./command.ts";
 import { backupCommand } from "./backup.ts";
 import { checkCommand } from "./check.ts";
 import { deletionsCommand } from "./deletions.ts";
+import { explainSystemError } from "./explain-system-error.ts";
+import { parseCommand } from "./parse-command.ts";
 import { serveCommand } from "./serve.ts";
 import { tokenCreateCommand } from "./token-create.ts";
+import { tokenListCommand } from "./token-list.ts";
+import { tokenRevokeCommand } from "./token-revoke.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
 import { migrateCommand } from "./migrate.ts";
@@ -14,8 +17,10 @@ import { packageVersion } from "./package-version.ts";
 
 const commands: readonly Command[] = [
   serveCommand,
-  tokenCreateCommand,
   checkCommand,
+  tokenCreateCommand,
+  tokenListCommand,
+  tokenRevokeCommand,
   importCommand,
   exportCommand,
   deletionsCommand,
@@ -35,7 +40,7 @@ export async function runCommandLine(words: readonly string[], terminal: Termina
     return await dispatch(words, terminal);
   } catch (reason) {
     if (reason instanceof ConfigurationError) return reportProblems(reason.problems, terminal);
-    terminal.err(`plantstore: ${reason instanceof Error ? reason.message : String(reason)}`);
+    terminal.err(`plantstore: ${explainSystemError(reason)}`);
     if (!(reason instanceof UsageError)) return exitCode.failure;
     terminal.err("plantstore --help shows what there is");
     return exitCode.usage;
@@ -43,29 +48,38 @@ export async function runCommandLine(words: readonly string[], terminal: Termina
 }
 
 async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
-  const command = commands.find(({ name }) => name.split(" ").every((word, index) => words[index] === word));
-  if (command !== undefined) return await runCommand(command, words.slice(command.name.split(" ").length), terminal);
-  if (words[0] === "--version") return print([packageVersion()], terminal);
-  if (words[0] === "--help" || words[0] === "help") return print(overview(), terminal);
-  throw new UsageError(words.length === 0 ? "a command is missing" : `there is no command "${words.join(" ")}"`);
+  const command = findCommand(words);
+  if (command !== undefined) return await runCommand(command, words.slice(lengthOf(command)), terminal);
+  const [first, ...rest] = words;
+  if (first === "--version" || first === "-v") return print([packageVersion()], terminal);
+  if (first === "--help" || first === "-h") return print(overview(), terminal);
+  if (first === "help") return print(rest.length === 0 ? overview() : helpOf(requireCommand(rest)), terminal);
+  return await runCommand(requireCommand(words), [], terminal);
+}
+
+function findCommand(words: readonly string[]): Command | undefined {
+  return commands.find(({ name }) => name.split(" ").every((word, index) => words[index] === word));
+}
+
+function requireCommand(words: readonly string[]): Command {
+  const command = findCommand(words);
+  if (command !== undefined) return command;
+  if (words.length === 0) throw new UsageError("a command is missing");
+  const text = words.join(" ");
+  const longer = commands.filter(({ name }) => name.startsWith(`${text} `)).map(({ name }) => name);
+  const names = commands.map(({ name }) => name);
+  const near =
+    nearestName(text, names) ?? nearestName(words.slice(0, 2).join(" "), names) ?? nearestName(words[0] ?? "", names);
+  const meant = longer.length > 0 ? longer.join(" or ") : near;
+  throw new UsageError(`there is no command "${text}"${meant === undefined ? "" : `; did you mean ${meant}?`}`);
 }
 
 async function runCommand(command: Command, words: readonly string[], terminal: Terminal): Promise<number> {
-  const { flags, positionals } = parse(command, words);
-  if (flags["help"] === true) return print([usageOf(command), "", ...command.help()], terminal);
+  const { flags, positionals } = parseCommand(command, words);
+  if (flags["help"] === true) return print(helpOf(command), terminal);
   const [least, most] = command.positionals;
   if (positionals.length < least || positionals.length > most) throw new UsageError(`usage: ${usageOf(command)}`);
   return await command.run(flags, positionals, terminal);
-}
-
-function parse(command: Command, words: readonly string[]): { flags: Flags; positionals: readonly string[] } {
-  const options = { ...command.options, help: { type: "boolean" } } as const;
-  try {
-    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
-    return { flags: values, positionals };
-  } catch (reason) {
-    throw new UsageError(reason instanceof Error ? reason.message : String(reason), { cause: reason });
-  }
 }
 
 function reportProblems(problems: readonly string[], terminal: Terminal): number {
@@ -79,8 +93,16 @@ function print(lines: readonly string[], terminal: Terminal): number {
   return exitCode.ok;
 }
 
+function helpOf(command: Command): string[] {
+  return [usageOf(command), "", ...command.help()];
+}
+
 function usageOf(command: Command): string {
   return `plantstore ${command.name} ${command.synopsis}`;
+}
+
+function lengthOf({ name }: Command): number {
+  return name.split(" ").length;
 }
 
 function overview(): string[] {
@@ -91,7 +113,7 @@ function overview(): string[] {
     "Commands:",
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`),
     "",
-    "plantstore COMMAND --help shows the flags of a command; plantstore --version the version.",
+    "plantstore help COMMAND, or COMMAND -h, shows the flags of a command; plantstore -v the version.",
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 78 wrong configuration.",
   ];
 }

@@ -8,7 +8,7 @@ import {
   type StartOptions,
 } from "../server/index.ts";
 import { exitCode, type Command, type Flags, type Terminal, UsageError } from "./command.ts";
-import { demoLines, demoPlants, prepareDemo } from "./demo.ts";
+import { demoLines, demoPlants, firstPlants, prepareDemo } from "./demo.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { superviseWorkers } from "./supervise.ts";
 import { connectToSupervisor, workerPortVariable } from "./worker.ts";
@@ -64,8 +64,10 @@ async function serveDemo(flags: Flags, terminal: Terminal): Promise<number> {
   return await serveUntilStopped(configuration, {
     stop: firstStopSignal(),
     plantsWhenCreated: demoPlants,
-    onListening: (server) =>
-      demoLines(demo, { host: configuration.host, port: server.port }).forEach((line) => terminal.out(line)),
+    onListening: async ({ port }) => {
+      const plants = await firstPlants(demo.environment);
+      for (const line of demoLines(demo, { host: configuration.host, port }, plants)) terminal.out(line);
+    },
   });
 }
 
@@ -104,7 +106,7 @@ async function serveAsWorker(
 interface ServeOptions extends StartOptions {
   /** Resolves when the server is to shut down. */
   readonly stop: Promise<unknown>;
-  readonly onListening?: (server: StartedServer) => void;
+  readonly onListening?: (server: StartedServer) => void | Promise<void>;
 }
 
 function ownSignals(): ServeOptions {
@@ -112,7 +114,7 @@ function ownSignals(): ServeOptions {
   // Before the start, because an unhandled SIGHUP ends a process. A demo has no handler: it should end with its
   // terminal.
   process.on("SIGHUP", () => void reload?.());
-  return { stop: firstStopSignal(), onListening: (server) => (reload = () => server.reload()) };
+  return { stop: firstStopSignal(), onListening: (server) => void (reload = () => server.reload()) };
 }
 
 async function serveUntilStopped(configuration: Configuration, options: ServeOptions): Promise<number> {
@@ -121,7 +123,7 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   });
   // Once the server listens, because the start would take longer, and only calls matter.
   disablePretenuring();
-  options.onListening?.(server);
+  await options.onListening?.(server);
   await options.stop;
   await server.drain();
   // A log that nobody reads would keep the process alive forever.
@@ -139,7 +141,10 @@ function explain(reason: unknown, { host, port }: Configuration): unknown {
   const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
   const at = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   if (code === "EADDRINUSE")
-    return new Error(`port ${port} is in use: ${at} is taken by another process`, { cause: reason });
+    return new Error(
+      `port ${port} is in use: ${at} is taken by another process; choose another one, such as PORT=${port + 1}`,
+      { cause: reason },
+    );
   if (code === "EACCES") return new Error(`${at} may not be listened on by this user`, { cause: reason });
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
     return new Error(`${host} is no address of this machine`, { cause: reason });

@@ -1,5 +1,7 @@
 import { issueToken, settings } from "../server/index.ts";
 import { exitCode, type Command, textOf, UsageError } from "./command.ts";
+import { parseDuration } from "./duration.ts";
+import { tokenFileFlag } from "./token-file-flag.ts";
 
 /** Creates a bearer token, shows it once and stores its hash. */
 export const tokenCreateCommand: Command = {
@@ -9,13 +11,13 @@ export const tokenCreateCommand: Command = {
   options: {
     scope: { type: "string", multiple: true },
     expires: { type: "string" },
-    file: { type: "string" },
+    ...tokenFileFlag,
   },
   positionals: [1, 1],
   help: () => [
     "  NAME         who will use the token: the subject of its calls in logs and deletion records",
     "  --scope S    a scope of the token, for example plants:delete; may be repeated; default all",
-    "  --expires T  when it stops working, for example 2030-01-31T12:00:00Z; default never",
+    "  --expires T  when it stops working, for example 90d or 2030-01-31T12:00:00Z; default never",
     `  --file F     the file of token hashes to add it to; default ${settings.tokenHashesFile.variable}`,
     "",
     "Without a file, the line for it is printed to standard error. The token goes to standard output.",
@@ -23,7 +25,7 @@ export const tokenCreateCommand: Command = {
   run: async (flags, [name = ""], terminal) => {
     const file = textOf(flags["file"]) ?? (terminal.environment[settings.tokenHashesFile.variable] || undefined);
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
-    const request = { name, scopes, expiry: textOf(flags["expires"]) ?? "-", file };
+    const request = { name, scopes, expiry: expiryOf(textOf(flags["expires"])), file };
     // First without the file: a wrong name, scope or expiry is wrong usage; a problem with the file is not.
     const dryRun = await issueToken({ ...request, file: undefined });
     if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
@@ -38,3 +40,10 @@ export const tokenCreateCommand: Command = {
     return exitCode.ok;
   },
 };
+
+// A duration counts from now, to the second.
+function expiryOf(text: string = "-"): string {
+  const durationMs = parseDuration(text);
+  if (durationMs === undefined) return text;
+  return new Date(Date.now() + durationMs).toISOString().replace(/\.\d+Z$/, "Z");
+}

@@ -23,6 +23,9 @@ const int64Max = 2n ** 63n - 1n;
 // Each id has one spelling here too: no leading zero, no plus sign, no minus zero.
 const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 
+// U+FEFF in UTF-8, as its bytes look in Latin-1. UTF-16, whose marks differ, is no text of ids at all.
+const byteOrderMark = "\u00ef\u00bb\u00bf";
+
 /**
  * Reads text with one id per line, in batches. Lines end with LF or CRLF, the last one also with the text; empty lines
  * are skipped.
@@ -68,6 +71,9 @@ function parseLine(line: string, lineNumber: number): bigint | undefined {
   if (digits === "") return undefined;
   const id = canonical.test(digits) ? BigInt(digits) : undefined;
   if (id !== undefined && id >= int64Min && id <= int64Max) return id;
+  if (digits.startsWith(byteOrderMark)) {
+    throw new BadLine(`line ${lineNumber} begins with a byte order mark; save the file as UTF-8 without one`);
+  }
   const shown = digits.length > lineMax ? `${digits.slice(0, lineMax)}…` : digits;
   throw new BadLine(`line ${lineNumber} is not the id of a plant: ${JSON.stringify(shown)}`);
 }

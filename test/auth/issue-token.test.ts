@@ -93,7 +93,7 @@ describe("issueToken", () => {
     expect(readFileSync(file, "utf8").trim().split("\n").toSorted()).toEqual(lines.toSorted());
     for (const result of results) {
       if (result.kind === "problems")
-        expect(result.problems).toEqual([expect.stringContaining("another token is being added")]);
+        expect(result.problems).toEqual([expect.stringContaining("the tokens are being changed")]);
     }
   });
 

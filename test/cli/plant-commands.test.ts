@@ -92,6 +92,7 @@ test("deletions --since leaves out what is older", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder, [3n]);
   expect((await runCommand(["deletions", "--since", "2020-01-01"], environment)).out).toHaveLength(1);
+  expect((await runCommand(["deletions", "--since", "24h"], environment)).out).toHaveLength(1);
   expect((await runCommand(["deletions", "--since", "2999-01-01T00:00:00Z"], environment)).out).toEqual([]);
 });
 

@@ -23,3 +23,16 @@ test("a command that writes a lot waits for its reader, and holds none of it mea
   expect(command.stderr()).toBe("begin\nwaiting 0\n");
   expect(command.stdout()).toHaveLength(64 * 2 ** 20);
 });
+
+test("a command whose reader has enough ends well", async () => {
+  using folder = createTempFolder();
+  const module = new URL("../../src/cli/process-terminal.ts", import.meta.url).href;
+  const program = `
+    const { processTerminal } = await import(${JSON.stringify(module)});
+    const terminal = processTerminal();
+    for (;;) await terminal.write("x".repeat(2 ** 20));`;
+  await using command = startNode(["--input-type=module", "--eval", program], folder.path);
+  command.process.stdout.once("data", () => command.process.stdout.destroy());
+  expect(await command.end()).toBe(0);
+  expect(command.stderr()).toBe("");
+});

@@ -8,16 +8,24 @@ const { version }: { version: string } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
 );
 
-test("--version prints the version of the package and nothing else", async () => {
-  expect(await run(["--version"])).toEqual({ exitCode: 0, out: [version], err: [] });
+test.each(["--version", "-v"])("%s prints the version of the package and nothing else", async (flag) => {
+  expect(await run([flag])).toEqual({ exitCode: 0, out: [version], err: [] });
 });
 
-test.each([["--help"], ["help"]])("%s lists the commands", async (...words) => {
+test.each([["--help"], ["-h"], ["help"]])("%s lists the commands", async (...words) => {
   const { exitCode, out } = await run(words);
   expect({ exitCode, text: out.join("\n") }).toEqual({
     exitCode: 0,
-    text: expect.stringMatching(/ serve .*\n.* token create /),
+    text: expect.stringMatching(/ serve .*\n.* check .*\n.* token create .*\n.* token list /),
   });
+});
+
+test.each([
+  ["help", "token", "create"],
+  ["token", "create", "-h"],
+])("%s %s %s shows the help of the command", async (...words) => {
+  expect(await run(words)).toEqual(await run(["token", "create", "--help"]));
+  expect((await run(words)).out[0]).toMatch(/^plantstore token create NAME /);
 });
 
 test("serve --help names every setting", async () => {
@@ -32,14 +40,33 @@ test("serve --help names every setting", async () => {
 test.each([
   { name: "no command", words: [], want: "a command is missing" },
   { name: "an unknown command", words: ["water"], want: 'there is no command "water"' },
-  { name: "half a command", words: ["token"], want: 'there is no command "token"' },
-  { name: "an unknown flag", words: ["serve", "--watering"], want: "--watering" },
+  {
+    name: "half a command",
+    words: ["token"],
+    want: 'there is no command "token"; did you mean token create or token list or token revoke?',
+  },
+  { name: "a misspelt command", words: ["serv", "--demo"], want: 'no command "serv --demo"; did you mean serve?' },
+  { name: "a misspelt command of two words", words: ["token", "lst"], want: "did you mean token list?" },
+  { name: "help for no command", words: ["help", "water"], want: 'there is no command "water"' },
+  { name: "an unknown flag", words: ["serve", "--watering"], want: "serve has no flag --watering" },
+  {
+    name: "a misspelt flag",
+    words: ["serve", "--databse-url=memory:"],
+    want: "serve has no flag --databse-url; did you mean --database-url?",
+  },
+  { name: "an unknown short flag", words: ["serve", "-x"], want: "serve has no flag -x" },
   { name: "a flag without its value", words: ["serve", "--port"], want: "--port" },
   { name: "a word too many", words: ["serve", "now"], want: "usage: plantstore serve" },
   {
     name: "a demo with a store of one's own",
     words: ["serve", "--demo", "--database-url", "memory:"],
     want: "leave out --database-url",
+  },
+  { name: "a token without a file to be in", words: ["token", "revoke"], want: "usage: plantstore token revoke NAME" },
+  {
+    name: "a token that expires in a duration of no unit",
+    words: ["token", "create", "ci", "--expires", "90"],
+    want: "the expiry is not",
   },
   { name: "a token without a name", words: ["token", "create"], want: "usage: plantstore token create NAME" },
   { name: "a token whose name has a space", words: ["token", "create", "my token"], want: "the name is not" },
@@ -180,4 +207,70 @@ test("serve --print-config of a wrong configuration tells what is wrong", async 
     exitCode: 78,
     out: [],
   });
+});
+
+test("token create --expires counts a duration from now", async () => {
+  const beforeMs = Date.now();
+  const { err } = await run(["token", "create", "ci", "--expires", "90d"]);
+  const expiryMs = Date.parse(err[0]?.split(" ").at(-1) ?? "");
+  const ninetyDaysMs = 90 * 24 * 3_600_000;
+  // To the second, and rounded down.
+  expect(expiryMs).toBeGreaterThan(beforeMs + ninetyDaysMs - 1_001);
+  expect(expiryMs).toBeLessThanOrEqual(Date.now() + ninetyDaysMs);
+});
+
+test("token list shows every token of a file, and token revoke removes one and nothing else", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  writeFileSync(file, "# who may delete\n");
+  const environment = { PLANTSTORE_TOKEN_HASHES_FILE: file };
+  for (const words of [["ci"], ["old", "--expires", "2020-01-01T00:00:00Z"], ["one", "--scope", "plants:delete"]]) {
+    await run(["token", "create", ...words], environment);
+  }
+  expect(await run(["token", "list"], environment)).toEqual({
+    exitCode: 0,
+    out: ["ci - -", "old - 2020-01-01T00:00:00.000Z (expired)", "one plants:delete -"],
+    err: [],
+  });
+  const before = readFileSync(file, "utf8");
+  expect(await run(["token", "revoke", "old"], environment)).toEqual({
+    exitCode: 0,
+    out: [],
+    err: [`removed old from ${file}`],
+  });
+  expect(readFileSync(file, "utf8")).toBe(before.replace(/^.* old .*\n/m, ""));
+});
+
+test("token revoke of a name that no token has fails, and leaves the file", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  await run(["token", "create", "ci", "--file", file]);
+  const before = readFileSync(file, "utf8");
+  expect(await run(["token", "revoke", "c", "--file", file])).toEqual({
+    exitCode: 1,
+    out: [],
+    err: [`plantstore: ${file}: no token is named c`],
+  });
+  expect(readFileSync(file, "utf8")).toBe(before);
+});
+
+test.each(["list", "revoke ci"])("token %s without a file says how to name one", async (words) => {
+  const { exitCode, err } = await run(["token", ...words.split(" ")]);
+  expect({ exitCode, err: err.at(-1) }).toEqual({
+    exitCode: 78,
+    err: "  --file or PLANTSTORE_TOKEN_HASHES_FILE must name a file",
+  });
+});
+
+test.each([
+  { name: "a file that is not there", file: "absent.txt", want: /there is no .*absent\.txt, or a folder above it is/ },
+  { name: "a folder", file: "", want: /is a folder, not a file$/ },
+  { name: "a byte order mark", file: "bom.txt", want: /line 1 begins with a byte order mark/ },
+])("import of $name says so in words", async ({ file, want }) => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("bom.txt"), "\uFEFF1\n");
+  const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
+  await run(["migrate"], environment);
+  const { exitCode, err } = await run(["import", folder.file(file)], environment);
+  expect({ exitCode, err: err[0] }).toEqual({ exitCode: 1, err: expect.stringMatching(want) });
 });

@@ -64,6 +64,7 @@ test("a port that is in use is named, with exit code 1", async () => {
   await using server = serve(folder, { PORT: String(port) });
   expect(await server.end()).toBe(1);
   expect(server.stderr()).toContain(`port ${port} is in use`);
+  expect(server.stderr()).toContain(`such as PORT=${port + 1}`);
   other.close();
 });
 
@@ -105,7 +106,7 @@ interface Demo {
 async function startDemo(folder: TempFolder, environment: Record<string, string> = {}): Promise<Demo> {
   const server = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0", ...environment });
   // The last of the lines; the others are there by then.
-  await server.find(/buf curl .*\n/);
+  await server.find(/Ctrl-C stops it\.\n/);
   const [, credential = ""] = await server.find(/^Authorization: Bearer (\S+)$/m);
   const [baseUrl] = await server.find(/http:\/\/127\.0\.0\.1:\d+/);
   return { server, baseUrl, token: credential, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
@@ -132,6 +133,20 @@ test("the demo deletes plants 1 to 1000 once, and keeps that and its token over 
     answers: [204, 204, 400, 400, 400, 400, 204],
     token: first.token,
   });
+});
+
+test("the demo prints plants that are there, also at its second start, and how to stop it", async () => {
+  using folder = createTempFolder();
+  const idsOf = async ({ server }: Demo): Promise<string[]> => {
+    await server.find(/Ctrl-C stops it\.\n/);
+    return [...server.stdout().matchAll(/(?:\/plants\/|"id":")(\d+)/g)].map(([, id = ""]) => id);
+  };
+  await using first = await startDemo(folder);
+  expect(await idsOf(first)).toEqual(["1", "2", "3"]);
+  for (const id of [1, 3]) await deletePlant(first.baseUrl, id, first.token);
+  await stop(first);
+  await using second = await startDemo(folder);
+  expect(await idsOf(second)).toEqual(["2", "4", "5"]);
 });
 
 test("the demo takes a token file away from others that was copied to where they can read it", async () => {
@@ -177,13 +192,15 @@ describe("a demo", () => {
   });
 
   test("prints lines to paste, with the address and the token of this start", () => {
-    const lines = demo.server.stdout().trimEnd().split("\n").slice(-3);
+    const lines = demo.server.stdout().trimEnd().split("\n").slice(-5);
     const authority = demo.baseUrl.slice("http://".length);
     const credential = `-H 'Authorization: Bearer ${demo.token}'`;
     expect(lines).toEqual([
       `curl -i -X DELETE ${credential} http://${authority}/plants/1`,
       `grpcurl -plaintext ${credential} -d '{"id":"2"}' ${authority} plantstore.v1.PlantService/DeletePlant`,
       `npx buf curl --protocol grpc --http2-prior-knowledge --reflect-header '*' ${credential} -d '{"id":"3"}' http://${authority}/plantstore.v1.PlantService/DeletePlant`,
+      "",
+      "Ctrl-C stops it.",
     ]);
   });
 });

@@ -55,7 +55,8 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
  * @throws StoreOpenError also when there is no such file
  */
 export function openExistingDatabase(file: string): DatabaseSync {
-  if (!existsSync(file)) throw new StoreOpenError(`cannot open ${file}: there is no such file`);
+  if (!existsSync(file))
+    throw new StoreOpenError(`cannot open ${file}: there is no such file; plantstore migrate makes a new store`);
   return openDatabase({ file });
 }
 

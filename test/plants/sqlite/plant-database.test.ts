@@ -28,7 +28,7 @@ describePlantDatabase(async () => {
 describe("an SQLite database", () => {
   test("is not created by looking at it", async () => {
     using folder = createTempFolder();
-    await expect(openSqliteDatabase(folder.file("plants.db"))).rejects.toThrow(/there is no such file$/);
+    await expect(openSqliteDatabase(folder.file("plants.db"))).rejects.toThrow(/there is no such file; plantstore migrate makes a new store$/);
     expect(existsSync(folder.file("plants.db"))).toBe(false);
   });
 
@@ -122,7 +122,7 @@ describe("backing up", () => {
     using folder = createTempFolder();
     openDatabase({ file: folder.file("plants.db") }).close();
     expect(() => backUp(folder.file("plants.db"), folder.file("nowhere/copy.db"))).toThrow(/cannot write .*nowhere/);
-    expect(() => backUp(folder.file("none.db"), folder.file("copy.db"))).toThrow(/there is no such file$/);
+    expect(() => backUp(folder.file("none.db"), folder.file("copy.db"))).toThrow(/there is no such file; plantstore migrate makes a new store$/);
     expect(readdirSync(folder.path)).toEqual(["plants.db"]);
   });
 

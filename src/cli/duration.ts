@@ -1,0 +1,13 @@
+const unitsMs: Readonly<Record<string, number>> = {
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
+
+/** Parses "30m", "24h", "90d" or "2w" to milliseconds; `undefined` when the text is no such duration. */
+export function parseDuration(text: string): number | undefined {
+  // Five digits: more than 190 years of weeks are no date.
+  const [, count, unit = ""] = /^([1-9]\d{0,4})([mhdw])$/.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * (unitsMs[unit] ?? Number.NaN);
+}
