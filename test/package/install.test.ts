@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../support/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { greeterModule, greeterRules } from "../support/package/greeter.ts";
 import {
   createUserProject,
   installedPackages,
@@ -74,23 +75,12 @@ const managers: readonly { name: string; install: (project: UserProject, documen
   },
 ];
 
-const greeter = `
-  import { create, createFileRegistry } from "@bufbuild/protobuf";
-  import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-  const file = create(FileDescriptorProtoSchema, {
-    name: "greet.proto", package: "greet", syntax: "proto3",
-    messageType: [{ name: "Greeting", field: [{ name: "name", number: 1, type: 9, label: 1, jsonName: "name" }] }],
-    service: [{ name: "Greeter", method: [{ name: "Greet", inputType: ".greet.Greeting", outputType: ".greet.Greeting" }] }],
-  });
-  export const Greeter = createFileRegistry(file, () => undefined).getService("greet.Greeter");
-`;
-
 const main = `
   import { createGateway, parseHttpRules } from "@plantstore/gateway";
   import { Greeter } from "./greeter.mjs";
   const gateway = createGateway({
     routes: (router) => router.service(Greeter, { greet: ({ name }) => ({ name: "Hello " + name }) }),
-    rest: { rules: parseHttpRules('{"rules":[{"selector":"greet.Greeter.Greet","get":"/greetings/{name}"}]}') },
+    rest: { rules: parseHttpRules(${JSON.stringify(greeterRules)}) },
   });
   const { port } = await gateway.listen();
   const body = JSON.stringify({ name: "Connect" });
@@ -112,7 +102,7 @@ test.each(managers)(
     install(project, forGateway);
     const all = [...Object.keys(peers), "@plantstore/gateway"].toSorted();
     expect([...new Set(installedPackages(project))].toSorted()).toEqual(all);
-    project.write("greeter.mjs", greeter);
+    project.write("greeter.mjs", greeterModule);
     expect(project.runProgram(main)).toBe(greetings);
   },
   120_000,
@@ -182,7 +172,7 @@ test("the gateway refuses a service that another copy of protobuf-es describes",
     join(project.path, "service"),
     "@bufbuild/protobuf@2.13.0",
   );
-  project.write("service/greeter.mjs", greeter);
+  project.write("service/greeter.mjs", greeterModule);
   project.write("program.mjs", main.replace("./greeter.mjs", "./service/greeter.mjs"));
   expect(project.tryToRun(process.execPath, "program.mjs")).toContain(
     "Error: service greet.Greeter was described by another copy of @bufbuild/protobuf than the gateway's: run " +
@@ -201,7 +191,7 @@ function asCommonJs(text: string): string {
 test("a program in CommonJS uses the gateway with descriptors of its own kind", () => {
   const project = createProject(dependencyOn("@plantstore/gateway"));
   project.run("npm", "install", "--no-audit", "--no-fund");
-  project.write("greeter.cjs", asCommonJs(greeter));
+  project.write("greeter.cjs", asCommonJs(greeterModule));
   project.write("program.cjs", `(async () => {${asCommonJs(main)}})();`);
   expect(project.run(process.execPath, "program.cjs")).toBe(greetings);
 }, 120_000);

@@ -1,0 +1,23 @@
+/** A module with the descriptor of a service, made without a code generator; to be written into a user's project. */
+export const greeterModule = `
+  import { create, createFileRegistry } from "@bufbuild/protobuf";
+  import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+  const types = { inputType: ".greet.Greeting", outputType: ".greet.Greeting" };
+  const file = create(FileDescriptorProtoSchema, {
+    name: "greet.proto", package: "greet", syntax: "proto3",
+    messageType: [{ name: "Greeting", field: [{ name: "name", number: 1, type: 9, label: 1, jsonName: "name" }] }],
+    service: [{
+      name: "Greeter",
+      method: [{ name: "Greet", ...types }, { name: "GreetTwice", ...types, serverStreaming: true }],
+    }],
+  });
+  export const Greeter = createFileRegistry(file, () => undefined).getService("greet.Greeter");
+`;
+
+/** The HTTP rules of that service. */
+export const greeterRules: string = JSON.stringify({
+  rules: [
+    { selector: "greet.Greeter.Greet", get: "/greetings/{name}" },
+    { selector: "greet.Greeter.GreetTwice", get: "/greetings/{name}/twice" },
+  ],
+});
