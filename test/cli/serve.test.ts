@@ -135,12 +135,14 @@ test("the demo deletes plants 1 to 1000 once, and keeps that and its token over 
   });
 });
 
+/** The ids in the commands that a demo prints. */
+async function idsOf({ server }: Demo): Promise<string[]> {
+  await server.find(/Ctrl-C stops it\.\n/);
+  return [...server.stdout().matchAll(/(?:\/plants\/|"id":")(\d+)/g)].map(([, id = ""]) => id);
+}
+
 test("the demo prints plants that are there, also at its second start, and how to stop it", async () => {
   using folder = createTempFolder();
-  const idsOf = async ({ server }: Demo): Promise<string[]> => {
-    await server.find(/Ctrl-C stops it\.\n/);
-    return [...server.stdout().matchAll(/(?:\/plants\/|"id":")(\d+)/g)].map(([, id = ""]) => id);
-  };
   await using first = await startDemo(folder);
   expect(await idsOf(first)).toEqual(["1", "2", "3"]);
   for (const id of [1, 3]) await deletePlant(first.baseUrl, id, first.token);

@@ -46,9 +46,9 @@ const summaryOfDelete = '(await response.json()).paths["/plants/{id}"].delete.su
 const programs: readonly Program[] = [
   {
     page: "README.md",
-    start: "import { createPlantClient }",
+    start: "import { createPlants }",
     before: token,
-    prints: ["deleted", "plant 42 not found"],
+    prints: ["deleted", "not-found"],
   },
   {
     page: "README.md",
@@ -70,9 +70,9 @@ opened.value.close?.();`,
   },
   {
     page: "docs/clients.md",
-    start: 'import { Metadata, status } from "@grpc/grpc-js"',
+    start: "import { createPlants, PlantsError }",
     before: token,
-    prints: ["", "there is no plant 42"],
+    prints: ["plant 42 is deleted", "there is no plant 42"],
   },
   {
     page: "docs/clients.md",

@@ -1,0 +1,98 @@
+import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { createPlantClient, type PlantClientOptions } from "./create-plant-client.ts";
+
+/** Milliseconds that a call may take with all its attempts, unless it says otherwise: long for a person who waits. */
+const defaultTimeoutMs = 5_000;
+
+/** Options of {@link createPlants}. */
+export interface PlantsOptions extends PlantClientOptions {
+  /** Milliseconds that a call may take with all its attempts. Default: 5,000. */
+  readonly timeoutMs?: number;
+}
+
+/** Options of one call of {@link Plants}. */
+export interface CallOptions {
+  /** Milliseconds that this call may take with all its attempts. */
+  readonly timeoutMs?: number;
+  /** Gives the call up. The plant may be deleted nevertheless. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * What became of a plant: deleted by this call, or not there.
+ *
+ * After an answer that was lost, a repeated attempt finds that the plant is not there, although this call deleted it.
+ */
+export type DeleteOutcome = "deleted" | "not-found";
+
+/** The plants of a server, over gRPC. */
+export interface Plants {
+  /**
+   * Deletes one plant. Attempts that the server could not take are repeated within the timeout, which is safe.
+   *
+   * @throws PlantsError for every other end of the call
+   */
+  delete(id: bigint, options?: CallOptions): Promise<DeleteOutcome>;
+  /** Closes the connection; calls in flight fail. */
+  close(): void;
+}
+
+/** A call that came to no outcome. Its message says what the server said, and what to do. */
+export class PlantsError extends Error {
+  override readonly name = "PlantsError";
+  /** The code of gRPC, by its name. */
+  readonly code: keyof typeof status;
+
+  constructor(code: keyof typeof status, details: string, cause: unknown) {
+    const advice = adviceByCode[code];
+    super(`${code}: ${details}${advice === undefined ? "" : `; ${advice}`}`, { cause });
+    this.code = code;
+  }
+}
+
+const adviceByCode: Partial<Record<keyof typeof status, string>> = {
+  UNAUTHENTICATED: "give a token that the server knows and that has not expired",
+  PERMISSION_DENIED: "give a token with the scope plants:delete",
+  UNAVAILABLE: "check the address, and whether the server has TLS; the plant may be deleted, and repeating is safe",
+  DEADLINE_EXCEEDED: "the plant may be deleted, and repeating is safe; timeoutMs allows more time",
+  CANCELLED: "the plant may be deleted, and repeating is safe",
+  RESOURCE_EXHAUSTED: "repeat it later",
+};
+
+/**
+ * Creates a client whose calls are promises with a deadline. Close it when it is no longer needed.
+ *
+ * @example
+ * ```ts
+ * const plants = createPlants({ address: "plants.example:443", token });
+ * const outcome = await plants.delete(42n);
+ * ```
+ */
+export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...options }: PlantsOptions): Plants {
+  const client = createPlantClient(options);
+  return {
+    delete: (id, { timeoutMs = usualTimeoutMs, signal } = {}) =>
+      new Promise((resolve, reject) => {
+        const deadline = Date.now() + timeoutMs;
+        const call = client.deletePlant({ id }, new Metadata(), { deadline }, (error) => {
+          signal?.removeEventListener("abort", cancel);
+          if (error === null) resolve("deleted");
+          else if (error.code === status.NOT_FOUND) resolve("not-found");
+          else reject(toPlantsError(error));
+        });
+        const cancel = (): void => call.cancel();
+        if (signal?.aborted === true) cancel();
+        else signal?.addEventListener("abort", cancel);
+      }),
+    close: () => client.close(),
+  };
+}
+
+function toPlantsError(error: ServiceError): PlantsError {
+  const name = Object.entries(status).find(([, code]) => code === error.code)?.[0];
+  return new PlantsError(isCodeName(name) ? name : "UNKNOWN", error.details, error);
+}
+
+function isCodeName(name: string | undefined): name is keyof typeof status {
+  return name !== undefined && name in status;
+}

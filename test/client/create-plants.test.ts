@@ -1,0 +1,68 @@
+import { credentials } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { createPlants, PlantsError, type PlantsOptions } from "../../src/client/index.ts";
+import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { fakeStore } from "../support/plants/fake-store.ts";
+
+/** What a call came to: its outcome, or the code and message of its error. */
+async function deletePlant(
+  store: PlantStore,
+  options: Partial<PlantsOptions> = {},
+  signal?: AbortSignal,
+): Promise<unknown> {
+  await using server = await startPlantServer({ store });
+  const { address, port } = server.address;
+  const plants = createPlants({
+    address: `${address}:${String(port)}`,
+    token: tokens.good,
+    credentials: credentials.createInsecure(),
+    ...options,
+  });
+  try {
+    return await plants.delete(9_007_199_254_740_993n, signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (!(error instanceof PlantsError)) throw error;
+    return { code: error.code, message: error.message };
+  } finally {
+    plants.close();
+  }
+}
+
+test("a plant that is there is deleted, by all digits of its id", async () => {
+  expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_993n])))).toBe("deleted");
+});
+
+test("a plant that is not there is an outcome, not an error", async () => {
+  expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_992n])))).toBe("not-found");
+});
+
+test("a refused token is an error that says what to do", async () => {
+  expect(await deletePlant(openMemoryStore(), { token: tokens.unknown })).toEqual({
+    code: "UNAUTHENTICATED",
+    message: "UNAUTHENTICATED: the token is not valid; give a token that the server knows and that has not expired",
+  });
+});
+
+test("a call ends at its deadline, and says that repeating it is safe", async () => {
+  const never = fakeStore({ delete: () => new Promise(() => undefined) });
+  expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({
+    code: "DEADLINE_EXCEEDED",
+    message: expect.stringMatching(/the plant may be deleted, and repeating is safe; timeoutMs allows more time$/),
+  });
+});
+
+test.each([
+  { name: "before it", abort: (controller: AbortController) => controller.abort(), inStore: false },
+  { name: "while the store works", abort: () => undefined, inStore: true },
+])("a call that is given up $name is cancelled", async ({ abort, inStore }) => {
+  const controller = new AbortController();
+  const store = fakeStore({
+    delete: () => {
+      if (inStore) controller.abort();
+      return new Promise(() => undefined);
+    },
+  });
+  abort(controller);
+  expect(await deletePlant(store, {}, controller.signal)).toMatchObject({ code: "CANCELLED" });
+});
