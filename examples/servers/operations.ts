@@ -1,5 +1,5 @@
 // The greenhouse with all that an operator asks for: gRPC health and reflection, probes, a page about it, and metrics
-// on a port of their own: node examples/servers/operations.ts 8080 9464
+// on a port of their own: npx node examples/servers/operations.ts 8080 9464
 //   curl http://127.0.0.1:8080/readyz
 //   curl http://127.0.0.1:9464/metrics
 import { createGateway, createOpenApi } from "@plantstore/gateway";

@@ -1,0 +1,111 @@
+import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { createUserProject, packBoth, type UserProject } from "../support/package/user-project.ts";
+import { projectFolder } from "../support/process/child-program.ts";
+import { type CommandLine, startNode } from "../support/process/command-line.ts";
+
+// What a reader does with examples/ and with the first program of README.md: copies them into a project that has the
+// packages, and types the commands that stand there. Only ports are other ones, so that nothing has to be free.
+
+const folder = join(projectFolder, "examples");
+const { path: tarballs } = createUserProject();
+let user: UserProject;
+
+beforeAll(() => {
+  user = createUserProject();
+  const { "@plantstore/gateway": gateway, plantstore } = packBoth(tarballs);
+  const others = ["@grpc/grpc-js@1.14.7", "@connectrpc/connect-node@2.2.0", "express@5.3.0", "fastify@5.12.8"];
+  user.run("npm", "install", "--no-audit", "--no-fund", gateway, plantstore, ...others);
+  cpSync(folder, join(user.path, "examples"), {
+    recursive: true,
+    filter: (name) => !name.includes("node_modules") && !/frameworks\/(package|tsconfig)/.test(name),
+  });
+}, 240_000);
+afterAll(() => {
+  for (const path of [user.path, tarballs]) rmSync(path, { recursive: true });
+});
+
+/** What an example says of itself: the command to start it, and those to ask it. */
+interface Header {
+  readonly file: string;
+  readonly start: string;
+  readonly asks: readonly string[];
+}
+
+const headers: readonly Header[] = readdirSync(folder, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts") && !/gen\/|node_modules/.test(name))
+  .flatMap((name) => {
+    const lines = readFileSync(join(folder, name), "utf8").split("\n");
+    const comment = lines.slice(
+      0,
+      lines.findIndex((line) => !line.startsWith("//")),
+    );
+    const start = comment.flatMap((line) => /npx node (examples\/.*)$/.exec(line)?.[1] ?? [])[0];
+    const asks = comment.flatMap((line) => /^\/\/ {3}(curl .*)$/.exec(line)?.[1] ?? []);
+    return start === undefined ? [] : [{ file: name, start, asks }];
+  });
+
+const servers = headers.filter(({ asks }) => asks.length > 0);
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return String(typeof address === "object" ? address?.port : undefined);
+}
+
+/** Starts a program, and waits until it says where it listens. */
+async function startServer(words: readonly string[], says: RegExp): Promise<CommandLine> {
+  const server = startNode(words, user.path, { HOME: user.path });
+  await server.find(says);
+  return server;
+}
+
+test("most examples say how they are started, and servers how they are asked", () => {
+  expect(headers.length).toBeGreaterThan(8);
+  expect(servers.length).toBeGreaterThan(4);
+});
+
+test.each(servers)("$file serves in a project of its own, as its first lines say", async ({ start, asks }) => {
+  const ports = new Map<string, string>();
+  for (const port of start.match(/\b\d{4}\b/g) ?? []) ports.set(port, await freePort());
+  const here = (text: string): string => text.replaceAll(/\b\d{4}\b/g, (port) => ports.get(port) ?? port);
+  await using server = await startServer(here(start).split(" "), /http:\/\//);
+  for (const ask of asks) {
+    expect(user.run("bash", "-c", here(ask).replace("curl", "curl -sS --fail-with-body"))).not.toBe("");
+  }
+  expect(server.process.exitCode).toBeNull();
+});
+
+test("embed.ts and the clients do what their first lines say, in a project of their own", async () => {
+  const startOf = (file: string): string => headers.find((header) => header.file === file)?.start ?? "";
+  const token = user.run("npx", "plantstore", "token", "create", "NAME", "--file", "tokens").trim();
+  const port = await freePort();
+  await using server = await startServer(startOf("embed.ts").replace("8080", port).split(" "), /plants at/);
+  const clients = readdirSync(join(folder, "clients")).map((name) => startOf(`clients/${name}`));
+  for (const [at, client] of clients.entries()) {
+    const words = client
+      .replace("8080", port)
+      .replace("TOKEN", token)
+      .replace(/42$/, String(at + 1))
+      .split(" ");
+    expect(user.run(process.execPath, ...words)).toBe(`plant ${String(at + 1)} is deleted\n`);
+  }
+  expect(clients).toHaveLength(3);
+  expect(server.process.exitCode).toBeNull();
+});
+
+test("the first program of README.md runs in a project of its own, as it stands there", async () => {
+  const program = blocksRunBy("test/clients/readme.test.ts").find(({ language }) => language === "ts")?.text ?? "";
+  const port = await freePort();
+  user.write("readme.ts", `${program.replace("8080", port)}\nconsole.log("it listens");\n`);
+  await using server = await startServer(["readme.ts"], /it listens/);
+  expect(user.run("curl", "-s", "-X", "DELETE", `http://127.0.0.1:${port}/plants/7`)).toBe("{}");
+  expect(server.stdout()).toContain("the handler has 7");
+});
