@@ -28,7 +28,9 @@ describePlantDatabase(async () => {
 describe("an SQLite database", () => {
   test("is not created by looking at it", async () => {
     using folder = createTempFolder();
-    await expect(openSqliteDatabase(folder.file("plants.db"))).rejects.toThrow(/there is no such file; plantstore migrate makes a new store$/);
+    await expect(openSqliteDatabase(folder.file("plants.db"))).rejects.toThrow(
+      /there is no such file; plantstore migrate makes a new store$/,
+    );
     expect(existsSync(folder.file("plants.db"))).toBe(false);
   });
 
@@ -122,7 +124,9 @@ describe("backing up", () => {
     using folder = createTempFolder();
     openDatabase({ file: folder.file("plants.db") }).close();
     expect(() => backUp(folder.file("plants.db"), folder.file("nowhere/copy.db"))).toThrow(/cannot write .*nowhere/);
-    expect(() => backUp(folder.file("none.db"), folder.file("copy.db"))).toThrow(/there is no such file; plantstore migrate makes a new store$/);
+    expect(() => backUp(folder.file("none.db"), folder.file("copy.db"))).toThrow(
+      /there is no such file; plantstore migrate makes a new store$/,
+    );
     expect(readdirSync(folder.path)).toEqual(["plants.db"]);
   });
 
