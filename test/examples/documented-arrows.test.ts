@@ -4,12 +4,12 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../support/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// The drawings of docs/architecture.md: which room imports from which, and which files of HTTP/2 a chunk goes
-// through. The first leaves out what is generated, and the public entrances, which lead to everything.
+// The drawings of docs/architecture.md: which room imports from which, and which files of HTTP/2 a frame
+// goes through. The first leaves out what is generated, and the public entrances, which lead to everything.
 
 const source = join(projectFolder, "src");
 const blocks = blocksRunBy("test/examples/documented-arrows.test.ts").map(({ text }) => text);
-const [drawing = "", way = ""] = ["cli →", "chunk →"].map((start) => blocks.find((text) => text.startsWith(start)));
+const [drawing = "", way = ""] = ["cli →", "HEADERS →"].map((start) => blocks.find((text) => text.startsWith(start)));
 
 /** The arrows of a drawing: "a → b, c" and chains of these, apart by a line break or by a wide gap. */
 function drawnArrows(): string[] {
@@ -48,10 +48,10 @@ test("the drawing has the arrows that the imports have, and no other", () => {
 // Words with a hyphen are names of files.
 const files = [...new Set(way.match(/[a-z0-9]+(?:-[a-z0-9]+)+/g))];
 
-test("the way of a chunk has files", () => {
+test("the way of a frame has files", () => {
   expect(files.length).toBeGreaterThan(7);
 });
 
-test.each(files)("%s, on the way of a chunk, is a file of gateway/http2", (name) => {
+test.each(files)("%s, on the way of a frame, is a file of gateway/http2", (name) => {
   expect(existsSync(join(source, "gateway/http2", `${name}.ts`))).toBe(true);
 });
