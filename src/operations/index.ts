@@ -12,5 +12,6 @@ export { type Log, type LogLevel, logLevels, openLog, openReserveLog, silentLog 
 export { createRateLimit, type RateLimit, type RateLimitOptions } from "./rate-limit.ts";
 export { createProbes } from "./probes.ts";
 export { Readiness } from "./readiness.ts";
+export { logReadiness } from "./readiness-log.ts";
 export { createReflectionService } from "./reflection-service.ts";
 export { createRequestIds, type RequestIdAnswers, requestIdKey } from "./request-id.ts";

@@ -34,4 +34,14 @@ export class Readiness {
     const names = this.#checks.filter((check) => check.problem() !== undefined).map((check) => check.name);
     return this.draining.aborted ? ["draining", ...names] : names;
   }
+
+  /** Returns why parts of the server cannot serve, by their names, for an operator. */
+  problems(): ReadonlyMap<string, string> {
+    const problems = new Map<string, string>();
+    for (const { name, problem } of this.#checks) {
+      const text = problem();
+      if (text !== undefined) problems.set(name, text);
+    }
+    return problems;
+  }
 }

@@ -21,6 +21,7 @@ import {
   Readiness,
   createReflectionService,
   createRequestIds,
+  logReadiness,
   requestIdKey,
 } from "../operations/index.ts";
 import { createPlantService } from "../plants/index.ts";
@@ -123,10 +124,13 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     ...(onAnswer && { onAnswer }),
     onFault: (err, what) => log.error({ err }, what),
   });
+  let endReadinessLog: (() => void) | undefined;
   return {
     listen: async (at) => {
       if (verifier === undefined) demandLoopback(at.host);
-      return await gateway.listen(at);
+      const address = await gateway.listen(at);
+      endReadinessLog ??= logReadiness(readiness, log);
+      return address;
     },
     get load() {
       return gateway.load;
@@ -134,11 +138,15 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     readiness,
     setSecureContext: (context) => gateway.setSecureContext(context),
     drain: async () => {
+      endReadinessLog?.();
       readiness.startDraining();
       if (drainDelayMs > 0) await delay(drainDelayMs);
       await gateway.drain(options.drainTimeoutMs ?? drainTimeoutMsDefault);
     },
-    close: () => gateway.drain(0),
+    close: () => {
+      endReadinessLog?.();
+      return gateway.drain(0);
+    },
   };
 }
 

@@ -1,0 +1,32 @@
+import type { Log } from "./log.ts";
+import type { Readiness } from "./readiness.ts";
+
+/** Milliseconds between two looks: half of what any problem of a store lasts at least, so that none is missed. */
+const lookIntervalMs = 500;
+
+/**
+ * Logs every change of readiness: a line with the cause when a part of the server cannot serve any more, and a line with
+ * how long that lasted when it can again. Both are warnings, so that no log has the one without the other.
+ *
+ * @returns the function that ends it
+ */
+export function logReadiness(readiness: Readiness, log: Pick<Log, "warn">): () => void {
+  const failing = new Map<string, { readonly problem: string; readonly sinceMs: number }>();
+
+  const look = (): void => {
+    const problems = readiness.problems();
+    for (const [part, problem] of problems) {
+      if (failing.has(part)) continue;
+      failing.set(part, { problem, sinceMs: performance.now() });
+      log.warn({ part, problem }, "not ready");
+    }
+    for (const [part, { problem, sinceMs }] of failing) {
+      if (problems.has(part)) continue;
+      failing.delete(part);
+      log.warn({ part, problem, lastedMs: Math.round(performance.now() - sinceMs) }, "ready again");
+    }
+  };
+
+  const timer = setInterval(look, lookIntervalMs).unref();
+  return () => clearInterval(timer);
+}
