@@ -1,0 +1,71 @@
+import { get } from "node:http";
+import { connect, createServer, type Socket } from "node:net";
+import type { Address } from "../carriers/exchange.ts";
+import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+
+/** A TCP balancer. Dispose of it with `await using`. */
+export interface Balancer extends AsyncDisposable {
+  readonly address: Address;
+  /** Whether the replica on a port was ready when it was last asked. */
+  isReady(port: number): boolean;
+}
+
+/** Milliseconds between two questions: a tenth of what a replica goes on serving for once it is not ready. */
+const askIntervalMs = 50;
+
+/**
+ * Starts a balancer that asks each replica's `/readyz`, gives a new connection to a replica that is ready, in turn, and
+ * tries the next one if it is refused. Connections are cut nowhere but at their ends.
+ */
+export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
+  const ready = new Set<number>();
+  let connections = 0;
+  const ask = (): void => ports.forEach((port) => askReady(port, (isReady) => mark(ready, port, isReady)));
+  const timer = setInterval(ask, askIntervalMs);
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    sockets.add(client.on("close", () => sockets.delete(client)).on("error", () => {}));
+    connections += 1;
+    const first = connections % ports.length;
+    const inTurn = [...ports.slice(first), ...ports.slice(0, first)];
+    const preferred = inTurn.toSorted((one, other) => Number(ready.has(other)) - Number(ready.has(one)));
+    passOn(client, preferred);
+  });
+  const { hostname, port } = new URL(await listenOnLoopback(server));
+  ask();
+  return {
+    address: { address: hostname, port: Number(port) },
+    isReady: (replica) => ready.has(replica),
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(timer);
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+function askReady(port: number, tell: (isReady: boolean) => void): void {
+  const request = get({ host: "127.0.0.1", port, path: "/readyz", agent: false }, (response) => {
+    response.resume();
+    tell(response.statusCode === 200);
+  });
+  request.on("error", () => tell(false));
+}
+
+function mark(ready: Set<number>, port: number, isReady: boolean): void {
+  if (isReady) ready.add(port);
+  else ready.delete(port);
+}
+
+function passOn(client: Socket, [port, ...others]: readonly number[]): void {
+  if (port === undefined) return void client.destroy();
+  const replica = connect({ host: "127.0.0.1", port, allowHalfOpen: true, noDelay: true });
+  const tryNext = (): void => passOn(client, others);
+  replica.once("error", tryNext);
+  replica.once("connect", () => {
+    replica.off("error", tryNext).on("error", () => client.destroy());
+    client.on("error", () => replica.destroy()).on("close", () => replica.destroy());
+    replica.on("close", () => client.destroySoon());
+    client.pipe(replica).pipe(client);
+  });
+}
