@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { readdirSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
@@ -138,6 +138,28 @@ describe("beside another process that holds the lock of the file for longer than
     other.close();
     await sleep(1_500);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: away });
+    await store.close();
+  });
+});
+
+describe("a store on SQLite that nobody asks for anything", () => {
+  test.each([
+    {
+      name: "its file is moved",
+      take: (file: string) => renameSync(file, `${file}.moved`),
+      problem: "the file was moved, replaced or deleted",
+    },
+    {
+      name: "its -shm file is deleted",
+      take: (file: string) => rmSync(`${file}-shm`),
+      problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
+    },
+  ])("notices that $name", { timeout: 60_000 }, async ({ take, problem }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 2n } });
+    take(file);
+    await expect.poll(() => store.problem).toBe(`${file}: ${problem}`);
     await store.close();
   });
 });
