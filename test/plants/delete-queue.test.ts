@@ -2,11 +2,12 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { array, assert, asyncProperty, constant, constantFrom, integer, nat, oneof, record } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DeleteQueue, type Outcomes } from "../../src/plants/delete-queue.ts";
+import type { OnBatch } from "../../src/plants/index.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { refusalOf } from "../support/plants/refusal.ts";
 
 /** A queue whose batches stay in flight until the test ends them. */
-function openQueue(limits: { batchMax?: number; waitingMax?: number; inFlightMax?: number } = {}) {
+function openQueue(limits: { batchMax?: number; waitingMax?: number; inFlightMax?: number; onBatch?: OnBatch } = {}) {
   const sent: { readonly ids: bigint[]; readonly end: PromiseWithResolvers<Outcomes> }[] = [];
   const queue = new DeleteQueue({
     batchMax: 100,
@@ -30,6 +31,25 @@ function openQueue(limits: { batchMax?: number; waitingMax?: number; inFlightMax
 }
 
 describe("a queue of deletions", () => {
+  test("tells of each batch when it is sent and once its outcome is known, and of what waits meanwhile", async () => {
+    const told: unknown[] = [];
+    const onBatch: OnBatch = (calls) => {
+      told.push(calls.length);
+      return (error) => told.push(error);
+    };
+    const { queue, endBatch, failBatch } = openQueue({ onBatch });
+    const deletions = [1n, 2n, 3n].map((id) => queue.delete(id, deleteCall()));
+    expect({ told, waiting: queue.waiting }).toEqual({ told: [1], waiting: 2 });
+    endBatch(0, [1]);
+    await deletions[0];
+    expect({ told, waiting: queue.waiting }).toEqual({ told: [1, undefined, 2], waiting: 0 });
+    const fault = new ConnectError("away", Code.Unavailable);
+    failBatch(1, fault);
+    await expect(deletions[1]).rejects.toBe(fault);
+    await expect(deletions[2]).rejects.toBe(fault);
+    expect(told).toEqual([1, undefined, 2, fault]);
+  });
+
   test("sends a lone deletion at once", () => {
     const { queue, sentIds } = openQueue();
     void queue.delete(1n, deleteCall());

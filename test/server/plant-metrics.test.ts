@@ -3,6 +3,7 @@ import { connect as connectSocket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { startServer, type StartedServer } from "../../src/server/index.ts";
+import { createSigningKey, startIdentityProvider, testAudience } from "../support/auth/identity-provider.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import type { Address, HttpRequest, HttpVersion } from "../support/carriers/exchange.ts";
 import { within } from "../support/deadline.ts";
@@ -224,6 +225,21 @@ test("a hundred scrapes at once are answered in full", async () => {
   const texts = await Promise.all(Array.from({ length: 100 }, () => scrape(server)));
   const names = familyNames(texts[0] ?? "");
   for (const text of texts) expect(familyNames(text)).toEqual(names);
+});
+
+test("the age of the keys of a provider is known, and its issuer", async () => {
+  using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  const trusting = await start({
+    DATABASE_URL: "memory:",
+    PLANTSTORE_ADMIN_ADDRESS: "0",
+    PLANTSTORE_JWT_ISSUER: provider.issuer,
+    PLANTSTORE_JWT_AUDIENCE: testAudience,
+  });
+  const ages = readSamples(await scrape(trusting)).filter(({ name }) => name === "plantstore_jwks_age_seconds");
+  expect(ages.map(({ labels }) => labels)).toEqual([{ issuer: provider.issuer }]);
+  expect(ages[0]?.value).toBeGreaterThanOrEqual(0);
+  expect(ages[0]?.value).toBeLessThan(300);
+  await trusting.drain();
 });
 
 test("without an admin address there is none", async () => {
