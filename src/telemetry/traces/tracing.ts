@@ -16,19 +16,19 @@ export class RequestTrace {
   readonly parentSpanId: string;
   /** When it began, in milliseconds since 1970. */
   readonly startMs: number;
-  readonly #baggage: string | null;
+  readonly #header: AdmitRequest["header"];
   #entries: ReadonlyMap<string, string> | undefined;
 
-  constructor(context: SpanContext, parentSpanId: string, baggage: string | null) {
+  constructor(context: SpanContext, parentSpanId: string, header: AdmitRequest["header"]) {
     this.context = context;
     this.parentSpanId = parentSpanId;
     this.startMs = (context.traceFlags & sampledFlag) === 0 ? 0 : nowMs();
-    this.#baggage = baggage;
+    this.#header = header;
   }
 
   /** The caller's baggage (W3C Baggage); empty without one, or with one that is too long. */
   get baggage(): ReadonlyMap<string, string> {
-    return (this.#entries ??= readBaggage(this.#baggage));
+    return (this.#entries ??= readBaggage(this.#header.get("baggage")));
   }
 }
 
@@ -95,11 +95,13 @@ export function createTracing({ sampler, take }: TracingOptions): Tracing {
 }
 
 function startTrace(header: AdmitRequest["header"], sampler: Sampler): RequestTrace {
-  const parent = readTraceContext(header.get("traceparent"), header.get("tracestate"));
+  const sent = header.get("traceparent");
+  // Each field is looked for in the whole header, so only where it may be there.
+  const parent = sent === null ? undefined : readTraceContext(sent, header.get("tracestate"));
   const traceId = parent?.traceId ?? newTraceId();
   const traceFlags = sampler(traceId, parent) ? sampledFlag : 0;
   const context = { traceId, spanId: newSpanId(), traceFlags, traceState: parent?.traceState ?? "" };
-  return new RequestTrace(context, parent?.spanId ?? "", header.get("baggage"));
+  return new RequestTrace(context, parent?.spanId ?? "", header);
 }
 
 function isSampled({ traceFlags }: SpanContext): boolean {
