@@ -40,7 +40,11 @@ describe("reading ids", () => {
     { name: "more than int64 holds", text: "9223372036854775808\n", says: /^line 1 .*"9223372036854775808"$/ },
     { name: "less than int64 holds", text: "-9223372036854775809\n", says: /^line 1 .*"-9223372036854775809"$/ },
     { name: "digits of another script", text: "٧\n", says: /^line 1 is not/ },
-    { name: "a byte order mark", text: "\uFEFF1\n", says: /^line 1 is not/ },
+    {
+      name: "a byte order mark",
+      text: "\uFEFF1\n",
+      says: /^line 1 begins with a byte order mark; save the file as UTF-8 without one$/,
+    },
     { name: "64 digits", text: `${"7".repeat(64)}\n`, says: /^line 1 is not the id of a plant: "7{64}"$/ },
     { name: "an endless line", text: `1\n${"7".repeat(100_000)}`, says: /^line 2 is not the id of a plant: "7{64}…"$/ },
   ])("refuses $name and says where it is", async ({ text, says }) => {
