@@ -1,9 +1,9 @@
 import { BytesValueSchema, UInt32ValueSchema } from "@bufbuild/protobuf/wkt";
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { LoadShape } from "./load/load.ts";
-import { grpcProbe } from "./probe.ts";
+import { grpcProbe, http2Probe } from "./probe.ts";
 import { http2Load, ownName, server, type Scenario, type Subject } from "./scenarios.ts";
-import { countPath, echoPath } from "./servers/echo-service.ts";
+import { collectPath, countPath, echoPath, streamedBytes } from "./servers/echo-service.ts";
 
 const KiB = 1_024;
 const MiB = 1_024 * KiB;
@@ -18,6 +18,58 @@ const subjects: readonly Subject[] = [
   server("connect-node", "servers/echo-connect-node"),
 ];
 
+const own = server(ownName, "servers/echo");
+const connectNode = server("connect-node", "servers/echo-connect-node");
+const line = `"${Buffer.alloc(streamedBytes, "x").toString("base64")}"`;
+const atOnce = { connections: 4, streams: 2 };
+const connectHeader = { "content-type": "application/connect+json", "connect-protocol-version": "1" };
+
+/** The same messages in both directions, over REST and over the Connect protocol in JSON. */
+const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { readonly shape: LoadShape })[] = [
+  {
+    name: "rest-stream",
+    title: "lines of JSON from the server over REST",
+    shape: { ...atOnce, httpMethod: "GET", path: `/count/${streamedMessages}`, header: {}, body: undefined },
+    subjects: [own],
+  },
+  {
+    name: "connect-stream",
+    title: "one server stream of Connect in JSON",
+    shape: {
+      ...atOnce,
+      httpMethod: "POST",
+      path: countPath,
+      header: connectHeader,
+      body: envelope(`${streamedMessages}`),
+    },
+    subjects: [own, connectNode],
+  },
+  {
+    name: "rest-lines",
+    title: "lines of JSON from the client over REST",
+    shape: {
+      ...atOnce,
+      httpMethod: "POST",
+      path: "/collect",
+      header: { "content-type": "application/x-ndjson" },
+      body: Buffer.from(`${line}\n`.repeat(streamedMessages)),
+    },
+    subjects: [own],
+  },
+  {
+    name: "connect-lines",
+    title: "one stream of the client of Connect in JSON",
+    shape: {
+      ...atOnce,
+      httpMethod: "POST",
+      path: collectPath,
+      header: connectHeader,
+      body: Buffer.concat(Array.from({ length: streamedMessages }, () => envelope(line))),
+    },
+    subjects: [own, connectNode],
+  },
+];
+
 /** What messages cost rather than calls: a service that sends back what it gets, and one that sends many. */
 export const messageScenarios: readonly Scenario[] = [
   scenario("grpc-64k", "64 KiB both ways as unary gRPC, 8 connections with 4 open at once", echo(64 * KiB, 8, 4)),
@@ -27,6 +79,13 @@ export const messageScenarios: readonly Scenario[] = [
     connections: 4,
     streams: 2,
   }),
+  ...jsonStreams.map(({ name, title, shape: load, subjects: compared }) => ({
+    name,
+    title: `10,000 messages as ${title}, 4 connections with 2 open at once`,
+    load: http2Load(load),
+    probe: http2Probe(load),
+    subjects: compared,
+  })),
 ];
 
 function echo(bytes: number, connections: number, streams: number): LoadShape {
@@ -35,10 +94,15 @@ function echo(bytes: number, connections: number, streams: number): LoadShape {
 }
 
 function shape(path: string, message: Uint8Array): Omit<LoadShape, "connections" | "streams"> {
-  const envelope = Buffer.alloc(5);
-  envelope.writeUInt32BE(message.byteLength, 1);
   const header = { "content-type": "application/grpc+proto", te: "trailers" };
-  return { httpMethod: "POST", path, header, body: Buffer.concat([envelope, message]) };
+  return { httpMethod: "POST", path, header, body: envelope(message) };
+}
+
+function envelope(message: Uint8Array | string): Buffer {
+  const bytes = Buffer.from(message);
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(bytes.byteLength, 1);
+  return Buffer.concat([prefix, bytes]);
 }
 
 function scenario(name: string, title: string, load: LoadShape): Scenario {

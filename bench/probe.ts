@@ -27,3 +27,17 @@ export function grpcProbe(shape: LoadShape): Probe {
     if (trailer?.["grpc-status"] !== "0") throw new Error(`the call failed: ${JSON.stringify(trailer)}`);
   };
 }
+
+/** A probe over HTTP/2 for calls without trailers: the answer is 200. */
+export function http2Probe(shape: LoadShape): Probe {
+  return async (port) => {
+    const session = connect(`http://127.0.0.1:${String(port)}`);
+    const stream = session.request({ ":method": shape.httpMethod, ":path": shape.path, ...shape.header });
+    const answered = once(stream, "response");
+    const ended = once(stream.resume().end(shape.body), "end");
+    const [header]: { ":status"?: number }[] = await answered;
+    await ended;
+    session.close();
+    if (header?.[":status"] !== 200) throw new Error(`answered ${String(header?.[":status"])}`);
+  };
+}

@@ -10,6 +10,8 @@ export function h2loadLoad(shape: LoadShape): Load {
       const body = join(folder, "request.bin");
       const log = join(folder, "requests.tsv");
       writeFileSync(body, shape.body ?? "");
+      // It cannot send an empty file.
+      const data = shape.body === undefined ? [] : [`-d${body}`];
       const header = Object.entries(shape.header).map(([name, value]) => `-H${name}: ${value}`);
       const command = [
         "h2load",
@@ -19,7 +21,7 @@ export function h2loadLoad(shape: LoadShape): Load {
         `-D${String(durationS)}`,
       ] as const;
       const url = `http://127.0.0.1:${String(port)}${shape.path}`;
-      const output = await runTool([...command, `-d${body}`, `--log-file=${log}`, ...header, url], durationS);
+      const output = await runTool([...command, ...data, `--log-file=${log}`, ...header, url], durationS);
       return {
         requests: numberIn(output, /(\d+) succeeded/),
         failures: numberIn(output, /(\d+) failed/) + numberIn(output, /(\d+) timeout/),

@@ -9,12 +9,14 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { ConnectRouter } from "@connectrpc/connect";
+import type { OutsideHttpRule } from "../../src/gateway/index.ts";
 
 // A service that does nothing with its messages, for what the messages themselves cost.
 
 /** The bytes that a message of a stream holds. */
 export const streamedBytes = 16;
 
+const number = `.${UInt32ValueSchema.typeName}`;
 const bytesValue = `.${BytesValueSchema.typeName}`;
 const definition = create(FileDescriptorProtoSchema, {
   name: "bench/echo.proto",
@@ -26,16 +28,18 @@ const definition = create(FileDescriptorProtoSchema, {
       name: "EchoService",
       method: [
         { name: "Echo", inputType: bytesValue, outputType: bytesValue },
-        { name: "Count", inputType: `.${UInt32ValueSchema.typeName}`, outputType: bytesValue, serverStreaming: true },
+        { name: "Count", inputType: number, outputType: bytesValue, serverStreaming: true },
+        { name: "Collect", inputType: bytesValue, outputType: number, clientStreaming: true },
       ],
     },
   ],
 });
 
-/** Sends back a message, or as many as it is told. */
+/** Sends back a message, or as many as it is told, or how many it was sent. */
 export const EchoService: GenService<{
   echo: { methodKind: "unary"; input: typeof BytesValueSchema; output: typeof BytesValueSchema };
   count: { methodKind: "server_streaming"; input: typeof UInt32ValueSchema; output: typeof BytesValueSchema };
+  collect: { methodKind: "client_streaming"; input: typeof BytesValueSchema; output: typeof UInt32ValueSchema };
 }> = serviceDesc(
   fileDesc(base64Encode(toBinary(FileDescriptorProtoSchema, definition), "std_raw"), [file_google_protobuf_wrappers]),
   0,
@@ -47,9 +51,24 @@ export const echoPath: string = `/${EchoService.typeName}/${EchoService.method.e
 /** The path of the call that answers a number with a stream of so many messages. */
 export const countPath: string = `/${EchoService.typeName}/${EchoService.method.count.name}`;
 
+/** The path of the call that answers a stream of messages with their number. */
+export const collectPath: string = `/${EchoService.typeName}/${EchoService.method.collect.name}`;
+
+/** The rules that make REST of the streams. */
+export const restRules: readonly OutsideHttpRule[] = [
+  { selector: `${EchoService.typeName}.Count`, pattern: { case: "get", value: "/count/{value}" } },
+  { selector: `${EchoService.typeName}.Collect`, pattern: { case: "post", value: "/collect" }, body: "*" },
+];
+
 /** Registers the service. */
 export function routes(router: ConnectRouter): void {
-  router.service(EchoService, { echo: (request) => request, count: ({ value }) => count(value) });
+  router.service(EchoService, { echo: (request) => request, count: ({ value }) => count(value), collect });
+}
+
+async function collect(messages: AsyncIterable<BytesValue>): Promise<{ value: number }> {
+  let value = 0;
+  for await (const _ of messages) value += 1;
+  return { value };
 }
 
 async function* count(messages: number): AsyncIterable<BytesValue> {

@@ -55,8 +55,12 @@ type Run = HeldRow["run"];
 type FramesOf = (streamId: number) => readonly Frame[];
 
 /** So many connections, each of which says something and leaves it at that. */
-function connections(open: (address: Address) => Promise<RawClient>, say?: (client: RawClient) => void): Run {
-  return async ({ addresses }, n) => ({ clients: await openEach(n, open, addresses.plants, say), units: n });
+function connections(
+  open: (address: Address) => Promise<RawClient>,
+  say?: (client: RawClient) => void,
+  name: ServerName = "plants",
+): Run {
+  return async ({ addresses }, n) => ({ clients: await openEach(n, open, addresses[name], say), units: n });
 }
 
 /** One connection of HTTP/2 that says something on each of so many streams and reads nothing. */
@@ -111,6 +115,11 @@ const longNote = encodeEnvelope(0, toBinary(WaterBedRequestSchema, create(WaterB
 const watch = create(WatchReadingsRequestSchema, { sensor: text16k, count: 2 ** 31 - 1 });
 const endlessWatch = encodeEnvelope(0, toBinary(WatchReadingsRequestSchema, watch));
 const longNotes: FramesOf = (id) => [greenhouseCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
+
+function watchAndDoNotRead(client: RawClient): void {
+  const path = `/sensors/${"s".repeat(4_000)}/readings?count=${2 ** 31 - 1}`;
+  client.write(`GET ${path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n`);
+}
 
 /** Literals with incremental indexing (RFC 7541 §6.2.1), of 34 bytes each as §4.1 counts them. */
 const smallFields = Buffer.from(Array.from({ length: 120 }, (_, i) => [0x40, 1, 0x61 + (i % 26), 1, i]).flat());
@@ -193,6 +202,13 @@ export const heldRows: readonly HeldRow[] = [
     ),
   },
   {
+    what: "Server-Sent Events over HTTP/1.1 that nobody reads",
+    atMost: "256 KiB a connection",
+    // 1,000 in the end.
+    n: 250,
+    run: connections(openRaw, watchAndDoNotRead, "greenhouse"),
+  },
+  {
     what: "requests over HTTP/1.1 whose refusals nobody reads",
     atMost: "8 MiB a connection",
     n: 20_000,
@@ -263,6 +279,20 @@ export const heldRows: readonly HeldRow[] = [
       // As far as the windows are open, which the server opens again when it is quiet.
       for (let from = 0; from < n; from += 60_000) {
         client.send(...bodyFrames(1, body.subarray(from, from + 60_000), 64));
+        await server.ask("quiet");
+      }
+      return { clients: [client], units: 1 };
+    },
+  },
+  {
+    what: "a line of a stream over REST that does not end",
+    atMost: "9 MiB a stream",
+    n: 1_000_000,
+    run: async (server, n) => {
+      const client = (await openRaw(server.addresses.greenhouse)).drain();
+      client.write("POST /readings HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+      for (let sent = 0; sent < n; sent += 10_000) {
+        client.write("2710\r\n".concat("x".repeat(10_000), "\r\n"));
         await server.ask("quiet");
       }
       return { clients: [client], units: 1 };

@@ -38,6 +38,7 @@ function refuse(): never {
 
 const plants = await startPlantServer();
 const kitchenSink = await startKitchenSink();
+const service = GreenhouseService.typeName;
 const greenhouse = createGateway({
   routes: (router) =>
     router.service(GreenhouseService, {
@@ -63,6 +64,12 @@ const greenhouse = createGateway({
       },
     }),
   admit,
+  rest: {
+    rules: [
+      { selector: `${service}.WatchReadings`, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
+      { selector: `${service}.RecordReadings`, pattern: { case: "post", value: "/readings" }, body: "*" },
+    ],
+  },
 });
 const greenhouseAddress = await greenhouse.listen();
 

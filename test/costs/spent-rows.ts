@@ -48,6 +48,13 @@ function frames(framesOf: (n: number) => readonly Frame[], opening: readonly Fra
   };
 }
 
+const restReadings: readonly Field[] = [
+  [":method", "POST"],
+  [":path", "/readings"],
+  [":scheme", "http"],
+  [":authority", "x"],
+];
+
 /** Sends a body of so many octets, each in a frame and a write of its own, on a stream. */
 function trickled(name: ServerName, opening: Frame, bodyOf: (n: number) => Buffer): SpentRow["run"] {
   return async ({ addresses }, n) => {
@@ -209,6 +216,18 @@ export const spentRows: readonly SpentRow[] = [
     run: trickled("greenhouse", greenhouseCall(1, "RecordReadings"), (n) =>
       encodeEnvelope(0, Buffer.alloc(n), 4_000_000),
     ),
+  },
+  {
+    what: "an octet of a line of a stream over REST that comes alone",
+    atMost: "1",
+    n: 500,
+    run: trickled("greenhouse", headersFrame(1, restReadings), (n) => Buffer.alloc(n, "x")),
+  },
+  {
+    what: "a KiB of empty lines of a stream over REST",
+    atMost: "30",
+    n: 1000,
+    run: large("greenhouse", (n) => post("/readings", "application/x-ndjson", Buffer.alloc(n * 1024, "\n"))),
   },
   {
     what: "a chunk over HTTP/1.1 of a single octet",

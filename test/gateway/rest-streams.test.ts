@@ -1,3 +1,6 @@
+import { randomBytes } from "node:crypto";
+import { EventEmitter, once } from "node:events";
+import { createBrotliDecompress, createGunzip, createZstdDecompress, gunzipSync } from "node:zlib";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
@@ -9,6 +12,7 @@ import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { within } from "../support/deadline.ts";
 import { reasonOf } from "../support/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../support/gateway/greenhouse.ts";
+import { openAnswer, TextCollector } from "../support/gateway/rest-answer.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
 
 const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
@@ -123,6 +127,72 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
     const answer = await get(greenhouse, "/sensors/broken/readings", "text/event-stream");
     expect([answer.httpStatus, answer.body.toString()]).toEqual([404, record]);
     expect(fieldValue(answer.header, "content-type")).toBe("application/json");
+  });
+
+  test.each([
+    { coding: "gzip", decoder: () => createGunzip() },
+    { coding: "br", decoder: () => createBrotliDecompress() },
+    { coding: "zstd", decoder: () => createZstdDecompress() },
+  ])("is compressed in $coding so that each message can be read when it was sent", async ({ coding, decoder }) => {
+    const next = new EventEmitter();
+    await using greenhouse = await start({
+      async *watchReadings({ count }) {
+        for (let at = 0; at < count; at += 1) {
+          yield { sensor: `s${at}` };
+          await once(next, "go");
+        }
+      },
+    });
+    using answer = await openAnswer(greenhouse, version, "/sensors/a/readings?count=3", [
+      ["accept", "text/event-stream"],
+      ["accept-encoding", coding],
+    ]);
+    expect(fieldValue(answer.header, "content-encoding")).toBe(coding);
+    expect(fieldValue(answer.header, "vary")).toBe("accept, accept-encoding");
+    const plain = answer.body.pipe(decoder());
+    const seen = new TextCollector(plain);
+    const ended = once(plain, "end");
+    for (let at = 0; at < 3; at += 1) {
+      await seen.until(`data: {"sensor":"s${at}"}\n\n`);
+      next.emit("go");
+    }
+    await seen.until("event: end\ndata: {}\n\n");
+    await within(ended, "the end of the coding");
+  });
+
+  test.each([
+    { acceptEncoding: "gzip;q=0, identity", count: 100, coding: undefined },
+    { acceptEncoding: "gzip", count: 1, coding: undefined },
+    { acceptEncoding: "gzip", count: 100, coding: "gzip" },
+  ])("that ends at once has the coding $coding for $acceptEncoding and $count messages", async (row) => {
+    await using greenhouse = await start();
+    const header: [string, string][] = [["accept-encoding", row.acceptEncoding]];
+    const path = `/sensors/a/readings?count=${row.count}`;
+    const answer = await send(greenhouse, { httpMethod: "GET", path, header });
+    expect(fieldValue(answer.header, "content-encoding")).toBe(row.coding);
+    const body = row.coding === undefined ? answer.body : gunzipSync(answer.body);
+    expect(body.toString().split("\n").length).toBe(row.count + 1);
+  });
+
+  // Over Fetch the platform decides how long a reader may take.
+  test.skipIf(version === "fetch")("ends where its client reads nothing for too long", async () => {
+    let ended = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {
+        async *watchReadings(_, { signal }) {
+          void reasonOf(signal).then(ended.resolve);
+          for (let at = 0; ; at += 1) yield { sensor: randomBytes(5_000).toString("hex") };
+        },
+      },
+      { rest: { rules }, limits: { idleTimeoutMs: 200 } },
+      { http2 },
+    );
+    for (const coding of ["identity", "gzip"]) {
+      ended = Promise.withResolvers();
+      using answer = await openAnswer(greenhouse, version, "/sensors/a/readings", [["accept-encoding", coding]]);
+      answer.body.on("error", () => undefined);
+      expect(await within(ended.promise, "the end of the call")).toBeInstanceOf(Error);
+    }
   });
 
   test("refuses a request that does not fit its rule", async () => {

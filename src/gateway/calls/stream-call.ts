@@ -236,7 +236,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
   #send(): void {
     if (!this.#begun) {
       this.#settleHeader();
-      this.#exchange.begin(200, this.#headerFields);
+      this.#protocol.begin(this.#headerFields);
       this.#begun = true;
     }
     if (this.#pieces.length === 0) return;
@@ -291,6 +291,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
     } catch (fault) {
       // The error cannot be written, for example because its details do not serialize.
       this.#exchange.reset();
+      this.#protocol.release?.();
       this.#owner.faulted(fault);
     }
     this.#owner.settled(error);
@@ -301,6 +302,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
   }
 
   aborted(reason: ConnectError): void {
+    if (!this.#done) this.#protocol.release?.();
     this.#settle(reason);
   }
 

@@ -46,8 +46,7 @@ export interface UnaryProtocol extends CallProtocol {
 /**
  * Reads one streaming call from its exchange and answers it.
  *
- * The call sends the header section itself, followed by {@link write} … and {@link end}; or it calls {@link answer}
- * alone.
+ * Answered by {@link begin}, {@link write} … and {@link end}, or by {@link answer} alone.
  */
 export interface StreamProtocol extends CallProtocol {
   /** Bytes to send when the call has sent nothing for a while; `undefined` for none. */
@@ -64,6 +63,9 @@ export interface StreamProtocol extends CallProtocol {
   /** Returns the header section of the answer, with what the handler has set. */
   headerToSend(header: Headers): HeaderFields;
 
+  /** Sends the header section, before the first messages. */
+  begin(header: HeaderFields): void;
+
   /**
    * Sends encoded messages. Returns a promise if no more can be taken until it resolves; it rejects if the client has
    * gone away.
@@ -75,4 +77,7 @@ export interface StreamProtocol extends CallProtocol {
 
   /** Answers in one go. */
   answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
+
+  /** Frees what it holds of an answer that has begun and will not end. */
+  release?(): void;
 }

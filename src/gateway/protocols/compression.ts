@@ -4,7 +4,7 @@ import type { CommonFields, HeaderFields } from "../exchange/index.ts";
 import { errorWithHttpStatus } from "../rest/index.ts";
 import { codingItemsMax } from "./content-coding.ts";
 
-/** A compression that can also undo what arrives piece by piece. */
+/** A compression that also reads and writes bodies piece by piece. */
 export interface StreamCompression extends Compression {
   /**
    * Undoes the content coding of a body as it arrives, with back-pressure.
@@ -14,6 +14,23 @@ export interface StreamCompression extends Compression {
    * `ResourceExhausted` for more than can be honest
    */
   decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number): AsyncIterable<Uint8Array>;
+  /** Opens the encoder of one body. It holds memory until its end, or until it is closed. */
+  openEncoder(): PieceEncoder;
+}
+
+/** Encodes a body that is sent in pieces: a client can decode each one by itself and what came before. */
+export interface PieceEncoder {
+  /** Encodes a piece. Rejects once {@link close} was called. */
+  write(bytes: Uint8Array): Promise<Uint8Array>;
+  /** Encodes the last piece and the end. Never settles if {@link close} was called. */
+  end(bytes: Uint8Array): Promise<Uint8Array>;
+  /** Frees its memory without an end, when nobody reads on. */
+  close(): void;
+}
+
+/** Tells whether a compression can do that; one that the user has added takes all bytes at once. */
+export function isStreamCompression(compression: Compression): compression is StreamCompression {
+  return "decodePieces" in compression;
 }
 
 /** Returns the error for a message over the configured limit, before or after decompression. */

@@ -3,6 +3,7 @@ import * as zlib from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { messageTooLarge, type StreamCompression } from "../protocols/index.ts";
 import { decodedPieceBytes, decodePieces, type ZlibCoding, zstdWindowLogMax } from "./decode-pieces.ts";
+import { ZlibEncoder } from "./piece-encoder.ts";
 
 /** gzip (RFC 1952), under its name in `Content-Encoding`, `Grpc-Encoding` and `Connect-Content-Encoding`. */
 export const gzip: StreamCompression = createCompression("gzip", promisify(zlib.gzip), promisify(zlib.gunzip));
@@ -60,5 +61,6 @@ function createCompression(
       throw new ConnectError(`the message is not valid ${name}`, Code.InvalidArgument);
     },
     decodePieces: (pieces, freeBytes) => decodePieces(pieces, name, freeBytes),
+    openEncoder: () => new ZlibEncoder(name),
   };
 }

@@ -22,6 +22,10 @@ export class GrpcStream extends GrpcUnary implements StreamProtocol {
     return fieldsToSend(header, this.headerFields);
   }
 
+  begin(header: HeaderFields): void {
+    this.exchange.begin(200, header);
+  }
+
   write(bytes: Uint8Array): void | Promise<void> {
     return this.exchange.write(bytes);
   }

@@ -36,6 +36,8 @@ export async function* readLines(
   }
   const line = begun.complete(new Uint8Array(0));
   if (!isBlank(line)) yield inLine(number, read, line);
+  const last = stream.end();
+  if (last !== undefined) yield last;
 }
 
 /** Calls a function with bytes of a line, whose number its errors then name. */

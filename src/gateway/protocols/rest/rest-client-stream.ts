@@ -32,6 +32,10 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
     return none;
   }
 
+  begin(): never {
+    throw oneAnswer();
+  }
+
   write(): never {
     throw oneAnswer();
   }

@@ -3,7 +3,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { Exchange } from "../../exchange/index.ts";
 import { errorWithHttpStatus, type MessageStream } from "../../rest/index.ts";
-import type { StreamCompression } from "../compression.ts";
+import { isStreamCompression } from "../compression.ts";
 import { readLines } from "./read-lines.ts";
 import type { RestSelection } from "./rest-unary.ts";
 
@@ -15,33 +15,34 @@ import type { RestSelection } from "./rest-unary.ts";
  * @throws ConnectError while it is read: `InvalidArgument` for a message that cannot be read, `ResourceExhausted` for one
  * above the limit, each with the number of its line; 415 for a coding that cannot be read as it arrives
  */
-export async function* readRestMessages(
+export function readRestMessages(
   exchange: Exchange,
   { procedure, binding, captures, query }: RestSelection,
   coding: Compression | undefined,
-): AsyncGenerator<Message> {
+): AsyncIterable<Message> {
   const { contentType } = exchange.common;
   const { readMaxBytes, acceptCompression } = procedure.options;
   const stream = binding.openStream({ captures, query, contentType });
-  if (!exchange.bodyEmpty) {
-    const body = exchange.streamBody();
-    if (coding !== undefined && !decodesPieces(coding)) throw wrongCoding(acceptCompression);
-    const pieces = coding === undefined ? body : coding.decodePieces(body, readMaxBytes);
-    const isBytes = binding.bodyFormat.kind === "bytes";
-    const messages = isBytes ? readBytes(pieces, readMaxBytes, stream) : readLines(pieces, readMaxBytes, stream);
-    for await (const message of messages) yield message;
-  }
-  const last = stream.end();
-  if (last !== undefined) yield last;
+  const pieces = readPieces(exchange, coding, readMaxBytes, acceptCompression);
+  const isBytes = binding.bodyFormat.kind === "bytes";
+  return isBytes ? readBytes(pieces, readMaxBytes, stream) : readLines(pieces, readMaxBytes, stream);
 }
 
-/** Whether a coding can be read as it arrives; one that the user has added decodes all bytes at once. */
-function decodesPieces(coding: Compression): coding is StreamCompression {
-  return "decodePieces" in coding;
+/** Reads the body without its content coding, from when the handler asks for it. */
+async function* readPieces(
+  exchange: Exchange,
+  coding: Compression | undefined,
+  freeBytes: number,
+  available: readonly Compression[],
+): AsyncGenerator<Uint8Array> {
+  if (exchange.bodyEmpty) return;
+  if (coding !== undefined && !isStreamCompression(coding)) throw wrongCoding(available);
+  const body = exchange.streamBody();
+  for await (const piece of coding === undefined ? body : coding.decodePieces(body, freeBytes)) yield piece;
 }
 
 function wrongCoding(available: readonly Compression[]): ConnectError {
-  const known = ["identity", ...available.filter(decodesPieces).map(({ name }) => name)].join(", ");
+  const known = ["identity", ...available.filter(isStreamCompression).map(({ name }) => name)].join(", ");
   return errorWithHttpStatus(`the content encoding must be one of ${known}`, Code.InvalidArgument, 415);
 }
 
@@ -55,4 +56,6 @@ async function* readBytes(
     for (let at = 0; at < piece.byteLength; at += readMaxBytes)
       yield stream.read(piece.subarray(at, at + readMaxBytes));
   }
+  const last = stream.end();
+  if (last !== undefined) yield last;
 }

@@ -2,7 +2,8 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
 import { type ErrorWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
-import { parseWeights } from "../content-coding.ts";
+import { isStreamCompression, type PieceEncoder, type StreamCompression } from "../compression.ts";
+import { negotiateContentCoding, parseWeights } from "../content-coding.ts";
 import type { StreamProcedure } from "../procedure.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { toRestFields } from "./response-header.ts";
@@ -22,6 +23,7 @@ export class RestStream extends RestUnary implements StreamProtocol {
   readonly headOnly: boolean;
   readonly #form: StreamForm;
   #messages = 0;
+  #encoder: PieceEncoder | undefined;
   #contentType: string | undefined;
 
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
@@ -58,14 +60,36 @@ export class RestStream extends RestUnary implements StreamProtocol {
     return [...own, ...toRestFields(header)];
   }
 
+  begin(header: HeaderFields): void {
+    if (this.#isRaw) return this.exchange.begin(200, header);
+    const varying = [...header, "vary", "accept-encoding"];
+    const coding = this.#negotiateCoding();
+    if (coding === undefined) return this.exchange.begin(200, varying);
+    this.#encoder = coding.openEncoder();
+    this.exchange.begin(200, [...varying, "content-encoding", coding.name]);
+  }
+
   write(bytes: Uint8Array): void | Promise<void> {
-    return this.exchange.write(bytes);
+    if (this.#encoder === undefined) return this.exchange.write(bytes);
+    return this.#encoder.write(bytes).then((encoded) => this.exchange.write(encoded));
   }
 
   end(_trailer: Headers, error: ConnectError | undefined): void {
     // Raw bytes have no place for an error: the reset tells the client that they are incomplete.
     if (this.#isRaw && error !== undefined) return this.exchange.reset();
     const end = this.#end(error);
+    if (this.#encoder === undefined) return this.#finish(end);
+    this.#encoder.end(end).then(
+      (encoded) => this.#finish(encoded),
+      () => this.exchange.reset(),
+    );
+  }
+
+  release(): void {
+    this.#encoder?.close();
+  }
+
+  #finish(end: Uint8Array): void {
     // The body ends right after this, whether or not the client reads it.
     if (end.byteLength > 0) void this.exchange.write(end)?.catch(() => undefined);
     this.exchange.end();
@@ -75,10 +99,21 @@ export class RestStream extends RestUnary implements StreamProtocol {
     if (this.headOnly && error === undefined) return this.exchange.answer(200, header);
     if (this.#isRaw && error !== undefined && this.#messages > 0) return this.exchange.reset();
     if (error === undefined || this.#messages > 0) {
-      return this.exchange.answer(200, header, concatBytes([bytes, this.#end(error)]));
+      const body = concatBytes([bytes, this.#end(error)]);
+      if (this.#isRaw) return this.exchange.answer(200, header, body);
+      // Compressing bytes that are in memory does not fail; if it did, the client must not wait.
+      return void this.answerEncoded(200, header, body)?.catch(() => this.exchange.reset());
     }
     const { httpStatus, fields, body } = this.errorAnswer(error);
     this.exchange.answer(httpStatus, fields, body);
+  }
+
+  /** The length of the answer is not known, so it is compressed however short its first messages are. */
+  #negotiateCoding(): StreamCompression | undefined {
+    const available = this.target.procedure.options.acceptCompression.filter(isStreamCompression);
+    const names = available.map(({ name }) => name);
+    const chosen = negotiateContentCoding(this.exchange.get("accept-encoding"), names);
+    return available.find(({ name }) => name === chosen);
   }
 
   get #isRaw(): boolean {

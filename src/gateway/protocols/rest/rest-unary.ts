@@ -95,12 +95,12 @@ export class RestUnary implements UnaryProtocol {
     const fields = untouched ? own : [...own, ...toRestFields(header, trailer)];
     // The bytes of an HttpBody are sent as they are.
     if (binding.toRaw !== undefined) return this.exchange.answer(httpStatus, fields, body);
-    return this.#answer(httpStatus, fields, body);
+    return this.answerEncoded(httpStatus, fields, body);
   }
 
   writeError(error: ConnectError): void | Promise<void> {
     const { httpStatus, fields, body } = this.errorAnswer(error);
-    return this.#answer(httpStatus, fields, body);
+    return this.answerEncoded(httpStatus, fields, body);
   }
 
   /** Returns the answer to a call that has failed. */
@@ -113,7 +113,12 @@ export class RestUnary implements UnaryProtocol {
     return { httpStatus: record.httpStatus, fields, body: record.body };
   }
 
-  #answer(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined): void | Promise<void> {
+  /** Answers in one go, in a content coding that the client accepts if the body is large enough. */
+  protected answerEncoded(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+  ): void | Promise<void> {
     if (body === undefined || body.byteLength < this.target.procedure.options.compressMinBytes) {
       return this.exchange.answer(httpStatus, fields, body);
     }

@@ -1,0 +1,62 @@
+import * as zlib from "node:zlib";
+import type { PieceEncoder } from "../protocols/index.ts";
+import type { ZlibCoding } from "./decode-pieces.ts";
+
+type Encoder = zlib.Gzip | zlib.BrotliCompress | zlib.ZstdCompress;
+
+const { constants } = zlib;
+
+// All flush after each write, so that a client can decode every message when it was sent. Windows of 32 KiB at most and
+// quick levels: a stream holds its encoder as long as it is open, and with zlib's own settings that is up to 860 KiB.
+// These take 200 KiB (gzip, zstd) and 350 KiB (br), and find what small messages repeat as well.
+const openEncoder = {
+  gzip: (): Encoder => zlib.createGzip({ flush: constants.Z_SYNC_FLUSH, windowBits: 14, memLevel: 7 }),
+  br: (): Encoder =>
+    zlib.createBrotliCompress({
+      flush: constants.BROTLI_OPERATION_FLUSH,
+      params: { [constants.BROTLI_PARAM_QUALITY]: 3, [constants.BROTLI_PARAM_LGWIN]: 15 },
+    }),
+  zstd: (): Encoder =>
+    zlib.createZstdCompress({
+      flush: constants.ZSTD_e_flush,
+      params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_windowLog]: 15 },
+    }),
+};
+
+/** An encoder of zlib's. */
+export class ZlibEncoder implements PieceEncoder {
+  readonly #encoder: Encoder;
+  #encoded: Buffer[] = [];
+
+  constructor(coding: ZlibCoding) {
+    this.#encoder = openEncoder[coding]();
+    this.#encoder.on("data", (bytes: Buffer) => void this.#encoded.push(bytes));
+    // Those that wait for it are told.
+    this.#encoder.on("error", ignore);
+  }
+
+  write(bytes: Uint8Array): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      this.#encoder.write(bytes, (error) => (error ? reject(error) : resolve(this.#take())));
+    });
+  }
+
+  end(bytes: Uint8Array): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      this.#encoder.on("error", reject).on("end", () => resolve(this.#take()));
+      this.#encoder.end(bytes);
+    });
+  }
+
+  close(): void {
+    this.#encoder.destroy();
+  }
+
+  #take(): Uint8Array {
+    const encoded = Buffer.concat(this.#encoded);
+    this.#encoded = [];
+    return encoded;
+  }
+}
+
+function ignore(): void {}
