@@ -2,6 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { createOpenApi } from "../../src/gateway/index.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { FileService } from "../gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { buildLimitMs, buildStep } from "../support/process/build-step.ts";
 import { projectFolder } from "../support/process/child-program.ts";
@@ -51,6 +53,24 @@ test("redocly finds nothing to complain of in the plant store", async () => {
   const output = await lint(document, "recommended-strict");
   expect(output).toContain("Your API description is valid");
   expect(output).not.toMatch(/warning/i);
+});
+
+test("redocly finds nothing to complain of in streams and bodies of bytes as OpenAPI 3.2 describes them", async () => {
+  using folder = createTempFolder();
+  const name = GreenhouseService.typeName;
+  const rules = [
+    { selector: `${name}.WatchReadings`, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
+    { selector: `${name}.RecordReadings`, pattern: { case: "post", value: "/readings" }, body: "*" },
+    { selector: `${name}.ControlClimate`, pattern: { case: "post", value: "/climate" }, body: "*" },
+  ] as const;
+  const info = { title: "Streams", version: "1" };
+  const described = createOpenApi([GreenhouseService, FileService], { openapi: "3.2.0", info, rest: { rules } });
+  const file = folder.file("streams.json");
+  writeFileSync(file, JSON.stringify(described));
+  expect(await lint(file, "spec")).toContain("Your API description is valid");
+  // It knows the version: what is an item only there is an error elsewhere.
+  writeFileSync(file, JSON.stringify({ ...described, openapi: "3.1.0" }));
+  await expect(lint(file, "spec")).rejects.toThrow("itemSchema");
 });
 
 // The specification has one status for errors, 400, where schemathesis wants 401 for a credential that is missing.

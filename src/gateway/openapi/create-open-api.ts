@@ -1,5 +1,5 @@
 /**
- * What does it look like? Descriptors and the compiled HTTP rules of services → an OpenAPI 3.1 document.
+ * What does it look like? Descriptors and the compiled HTTP rules of services → an OpenAPI document.
  *
  * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer to
  * become components. The document describes the same bindings that serve requests, so it cannot diverge from them. This
@@ -16,12 +16,18 @@ import type {
   OpenApiSchema,
   OpenApiSecurityScheme,
   OpenApiServer,
+  OpenApiVersion,
 } from "./open-api-document.ts";
 import { describePaths, type OnOmitted } from "./paths.ts";
 import { Schemas } from "./schemas.ts";
 
 /** Options of {@link createOpenApi}: what the definition does not tell about an interface. */
 export interface OpenApiOptions {
+  /**
+   * The version of OpenAPI. Default 3.1.0, which more tools know and which cannot describe a stream: there, the schema of
+   * one is that of its messages. In 3.2.0 it is an `itemSchema`.
+   */
+  readonly openapi?: OpenApiVersion;
   /** Its description defaults to the comment of the service, if there is only one. */
   readonly info: OpenApiInfo;
   readonly servers?: readonly OpenApiServer[];
@@ -54,7 +60,7 @@ export interface OpenApiError {
  * @throws Error with every problem of the HTTP rules, as the gateway does
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
-  const { rest = {}, comments = new Map<string, string>(), security } = options;
+  const { openapi = "3.1.0", rest = {}, comments = new Map<string, string>(), security } = options;
   const schemas = new Schemas({ comments, useProtoFieldName: rest.writeJson?.useProtoFieldName === true });
   const { bindings } = createRestRouter(
     services.flatMap((service) => service.methods),
@@ -63,6 +69,7 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
   const paths = describePaths(
     bindings,
     {
+      openapi,
       schemas,
       describeSuccess: options.describeSuccess ?? (() => undefined),
       errors: describeErrors(options.errors ?? standardErrors, schemas),
@@ -72,7 +79,7 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
   const described = services.filter((service) => bindings.some(({ method }) => method.parent === service));
   const components = schemas.components();
   return {
-    openapi: "3.1.0",
+    openapi,
     info: describeInfo(options.info, described, comments),
     ...(options.servers !== undefined && { servers: options.servers }),
     ...(security !== undefined && { security: [needAll(security)] }),

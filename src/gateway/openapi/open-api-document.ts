@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
-// The parts of OpenAPI 3.1 that a document here may have, with the names of its specification
-// (https://spec.openapis.org/oas/v3.1.0.html, section 4.8).
+// The parts of OpenAPI 3.1 and 3.2 that a document here may have, with the names of their specifications
+// (https://spec.openapis.org/oas/v3.1.0.html, section 4.8; https://spec.openapis.org/oas/v3.2.0.html).
 
 /** A JSON Schema of the 2020-12 dialect. */
 export type OpenApiSchema = Readonly<Record<string, JsonValue>>;
@@ -54,8 +54,17 @@ export interface OpenApiParameter {
   readonly schema: OpenApiSchema;
 }
 
+/** The Media Type Object: what a body is, or since OpenAPI 3.2 each item of a body that is a sequence. */
+export interface OpenApiMediaType {
+  readonly schema?: OpenApiSchema;
+  readonly itemSchema?: OpenApiSchema;
+}
+
 /** A body, by media type. */
-export type OpenApiContent = Readonly<Record<string, { readonly schema: OpenApiSchema }>>;
+export type OpenApiContent = Readonly<Record<string, OpenApiMediaType>>;
+
+/** The versions of OpenAPI that a document can be in. */
+export type OpenApiVersion = "3.1.0" | "3.2.0";
 
 /** One answer of an operation. */
 export interface OpenApiResponse {
@@ -87,7 +96,7 @@ export type OpenApiPathItem = Readonly<Partial<Record<OpenApiMethod, OpenApiOper
 
 /** A whole document, ready for `JSON.stringify`. */
 export interface OpenApiDocument {
-  readonly openapi: "3.1.0";
+  readonly openapi: OpenApiVersion;
   readonly info: OpenApiInfo;
   readonly servers?: readonly OpenApiServer[];
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[];

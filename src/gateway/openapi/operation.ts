@@ -3,10 +3,12 @@ import type { BoundFields } from "../json/index.ts";
 import { findField, type RestBinding, streamContentTypes } from "../rest/index.ts";
 import type {
   OpenApiContent,
+  OpenApiMediaType,
   OpenApiOperation,
   OpenApiParameter,
   OpenApiResponse,
   OpenApiSchema,
+  OpenApiVersion,
 } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
 import { describePathParameter, describeQuery } from "./parameters.ts";
@@ -14,6 +16,7 @@ import type { Schemas } from "./schemas.ts";
 
 /** Options of {@link describeOperation}; the same for all operations of a document. */
 export interface OperationOptions {
+  readonly openapi: OpenApiVersion;
   readonly schemas: Schemas;
   /** Describes the success of an RPC; `undefined` for the reason phrase of HTTP. */
   readonly describeSuccess: (method: DescMethod) => string | undefined;
@@ -42,7 +45,7 @@ export function describeOperation(
     ...describeQuery(input, boundByPathOrBody, schemas),
   ];
   const body = schemaOfBody(input, pattern.body, boundByPath, schemas);
-  const content = bodyContent(binding, body);
+  const content = bodyContent(binding, body, options.openapi);
   return {
     operationId,
     ...summarize(schemas.commentOf(method)),
@@ -54,10 +57,15 @@ export function describeOperation(
   };
 }
 
-/** Returns the body of requests in each of its content types: of a stream, the schema of one message. */
-function bodyContent({ bodyFormat }: RestBinding, schema: OpenApiSchema | undefined): OpenApiContent | undefined {
+/** Returns the body of requests in each of its content types: of a stream in OpenAPI 3.1, the schema of one message. */
+function bodyContent(
+  { bodyFormat }: RestBinding,
+  schema: OpenApiSchema | undefined,
+  openapi: OpenApiVersion,
+): OpenApiContent | undefined {
   if (bodyFormat.kind === "bytes") return anyContent;
-  return schema && Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, { schema }]));
+  const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
+  return schema && Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
 }
 
 function schemaOfBody(
@@ -74,7 +82,7 @@ function schemaOfBody(
 
 function describeSuccess(
   { method, pattern, preparedResponse, toRaw }: RestBinding,
-  { schemas, describeSuccess: describe }: OperationOptions,
+  { openapi, schemas, describeSuccess: describe }: OperationOptions,
 ): Readonly<Record<string, OpenApiResponse>> {
   // The reason phrases are those of RFC 9110 §15.3.1 and §15.3.5.
   if (preparedResponse?.httpStatus === 204) return { "204": { description: describe(method) ?? "No Content" } };
@@ -84,7 +92,7 @@ function describeSuccess(
   if (method.methodKind === "unary" || method.methodKind === "client_streaming")
     return { "200": { description: describe(method) ?? "OK", content: jsonContent(schema) } };
   const description = describe(method) ?? "OK: a stream, in the form that Accept asks for";
-  return { "200": { description, content: streamContent(schema) } };
+  return { "200": { description, content: streamContent(schema, openapi) } };
 }
 
 // Bytes of any type: google.api.HttpBody.
@@ -96,11 +104,37 @@ export function jsonContent(schema: OpenApiSchema): OpenApiContent {
 }
 
 // In JSON a stream is an array; in all other forms it is one message after the other.
-function streamContent(schema: OpenApiSchema): OpenApiContent {
-  const array: OpenApiSchema = { type: "array", items: schema };
+function streamContent(schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiContent {
   return Object.fromEntries(
-    streamContentTypes.map((type) => [type, { schema: type === "application/json" ? array : schema }]),
+    streamContentTypes.map((type) => {
+      if (type === "application/json") return [type, schemaOf({ type: "array", items: schema })];
+      if (openapi === "3.1.0") return [type, schemaOf(schema)];
+      return [type, itemsOf(type === "text/event-stream" ? eventOf(schema) : schema)];
+    }),
   );
+}
+
+function schemaOf(schema: OpenApiSchema): OpenApiMediaType {
+  return { schema };
+}
+
+function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
+  return { itemSchema };
+}
+
+/** Returns the schema of a Server-Sent Event, which to OpenAPI 3.2 is an object: its data is a message unless it is named. */
+function eventOf(schema: OpenApiSchema): OpenApiSchema {
+  const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };
+  const named: OpenApiSchema = { event: { enum: ["end", "error"] }, data: { type: "string" } };
+  return {
+    type: "object",
+    properties: { retry: { type: "integer" } },
+    required: ["data"],
+    oneOf: [
+      { properties: { data }, not: { required: ["event"] } },
+      { properties: named, required: ["event"] },
+    ],
+  };
 }
 
 // The first sentence of a comment.

@@ -1,6 +1,7 @@
 import { create, createFileRegistry } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createOpenApi, type OpenApiOptions } from "../../../src/gateway/openapi/create-open-api.ts";
 import type {
   OpenApiDocument,
@@ -304,6 +305,37 @@ test("a server stream is described in each of its forms", () => {
     "application/json": { schema: { type: "array", items: message } },
     "text/event-stream": { schema: message },
   });
+});
+
+test("in OpenAPI 3.2 a stream is described by its items, in both directions", () => {
+  const rules = [
+    {
+      selector: `${GreenhouseService.typeName}.ControlClimate`,
+      pattern: { case: "post", value: "/climate" },
+      body: "*",
+    },
+  ] as const;
+  const { openapi, paths } = createOpenApi([GreenhouseService], { openapi: "3.2.0", info, rest: { rules } });
+  const sent = { $ref: "#/components/schemas/Reading" };
+  const answered = { $ref: "#/components/schemas/Adjustment" };
+  const { requestBody, responses } = paths["/climate"]?.post ?? {};
+  expect(openapi).toBe("3.2.0");
+  expect(requestBody?.content).toEqual({
+    "application/x-ndjson": { itemSchema: sent },
+    "application/jsonl": { itemSchema: sent },
+  });
+  expect(responses?.["200"]?.content).toMatchObject({
+    "application/x-ndjson": { itemSchema: answered },
+    "application/jsonl": { itemSchema: answered },
+    "application/json": { schema: { type: "array", items: answered } },
+    "text/event-stream": {
+      itemSchema: { oneOf: [{ properties: { data: { contentSchema: answered } } }, { required: ["event"] }] },
+    },
+  });
+  // What is no stream is described as ever.
+  expect(paths["/beds/{bed}:water"]).toEqual(
+    createOpenApi([GreenhouseService], { info, rest: { rules } }).paths["/beds/{bed}:water"],
+  );
 });
 
 test("every operation requires all credentials", () => {
