@@ -43,11 +43,12 @@ function here(text: string): string {
   return text.replaceAll("127.0.0.1:8080", authority).replaceAll(shortened, token);
 }
 
-/** Dates differ from run to run, and the progress of curl is for terminals. */
+/** Dates and ids of requests differ from run to run, and the progress of curl is for terminals. */
 function comparable(text: string): string {
   return text
     .replaceAll("\r", "")
     .replaceAll(/^Date: .*$/gm, "Date: now")
+    .replaceAll(/^x-request-id: [0-9a-f]{16}-\d+$/gm, "x-request-id: some")
     .trim();
 }
 
