@@ -57,6 +57,18 @@ describe("an example of a deployment", () => {
     }
   });
 
+  test('starts no pod that Pod Security "restricted" refuses', () => {
+    const pods = readFileSync(join(folder, "kubernetes/plantstore.yaml"), "utf8")
+      .split(/^---$/m)
+      .filter((document) => document.includes("containers:"));
+    expect(pods.length).toBeGreaterThan(1);
+    for (const pod of pods) {
+      expect(pod).toMatch(/runAsNonRoot: true/);
+      expect(pod).toMatch(/seccompProfile: \{ type: RuntimeDefault \}/);
+      expect(pod).toMatch(/allowPrivilegeEscalation: false.*capabilities: \{ drop: \[ALL\] \}/);
+    }
+  });
+
   test("is listed in the table of its folder", () => {
     const readme = readFileSync(join(folder, "README.md"), "utf8");
     const listed = [...readme.matchAll(/^\| \[([^\]]+)\]/gm)].map(([, name]) => name);
