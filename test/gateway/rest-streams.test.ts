@@ -175,25 +175,27 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
   });
 
   // Over Fetch the platform decides how long a reader may take.
-  test.skipIf(version === "fetch")("ends where its client reads nothing for too long", async () => {
-    let ended = Promise.withResolvers<unknown>();
-    await using greenhouse = await startGreenhouse(
-      {
-        async *watchReadings(_, { signal }) {
-          void reasonOf(signal).then(ended.resolve);
-          for (let at = 0; ; at += 1) yield { sensor: randomBytes(5_000).toString("hex") };
+  if (version !== "fetch") {
+    test("ends where its client reads nothing for too long", async () => {
+      let ended = Promise.withResolvers<unknown>();
+      await using greenhouse = await startGreenhouse(
+        {
+          async *watchReadings(_, { signal }) {
+            void reasonOf(signal).then(ended.resolve);
+            for (let at = 0; ; at += 1) yield { sensor: randomBytes(5_000).toString("hex") };
+          },
         },
-      },
-      { rest: { rules }, limits: { idleTimeoutMs: 200 } },
-      { http2 },
-    );
-    for (const coding of ["identity", "gzip"]) {
-      ended = Promise.withResolvers();
-      using answer = await openAnswer(greenhouse, version, "/sensors/a/readings", [["accept-encoding", coding]]);
-      answer.body.on("error", () => undefined);
-      expect(await within(ended.promise, "the end of the call")).toBeInstanceOf(Error);
-    }
-  });
+        { rest: { rules }, limits: { idleTimeoutMs: 200 } },
+        { http2 },
+      );
+      for (const coding of ["identity", "gzip"]) {
+        ended = Promise.withResolvers();
+        using answer = await openAnswer(greenhouse, version, "/sensors/a/readings", [["accept-encoding", coding]]);
+        answer.body.on("error", () => undefined);
+        expect(await within(ended.promise, "the end of the call")).toBeInstanceOf(Error);
+      }
+    });
+  }
 
   test("refuses a request that does not fit its rule", async () => {
     await using greenhouse = await start();

@@ -122,9 +122,11 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
   });
 
   // workerd closes the connection of a client that still sends, whose answer may then be lost.
-  test.skipIf(name === "workerd")("a body above its limit is answered 413", async () => {
-    expect((await ask(water(Buffer.alloc(5_000_000, " ")))).httpStatus).toBe(413);
-  });
+  if (name !== "workerd") {
+    test("a body above its limit is answered 413", async () => {
+      expect((await ask(water(Buffer.alloc(5_000_000, " ")))).httpStatus).toBe(413);
+    });
+  }
 
   test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
     "an RPC is answered in %s",
