@@ -38,9 +38,11 @@ export class OtlpSender {
   }
 
   /** Sends a message, several times if that may help. Never rejects; what cannot be delivered is lost. */
-  async send(message: Uint8Array<ArrayBuffer>): Promise<void> {
+  async send(message: Uint8Array): Promise<void> {
+    // A copy, because `fetch` takes no shared memory, and because TypeScript before 5.7 has no type that says so.
+    const body = new Uint8Array(message);
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const outcome = await this.#post(message);
+      const outcome = await this.#post(body);
       if (outcome === "delivered") return this.#note(undefined);
       this.#note(outcome.problem);
       if (outcome.repeatAfterMs === undefined || this.#stopped.signal.aborted) return;
