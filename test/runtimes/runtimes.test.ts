@@ -22,7 +22,6 @@ import { createTempFolder } from "../support/process/temp-folder.ts";
 // The examples over Fetch, each on the runtime that it is for, bundled as for a worker: nothing of node is in them.
 
 const installed = createRequire(join(import.meta.dirname, "package.json"));
-const platform = `${process.platform}-${process.arch}`;
 const folder = createTempFolder();
 
 /** How a runtime is started on a bundled program, and on which port the program listens. */
@@ -30,19 +29,19 @@ const runtimes = [
   {
     name: "Deno",
     example: "deno",
-    command: `@deno/${platform}${process.platform === "linux" ? "-glibc" : ""}/deno`,
+    command: "@deno/linux-x64-glibc/deno",
     args: ["run", "--no-config", "--allow-net=127.0.0.1", folder.file("deno.mjs"), "0"],
   },
   {
     name: "Bun",
     example: "bun",
-    command: `@oven/bun-${platform}/bin/bun`,
+    command: "@oven/bun-linux-x64/bin/bun",
     args: [folder.file("bun.mjs"), "0"],
   },
   {
     name: "workerd",
     example: "worker",
-    command: `@cloudflare/workerd-${platform.replace(/x64$/, "64")}/bin/workerd`,
+    command: "@cloudflare/workerd-linux-64/bin/workerd",
     args: ["serve", "--verbose", "--socket-addr=http=127.0.0.1:0", "--control-fd=1", folder.file("config.capnp")],
   },
 ] as const;
