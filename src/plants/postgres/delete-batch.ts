@@ -48,9 +48,14 @@ const deleteUnlockedSql = `
 const stillThereSql = "SELECT id FROM plants WHERE id = ANY($1::bigint[])";
 
 // An UPDATE that changes nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
-// what it finds is durable even if the first attempt could not wait for that.
+// what it finds is durable even if the first attempt could not wait for that. A trigger that silences it makes the
+// statement fail: the record is there, so nobody may be told that the plant was not.
 const lookSql = `
-  UPDATE deletions SET batch = batch WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid RETURNING plant_id`;
+  WITH looked AS (
+    UPDATE deletions SET batch = batch WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid RETURNING seq)
+  SELECT CASE WHEN looked.seq IS NULL THEN ('a trigger keeps the record of plant ' || plant_id)::bigint
+    ELSE plant_id END AS plant_id
+  FROM deletions LEFT JOIN looked USING (seq) WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid`;
 
 /** Deletions that share a statement, and the token that identifies their records. */
 export interface DeleteBatch {

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcomes, PendingDelete } from "../delete-queue.ts";
 import { queueFull, storeAway } from "../errors.ts";
 
-/** How long a plant may be locked, in ms. Transactions that run for longer are stuck; it had better be asked for again. */
+/** How long a plant may be locked, in ms. Transactions that run for longer are stuck; callers had better ask again. */
 export const lockedForMsMax = 2_000;
 
-/** Milliseconds between two attempts: soon enough for a caller who waits, and a thousandth of the server's time. */
+/** Milliseconds between two attempts: soon enough for a caller who waits, and seldom enough to cost the server little. */
 export const attemptIntervalMs = 50;
 
 /** Options of {@link LockedDeletes}. */

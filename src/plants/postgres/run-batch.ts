@@ -47,7 +47,10 @@ function stateAfter(verdict: Verdict): ServerState {
 
 /** Options of {@link runBatch}. */
 export interface RunBatchOptions {
-  /** Takes a deletion whose plant another transaction keeps locked, and tells its caller. Nothing of it was done. */
+  /**
+   * Takes a deletion whose plant another transaction keeps locked, of which nothing was done. It must not be begun again,
+   * or answered, before the batch has ended: if that is given up, all its callers are told so.
+   */
   readonly setAside: (pending: PendingDelete) => void;
   /** Whether no lock is waited for from the first attempt on. By default only after one was waited for in vain. */
   readonly skipsLocked?: boolean;

@@ -83,7 +83,6 @@ class PostgresStore implements PlantStore {
   readonly #idle: Session[] = [];
   readonly #queue: DeleteQueue;
   readonly #locked = new LockedDeletes({ commit: (batch) => this.#commit(batch), batchMax, waitingMax });
-  readonly #setAside = (pending: PendingDelete): void => this.#locked.add(pending);
   readonly #health = new StoreHealth({
     findProblem: (hasWorked) => this.#findProblem(hasWorked),
     watchIntervalMs,
@@ -124,9 +123,12 @@ class PostgresStore implements PlantStore {
     // These were queued when the server became unavailable.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
     const begunMs = performance.now();
+    // Handed over only once the batch has ended: of one that is given up, all callers are told so.
+    const locked: PendingDelete[] = [];
     try {
-      const options = { setAside: this.#setAside, skipsLocked: this.#locked.areThere };
+      const options = { setAside: (one: PendingDelete) => void locked.push(one), skipsLocked: this.#locked.areThere };
       const outcomes = await this.#withSession((session) => runBatch(session, batch, options));
+      for (const one of locked) this.#locked.add(one);
       // A batch that deletes nothing writes nothing.
       if (outcomes.includes(true)) this.#health.worked();
       return outcomes;
