@@ -109,6 +109,7 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
     ["application/json;q=0.1, */*;q=0.2", "application/x-ndjson"],
     [";;;,q=,\u00e9", "application/x-ndjson"],
     [`${"a/b,".repeat(16)}application/json`, "application/x-ndjson"],
+    ["application/json; q=0.1, text/event-stream", "text/event-stream"],
   ])("reads Accept %s as a wish for %s", async (accept, type) => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/a/readings?count=1", accept);

@@ -10,6 +10,7 @@ import {
   readField,
 } from "../exchange/index.ts";
 import type { Http1Connection } from "./http1-connection.ts";
+import { WholeBody } from "./whole-body.ts";
 import { dropRest, PieceReader } from "./node-body.ts";
 import { peerOf } from "./peer.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
@@ -78,25 +79,34 @@ export class Http1Exchange implements Exchange {
     if (this.bodyEmpty) return receiver.received(empty);
     if (Number(this.common.contentLength ?? 0) > limitBytes) return receiver.received(undefined);
     this.#continue();
-    const pieces: Uint8Array[] = [];
-    let bytes = 0;
+    // A body in one piece is not copied; of many small ones none is kept.
+    let first: Uint8Array | undefined;
+    let whole: WholeBody | undefined;
     const onData = (piece: Uint8Array): void => {
-      bytes += piece.byteLength;
-      pieces.push(piece);
-      if (bytes <= limitBytes) return;
+      if (first === undefined) first = piece;
+      else {
+        whole ??= this.#wholeBody(receiver, first);
+        whole.add(piece);
+      }
+      if ((whole ?? first).byteLength <= limitBytes) return;
       stop();
       receiver.received(undefined);
     };
     const onEnd = (): void => {
       stop();
-      // A body in one piece is not copied.
-      receiver.received(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, bytes));
+      receiver.received(whole?.bytes ?? first ?? empty);
     };
     const stop = (): void => {
       request.off("data", onData).off("end", onEnd);
     };
     this.#stopReading = stop;
     request.on("data", onData).on("end", onEnd);
+  }
+
+  #wholeBody(receiver: BodyReceiver, first: Uint8Array): WholeBody {
+    const whole = new WholeBody(Number(this.common.contentLength ?? receiver.announcedBytes(first)));
+    whole.add(first);
+    return whole;
   }
 
   streamBody(): AsyncIterable<Uint8Array> {

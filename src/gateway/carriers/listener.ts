@@ -55,7 +55,7 @@ export class Listener {
   readonly #trustedProxies: TrustedProxies | undefined;
   /** Whose connections begin with a PROXY header. */
   #announced: TrustedProxies | undefined;
-  /** Who the connections are from that are in their TLS handshake, by the address and port of the proxy. */
+  /** Who the connections inside TLS are from, by the addresses and ports of both ends. */
   readonly #sources = new Map<string, Peer>();
   #deadlineMs = Number.POSITIVE_INFINITY;
   #drained: Promise<void> | undefined;
@@ -183,8 +183,9 @@ export class Listener {
   }
 }
 
-function keyOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
+// All four, because a proxy may use one port of its own for two addresses of ours.
+function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 
 const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });

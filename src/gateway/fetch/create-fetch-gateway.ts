@@ -4,7 +4,7 @@ import { webGzip } from "./web-gzip.ts";
 
 /** A gateway that is given requests, and never listens itself. */
 export interface FetchGateway {
-  /** Answers one request over REST, Connect or gRPC-Web. Always resolves. */
+  /** Answers one request over REST, Connect or gRPC-Web. Rejects only with what `next` rejects with. */
   readonly fetch: FetchHandler;
 }
 

@@ -1,4 +1,4 @@
-import { concatBytes, goneAway } from "../exchange/index.ts";
+import { goneAway } from "../exchange/index.ts";
 
 /**
  * The body of a `Request`, read as it arrives.
@@ -17,15 +17,20 @@ export class FetchBody {
 
   /** Reads it whole; `undefined` as soon as it exceeds `limitBytes`. Rejects if it breaks off. */
   async read(limitBytes: number): Promise<Uint8Array | undefined> {
-    const pieces: Uint8Array[] = [];
+    let whole: Uint8Array = new Uint8Array(0);
     let bytes = 0;
     for await (const piece of this.pieces()) {
+      const before = bytes;
       bytes += piece.byteLength;
       if (bytes > limitBytes) return undefined;
-      pieces.push(piece);
+      // A body in one piece is not copied; of many small ones none is kept.
+      if (before === 0) whole = piece;
+      else {
+        if (bytes > whole.byteLength) whole = grown(whole, before, 2 * bytes);
+        whole.set(piece, before);
+      }
     }
-    const [first = new Uint8Array(0)] = pieces;
-    return pieces.length < 2 ? first : concatBytes(pieces);
+    return whole.subarray(0, bytes);
   }
 
   /** Returns its pieces as they arrive, with back-pressure. Iteration throws if it breaks off or is abandoned. */
@@ -56,7 +61,15 @@ export class FetchBody {
     if (this.#abandoned) return Promise.reject(goneAway());
     return new Promise((resolve, reject) => {
       this.#stopWaiting = reject;
-      reader.read().then(resolve, reject);
+      // Whatever broke it off, its sender is gone for us.
+      reader.read().then(resolve, () => reject(goneAway()));
     });
   }
+}
+
+/** Returns a larger copy of the first bytes. */
+function grown(bytes: Uint8Array, filledBytes: number, length: number): Uint8Array {
+  const larger = new Uint8Array(length);
+  larger.set(bytes.subarray(0, filledBytes));
+  return larger;
 }

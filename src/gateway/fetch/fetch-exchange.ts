@@ -36,6 +36,8 @@ export class FetchExchange implements Exchange {
   #answer: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** Called when the client takes more, or never will. */
   #drained: (() => void) | undefined;
+  /** The answer is complete, or given up. */
+  #finished = false;
 
   constructor(request: Request, peer: Peer = unknownPeer) {
     const { origin, host, target } = splitUrl(request.url);
@@ -70,9 +72,15 @@ export class FetchExchange implements Exchange {
   readBody(limitBytes: number, receiver: BodyReceiver): void {
     if (this.bodyEmpty) return receiver.received(new Uint8Array(0));
     if (Number(this.common.contentLength ?? 0) > limitBytes) return receiver.received(undefined);
-    this.#body.read(limitBytes).then((body) => {
-      if (!this.gone && this.httpStatus === 0) receiver.received(body);
-    }, this.#leave);
+    this.#body.read(limitBytes).then(
+      (body) => {
+        if (!this.gone && this.httpStatus === 0) receiver.received(body);
+      },
+      () => {
+        // An answer that was complete before the body is left as it is.
+        if (!this.#finished) this.#leave();
+      },
+    );
   }
 
   streamBody(): AsyncIterable<Uint8Array> {
@@ -166,6 +174,7 @@ export class FetchExchange implements Exchange {
 
   /** Releases what the exchange holds of its request. */
   #finish(): void {
+    this.#finished = true;
     this.#signal.removeEventListener("abort", this.#leave);
     this.#body.abandon();
   }

@@ -14,8 +14,8 @@ export interface FetchContext {
 }
 
 /**
- * Answers a request of Fetch. Resolves, whatever happens: with status 499 for a client that went away before its answer, and with
- * 500 for an answer that could not be written.
+ * Answers a request of Fetch. Rejects only with what `next` rejects with: a client that went away before its answer gets
+ * status 499, and an answer that could not be written becomes 500.
  */
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 

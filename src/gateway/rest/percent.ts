@@ -13,8 +13,9 @@ export function decodePercent(text: string): string | undefined {
 }
 
 /**
- * Decodes percent escapes, all of them good, once but leaves `%2F` and `%2f` as they are, for variables of several segments: a decoded
- * slash would look like one between segments (google/api/http.proto).
+ * Decodes percent escapes once, but leaves `%2F` and `%2f` as they are, for variables of several segments: a decoded
+ * slash would look like one between segments (google/api/http.proto). The escapes must have been checked: a bad one
+ * throws a URIError.
  */
 export function decodePercentExceptSlash(text: string): string {
   if (!text.includes("%")) return text;

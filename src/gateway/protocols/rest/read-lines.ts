@@ -27,6 +27,14 @@ export async function* readLines(
   for await (const piece of pieces) {
     let at = 0;
     for (let end = piece.indexOf(lineFeed); end >= 0; end = piece.indexOf(lineFeed, at)) {
+      // A body of nothing but empty lines costs little.
+      if (end === at && begun.isEmpty) {
+        while (piece[at] === lineFeed) {
+          number += 1;
+          at += 1;
+        }
+        continue;
+      }
       const line = inLine(number, begun.complete, piece.subarray(at, end));
       if (!isBlank(line)) yield inLine(number, read, line);
       number += 1;
@@ -58,6 +66,10 @@ class BegunLine {
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
+  }
+
+  get isEmpty(): boolean {
+    return this.#length === 0;
   }
 
   /** Adds some of it. @throws ConnectError `ResourceExhausted` above the limit */

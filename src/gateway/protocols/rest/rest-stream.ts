@@ -153,7 +153,7 @@ function negotiateForm(accept: string | null, [first, ...others]: readonly [Stre
 }
 
 // The parameters of a media type are ignored: there is one form for each type.
-const parameter = /;[\t ]*(?!q=)[^;,]*/gi;
+const parameter = /;(?![\t ]*q=)[^;,]*/gi;
 
 /** Returns the weight of the most specific range that includes the type. */
 function weightOf(contentType: string, weights: ReadonlyMap<string, number>): number {
