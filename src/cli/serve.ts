@@ -142,7 +142,7 @@ function explain(reason: unknown, { host, port }: Configuration): unknown {
   const at = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   if (code === "EADDRINUSE")
     return new Error(
-      `port ${port} is in use: ${at} is taken by another process; choose another one, such as PORT=${port + 1}`,
+      `port ${port} is in use: ${at} is taken by another process; choose another one, such as PORT=${port < 65_535 ? port + 1 : port - 1}`,
       { cause: reason },
     );
   if (code === "EACCES") return new Error(`${at} may not be listened on by this user`, { cause: reason });

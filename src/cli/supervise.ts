@@ -32,7 +32,11 @@ export async function superviseWorkers({ count, port, adminAddress, log }: Worke
   // Before there are workers, which would outlive the failure to listen.
   await using opened = new AsyncDisposableStack();
   if (adminAddress !== undefined) {
-    opened.use(await serveMetrics(adminAddress, () => collectFromWorkers(workers), log));
+    // One question to the workers at a time, however many ask for metrics.
+    let collecting: ReturnType<typeof collectFromWorkers> | undefined;
+    const collect = (): ReturnType<typeof collectFromWorkers> =>
+      (collecting ??= collectFromWorkers(workers).finally(() => (collecting = undefined)));
+    opened.use(await serveMetrics(adminAddress, collect, log));
   }
   const stopped = firstStopSignal(() => workers.forEach((worker) => worker.kill("SIGKILL")));
   let stopping = false;

@@ -22,7 +22,7 @@ export interface RateLimit {
 
 /**
  * Keys that are remembered, about 10 MiB of them. Above it those that have been quiet for the longest are forgotten,
- * which changes nothing for a key that has been quiet for a second: it has all its calls again.
+ * which changes nothing for a key that has been quiet for as long as its bucket takes to fill.
  */
 export const rateLimitKeysMax = 100_000;
 

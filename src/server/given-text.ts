@@ -23,5 +23,5 @@ export function givenText(
 
 /** Returns a text for messages: any kind of URL may contain a password. */
 export function withoutPassword(text: string): string {
-  return text.replaceAll(/\/\/[^/@]*@/g, "//…@");
+  return text.replaceAll(/\/\/[^/?#\s]*@/g, "//…@");
 }

@@ -21,5 +21,6 @@ export function showConfiguration(sources: ConfigurationSources): readonly Shown
 }
 
 function shownText({ secret, shown }: Setting<unknown>, text: string): string {
-  return secret === true ? (shown?.(text) ?? "(hidden)") : withoutPassword(text);
+  // A query may hold the key to an interface.
+  return secret === true ? (shown?.(text) ?? "(hidden)") : withoutPassword(text).replaceAll(/\?[^,\s]*/g, "?…");
 }

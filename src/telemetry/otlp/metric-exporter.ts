@@ -17,7 +17,7 @@ export class MetricExporter {
     this.#sender = sender;
     this.#settings = settings;
     this.#collect = collect;
-    this.#timer = setInterval(() => void this.#export(), settings.metricIntervalMs).unref();
+    this.#timer = setInterval(() => void this.#export().catch(warn), settings.metricIntervalMs).unref();
   }
 
   /** Sends the metrics a last time, and stops. */
@@ -36,4 +36,9 @@ export class MetricExporter {
     await this.#sending;
     this.#sending = undefined;
   }
+}
+
+/** A gauge that throws is a fault of the program, and no reason to end it. */
+function warn(fault: unknown): void {
+  process.emitWarning(fault instanceof Error ? fault : String(fault));
 }

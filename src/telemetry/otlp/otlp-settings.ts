@@ -88,9 +88,18 @@ function readTarget(
     problems.push(`OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https URL: no ${signal} are exported`);
     return undefined;
   }
+  const { username, password } = new URL(url);
+  if (username !== "" || password !== "") {
+    problems.push(
+      `OTEL_EXPORTER_OTLP_ENDPOINT has credentials, which belong in OTEL_EXPORTER_OTLP_HEADERS: no ${signal} are exported`,
+    );
+    return undefined;
+  }
   const headers = valueOf(environment, own("HEADERS")) ?? valueOf(environment, "OTEL_EXPORTER_OTLP_HEADERS");
   const timeoutMs = numberOf("OTEL_EXPORTER_OTLP_TIMEOUT", 10_000, dayMs);
-  return { url, headers: readPairs(headers ?? ""), timeoutMs: numberOf(own("TIMEOUT"), timeoutMs, dayMs) };
+  // A timer takes whole milliseconds, of which it needs one.
+  const ownTimeoutMs = Math.max(1, Math.round(numberOf(own("TIMEOUT"), timeoutMs, dayMs)));
+  return { url, headers: readPairs(headers ?? ""), timeoutMs: ownTimeoutMs };
 }
 
 function readSampler(environment: Environment, problems: string[]): SamplerName {
