@@ -31,7 +31,7 @@ async function serve(
     PLANTSTORE_DRAIN_DELAY_MS: String(drainDelayMs),
     ...environment,
   });
-  const [, port = ""] = await server.find(/"port":(\d+)(?:.|\n)*"port":\1(?:.|\n)*"port":\1/);
+  const [, port = ""] = await server.find(/"port":(\d+)\b(?:.|\n)*"port":\1\b(?:.|\n)*"port":\1\b/);
   return { server, baseUrl: `http://127.0.0.1:${port}`, database };
 }
 

@@ -9,7 +9,7 @@ export interface CommandLine {
   readonly process: ChildProcessWithoutNullStreams;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** Resolves to what a pattern finds in the output once it is there; rejects when the process ends before. */
+  /** Resolves to what a pattern finds in the lines of the output once they are whole; rejects when the process ends before. */
   find(pattern: RegExp): Promise<RegExpExecArray>;
   /** Resolves to the exit code once the process has ended; `null` when a signal ended it. */
   end(): Promise<number | null>;
@@ -57,7 +57,7 @@ export function startProgram(
   const found = (pattern: RegExp): Promise<RegExpExecArray> =>
     new Promise((resolve, reject) => {
       const look = (): void => {
-        const match = pattern.exec(stdout) ?? pattern.exec(stderr);
+        const match = pattern.exec(wholeLines(stdout)) ?? pattern.exec(wholeLines(stderr));
         if (match === null) return;
         child.stdout.off("data", look);
         child.stderr.off("data", look);
@@ -79,4 +79,9 @@ export function startProgram(
       await end();
     },
   };
+}
+
+// The rest may be half a number.
+function wholeLines(text: string): string {
+  return text.slice(0, text.lastIndexOf("\n") + 1);
 }
