@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { judgeFirstBytes } from "./first-bytes.ts";
 
 /** The protocol of a connection, judged by its first bytes. */
 export type Spoken = "http1" | "http2" | "tls";
@@ -22,27 +23,12 @@ export function spokenBy(bytes: Uint8Array): Spoken | undefined {
  * @param timeoutMs - a connection that has not sent enough by then, or ends before, is closed
  */
 export function sniff(socket: Socket, timeoutMs: number, hand: (spoken: Spoken) => void): void {
-  const giveUp = (): void => {
-    stop();
-    socket.destroy();
-  };
-  // A separate timer: a `socket.setTimeout` left behind would end the connection later in its life.
-  const clock = setTimeout(giveUp, timeoutMs);
-  const stop = (): void => {
-    clearTimeout(clock);
-    socket.off("readable", look).off("end", giveUp).off("close", stop);
-  };
-  // Kept here until there are enough: bytes that are put back make the socket readable again at once.
-  let seen: Buffer = Buffer.alloc(0);
-  const look = (): void => {
-    const bytes: Buffer | null = socket.read();
-    if (bytes === null) return;
-    seen = seen.byteLength === 0 ? bytes : Buffer.concat([seen, bytes]);
+  judgeFirstBytes(socket, timeoutMs, (seen) => {
     const spoken = spokenBy(seen);
-    if (spoken === undefined) return;
-    stop();
-    socket.unshift(seen);
-    hand(spoken);
-  };
-  socket.on("readable", look).on("end", giveUp).on("close", stop);
+    if (spoken === undefined) return undefined;
+    return () => {
+      socket.unshift(seen);
+      hand(spoken);
+    };
+  });
 }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Peer } from "../exchange/index.ts";
+import { judgeFirstBytes } from "./first-bytes.ts";
 import { readProxyHeader } from "../proxies/index.ts";
 
 /**
@@ -9,28 +10,15 @@ import { readProxyHeader } from "../proxies/index.ts";
  * @param timeoutMs - a connection whose header is not complete by then, is malformed or ends before, is closed
  */
 export function takeProxyHeader(socket: Socket, timeoutMs: number, hand: (source: Peer | undefined) => void): void {
-  const giveUp = (): void => {
-    stop();
-    socket.destroy();
-  };
-  const clock = setTimeout(giveUp, timeoutMs);
-  const stop = (): void => {
-    clearTimeout(clock);
-    socket.off("readable", look).off("end", giveUp).off("close", stop);
-  };
-  let seen: Buffer = Buffer.alloc(0);
-  const look = (): void => {
-    const bytes: Buffer | null = socket.read();
-    if (bytes === null) return;
-    seen = seen.byteLength === 0 ? bytes : Buffer.concat([seen, bytes]);
+  judgeFirstBytes(socket, timeoutMs, (seen) => {
     const header = readProxyHeader(seen);
-    if (header.kind === "more") return;
-    if (header.kind === "malformed") return giveUp();
-    stop();
-    if (header.bytes < seen.byteLength) socket.unshift(seen.subarray(header.bytes));
-    hand(header.source);
-  };
-  socket.on("readable", look).on("end", giveUp).on("close", stop);
+    if (header.kind === "more") return undefined;
+    if (header.kind === "malformed") return () => void socket.destroy();
+    return () => {
+      if (header.bytes < seen.byteLength) socket.unshift(seen.subarray(header.bytes));
+      hand(header.source);
+    };
+  });
 }
 
 /**

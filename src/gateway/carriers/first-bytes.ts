@@ -1,0 +1,37 @@
+import type { Socket } from "node:net";
+
+/**
+ * Reads the first bytes of a connection until they can be judged.
+ *
+ * @param timeoutMs - a connection that has not sent enough by then, or ends before, is closed
+ * @param judge - returns what to do about all that has arrived, which is called once nothing listens any more; or
+ *   `undefined` while more bytes are needed
+ */
+export function judgeFirstBytes(
+  socket: Socket,
+  timeoutMs: number,
+  judge: (seen: Buffer) => (() => void) | undefined,
+): void {
+  const giveUp = (): void => {
+    stop();
+    socket.destroy();
+  };
+  // A separate timer: a `socket.setTimeout` left behind would end the connection later in its life.
+  const clock = setTimeout(giveUp, timeoutMs);
+  const stop = (): void => {
+    clearTimeout(clock);
+    socket.off("readable", look).off("end", giveUp).off("close", stop);
+  };
+  // Kept here until there are enough: bytes that are put back make the socket readable again at once.
+  let seen: Buffer = Buffer.alloc(0);
+  const look = (): void => {
+    const bytes: Buffer | null = socket.read();
+    if (bytes === null) return;
+    seen = seen.byteLength === 0 ? bytes : Buffer.concat([seen, bytes]);
+    const goOn = judge(seen);
+    if (goOn === undefined) return;
+    stop();
+    goOn();
+  };
+  socket.on("readable", look).on("end", giveUp).on("close", stop);
+}
