@@ -8,9 +8,9 @@ import {
   type HeaderFields,
   type Peer,
   readField,
+  WholeBody,
 } from "../exchange/index.ts";
 import type { Http1Connection } from "./http1-connection.ts";
-import { WholeBody } from "./whole-body.ts";
 import { dropRest, PieceReader } from "./node-body.ts";
 import { peerOf } from "./peer.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";

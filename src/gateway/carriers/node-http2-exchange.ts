@@ -9,6 +9,7 @@ import {
   type HeaderFields,
   type Peer,
   readField,
+  WholeBody,
 } from "../exchange/index.ts";
 import { dropRest, PieceReader } from "./node-body.ts";
 import { peerOf } from "./peer.ts";
@@ -46,7 +47,7 @@ export class NodeHttp2Exchange implements Exchange {
   #limitBytes = 0;
   #bytes = 0;
   #first: Uint8Array | undefined;
-  #further: Uint8Array[] | undefined;
+  #whole: WholeBody | undefined;
   #trailer: HeaderFields = [];
   #linger: NodeJS.Timeout | undefined;
 
@@ -189,7 +190,7 @@ export class NodeHttp2Exchange implements Exchange {
     this.#complete = true;
     this.#receiver = undefined;
     this.#first = undefined;
-    this.#further = undefined;
+    this.#whole = undefined;
     if (this.bodyEmpty || stream.readableEnded) return;
     this.#bytes = 0;
     this.#cut = true;
@@ -211,7 +212,16 @@ export class NodeHttp2Exchange implements Exchange {
       this.#receiver = undefined;
       receiver.received(undefined);
     } else if (this.#first === undefined) this.#first = piece;
-    else (this.#further ??= [this.#first]).push(piece);
+    else {
+      this.#whole ??= this.#wholeBody(receiver, this.#first);
+      this.#whole.add(piece);
+    }
+  }
+
+  #wholeBody(receiver: BodyReceiver, first: Uint8Array): WholeBody {
+    const whole = new WholeBody(Number(this.#header["content-length"] ?? receiver.announcedBytes(first)));
+    whole.add(first);
+    return whole;
   }
 
   /** Asks the client to stop sending, once the answer has been sent. */
@@ -223,8 +233,7 @@ export class NodeHttp2Exchange implements Exchange {
   #deliver(): void {
     const receiver = this.#receiver;
     this.#receiver = undefined;
-    const further = this.#further;
-    receiver?.received(further === undefined ? (this.#first ?? empty) : Buffer.concat(further, this.#bytes));
+    receiver?.received(this.#whole?.bytes ?? this.#first ?? empty);
   }
 
   #close(): void {

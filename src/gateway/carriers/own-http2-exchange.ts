@@ -10,11 +10,11 @@ import {
   type Peer,
   PreparedFields,
   readField,
+  WholeBody,
 } from "../exchange/index.ts";
 import { peerOf } from "./peer.ts";
 import { resetError } from "./reset-error.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
-import { WholeBody } from "./whole-body.ts";
 
 interface PendingRead {
   readonly resolve: (result: IteratorResult<Uint8Array>) => void;

@@ -9,6 +9,10 @@ const encoder = new TextEncoder();
 export const allocateBytes: (length: number) => Uint8Array =
   pooled === undefined ? (length) => new Uint8Array(length) : (length) => pooled.allocUnsafe(length);
 
+/** Returns so many bytes in a buffer of their own, for what is kept: a part of node's pool would keep all of it alive. */
+export const allocateBuffer: (length: number) => Uint8Array =
+  pooled === undefined ? (length) => new Uint8Array(length) : (length) => pooled.allocUnsafeSlow(length);
+
 /** Returns a text as UTF-8. */
 export const toUtf8: (text: string) => Uint8Array =
   pooled === undefined ? (text) => encoder.encode(text) : (text) => pooled.from(text);

@@ -25,4 +25,5 @@ export {
   readRequestTarget,
   urlTooLong,
 } from "./request-line.ts";
+export { WholeBody } from "./whole-body.ts";
 export { afterTurn, type Heart, startDeadline, startHeart, timerMsMax } from "./timeout.ts";

@@ -1,4 +1,4 @@
-import { goneAway } from "../exchange/index.ts";
+import { goneAway, WholeBody } from "../exchange/index.ts";
 
 /**
  * The body of a `Request`, read as it arrives.
@@ -17,20 +17,18 @@ export class FetchBody {
 
   /** Reads it whole; `undefined` as soon as it exceeds `limitBytes`. Rejects if it breaks off. */
   async read(limitBytes: number): Promise<Uint8Array | undefined> {
-    let whole: Uint8Array = new Uint8Array(0);
-    let bytes = 0;
+    // A body in one piece is not copied; of many small ones none is kept.
+    let first: Uint8Array | undefined;
+    let whole: WholeBody | undefined;
     for await (const piece of this.pieces()) {
-      const before = bytes;
-      bytes += piece.byteLength;
-      if (bytes > limitBytes) return undefined;
-      // A body in one piece is not copied; of many small ones none is kept.
-      if (before === 0) whole = piece;
+      if (first === undefined) first = piece;
       else {
-        if (bytes > whole.byteLength) whole = grown(whole, before, 2 * bytes);
-        whole.set(piece, before);
+        if (whole === undefined) (whole = new WholeBody(0)).add(first);
+        whole.add(piece);
       }
+      if ((whole ?? first).byteLength > limitBytes) return undefined;
     }
-    return whole.subarray(0, bytes);
+    return whole?.bytes ?? first ?? new Uint8Array(0);
   }
 
   /** Returns its pieces as they arrive, with back-pressure. Iteration throws if it breaks off or is abandoned. */
@@ -65,11 +63,4 @@ export class FetchBody {
       reader.read().then(resolve, () => reject(goneAway()));
     });
   }
-}
-
-/** Returns a larger copy of the first bytes. */
-function grown(bytes: Uint8Array, filledBytes: number, length: number): Uint8Array {
-  const larger = new Uint8Array(length);
-  larger.set(bytes.subarray(0, filledBytes));
-  return larger;
 }

@@ -1,3 +1,5 @@
+import { allocateBuffer } from "./bytes.ts";
+
 /**
  * A body that is put together as it arrives, in one buffer.
  *
@@ -6,7 +8,7 @@
  */
 export class WholeBody {
   readonly #announcedBytes: number;
-  #buffer: Buffer = empty;
+  #buffer: Uint8Array = empty;
   /** Bytes that have arrived. */
   byteLength = 0;
 
@@ -32,13 +34,13 @@ export class WholeBody {
     // Memory stays in proportion to what has arrived, whatever was announced.
     const announced = Math.min(this.#announcedBytes, growthAnnounced * this.byteLength);
     const before = this.#buffer;
-    // Not zeroed, which is safe because only bytes that were written are ever handed on; and outside of node's pool.
-    this.#buffer = Buffer.allocUnsafeSlow(Math.max(this.byteLength, announced, growthUnknown * before.byteLength));
-    before.copy(this.#buffer, 0, 0, filledBytes);
+    // Not zeroed, which is safe because only bytes that were written are ever handed on.
+    this.#buffer = allocateBuffer(Math.max(this.byteLength, announced, growthUnknown * before.byteLength));
+    this.#buffer.set(before.subarray(0, filledBytes));
   }
 }
 
-const empty = Buffer.alloc(0);
+const empty = new Uint8Array(0);
 // How much memory an unfinished body may take, as a multiple of what has arrived of it.
 const growthAnnounced = 4;
 const growthUnknown = 2;

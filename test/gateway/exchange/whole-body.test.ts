@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { WholeBody } from "../../../src/gateway/carriers/whole-body.ts";
+import { WholeBody } from "../../../src/gateway/exchange/whole-body.ts";
 
 describe("a whole body", () => {
   test("is its pieces, whatever was announced", () => {
