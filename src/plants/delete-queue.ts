@@ -130,6 +130,14 @@ export class DeleteQueue {
   }
 }
 
+/** Tells the callers of a batch what became of their deletions; those without an outcome are told by somebody else. */
+export function tellOutcomes(batch: readonly PendingDelete[], outcomes: Outcomes): void {
+  batch.forEach(({ resolve }, i) => {
+    const outcome = outcomes[i];
+    if (outcome !== undefined) resolve(outcome);
+  });
+}
+
 /**
  * Returns whether the caller is still waiting; rejects the deletion otherwise.
  *

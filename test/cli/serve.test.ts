@@ -3,33 +3,8 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
+import { baseUrlOf, deletePlant, serve, serveToken as token } from "../support/process/serve-command.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
-
-const token = "token-of-the-command-line-test";
-
-const settings: Readonly<Record<string, string>> = {
-  PORT: "0",
-  DATABASE_URL: "sqlite:plants.db",
-  PLANTSTORE_TOKENS: token,
-  PLANTSTORE_DRAIN_DELAY_MS: "0",
-};
-
-function serve(folder: TempFolder, environment: Record<string, string> = {}): CommandLine {
-  return startCommandLine(["serve"], folder.path, { ...settings, ...environment });
-}
-
-async function baseUrlOf(server: CommandLine): Promise<string> {
-  const [, port] = await server.find(/"port":(\d+)/);
-  return `http://127.0.0.1:${String(port)}`;
-}
-
-async function deletePlant(baseUrl: string, id: number, credential: string = token): Promise<number> {
-  // A connection that is kept open would be waited for by the drain.
-  const headers = { authorization: `Bearer ${credential}`, connection: "close" };
-  const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
-  await body?.cancel();
-  return status;
-}
 
 test("SIGINT ends an idle server with exit code 0", async () => {
   using folder = createTempFolder();

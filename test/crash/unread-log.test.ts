@@ -2,35 +2,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { within } from "../support/deadline.ts";
-import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
+import { baseUrlOf, deletePlant, serve } from "../support/process/serve-command.ts";
 import { runCommand } from "../support/process/run-command.ts";
-import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
-
-const token = "token-of-the-command-line-test";
-
-const settings: Readonly<Record<string, string>> = {
-  PORT: "0",
-  DATABASE_URL: "sqlite:plants.db",
-  PLANTSTORE_TOKENS: token,
-  PLANTSTORE_DRAIN_DELAY_MS: "0",
-};
-
-function serve(folder: TempFolder, environment: Record<string, string> = {}): CommandLine {
-  return startCommandLine(["serve"], folder.path, { ...settings, ...environment });
-}
-
-async function baseUrlOf(server: CommandLine): Promise<string> {
-  const [, port] = await server.find(/"port":(\d+)/);
-  return `http://127.0.0.1:${String(port)}`;
-}
-
-async function deletePlant(baseUrl: string, id: number, credential: string = token): Promise<number> {
-  // A connection that is kept open would be waited for by the drain.
-  const headers = { authorization: `Bearer ${credential}`, connection: "close" };
-  const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
-  await body?.cancel();
-  return status;
-}
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
 test("a server whose log nobody reads ends all the same", async () => {
   using folder = createTempFolder();

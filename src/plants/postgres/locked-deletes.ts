@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Outcomes, PendingDelete } from "../delete-queue.ts";
+import { type Outcomes, type PendingDelete, tellOutcomes } from "../delete-queue.ts";
 import { queueFull, storeAway } from "../errors.ts";
 
 /** How long a plant may be locked, in ms. Transactions that run for longer are stuck; callers had better ask again. */
@@ -71,11 +71,7 @@ export class LockedDeletes {
 
   async #attempt(batch: readonly PendingDelete[]): Promise<void> {
     try {
-      const outcomes = await this.#options.commit(batch);
-      batch.forEach(({ resolve }, i) => {
-        const outcome = outcomes[i];
-        if (outcome !== undefined) resolve(outcome);
-      });
+      tellOutcomes(batch, await this.#options.commit(batch));
     } catch (reason) {
       for (const pending of batch) pending.reject(reason);
     }

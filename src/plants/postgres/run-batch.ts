@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Outcomes, PendingDelete } from "../delete-queue.ts";
+import { type Outcomes, type PendingDelete, tellOutcomes } from "../delete-queue.ts";
 import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
 import { type Attempt, attemptBatch } from "./attempt-batch.ts";
 import { type DeleteBatch, toDeleteBatch } from "./delete-batch.ts";
@@ -157,10 +157,7 @@ async function divide(
 async function runHalf(session: Session, half: readonly PendingDelete[], options: DivideOptions): Promise<Outcomes> {
   try {
     const outcomes = await runBatch(session, half, options);
-    half.forEach(({ resolve }, i) => {
-      const outcome = outcomes[i];
-      if (outcome !== undefined) resolve(outcome);
-    });
+    tellOutcomes(half, outcomes);
     return outcomes;
   } catch (fault) {
     if (!(fault instanceof BatchGivenUp) || fault.server === "refusing" || fault.server === "away") throw fault;

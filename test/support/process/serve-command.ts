@@ -1,0 +1,32 @@
+import { type CommandLine, startCommandLine } from "./command-line.ts";
+import type { TempFolder } from "./temp-folder.ts";
+
+/** The credential that {@link serve} takes. */
+export const serveToken = "token-of-the-command-line-test";
+
+const settings: Readonly<Record<string, string>> = {
+  PORT: "0",
+  DATABASE_URL: "sqlite:plants.db",
+  PLANTSTORE_TOKENS: serveToken,
+  PLANTSTORE_DRAIN_DELAY_MS: "0",
+};
+
+/** Starts `plantstore serve` on a free port, with a store in the folder. */
+export function serve(folder: TempFolder, environment: Record<string, string> = {}): CommandLine {
+  return startCommandLine(["serve"], folder.path, { ...settings, ...environment });
+}
+
+/** Returns where it listens, once it does. */
+export async function baseUrlOf(server: CommandLine): Promise<string> {
+  const [, port] = await server.find(/"port":(\d+)/);
+  return `http://127.0.0.1:${String(port)}`;
+}
+
+/** Deletes a plant over REST, and returns the HTTP status. */
+export async function deletePlant(baseUrl: string, id: number, credential: string = serveToken): Promise<number> {
+  // A connection that is kept open would be waited for by the drain.
+  const headers = { authorization: `Bearer ${credential}`, connection: "close" };
+  const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
+  await body?.cancel();
+  return status;
+}
