@@ -232,4 +232,25 @@ describe("a store", () => {
     await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
     await store.close();
   });
+
+  test("says that a plant is gone only when its synchronous standby knows it", { timeout }, async () => {
+    const url = await createPlants("asker", [1, 2]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    await runSql(url, "SELECT pg_reload_conf()");
+    // A deletion that waits is not visible. Once its wait is cancelled it is, and a failover would undo it.
+    const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    const undone = runSql(url.replace("user=asker", "user=tester"), "DELETE FROM plants");
+    await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
+    await runSql(url, `SELECT pg_cancel_backend(pid) FROM (${waiting}) AS waiting`);
+    await undone;
+    let isTold = false;
+    const told = store.delete(1n, deleteCall()).finally(() => (isTold = true));
+    await expect.poll(() => runSql(url, `${waiting} AND usename = 'asker'`)).toHaveLength(1);
+    expect(isTold).toBe(false);
+    await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await expect(told).resolves.toBe(false);
+    await store.close();
+  });
 });

@@ -52,7 +52,7 @@ export async function attemptBatch(
     return { kind: "failed", verdict: verdictOn(fault) === "give-up" ? "give-up" : "reconnect", fault, mayBeDone };
   }
   try {
-    if (mode.skipsLocked && !mayBeDone) return { kind: "done", fates: await deleteUnlockedPlants(session, batch) };
+    if (mode.skipsLocked && !mayBeDone) return { kind: "done", fates: await deleteUnlocked(session, batch) };
     let deleted = await deletePlants(session, batch);
     if (mayBeDone) deleted = await findDeleted(session, batch);
     if (deleted.length === batch.indexOf.size) return { kind: "all-deleted" };
@@ -77,7 +77,16 @@ async function completeFates(
   const there = new Set(await findPlants(session, missing));
   if (there.size === 0) return fates;
   const first = pending.filter(({ id }, i) => there.has(id) && batch.indexOf.get(id) === i);
-  const others = await deleteUnlockedPlants(session, toDeleteBatch(batch.token, first, false));
+  const others = await deleteUnlocked(session, toDeleteBatch(batch.token, first, false));
   for (const [id, fate] of others) fates.set(id, fate);
+  return fates;
+}
+
+/** Deletes what nobody keeps locked. Of plants that were not there, it is certain that they will not be back. */
+async function deleteUnlocked(session: Session, batch: DeleteBatch): Promise<Map<bigint, PlantFate>> {
+  const fates = await deleteUnlockedPlants(session, batch);
+  const missing = [...batch.indexOf.keys()].filter((id) => !fates.has(id));
+  const hasCommitted = [...fates.values()].includes("deleted");
+  if (missing.length > 0 && !hasCommitted) await findPlants(session, missing);
   return fates;
 }

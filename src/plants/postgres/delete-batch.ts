@@ -45,7 +45,13 @@ const deleteUnlockedSql = `
   FROM plants LEFT JOIN free USING (id) LEFT JOIN gone USING (id) LEFT JOIN recorded ON plant_id = plants.id
   WHERE plants.id = ANY($1::bigint[])`;
 
-const stillThereSql = "SELECT id FROM plants WHERE id = ANY($1::bigint[])";
+// With a row without an id where the server has synchronous standbys.
+const stillThereSql = `
+  SELECT id FROM plants WHERE id = ANY($1::bigint[])
+  UNION ALL SELECT NULL WHERE current_setting('synchronous_standby_names', true) <> ''`;
+
+// A message that nobody reads, because a transaction that writes nothing waits for no standby.
+const waitForStandbysSql = "SELECT pg_logical_emit_message(true, 'plantstore', '')";
 
 // An UPDATE that changes nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
 // what it finds is durable even if the first attempt could not wait for that. A trigger that silences it makes the
@@ -137,9 +143,18 @@ export async function findDeleted(session: Session, { token, parameters }: Delet
   return toIds(await session.query(lookSql, [parameters.ids, token]));
 }
 
-/** Returns the plants of these that are there. */
+/**
+ * Returns the plants of these that are there. The others are gone for good, even after a failover.
+ *
+ * What is seen to be gone may be gone only here: a deletion becomes visible without its standbys when its backend is
+ * ended while it waits for them, or the server restarts. So the answer waits for a commit of its own, which the standbys
+ * cannot have without all earlier ones.
+ */
 export async function findPlants(session: Session, ids: readonly bigint[]): Promise<bigint[]> {
-  return toIds(await session.query(stillThereSql, [`{${ids.join()}}`]));
+  const rows = await session.query(stillThereSql, [`{${ids.join()}}`]);
+  const there = rows.filter(([id]) => id !== null);
+  if (rows.length > there.length) await session.query(waitForStandbysSql);
+  return toIds(there);
 }
 
 function toIds(rows: readonly Row[]): bigint[] {
