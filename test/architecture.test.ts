@@ -17,17 +17,21 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "client", to: ["gen"] },
   {
     from: "gateway",
-    to: ["calls", "carriers", "exchange", "fetch", "openapi", "protocols", "proxies", "rest", "zlib"].map(
+    to: ["calls", "carriers", "carriers/sockets", "fetch", "openapi", "protocols", "proxies", "rest", "zlib"].map(
       (room) => `gateway/${room}`,
     ),
   },
-  { from: "gateway/calls", to: ["protocols", "proxies", "exchange", "rest", "json"].map((room) => `gateway/${room}`) },
-  { from: "gateway/protocols", to: ["gateway/exchange", "gateway/rest", "gateway/json"] },
-  { from: "gateway/carriers", to: ["gateway/proxies", "gateway/exchange", "gateway/http2"] },
-  { from: "gateway/proxies", to: ["gateway/exchange"] },
-  { from: "gateway/fetch", to: ["gateway/calls", "gateway/protocols", "gateway/exchange", "gateway/rest"] },
+  { from: "gateway/calls", to: ["protocols", "proxies", "carriers", "rest", "json"].map((room) => `gateway/${room}`) },
+  { from: "gateway/protocols", to: ["gateway/carriers", "gateway/rest", "gateway/json"] },
+  { from: "gateway/carriers", to: [] },
+  { from: "gateway/carriers/sockets", to: ["gateway/carriers", "gateway/proxies", "gateway/http2"] },
+  { from: "gateway/carriers/fetch", to: ["gateway/carriers"] },
+  { from: "gateway/proxies", to: ["gateway/carriers"] },
+  {
+    from: "gateway/fetch",
+    to: ["calls", "carriers", "carriers/fetch", "protocols", "rest"].map((room) => `gateway/${room}`),
+  },
   { from: "gateway/zlib", to: ["gateway/protocols"] },
-  { from: "gateway/exchange", to: [] },
   { from: "gateway/rest", to: ["gateway/json", "gen"] },
   { from: "gateway/openapi", to: ["gateway/rest", "gateway/json"] },
   { from: "gateway/json", to: [] },

@@ -132,8 +132,9 @@ function drawWay(architecture: string): string {
     '<text class="title" x="0" y="18">From the bytes of a request to the plant, and back</text>',
   ];
   for (const [at, [room, does]] of stations.entries()) {
-    const lines = new RegExp(`^\\| \`${room}\` \\|.*\\| (\\d+) \\|$`, "m").exec(architecture)?.[1];
-    if (lines === undefined) throw new Error(`docs/architecture.md does not list ${room}`);
+    const counts = architecture.matchAll(new RegExp(`^\\| \`${room}(?:\\w+/)?\` \\|.*\\| (\\d+) \\|$`, "gm"));
+    const lines = [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+    if (lines === 0) throw new Error(`docs/architecture.md does not list ${room}`);
     const x = at * (boxWidth + gap);
     parts.push(
       `<rect class="room" x="${x + 0.5}" y="${top}.5" width="${boxWidth - 1}" height="122" rx="6"/>`,

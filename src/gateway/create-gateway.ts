@@ -3,7 +3,7 @@ import { type IncomingMessage, METHODS } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
 import { createServing, type ServingOptions } from "./calls/index.ts";
-import { type GatewayLoad, Listener, type ListenOptions } from "./carriers/index.ts";
+import { type GatewayLoad, Listener, type ListenOptions } from "./carriers/sockets/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import { createNodeHandler, type NodeHandler } from "./node-handler.ts";

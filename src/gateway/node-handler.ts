@@ -4,11 +4,11 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import {
   type ConnectionPolicy,
   connectionOn,
-  Http1Exchange,
+  NodeHttp1Exchange,
   http1LingerMs,
   NodeHttp2Exchange,
-} from "./carriers/index.ts";
-import { CommonFields, type Exchange, readRequestTarget } from "./exchange/index.ts";
+} from "./carriers/sockets/index.ts";
+import { CommonFields, type Exchange, readRequestTarget } from "./carriers/index.ts";
 import { matchRequest, type Serving } from "./calls/index.ts";
 
 /**
@@ -65,7 +65,7 @@ function toExchange(
 ): Exchange {
   if (!("stream" in request)) {
     const connection = connectionOn(request.socket, foreign);
-    const exchange = new Http1Exchange(request, response as ServerResponse, target, common, connection);
+    const exchange = new NodeHttp1Exchange(request, response as ServerResponse, target, common, connection);
     connection.carry(exchange);
     return exchange;
   }

@@ -23,10 +23,11 @@ function drawnArrows(): string[] {
 
 /** What the drawing calls the room of a file; `undefined` for a file that it leaves out. */
 function roomOf(file: string): string | undefined {
-  const [room = "", part = ""] = file.split("/");
+  const [room = "", part = "", below = ""] = file.split("/");
   if (room.endsWith(".ts") || room === "gen" || room === "client") return undefined;
   if (room !== "gateway") return room;
-  return part.endsWith(".ts") ? room : part;
+  if (part.endsWith(".ts")) return room;
+  return part === "carriers" && !below.endsWith(".ts") ? `${part}/${below}` : part;
 }
 
 function importedArrows(): string[] {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
-import { defaultLimits, defaultReadMaxBytes } from "../../src/gateway/exchange/limits.ts";
+import { defaultLimits, defaultReadMaxBytes } from "../../src/gateway/carriers/limits.ts";
 
 // The tables of options in docs/gateway.md, both ways: each has its row, and each row its option.
 
@@ -19,8 +19,8 @@ const declared = [
   { file: "src/gateway/rest/rest-router.ts", type: "RestRouterOptions", prefix: "rest." },
   { file: "src/gateway/json/read-json.ts", type: "ReadJsonOptions", prefix: "rest.json." },
   { file: "src/gateway/calls/cors.ts", type: "CorsOptions", prefix: "cors." },
-  { file: "src/gateway/carriers/listener.ts", type: "ListenOptions", prefix: "" },
-  { file: "src/gateway/exchange/limits.ts", type: "Limits", prefix: "" },
+  { file: "src/gateway/carriers/sockets/listener.ts", type: "ListenOptions", prefix: "" },
+  { file: "src/gateway/carriers/limits.ts", type: "Limits", prefix: "" },
   { file: `${connect}/router.d.ts`, type: "ConnectRouterOptions", prefix: "" },
   { file: `${connect}/protocol/universal-handler.d.ts`, type: "UniversalHandlerOptions", prefix: "" },
 ];

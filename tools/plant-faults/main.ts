@@ -56,7 +56,6 @@ const besides: ReadonlyMap<string, RegExp> = new Map([
   ["test/client/", /^test\/examples\//],
   ["test/gateway/calls/", /^test\/gateway\/beside\//],
   ["test/gateway/carriers/", /^test\/gateway\/(?:beside|calls)\//],
-  ["test/gateway/exchange/", /^test\/gateway\/(?:beside|calls|carriers)\//],
   ["test/gateway/http2/", /^test\/gateway\/carriers\//],
   ["test/gateway/json/", /^test\/gateway\/rest\//],
   ["test/gateway/protocols/", /^test\/gateway\/beside\//],

@@ -7,7 +7,7 @@ import {
   type StreamRequest,
   type UnaryRequest,
 } from "@connectrpc/connect";
-import type { Exchange } from "../exchange/index.ts";
+import type { Exchange } from "../carriers/index.ts";
 import type { LazyHeaders, UnaryProcedure, UnaryProtocol } from "../protocols/index.ts";
 
 /** The call that a view shows. */

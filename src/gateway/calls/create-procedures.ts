@@ -24,7 +24,7 @@ import { createReachableRegistry, type ReadJsonOptions } from "../json/index.ts"
 import { contextOf } from "./call-view.ts";
 import { createMethodCodecs, type Procedure, type StreamProcedure, type UnaryProcedure } from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
-import { StreamOutput } from "./stream-output.ts";
+import { YieldedMessages } from "./yielded-messages.ts";
 
 /**
  * Runs the user's `routes` against Connect's own router, and prepares for each RPC what its calls need: the
@@ -136,7 +136,7 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
   };
   const terminal: AnyFn = async (request) => {
     const context = contextOf(request);
-    const message = new StreamOutput(method.output, await outputOf(request as StreamRequest, context));
+    const message = new YieldedMessages(method.output, await outputOf(request as StreamRequest, context));
     const { responseHeader: header, responseTrailer: trailer } = context;
     return { stream: true, service: method.parent, method, header, trailer, message };
   };

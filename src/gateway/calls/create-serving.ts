@@ -10,7 +10,7 @@ import {
   type Limits,
   type OnFault,
   type ProblemWriter,
-} from "../exchange/index.ts";
+} from "../carriers/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../proxies/index.ts";
 import { createErrorWriter, createRestRouter, type ErrorRecordPolicy, type RestRouterOptions } from "../rest/index.ts";

@@ -6,7 +6,7 @@ import {
   type OnFault,
   type Peer,
   toUtf8,
-} from "../exchange/index.ts";
+} from "../carriers/index.ts";
 import {
   openStreamProtocol,
   openUnaryProtocol,

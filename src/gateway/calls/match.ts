@@ -1,5 +1,5 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
-import type { Exchange, HeaderFields, HeaderReader, Peer } from "../exchange/index.ts";
+import type { Exchange, HeaderFields, HeaderReader, Peer } from "../carriers/index.ts";
 import {
   callerProtocol,
   type Procedure,

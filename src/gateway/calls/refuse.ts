@@ -7,7 +7,7 @@ import {
   refuseGrpcWeb,
   metadataFields,
 } from "../protocols/index.ts";
-import { type Exchange, type HeaderFields, type OnFault } from "../exchange/index.ts";
+import { type Exchange, type HeaderFields, type OnFault } from "../carriers/index.ts";
 import type { ErrorWriter } from "../rest/index.ts";
 
 /** An answer to a request that never became a call. */

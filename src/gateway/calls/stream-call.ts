@@ -18,10 +18,10 @@ import {
   type Heart,
   startDeadline,
   startHeart,
-} from "../exchange/index.ts";
+} from "../carriers/index.ts";
 import { messageTooLarge, type StreamProcedure, type StreamProtocol } from "../protocols/index.ts";
 import type { ViewedCall } from "./call-view.ts";
-import { StreamOutput } from "./stream-output.ts";
+import { YieldedMessages } from "./yielded-messages.ts";
 import { type CallOwner, completed, isPromise, toConnectError } from "./unary-call.ts";
 
 /** Parts of a {@link StreamCall}. */
@@ -63,7 +63,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
   #headerFields: HeaderFields = [];
   #trailer: Headers;
   #messages: AsyncIterator<unknown> | undefined;
-  #output: StreamOutput | undefined;
+  #output: YieldedMessages | undefined;
   /** Encoded messages that wait for the end of the turn. */
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
@@ -151,7 +151,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
   }
 
   #answer({ header, trailer, message }: StreamResponse): void {
-    this.#output = message instanceof StreamOutput ? message : undefined;
+    this.#output = message instanceof YieldedMessages ? message : undefined;
     const messages = (this.#output?.source ?? message)[Symbol.asyncIterator]();
     if (this.#done) return letGo(messages);
     this.#header = header;

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, type UnaryResponse } from "@connectrpc/connect";
 import { CallView, type ViewedCall } from "./call-view.ts";
 import { messageTooLarge, type UnaryProcedure, type UnaryProtocol } from "../protocols/index.ts";
-import { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, startDeadline } from "../exchange/index.ts";
+import { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, startDeadline } from "../carriers/index.ts";
 import { wellFormed } from "./refuse.ts";
 
 /** Told how a call ended. */

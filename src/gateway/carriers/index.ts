@@ -1,12 +1,30 @@
 /**
- * Which bytes are one exchange?
+ * What is one request and its answer?
  *
- * A listener accepts connections and tells HTTP/1.1 from HTTP/2; node:http, our own HTTP/2 or node:http2 turns each
- * request into an exchange: header in, body in, answer out. This room knows connections and what to do with a body that
- * nobody reads; it knows nothing of RPC.
+ * The {@link Exchange} is the seam between HTTP and RPC: carriers make exchanges of what a client sends, calls answer
+ * them. What both sides need lies here as well: lists of header fields, limits, what is wrong with a request as HTTP,
+ * reports of faults. None of it knows sockets or RPC, and it runs wherever JavaScript does. The carriers themselves are
+ * rooms of their own: `sockets/` on node, `fetch/` anywhere.
  */
-export type { GatewayLoad } from "./http-server.ts";
-export { Listener, type ListenOptions } from "./listener.ts";
-export { type ConnectionPolicy, connectionOn, http1LingerMs } from "./http1-connection.ts";
-export { Http1Exchange } from "./http1-exchange.ts";
-export { NodeHttp2Exchange } from "./node-http2-exchange.ts";
+export { allocateBytes, concatBytes, toUtf8 } from "./bytes.ts";
+export { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, type Peer } from "./exchange.ts";
+export { createFaultReporter, guardCallback, type OnFault } from "./faults.ts";
+export {
+  CommonFields,
+  type HeaderFields,
+  type HeaderReader,
+  PreparedFields,
+  prepareFields,
+  readField,
+} from "./header-fields.ts";
+export { defaultLimits, defaultReadMaxBytes, type Limits } from "./limits.ts";
+export {
+  headerTooLarge,
+  type HttpProblem,
+  httpProblem,
+  type ProblemWriter,
+  readRequestTarget,
+  urlTooLong,
+} from "./request-target.ts";
+export { WholeBody } from "./whole-body.ts";
+export { afterTurn, type Heart, startDeadline, startHeart, timerMsMax } from "./timeout.ts";

@@ -14,7 +14,7 @@ export {
   type RestOptions,
   type ServingOptions,
 } from "../calls/index.ts";
-export type { HeaderReader, Limits, OnFault, Peer } from "../exchange/index.ts";
+export type { HeaderReader, Limits, OnFault, Peer } from "../carriers/index.ts";
 export type { Protocol } from "../protocols/index.ts";
 export {
   type ErrorRecord,

@@ -1,7 +1,7 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { type Match, matchRequest, type Serving } from "../calls/index.ts";
-import { headerTooLarge, type HttpProblem, type Limits, type Peer, readRequestTarget } from "../exchange/index.ts";
-import { FetchExchange } from "./fetch-exchange.ts";
+import { headerTooLarge, type HttpProblem, type Limits, type Peer, readRequestTarget } from "../carriers/index.ts";
+import { FetchExchange } from "../carriers/fetch/index.ts";
 
 /** What a server knows of a request that the request itself does not tell. */
 export interface FetchContext {

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { concatBytes } from "../exchange/index.ts";
+import { concatBytes } from "../carriers/index.ts";
 import { messageTooLarge } from "../protocols/index.ts";
 
 /** gzip (RFC 1952) by the Compression Streams of the web: the only coding that every platform has. */

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
-import type { HeaderFields } from "../exchange/index.ts";
+import type { HeaderFields } from "../carriers/index.ts";
 import type { LazyHeaders } from "./lazy-headers.ts";
 
 /** The protocol of a request. */

@@ -1,7 +1,7 @@
 import { type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { toUtf8 } from "../exchange/index.ts";
+import { toUtf8 } from "../carriers/index.ts";
 import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import type { CommonFields, HeaderFields } from "../exchange/index.ts";
+import type { CommonFields, HeaderFields } from "../carriers/index.ts";
 import { errorWithHttpStatus } from "../rest/index.ts";
 import { codingItemsMax } from "./content-coding.ts";
 

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { allocateBytes } from "../exchange/index.ts";
+import { allocateBytes } from "../carriers/index.ts";
 import type { Codec } from "./codec.ts";
 import { messageTooLarge } from "./compression.ts";
 

@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
-import { type HeaderFields, readField } from "../exchange/index.ts";
+import { type HeaderFields, readField } from "../carriers/index.ts";
 
 /**
  * Whether a field may be sent with a call: it neither describes the connection nor has a value that no field may have

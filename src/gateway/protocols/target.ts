@@ -1,4 +1,4 @@
-import type { Exchange } from "../exchange/index.ts";
+import type { Exchange } from "../carriers/index.ts";
 import { ConnectStream } from "./connect/connect-stream.ts";
 import { ConnectUnary } from "./connect/connect-unary.ts";
 import type { RpcContentType } from "./content-type.ts";

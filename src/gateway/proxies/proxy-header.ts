@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { Peer } from "../exchange/index.ts";
+import type { Peer } from "../carriers/index.ts";
 import { toIpAddress } from "./ip-address.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { HeaderReader, Peer } from "../exchange/index.ts";
+import type { HeaderReader, Peer } from "../carriers/index.ts";
 import { type AddressSet, createAddressSet } from "./address-set.ts";
 import { readForwarded } from "./forwarded.ts";
 import { parseNode } from "./ip-address.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { HeaderFields } from "../../../src/gateway/exchange/index.ts";
+import type { HeaderFields } from "../../../src/gateway/carriers/index.ts";
 import { LazyHeaders } from "../../../src/gateway/protocols/lazy-headers.ts";
 
 const fields: HeaderFields = [

@@ -11,7 +11,7 @@ import {
   writeEnvelope,
   writeEnvelopedMessage,
 } from "../envelope.ts";
-import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { StreamProtocol } from "../call-protocol.ts";

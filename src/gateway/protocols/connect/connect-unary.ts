@@ -4,7 +4,7 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import { codeToHttpStatus, errorToJsonBytes, parseTimeout } from "@connectrpc/connect/protocol-connect";
 import type { Codec } from "../codec.ts";
 import { type Encodings, messageTooLarge, negotiateEncodings } from "../compression.ts";
-import { type Exchange, type HeaderFields, prepareFields, toUtf8 } from "../../exchange/index.ts";
+import { type Exchange, type HeaderFields, prepareFields, toUtf8 } from "../../carriers/index.ts";
 import { fieldsToSend, LazyHeaders, metadataFields } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";

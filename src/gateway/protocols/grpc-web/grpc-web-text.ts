@@ -1,6 +1,6 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { allocateBytes, toUtf8 } from "../../exchange/index.ts";
+import { allocateBytes, toUtf8 } from "../../carriers/index.ts";
 
 /**
  * Decodes a body of `application/grpc-web-text`: base64 in one or more padded runs, because a sender may encode each of

@@ -4,7 +4,7 @@ import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "../codec.ts";
 import { type Encodings, grpcEncodingFields, negotiateGrpcEncodings } from "../compression.ts";
-import { concatBytes, type Exchange, type HeaderFields, prepareFields, toUtf8 } from "../../exchange/index.ts";
+import { concatBytes, type Exchange, type HeaderFields, prepareFields, toUtf8 } from "../../carriers/index.ts";
 import { decodeGrpcWebText, encodeGrpcWebText, grpcWebTextBytes } from "./grpc-web-text.ts";
 import {
   envelopeBytes,

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import type { HeaderFields } from "../../exchange/index.ts";
+import type { HeaderFields } from "../../carriers/index.ts";
 import { readEnvelopedMessages, writeEnvelopedMessage } from "../envelope.ts";
 import { fieldsToSend } from "../lazy-headers.ts";
 import type { StreamProtocol } from "../call-protocol.ts";

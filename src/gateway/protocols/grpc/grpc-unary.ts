@@ -3,7 +3,7 @@ import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import type { Codec } from "../codec.ts";
 import { type Encodings, grpcEncodingFields, negotiateGrpcEncodings } from "../compression.ts";
-import { type Exchange, type HeaderFields, prepareFields } from "../../exchange/index.ts";
+import { type Exchange, type HeaderFields, prepareFields } from "../../carriers/index.ts";
 import { envelop, envelopeBytes, envelopePrefix, envelopePrefixBytes, readEnvelopedMessage } from "../envelope.ts";
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { allocateBytes } from "../../exchange/index.ts";
+import { allocateBytes } from "../../carriers/index.ts";
 import { errorWithHttpStatus, httpStatusOf, type MessageStream } from "../../rest/index.ts";
 import { messageTooLarge } from "../compression.ts";
 

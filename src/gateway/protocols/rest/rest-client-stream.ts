@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Exchange, HeaderFields } from "../../exchange/index.ts";
+import type { Exchange, HeaderFields } from "../../carriers/index.ts";
 import type { ErrorWriter } from "../../rest/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { readRestMessages } from "./rest-messages.ts";

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import type { Exchange } from "../../exchange/index.ts";
+import type { Exchange } from "../../carriers/index.ts";
 import { errorWithHttpStatus, type MessageStream } from "../../rest/index.ts";
 import { isStreamCompression } from "../compression.ts";
 import { readLines } from "./read-lines.ts";

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
 import { type ErrorWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
 import { isStreamCompression, type PieceEncoder, type StreamCompression } from "../compression.ts";
 import { negotiateContentCoding, parseWeights } from "../content-coding.ts";

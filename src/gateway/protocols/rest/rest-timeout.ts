@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { CommonFields } from "../../exchange/index.ts";
+import type { CommonFields } from "../../carriers/index.ts";
 
 /** The deadline of a request: milliseconds from now, a mistake, or nothing. */
 export interface RestTimeout {

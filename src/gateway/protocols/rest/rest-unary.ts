@@ -4,7 +4,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { type ErrorWriter, errorWithHttpStatus, httpStatusOf, type RestBinding } from "../../rest/index.ts";
 import { toRestFields } from "./response-header.ts";
 import { readRestTimeout } from "./rest-timeout.ts";
-import type { Exchange, HeaderFields } from "../../exchange/index.ts";
+import type { Exchange, HeaderFields } from "../../carriers/index.ts";
 import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
 import { LazyHeaders, metadataFields } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { CommonFields } from "../../../../src/gateway/exchange/index.ts";
+import { CommonFields } from "../../../../src/gateway/carriers/index.ts";
 import { readRestTimeout } from "../../../../src/gateway/protocols/rest/rest-timeout.ts";
 
 describe("readRestTimeout()", () => {

@@ -1,0 +1,26 @@
+import { create, type DescMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+
+/**
+ * What a streaming handler yields, as messages.
+ *
+ * Interceptors iterate over it. Without any, a call reads the source itself and converts each item with {@link
+ * toMessage}, which saves the promises of an iterator in between.
+ */
+export class YieldedMessages implements AsyncIterable<Message> {
+  readonly source: AsyncIterable<MessageInitShape<DescMessage>>;
+  readonly #schema: DescMessage;
+
+  constructor(schema: DescMessage, source: AsyncIterable<MessageInitShape<DescMessage>>) {
+    this.#schema = schema;
+    this.source = source;
+  }
+
+  /** Turns what a handler yields into a message. */
+  toMessage(init: MessageInitShape<DescMessage>): Message {
+    return create(this.#schema, init);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Message> {
+    for await (const init of this.source) yield this.toMessage(init);
+  }
+}

@@ -1,0 +1,66 @@
+import { goneAway, WholeBody } from "../index.ts";
+
+/**
+ * The body of a `Request`, read as it arrives.
+ *
+ * It is never cancelled: some servers take that for the end of the connection, and the answer would be lost. What is not
+ * read is left to the server, as any handler of Fetch may leave it.
+ */
+export class FetchBody {
+  readonly #body: ReadableStream<Uint8Array> | null;
+  #abandoned = false;
+  #stopWaiting: ((reason: unknown) => void) | undefined;
+
+  constructor(body: ReadableStream<Uint8Array> | null) {
+    this.#body = body;
+  }
+
+  /** Reads it whole; `undefined` as soon as it exceeds `limitBytes`. Rejects if it breaks off. */
+  async read(limitBytes: number): Promise<Uint8Array | undefined> {
+    // A body in one piece is not copied; of many small ones none is kept.
+    let first: Uint8Array | undefined;
+    let whole: WholeBody | undefined;
+    for await (const piece of this.pieces()) {
+      if (first === undefined) first = piece;
+      else {
+        if (whole === undefined) (whole = new WholeBody(0)).add(first);
+        whole.add(piece);
+      }
+      if ((whole ?? first).byteLength > limitBytes) return undefined;
+    }
+    return whole?.bytes ?? first ?? new Uint8Array(0);
+  }
+
+  /** Returns its pieces as they arrive, with back-pressure. Iteration throws if it breaks off or is abandoned. */
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    const reader = this.#body?.getReader();
+    if (reader === undefined) return;
+    try {
+      for (;;) {
+        const { done, value } = await this.#next(reader);
+        if (done) return;
+        // A program may make a body of anything.
+        if (!(value instanceof Uint8Array)) throw new TypeError("the request body is not made of bytes");
+        yield value;
+      }
+    } finally {
+      reader.releaseLock();
+    }
+  }
+
+  /** Ends every reading of it. */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#stopWaiting?.(goneAway());
+  }
+
+  // Not Promise.race, which would keep every piece alive until the body is abandoned.
+  #next(reader: ReadableStreamDefaultReader<Uint8Array>): ReturnType<typeof reader.read> {
+    if (this.#abandoned) return Promise.reject(goneAway());
+    return new Promise((resolve, reject) => {
+      this.#stopWaiting = reject;
+      // Whatever broke it off, its sender is gone for us.
+      reader.read().then(resolve, () => reject(goneAway()));
+    });
+  }
+}

@@ -1,0 +1,209 @@
+import {
+  type AbortReceiver,
+  afterTurn,
+  type BodyReceiver,
+  CommonFields,
+  type Exchange,
+  goneAway,
+  type HeaderFields,
+  type Peer,
+  readField,
+} from "../index.ts";
+import { FetchBody } from "./fetch-body.ts";
+
+/** An exchange carried by a `Request` and a `Response` of Fetch. */
+export class FetchExchange implements Exchange {
+  // Neither of the two tells. Nothing that is served here depends on it.
+  readonly httpVersion = "1.1";
+  readonly httpMethod: string;
+  /** As the URL parser of the platform leaves it: without dot segments and fragment. */
+  readonly target: string;
+  readonly origin: string;
+  readonly host: string;
+  readonly fields: HeaderFields;
+  readonly common: CommonFields;
+  readonly peer: Peer;
+  readonly bodyEmpty: boolean;
+  httpStatus = 0;
+  gone = false;
+  addedFields: HeaderFields = none;
+  abortReceiver: AbortReceiver | undefined;
+  /** Resolves with the answer as soon as its header is there. */
+  readonly response: Promise<Response>;
+  readonly #respond: (response: Response) => void;
+  readonly #signal: AbortSignal;
+  readonly #body: FetchBody;
+  #answer: ReadableStreamDefaultController<Uint8Array> | undefined;
+  /** Called when the client takes more, or never will. */
+  #drained: (() => void) | undefined;
+  /** The answer is complete, or given up. */
+  #finished = false;
+
+  constructor(request: Request, peer: Peer = unknownPeer) {
+    const { origin, host, target } = splitUrl(request.url);
+    const fields: string[] = [];
+    for (const [name, value] of request.headers) fields.push(name, value);
+    this.httpMethod = request.method;
+    this.target = target;
+    this.origin = origin;
+    this.host = host;
+    this.fields = fields;
+    this.common = new CommonFields(fields);
+    this.peer = peer;
+    this.bodyEmpty = request.body === null;
+    this.#body = new FetchBody(request.body);
+    const { promise, resolve } = Promise.withResolvers<Response>();
+    this.response = promise;
+    this.#respond = resolve;
+    this.#signal = request.signal;
+    if (this.#signal.aborted) this.#leave();
+    else this.#signal.addEventListener("abort", this.#leave);
+  }
+
+  /** A connection is not told from others, so each exchange is its own. */
+  get connection(): object {
+    return this;
+  }
+
+  get(name: string): string | null {
+    return readField(this.fields, name);
+  }
+
+  readBody(limitBytes: number, receiver: BodyReceiver): void {
+    if (this.bodyEmpty) return receiver.received(new Uint8Array(0));
+    if (Number(this.common.contentLength ?? 0) > limitBytes) return receiver.received(undefined);
+    this.#body.read(limitBytes).then(
+      (body) => {
+        if (!this.gone && this.httpStatus === 0) receiver.received(body);
+      },
+      () => {
+        // An answer that was complete before the body is left as it is.
+        if (!this.#finished) this.#leave();
+      },
+    );
+  }
+
+  streamBody(): AsyncIterable<Uint8Array> {
+    return this.#body.pieces();
+  }
+
+  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array): void {
+    if (this.gone || this.httpStatus !== 0) return;
+    const headers = this.#toHeaders(fields);
+    if (body !== undefined) headers.set("content-length", String(body.byteLength));
+    // A browser's types know bodies that share memory with workers, and take none; there is none here.
+    const content = this.#allowsBody(httpStatus) ? (body as Uint8Array<ArrayBuffer> | undefined) : null;
+    const response = new Response(content, responseInit(httpStatus, headers));
+    this.httpStatus = httpStatus;
+    this.#finish();
+    this.#respond(response);
+  }
+
+  begin(httpStatus: number, fields: HeaderFields): void {
+    if (this.gone || this.httpStatus !== 0) return;
+    const headers = this.#toHeaders(fields);
+    const answer = this.#allowsBody(httpStatus) ? this.#openAnswer() : null;
+    const response = new Response(answer, responseInit(httpStatus, headers));
+    this.httpStatus = httpStatus;
+    this.#respond(response);
+  }
+
+  write(piece: Uint8Array): void | Promise<void> {
+    if (this.gone) return Promise.reject(goneAway());
+    const answer = this.#answer;
+    if (answer === undefined) return;
+    // Copied, because whoever takes it may transfer its bytes, and with them those of others that share their buffer.
+    answer.enqueue(new Uint8Array(piece));
+    if ((answer.desiredSize ?? 0) > 0) return;
+    return new Promise((resolve, reject) => {
+      this.#drained = () => (this.gone ? reject(goneAway()) : resolve());
+    });
+  }
+
+  end(): void {
+    if (this.gone) return;
+    this.#finish();
+    this.#answer?.close();
+  }
+
+  reset(): void {
+    if (this.gone) return;
+    this.#finish();
+    // A server needs a response, and one that fails to get it might tell the client why.
+    if (this.httpStatus === 0) this.#respond(new Response(null, { status: 500 }));
+    else failAnswer(this.#answer);
+  }
+
+  /** The client has gone away, or its body has broken off. */
+  readonly #leave = (): void => {
+    if (this.gone) return;
+    this.gone = true;
+    this.#finish();
+    const reason = goneAway();
+    // Nobody reads it, but a server waits for it. 499: what nginx logs in this case.
+    if (this.httpStatus === 0) this.#respond(new Response(null, { status: 499 }));
+    // After this turn, in which most servers cancel the body: Deno would log the error of one that it still reads.
+    else afterTurn(failAnswer, this.#answer);
+    this.#drained?.();
+    this.abortReceiver?.aborted(reason);
+  };
+
+  #openAnswer(): ReadableStream<Uint8Array> {
+    const pull = (): void => {
+      this.#drained?.();
+      this.#drained = undefined;
+    };
+    const start = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+      this.#answer = controller;
+    };
+    const strategy = new ByteLengthQueuingStrategy({ highWaterMark: answerBytesMax });
+    return new ReadableStream({ start, pull, cancel: this.#leave }, strategy);
+  }
+
+  #allowsBody(httpStatus: number): boolean {
+    return this.httpMethod !== "HEAD" && !nullBodyStatuses.has(httpStatus);
+  }
+
+  #toHeaders(fields: HeaderFields): Headers {
+    const headers = new Headers();
+    for (const list of [fields, this.addedFields]) {
+      for (let i = 0; i < list.length; i += 2) headers.append(list[i] as string, list[i + 1] as string);
+    }
+    return headers;
+  }
+
+  /** Releases what the exchange holds of its request. */
+  #finish(): void {
+    this.#finished = true;
+    this.#signal.removeEventListener("abort", this.#leave);
+    this.#body.abandon();
+  }
+}
+
+/** Cloudflare's workers take a `Content-Encoding` for a wish, and would encode the body once more. */
+function responseInit(status: number, headers: Headers): ResponseInit & { readonly encodeBody: "manual" } {
+  return { status, headers, encodeBody: "manual" };
+}
+
+/** Tells whoever reads an answer that it is incomplete; nobody, if it has been cancelled. */
+function failAnswer(answer: ReadableStreamDefaultController<Uint8Array> | undefined): void {
+  answer?.error(new TypeError("the answer is incomplete"));
+}
+
+/** Bytes of an answer that wait for their reader, above which the handler is not asked for more. */
+// 64 KiB, what is collected in one turn: the next turn is prepared while this one is being sent.
+const answerBytesMax = 64 * 1024;
+
+// Statuses whose answers have no body, and with which `Response` takes none (Fetch §2.2.3).
+const nullBodyStatuses: ReadonlySet<number> = new Set([204, 205, 304]);
+const none: HeaderFields = [];
+const unknownPeer: Peer = { address: "", port: 0 };
+
+/** Splits the URL of a request, which is absolute and has been parsed. */
+function splitUrl(url: string): { readonly origin: string; readonly host: string; readonly target: string } {
+  const hostAt = url.indexOf("//") + 2;
+  const targetAt = url.indexOf("/", hostAt);
+  const fragmentAt = url.indexOf("#", targetAt);
+  const target = fragmentAt < 0 ? url.slice(targetAt) : url.slice(targetAt, fragmentAt);
+  return { origin: url.slice(0, targetAt), host: url.slice(hostAt, targetAt), target };
+}

@@ -1,0 +1,43 @@
+import type { Socket } from "node:net";
+import type { BacklogBudget } from "../../http2/index.ts";
+import type { Exchange, HttpProblem, Limits, OnFault, ProblemWriter } from "../index.ts";
+
+/** The version of HTTP that a connection speaks, inside TLS if there is any. */
+export type HttpMajorVersion = "http1" | "http2";
+
+/** Options of every {@link HttpServer}. */
+export interface HttpServerOptions {
+  readonly limits: Limits;
+  /** Counts the bytes that clients do not take, on every carrier. */
+  readonly budget: BacklogBudget;
+  readonly serve: (exchange: Exchange) => void;
+  readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
+  readonly writeProblem: ProblemWriter;
+  readonly report: OnFault;
+}
+
+/** What a port carries at one moment. */
+export interface GatewayLoad {
+  /** Open connections by the HTTP version they speak; those that have not said anything yet are in neither. */
+  readonly connections: Readonly<Record<HttpMajorVersion, number>>;
+  /** Requests that are not answered yet, or whose answer is not sent yet; on HTTP/2 each is a stream. */
+  readonly requests: Readonly<Record<HttpMajorVersion, number>>;
+  /** Bytes that wait because clients do not take them. */
+  readonly backlogBytes: number;
+}
+
+/** Serves the connections of a port that speak one version of HTTP. Never listens itself. */
+export interface HttpServer {
+  /** Takes over a connection of which nothing was read, or everything read was put back. */
+  take(socket: Socket): void;
+  /** Ends every connection once its requests are answered. */
+  drain(): void;
+  /** Whether any request still waits for its answer. */
+  readonly busy: boolean;
+  /** Its open connections. */
+  readonly connections: number;
+  /** Its requests that are not answered yet, or whose answer is not sent yet. */
+  readonly requests: number;
+  /** Closes the server itself; whoever accepted its connections closes those. */
+  close(): void;
+}

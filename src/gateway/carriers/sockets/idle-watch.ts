@@ -1,0 +1,33 @@
+import type { EventEmitter } from "node:events";
+import { timerMsMax } from "../index.ts";
+
+/**
+ * Calls `idle` when a connection has carried nothing for `idleTimeoutMs`, which may be infinite, up to a quarter later.
+ *
+ * It replaces a time-out that each request resets, which costs an HTTP/1.1 request 0.4 µs, and `session.setTimeout`,
+ * which keeps every closed HTTP/2 session alive, two kilobytes each, until its time is over.
+ *
+ * @param connection - emits `close` when it is over
+ * @param carried - returns a number that changes whenever the connection has carried something that counts
+ */
+export function watchIdle(
+  connection: EventEmitter,
+  carried: () => number,
+  idleTimeoutMs: number,
+  idle: () => void,
+): void {
+  let now = carried();
+  let quietLooks = 0;
+  const look = (): void => {
+    const before = now;
+    now = carried();
+    quietLooks = now === before ? quietLooks + 1 : 0;
+    if (quietLooks < looksPerTimeout) return;
+    quietLooks = 0;
+    idle();
+  };
+  const timer = setInterval(look, Math.min(idleTimeoutMs / looksPerTimeout, timerMsMax)).unref();
+  connection.once("close", () => clearInterval(timer));
+}
+
+const looksPerTimeout = 4;

@@ -1,0 +1,195 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
+import type { Peer } from "../index.ts";
+import { createTrustedProxies, type TrustedProxies } from "../../proxies/index.ts";
+import { BacklogBudget } from "../../http2/index.ts";
+import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions } from "./http-server.ts";
+import { createNodeHttp1Server } from "./node-http1-server.ts";
+import { createNodeHttp2Server } from "./node-http2-server.ts";
+import { createOwnHttp2Server } from "./own-http2-server.ts";
+import { sniff, type Spoken } from "./sniff.ts";
+import { showPeer, takeProxyHeader } from "./take-proxy-header.ts";
+import { createTlsServer } from "./tls-server.ts";
+
+/** Where and how to listen. */
+export interface ListenOptions {
+  /** The address to bind. Default 127.0.0.1: nothing beyond this machine can reach it. */
+  readonly host?: string;
+  /** The port; 0, the default, picks a free one. */
+  readonly port?: number;
+  /** Lets several processes share the port. */
+  readonly reusePort?: boolean;
+  /**
+   * Certificate and key, and with `requestCert` and `ca` client certificates. When set, connections without TLS are
+   * closed unless `allowCleartext`.
+   */
+  readonly tls?: TlsOptions;
+  readonly allowCleartext?: boolean;
+  /** What serves HTTP/2: the gateway's own implementation, or node:http2. Default "own". */
+  readonly http2?: "own" | "node";
+  /**
+   * Whether connections of the `trustedProxies` begin with a header of the PROXY protocol, version 1 or 2, in front of
+   * TLS too. All others begin as ever: a header there is bad HTTP. Default false.
+   */
+  readonly proxyProtocol?: boolean;
+}
+
+/** Options of a {@link Listener}. */
+export interface ListenerOptions extends Omit<HttpServerOptions, "budget"> {
+  /** Whose PROXY headers are believed. */
+  readonly trustedProxies: TrustedProxies | undefined;
+}
+
+/**
+ * One port that serves HTTP/1.1 and HTTP/2, told apart by their first bytes or, under TLS, by ALPN. Hands each connection
+ * to the server of its HTTP version.
+ */
+export class Listener {
+  readonly #options: HttpServerOptions;
+  readonly #servers: Record<HttpMajorVersion, HttpServer>;
+  readonly #sockets = new Set<Socket>();
+  #net: Server | undefined;
+  #tls: TlsServer | undefined;
+  #cleartext = true;
+  readonly #trustedProxies: TrustedProxies | undefined;
+  /** Whose connections begin with a PROXY header. */
+  #announced: TrustedProxies | undefined;
+  /** Who the connections inside TLS are from, by the addresses and ports of both ends. */
+  readonly #sources = new Map<string, Peer>();
+  #deadlineMs = Number.POSITIVE_INFINITY;
+  #drained: Promise<void> | undefined;
+
+  constructor(options: ListenerOptions) {
+    this.#trustedProxies = options.trustedProxies;
+    this.#options = { ...options, budget: new BacklogBudget(options.limits.backlogBytes) };
+    this.#servers = { http1: createNodeHttp1Server(this.#options), http2: createOwnHttp2Server(this.#options) };
+  }
+
+  /** Starts to listen, once. Rejects with the errors of `net.Server`, such as EADDRINUSE. */
+  async listen(options: ListenOptions): Promise<{ readonly address: string; readonly port: number }> {
+    if (this.#net !== undefined) throw new Error("the gateway is listening already");
+    if (options.http2 === "node") this.#servers.http2 = createNodeHttp2Server(this.#options);
+    this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
+    if (options.proxyProtocol === true) this.#announced = this.#trustedProxies ?? nobody;
+    this.#cleartext = options.tls === undefined || options.allowCleartext === true;
+    // Half-open, because a client that has ended its side may still be waiting: on HTTP/2 for its answer, on HTTP/1.1,
+    // where node treats it as gone, for an error that says its request was cut short.
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+    server.maxConnections = this.#options.limits.connections;
+    const { host = "127.0.0.1", port = 0, reusePort = false } = options;
+    server.listen({ host, port, reusePort });
+    await once(server, "listening");
+    this.#net = server;
+    const bound = server.address() as AddressInfo;
+    return { address: bound.address, port: bound.port };
+  }
+
+  /** What the port carries at the moment. */
+  get load(): GatewayLoad {
+    const { http1, http2 } = this.#servers;
+    return {
+      connections: { http1: http1.connections, http2: http2.connections },
+      requests: { http1: http1.requests, http2: http2.requests },
+      backlogBytes: this.#options.budget.bytes,
+    };
+  }
+
+  /** Uses a renewed certificate for new connections. */
+  setSecureContext(context: SecureContextOptions): void {
+    this.#tls?.setSecureContext(context);
+  }
+
+  /** Stops accepting, lets requests in flight finish, and closes. Cuts off whatever is left after `timeoutMs`. */
+  drain(timeoutMs: number): Promise<void> {
+    // A second call can only bring the deadline forward.
+    this.#deadlineMs = Math.min(this.#deadlineMs, Date.now() + timeoutMs);
+    return (this.#drained ??= this.#closeGracefully());
+  }
+
+  #openTls(tls: TlsOptions): TlsServer {
+    return createTlsServer({
+      tls,
+      // The handshake comes before the header, so it gets no more time than the header does.
+      handshakeTimeoutMs: this.#options.limits.headerTimeoutMs,
+      take: (socket, version) => this.#serve(socket, version),
+    });
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on("close", () => this.#sockets.delete(socket));
+    // Before a server takes the socket, and after it lets go: an error of a connection ends that connection only.
+    socket.on("error", () => socket.destroy());
+    const { headerTimeoutMs } = this.#options.limits;
+    if (this.#announced?.has(socket.remoteAddress ?? "") !== true) return this.#sniff(socket);
+    takeProxyHeader(socket, headerTimeoutMs, (source) => {
+      if (source !== undefined) this.#showSource(socket, source);
+      this.#sniff(socket);
+    });
+  }
+
+  #sniff(socket: Socket): void {
+    sniff(socket, this.#options.limits.headerTimeoutMs, (spoken) => this.#hand(socket, spoken));
+  }
+
+  #showSource(socket: Socket, source: Peer): void {
+    if (this.#tls === undefined) return showPeer(socket, source);
+    // The socket inside TLS is another one, which knows only the address and port of this.
+    const proxy = keyOf(socket);
+    this.#sources.set(proxy, source);
+    socket.on("close", () => this.#sources.delete(proxy));
+  }
+
+  #hand(socket: Socket, spoken: Spoken): void {
+    if (spoken === "tls" && this.#tls !== undefined) this.#tls.emit("connection", socket);
+    else if (spoken !== "tls" && this.#cleartext) this.#serve(socket, spoken);
+    else socket.destroy();
+  }
+
+  #serve(socket: Socket, version: HttpMajorVersion): void {
+    const source = this.#sources.get(keyOf(socket));
+    if (source !== undefined) showPeer(socket, source);
+    // Reading the address once makes node keep it after the connection has closed.
+    void socket.remoteAddress;
+    this.#servers[version].take(socket);
+  }
+
+  async #closeGracefully(): Promise<void> {
+    const closed = this.#net?.listening === true ? once(this.#net, "close") : undefined;
+    this.#net?.close();
+    for (const server of Object.values(this.#servers)) server.drain();
+    await this.#quiet();
+    for (const socket of this.#sockets) socket.destroy();
+    for (const server of Object.values(this.#servers)) server.close();
+    await closed;
+    // Calls that were cut off report it before the caller goes on to end the process.
+    while (this.#isBusy()) await new Promise(setImmediate);
+  }
+
+  /** Resolves when all connections have closed, when all have been idle for {@link quietMs}, or at the deadline. */
+  async #quiet(): Promise<void> {
+    // Idle HTTP/1.1 connections stay open: a request may be on its way to one. Their next answer ends them.
+    let quietSinceMs = Date.now();
+    while (this.#sockets.size > 0 && Date.now() < this.#deadlineMs) {
+      if (this.#isBusy()) quietSinceMs = Date.now();
+      else if (Date.now() - quietSinceMs >= quietMs) break;
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+  }
+
+  #isBusy(): boolean {
+    return this.#servers.http1.busy || this.#servers.http2.busy;
+  }
+}
+
+// All four, because a proxy may use one port of its own for two addresses of ours.
+function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}
+
+const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });
+
+// How long no request may have been open before idle connections are cut: far above a round trip.
+const quietMs = 1000;
+const pollMs = 10;

@@ -1,0 +1,269 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  type AbortReceiver,
+  type BodyReceiver,
+  type CommonFields,
+  type Exchange,
+  goneAway,
+  type HeaderFields,
+  type Peer,
+  readField,
+  WholeBody,
+} from "../index.ts";
+import type { NodeHttp1Connection } from "./node-http1-connection.ts";
+import { dropRest, PieceReader } from "./piece-reader.ts";
+import { peerOf } from "./peer.ts";
+import { unreadBodyBytesMax } from "./unread-body.ts";
+
+/**
+ * An exchange carried by node:http: HTTP/1.0 and HTTP/1.1.
+ *
+ * It also carries requests of Express and Fastify servers, whose request and response objects are node's own.
+ */
+export class NodeHttp1Exchange implements Exchange {
+  readonly httpVersion: "1.0" | "1.1";
+  readonly httpMethod: string;
+  readonly target: string;
+  readonly origin: string;
+  readonly connection: object;
+  readonly fields: HeaderFields;
+  readonly common: CommonFields;
+  readonly bodyEmpty: boolean;
+  httpStatus = 0;
+  gone = false;
+  addedFields: HeaderFields = none;
+  abortReceiver: AbortReceiver | undefined;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #connection: NodeHttp1Connection;
+  /** Bytes of the answer that the client has not taken. */
+  #heldBytes = 0;
+  /** Stops collecting the body. It keeps the collected part alive. */
+  #stopReading: () => void = ignore;
+  /** Some of the body has been dropped. */
+  #cut = false;
+  #reader: PieceReader | undefined;
+
+  /** @param target - the request target in origin form */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    target: string,
+    common: CommonFields,
+    connection: NodeHttp1Connection,
+  ) {
+    this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
+    this.httpMethod = request.method ?? "";
+    this.target = target;
+    this.fields = request.rawHeaders;
+    this.common = common;
+    this.origin = `${"encrypted" in request.socket ? "https" : "http"}://${common.host ?? ""}`;
+    this.connection = request.socket;
+    // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
+    this.bodyEmpty = common.transferEncoding === null && (common.contentLength ?? "0") === "0";
+    this.#request = request;
+    this.#response = response;
+    this.#connection = connection;
+  }
+
+  get peer(): Peer {
+    return peerOf(this.#request.socket);
+  }
+
+  get(name: string): string | null {
+    return readField(this.fields, name);
+  }
+
+  readBody(limitBytes: number, receiver: BodyReceiver): void {
+    const request = this.#request;
+    if (this.bodyEmpty) return receiver.received(empty);
+    if (Number(this.common.contentLength ?? 0) > limitBytes) return receiver.received(undefined);
+    this.#continue();
+    // A body in one piece is not copied; of many small ones none is kept.
+    let first: Uint8Array | undefined;
+    let whole: WholeBody | undefined;
+    const onData = (piece: Uint8Array): void => {
+      if (first === undefined) first = piece;
+      else {
+        whole ??= this.#wholeBody(receiver, first);
+        whole.add(piece);
+      }
+      if ((whole ?? first).byteLength <= limitBytes) return;
+      stop();
+      receiver.received(undefined);
+    };
+    const onEnd = (): void => {
+      stop();
+      receiver.received(whole?.bytes ?? first ?? empty);
+    };
+    const stop = (): void => {
+      request.off("data", onData).off("end", onEnd);
+    };
+    this.#stopReading = stop;
+    request.on("data", onData).on("end", onEnd);
+  }
+
+  #wholeBody(receiver: BodyReceiver, first: Uint8Array): WholeBody {
+    const whole = new WholeBody(Number(this.common.contentLength ?? receiver.announcedBytes(first)));
+    whole.add(first);
+    return whole;
+  }
+
+  streamBody(): AsyncIterable<Uint8Array> {
+    this.#continue();
+    this.#reader = new PieceReader(this.#request);
+    if (this.#cut) this.#reader.cut();
+    return this.#reader;
+  }
+
+  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
+    const response = this.#response;
+    if (response.headersSent || response.destroyed) return;
+    let header = fields;
+    if (trailer === undefined && body !== undefined) header = [...header, "content-length", String(body.byteLength)];
+    this.#writeHeader(httpStatus, header);
+    if (trailer !== undefined) response.addTrailers(toTuples(trailer));
+    if (body !== undefined && body.byteLength > 0) response.write(body);
+    this.#end();
+  }
+
+  begin(httpStatus: number, fields: HeaderFields): void {
+    if (this.#response.headersSent || this.#response.destroyed) return;
+    this.#writeHeader(httpStatus, fields);
+    this.#response.flushHeaders();
+  }
+
+  write(piece: Uint8Array): void | Promise<void> {
+    const response = this.#response;
+    if (response.destroyed) return Promise.reject(goneAway());
+    if (response.write(piece)) return;
+    this.#hold();
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        response.off("drain", settle).off("close", settle);
+        this.#hold();
+        if (response.destroyed) reject(goneAway());
+        else resolve();
+      };
+      response.on("drain", settle).on("close", settle);
+    });
+  }
+
+  end(trailer?: HeaderFields): void {
+    const response = this.#response;
+    if (response.destroyed) return;
+    if (trailer !== undefined) response.addTrailers(toTuples(trailer));
+    this.#end();
+  }
+
+  reset(): void {
+    // HTTP/1.1 has no other way to mark a body as incomplete (RFC 9112 §8).
+    this.#request.socket.destroy();
+  }
+
+  #writeHeader(httpStatus: number, fields: HeaderFields): void {
+    this.httpStatus = httpStatus;
+    let header = fields;
+    if (this.addedFields.length > 0) header = [...header, ...this.addedFields];
+    const { keepAlive } = this.#connection.policy;
+    if (this.#isLast()) {
+      if (readField(header, "connection") === null) header = [...header, "connection", "close"];
+    } else if (keepAlive.length > 0 && this.#response.shouldKeepAlive) {
+      header = header.length === 0 ? keepAlive : [...header, ...keepAlive];
+    }
+    this.#response.writeHead(httpStatus, header as string[]);
+  }
+
+  /** Whether this is the last answer of the connection. */
+  #isLast(): boolean {
+    const connection = this.#connection;
+    if (connection.latest !== this) return false;
+    if (!this.#bodyIsSmall()) connection.end();
+    else if (connection.policy.draining) connection.ended = true;
+    return connection.ended;
+  }
+
+  /**
+   * Whether the rest of the body is small enough to read, so that the next request can be found behind it. A client
+   * that was not told to continue may or may not send it; node ends such a connection by itself.
+   */
+  #bodyIsSmall(): boolean {
+    if (this.#request.complete || this.bodyEmpty) return true;
+    const { contentLength } = this.common;
+    return contentLength !== null && Number(contentLength) <= unreadBodyBytesMax;
+  }
+
+  /** Whether the whole request has arrived. */
+  get requestComplete(): boolean {
+    return this.#request.complete;
+  }
+
+  /** Makes its answer, which has not been sent yet, the last of the connection. */
+  endConnection(): void {
+    const { socket } = this.#request;
+    this.#connection.end();
+    this.#response.on("finish", () => socket.destroySoon());
+  }
+
+  /** Told when the connection has closed. */
+  closed(): void {
+    this.gone = true;
+    if (!this.#response.writableEnded) this.abortReceiver?.aborted(goneAway());
+  }
+
+  /** Ends the answer, and drops what is left of the body as it arrives. */
+  #end(): void {
+    const request = this.#request;
+    const response = this.#response;
+    this.#stopReading();
+    this.#stopReading = ignore;
+    // node reads on by itself only if nobody has started reading.
+    if (!request.complete) {
+      this.#cut = true;
+      this.#reader?.cut();
+      dropRest(request.on("data", ignore));
+    }
+    response.end();
+    this.#hold();
+    if (this.#heldBytes === 0) this.#connection.release(this);
+    else response.on("finish", () => this.#leave());
+  }
+
+  #leave(): void {
+    this.#hold();
+    this.#connection.release(this);
+  }
+
+  /**
+   * Counts what the client has not taken of the answer, and limits how long it may take none of it: the server cuts the
+   * connection if something still waits when that time is over.
+   */
+  #hold(): void {
+    const bytes = this.#response.writableLength;
+    if (bytes === this.#heldBytes) return;
+    this.#connection.hold(bytes - this.#heldBytes);
+    this.#heldBytes = bytes;
+    const { stallTimeoutMs } = this.#connection.policy;
+    if (bytes > 0 && stallTimeoutMs > 0) this.#request.socket.setTimeout(stallTimeoutMs);
+  }
+
+  #continued = false;
+
+  #continue(): void {
+    // RFC 9110 §10.1.1: the client is told to send the body only once it is wanted.
+    if (this.#continued || this.common.expect?.toLowerCase() !== "100-continue") return;
+    this.#continued = true;
+    if (this.httpVersion === "1.1") this.#response.writeContinue();
+  }
+}
+
+function ignore(): void {}
+
+const none: HeaderFields = [];
+const empty = new Uint8Array(0);
+
+function toTuples(fields: HeaderFields): [string, string][] {
+  const tuples: [string, string][] = [];
+  for (let i = 0; i < fields.length; i += 2) tuples.push([fields[i] as string, fields[i + 1] as string]);
+  return tuples;
+}

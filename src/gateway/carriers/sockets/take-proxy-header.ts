@@ -1,0 +1,31 @@
+import type { Socket } from "node:net";
+import type { Peer } from "../index.ts";
+import { judgeFirstBytes } from "./first-bytes.ts";
+import { readProxyHeader } from "../../proxies/index.ts";
+
+/**
+ * Waits for the PROXY header that a connection of a trusted proxy begins with, takes it off, and calls `hand` with who
+ * connected to the proxy; `undefined` when the connection is the proxy's own.
+ *
+ * @param timeoutMs - a connection whose header is not complete by then, is malformed or ends before, is closed
+ */
+export function takeProxyHeader(socket: Socket, timeoutMs: number, hand: (source: Peer | undefined) => void): void {
+  judgeFirstBytes(socket, timeoutMs, (seen) => {
+    const header = readProxyHeader(seen);
+    if (header.kind === "more") return undefined;
+    if (header.kind === "malformed") return () => void socket.destroy();
+    return () => {
+      if (header.bytes < seen.byteLength) socket.unshift(seen.subarray(header.bytes));
+      hand(header.source);
+    };
+  });
+}
+
+/**
+ * Makes a socket name another peer than its own, for everything that asks it: our carriers, node's, and the program's
+ * handlers.
+ */
+export function showPeer(socket: Socket, { address, port }: Peer): void {
+  Object.defineProperty(socket, "remoteAddress", { value: address });
+  Object.defineProperty(socket, "remotePort", { value: port });
+}

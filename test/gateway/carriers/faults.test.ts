@@ -1,0 +1,258 @@
+import { once } from "node:events";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { GatewayOptions } from "../../../src/gateway/index.ts";
+import type { Field, HttpRequest, HttpVersion } from "../../support/carriers/exchange.ts";
+import { grpcHeader } from "../../support/carriers/grpc-frames.ts";
+import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../support/carriers/http2-frames.ts";
+import { encodeEnvelope } from "../../support/gateway/envelope.ts";
+import { guardCallback } from "../../../src/gateway/carriers/faults.ts";
+import { startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
+import { readOutcome } from "../../support/gateway/outcome.ts";
+import { exchange, rpcRequest, type WireFormat, wireFormats } from "../../support/gateway/wire-format.ts";
+import { settingFrame } from "../../support/http2/http2-requests.ts";
+
+const json: Field = ["content-type", "application/json"];
+const water: HttpRequest = {
+  httpMethod: "POST",
+  path: "/beds/7:water",
+  header: [json],
+  body: Buffer.from('{"unknown":1}'),
+};
+const both: readonly HttpVersion[] = ["1.1", "2"];
+
+interface Fault {
+  readonly error: unknown;
+  readonly what: string;
+}
+
+/** Options that collect what is reported. */
+function collecting(faults: Fault[]): Pick<GatewayOptions, "onFault"> {
+  return { onFault: (error, what) => void faults.push({ error, what }) };
+}
+
+function throws(error: unknown): () => never {
+  return () => {
+    throw error;
+  };
+}
+
+/** What the type of a listener does not forbid. */
+function rejects(error: Error): () => unknown {
+  return () => Promise.reject(error);
+}
+
+const failure = new Error("no metrics today");
+const lenient = (): boolean => true;
+
+describe("a listener that fails", () => {
+  test.each<{ name: string; options: Partial<GatewayOptions>; what: string }>([
+    {
+      name: "in onAnswer by throwing",
+      options: { rest: { lenient }, onAnswer: throws(failure) },
+      what: "onAnswer has failed",
+    },
+    {
+      name: "in onAnswer by rejecting",
+      options: { rest: { lenient }, onAnswer: rejects(failure) },
+      what: "onAnswer has failed",
+    },
+    {
+      name: "in onRequest by throwing",
+      options: { rest: { lenient }, onRequest: throws(failure) },
+      what: "onRequest has failed",
+    },
+    {
+      name: "in onIgnored by throwing",
+      options: { rest: { lenient, onIgnored: throws(failure) } },
+      what: "rest.onIgnored has failed",
+    },
+    {
+      name: "in onIgnored by rejecting",
+      options: { rest: { lenient, onIgnored: rejects(failure) } },
+      what: "rest.onIgnored has failed",
+    },
+  ])("$name changes no answer and is reported once", async ({ options, what }) => {
+    const faults: Fault[] = [];
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });
+    for (const version of [...both, ...both]) {
+      expect(await exchange(greenhouse.address, version, water)).toMatchObject({ httpStatus: 200 });
+    }
+    expect(faults).toMatchObject([{ what, error: { message: "no metrics today" } }]);
+  });
+
+  test("in several ways is reported for each", async () => {
+    const faults: Fault[] = [];
+    let told = 0;
+    const onAnswer = (): never => {
+      throw told++ % 2 === 0 ? new Error("one") : new TypeError("another");
+    };
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onAnswer, ...collecting(faults) });
+    for (const version of [...both, ...both])
+      await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+    expect(faults).toMatchObject([{ error: { message: "one" } }, { error: { message: "another" } }]);
+  });
+
+  test.each<{ name: string; failures: readonly (() => never)[]; reports: number }>([
+    {
+      name: "no more than 64 times, whatever their texts",
+      failures: Array.from({ length: 100 }, (_, n) => throws(new Error(`plant ${n}`))),
+      reports: 64,
+    },
+    {
+      name: "for each place in the program, where their texts are the same",
+      failures: [throws(new Error("a")), throws(new Error("a"))],
+      reports: 2,
+    },
+    {
+      name: "for each type of what is thrown, where that is no error",
+      failures: [1, 2, "a", "b"].map(throws),
+      reports: 2,
+    },
+  ])("often is reported $name", ({ failures, reports }) => {
+    const faults: Fault[] = [];
+    const guarded = guardCallback(
+      "f",
+      (fail: () => never) => fail(),
+      (error, what) => faults.push({ error, what }),
+    );
+    for (const fail of [...failures, ...failures]) guarded?.(fail);
+    expect(faults).toHaveLength(reports);
+  });
+
+  test.each([
+    { name: "throws", onFault: throws(failure) },
+    { name: "rejects", onFault: rejects(failure) },
+  ])("because onFault $name is a warning of the process", async ({ onFault }) => {
+    const warnings: string[] = [];
+    const warned = Promise.withResolvers<void>();
+    const onWarning = ({ message }: Error): void => {
+      if (warnings.push(message) === 2) warned.resolve();
+    };
+    process.on("warning", onWarning);
+    const onAnswer = throws(new Error("what is to be told"));
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onAnswer, onFault });
+    expect(await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() })).toMatchObject({ httpStatus: 200 });
+    await warned.promise;
+    process.off("warning", onWarning);
+    expect(warnings).toEqual(["what is to be told", "no metrics today"]);
+  });
+});
+
+test("an answer whose writing ends its stream is told of once", async () => {
+  const slow = Promise.withResolvers<{ note: string }>();
+  await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise });
+  using connection = await openFrames(greenhouse.address);
+  const body = dataFrame(1, encodeEnvelope(0, Buffer.of()), frameFlag.endStream);
+  connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader(waterBedProcedure)), body);
+  connection.socket.end();
+  // The server has noticed that no window will be opened any more.
+  await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
+  slow.resolve({ note: "n".repeat(1000) });
+  await once(connection.socket, "close");
+  expect(greenhouse.answers).toHaveLength(1);
+});
+
+/** Not what the types allow, but what a program without types may return. */
+const withoutTypes = (): object => ({ note: 7 });
+
+const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
+
+describe("an answer that cannot be written is reported:", () => {
+  const what = `an answer of ${waterBedProcedure} could not be written`;
+
+  test("a message, which is answered by an error", async () => {
+    const faults: Fault[] = [];
+    await using greenhouse = await startGreenhouse({ waterBed: withoutTypes }, collecting(faults));
+    for (const version of both) {
+      const answer = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+      expect(answer.httpStatus).toBe(500);
+    }
+    expect(faults).toMatchObject([{ what }, { what }]);
+  });
+
+  test("an error, which ends the exchange", async () => {
+    const faults: Fault[] = [];
+    const waterBed = (): never => {
+      throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
+    };
+    await using greenhouse = await startGreenhouse({ waterBed }, collecting(faults));
+    const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
+    for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
+    expect(faults).toMatchObject([{ what }, { what }]);
+    expect(greenhouse.answers).toMatchObject([{ httpStatus: 0 }, { httpStatus: 0 }]);
+  });
+
+  test("an error of a stream, which ends the exchange", async () => {
+    const faults: Fault[] = [];
+    const watchReadings = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
+    await using greenhouse = await startGreenhouse({ watchReadings }, collecting(faults));
+    const procedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
+    const header: Field[] = [["content-type", "application/connect+json"]];
+    const request = { httpMethod: "POST", path: procedure, header, body: encodeEnvelope(0, Buffer.from("{}")) };
+    for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
+    const reported = { what: `an answer of ${procedure} could not be written` };
+    expect(faults).toMatchObject([reported, reported]);
+  });
+
+  test("a refusal", async () => {
+    const faults: Fault[] = [];
+    const admit = (): never => {
+      throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
+    };
+    await using greenhouse = await startGreenhouse({}, { admit, ...collecting(faults) });
+    const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
+    for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
+    expect(faults.map((fault) => fault.what)).toEqual(both.map(() => "a refusal could not be written"));
+  });
+
+  test("nothing, where what judges a request has failed: the client is not told why", async () => {
+    const faults: Fault[] = [];
+    await using greenhouse = await startGreenhouse(
+      {},
+      { admit: throws(new TypeError("secret")), ...collecting(faults) },
+    );
+    const answer = await exchange(greenhouse.address, "2", water);
+    expect(answer.httpStatus).toBe(500);
+    expect(String(answer.body)).not.toContain("secret");
+    expect(faults).toMatchObject([{ error: { message: "secret" } }]);
+  });
+});
+
+describe.each([0, 99])("an error with the code %d, which is none, is UNKNOWN", (code) => {
+  const fail = (): never => {
+    throw new ConnectError("from elsewhere", code);
+  };
+  const unknown = { code: Code.Unknown, message: "from elsewhere" };
+
+  test.each(Object.values(wireFormats))("in a unary call over $name", async (format: WireFormat) => {
+    for (const options of [{}, { admit: fail }]) {
+      await using greenhouse = await startGreenhouse({ waterBed: fail }, options);
+      const message = Buffer.from(format.codec === "json" ? "{}" : "");
+      const request = format.protocol === "rest" ? water : rpcRequest(format, message, [], waterBedProcedure);
+      const sent = format.protocol === "rest" ? { ...request, body: Buffer.of() } : request;
+      const answer = await exchange(greenhouse.address, "2", sent);
+      if (format.protocol === "rest") {
+        expect(answer.httpStatus).toBe(500);
+        expect(JSON.parse(String(answer.body))).toMatchObject(unknown);
+      } else expect(readOutcome(format, answer)).toMatchObject(unknown);
+    }
+  });
+
+  test.each([wireFormats.grpc, wireFormats["grpc-web"]])("in a stream over $name", async (format) => {
+    const fails = [
+      fail,
+      async function* () {
+        yield {};
+        fail();
+      },
+    ];
+    for (const watchReadings of fails) {
+      await using greenhouse = await startGreenhouse({ watchReadings });
+      const procedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
+      const answer = await exchange(greenhouse.address, "2", rpcRequest(format, Buffer.of(), [], procedure));
+      expect(readOutcome(format, answer)).toMatchObject(unknown);
+    }
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { Code } from "@connectrpc/connect";
+import { defaultLimits } from "../../../src/gateway/carriers/limits.ts";
+import { httpProblem, readRequestTarget } from "../../../src/gateway/carriers/request-target.ts";
+
+const limits = { ...defaultLimits, urlBytes: 40 };
+
+function read(target: string, authority: string | null = "localhost", required = true): unknown {
+  return readRequestTarget(target, authority, required, limits);
+}
+
+describe("the target of a request", () => {
+  test.each([
+    { target: "/plants/7", want: "/plants/7" },
+    { target: "/plants/7?x=//y", want: "/plants/7?x=//y" },
+    { target: "//plants", want: "//plants" },
+    { target: "*", want: "*" },
+    { target: "http://localhost/plants/7", want: "/plants/7" },
+    { target: "HTTPS://localhost:8080/plants", want: "/plants" },
+    { target: "http://localhost", want: "/" },
+    { target: "http://localhost?x=1", want: "/?x=1" },
+  ])("is taken: $target", ({ target, want }) => {
+    expect(read(target)).toBe(want);
+  });
+
+  test.each([
+    { name: "an empty one", target: "" },
+    { name: "a path without a slash", target: "plants/7" },
+    { name: "a fragment", target: "/plants/7#x" },
+    { name: "the authority form", target: "localhost:80" },
+    { name: "user information", target: "http://user@localhost/x" },
+    { name: "another scheme", target: "ftp://localhost/x" },
+    { name: "an absolute form without a host", target: "http:///x" },
+  ])("is refused: $name", ({ target }) => {
+    expect(read(target)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
+  });
+
+  test("may be as long as the limit, and no longer", () => {
+    expect(read(`/${"x".repeat(39)}`)).toMatch(/^\/x+$/);
+    expect(read(`/${"x".repeat(40)}`)).toMatchObject({ httpStatus: 414, error: { code: Code.ResourceExhausted } });
+  });
+});
+
+describe("the authority of a request", () => {
+  test.each([
+    "localhost",
+    "localhost:8080",
+    "127.0.0.1:80",
+    "[::1]:8080",
+    "[::ffff:127.0.0.1]",
+    "plants.example.com",
+    "xn--bcher-kva.example:443",
+    "a_b.example",
+    "host:",
+    "%70lants",
+  ])("is taken: %s", (authority) => {
+    expect(read("/", authority)).toBe("/");
+  });
+
+  test.each([
+    "",
+    " ",
+    "a b",
+    "host:port",
+    "host:123456",
+    "host/path",
+    "user@host",
+    "a, b",
+    "::1",
+    "[::1",
+    "[]",
+    "%zz",
+    "hôte",
+    "host\tx",
+    "http://host",
+    "a,",
+    "?",
+    "#",
+  ])("is refused: %j", (authority) => {
+    expect(read("/", authority)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
+  });
+
+  test("is required of HTTP/1.1 and HTTP/2, not of HTTP/1.0", () => {
+    expect(read("/", null, true)).toMatchObject({ httpStatus: 400 });
+    expect(read("/", null, false)).toBe("/");
+  });
+});
+
+test.each([
+  { httpStatus: 400, code: Code.InvalidArgument },
+  { httpStatus: 408, code: Code.InvalidArgument },
+  { httpStatus: 413, code: Code.ResourceExhausted },
+  { httpStatus: 414, code: Code.ResourceExhausted },
+  { httpStatus: 431, code: Code.ResourceExhausted },
+])("a problem of status $httpStatus has the code $code", ({ httpStatus, code }) => {
+  expect(httpProblem(httpStatus, "as said")).toMatchObject({ httpStatus, error: { code, rawMessage: "as said" } });
+});

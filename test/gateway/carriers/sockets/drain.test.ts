@@ -1,0 +1,186 @@
+import { once } from "node:events";
+import { connect as connectTcp } from "node:net";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { createGateway } from "../../../../src/gateway/index.ts";
+import { within } from "../../../support/deadline.ts";
+import { type Field, fieldValue } from "../../../support/carriers/exchange.ts";
+import { startGreenhouse } from "../../../support/gateway/greenhouse.ts";
+import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
+import { openHttp2 } from "../../../support/carriers/http2-connection.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../support/carriers/http2-frames.ts";
+
+const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
+const wholeWater = { ...water, body: Buffer.from("{}") };
+
+test("connections beyond the limit are closed, and taken again when others have gone", async () => {
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { limits: { connections: 1 } });
+  {
+    using taken = await openHttp1(greenhouse.address);
+    taken.request(wholeWater);
+    expect((await taken.readAnswer()).httpStatus).toBe(200);
+    using beyond = await openHttp1(greenhouse.address);
+    expect(await beyond.atEnd()).toBe(true);
+    taken.socket.end();
+    expect(await taken.atEnd()).toBe(true);
+  }
+  using next = await openHttp1(greenhouse.address);
+  next.request(wholeWater);
+  expect((await next.readAnswer()).httpStatus).toBe(200);
+});
+
+test("a gateway listens once; where the port is taken, it may try another", async () => {
+  await using greenhouse = await startGreenhouse({});
+  const second = createGateway({ routes: () => {} });
+  const { port } = greenhouse.address;
+  await expect(second.listen({ port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+  await second.listen();
+  await expect(second.listen()).rejects.toThrow("listening already");
+  await second.close();
+});
+
+describe.each(["node", "own"] as const)("a drain, HTTP/2 on the engine %j,", (http2) => {
+  test("lets a call in flight finish, and tells HTTP/2 clients to go away", async () => {
+    const slow = Promise.withResolvers<{ note: string }>();
+    const started = Promise.withResolvers<void>();
+    let calls = 0;
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: () => {
+          calls += 1;
+          if (calls === 2) started.resolve();
+          return slow.promise;
+        },
+      },
+      {},
+      { http2 },
+    );
+    using http1 = await openHttp1(greenhouse.address);
+    using connection = await openHttp2(greenhouse.address);
+    http1.request(wholeWater);
+    const going = once(connection.session, "goaway");
+    const answer = connection.exchange(wholeWater);
+    await within(started.promise, "both calls");
+    const drained = greenhouse.gateway.drain(5000);
+    await within(going, "GOAWAY");
+    slow.resolve({ note: "done" });
+    expect(String((await answer).body)).toContain("done");
+    const last = await http1.readAnswer();
+    expect(String(last.body)).toContain("done");
+    expect(fieldValue(last.header, "connection")).toBe("close");
+    await within(drained, "the end of the drain");
+  });
+
+  test("cuts what is left at its deadline", async () => {
+    const reasons: unknown[] = [];
+    const started = Promise.withResolvers<void>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: (_, { signal }) => {
+          signal.addEventListener("abort", () => reasons.push(signal.reason));
+          started.resolve();
+          return new Promise(() => {});
+        },
+      },
+      {},
+      { http2 },
+    );
+    using connection = await openFrames(greenhouse.address);
+    const header: Field[] = [
+      [":method", "POST"],
+      [":path", water.path],
+      [":scheme", "http"],
+      [":authority", "x"],
+      ...water.header,
+    ];
+    connection.send(headersFrame(1, header), dataFrame(1, wholeWater.body, frameFlag.endStream));
+    await within(started.promise, "the call");
+    await within(greenhouse.gateway.drain(20), "the end of the drain");
+    expect((await connection.readEnd(1)).kind).not.toBe("answered");
+    expect(reasons).toMatchObject([{ code: Code.Canceled }]);
+    expect(greenhouse.answers).toMatchObject([{ httpStatus: 0 }]);
+  });
+});
+
+test("a drain serves the next request of an idle connection, and ends it with the answer", async () => {
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(wholeWater);
+  expect(fieldValue((await connection.readAnswer()).header, "connection")).not.toBe("close");
+  const drained = greenhouse.gateway.drain(5000);
+  connection.request(wholeWater);
+  const answer = await connection.readAnswer();
+  expect(answer.httpStatus).toBe(200);
+  expect(fieldValue(answer.header, "connection")).toBe("close");
+  expect(await connection.atEnd()).toBe(true);
+  await within(drained, "the end of the drain");
+  const late = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });
+  await expect(once(late, "connect")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+});
+
+test("a drain lets all calls finish that a client has sent ahead", async () => {
+  const slow = Promise.withResolvers<{ note: string }>();
+  const started = Promise.withResolvers<void>();
+  await using greenhouse = await startGreenhouse({
+    waterBed: ({ bed }) => {
+      if (bed === 8n) started.resolve();
+      return slow.promise;
+    },
+  });
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(wholeWater);
+  connection.request({ ...wholeWater, path: "/beds/8:water" });
+  await within(started.promise, "both calls");
+  const drained = greenhouse.gateway.drain(5000);
+  slow.resolve({ note: "done" });
+  expect(fieldValue((await connection.readAnswer()).header, "connection")).not.toBe("close");
+  expect(fieldValue((await connection.readAnswer()).header, "connection")).toBe("close");
+  await within(drained, "the end of the drain");
+});
+
+test.each([
+  { name: "less time ends sooner", timesMs: [600_000, 0] },
+  { name: "more time ends no later", timesMs: [20, 600_000] },
+])("a drain that is asked for again with $name", async ({ timesMs: [first = 0, second = 0] }) => {
+  const started = Promise.withResolvers<void>();
+  const stuck = (): Promise<never> => {
+    started.resolve();
+    return new Promise(() => {});
+  };
+  await using greenhouse = await startGreenhouse({ waterBed: stuck });
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(wholeWater);
+  await within(started.promise, "the call");
+  const drained = greenhouse.gateway.drain(first);
+  void greenhouse.gateway.drain(second);
+  await within(drained, "the end of the drain");
+});
+
+// A second each, and all of it waiting, so they wait together.
+describe.concurrent("a drain with time", () => {
+  test("lets a call go on that takes longer than idle connections are kept", async () => {
+    const started = Promise.withResolvers<void>();
+    await using greenhouse = await startGreenhouse({
+      waterBed: async () => {
+        started.resolve();
+        await new Promise((resolve) => setTimeout(resolve, 1300));
+        return { note: "done" };
+      },
+    });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(wholeWater);
+    await within(started.promise, "the call");
+    const drained = greenhouse.gateway.drain(600_000);
+    expect(String((await connection.readAnswer()).body)).toContain("done");
+    await within(drained, "the end of the drain");
+  });
+
+  test("closes a connection on which nothing is asked any more", async () => {
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(wholeWater);
+    await connection.readAnswer();
+    await within(greenhouse.gateway.drain(600_000), "the end of the drain");
+    expect(await connection.atEnd()).toBe(true);
+  });
+});

@@ -1,0 +1,144 @@
+import { once } from "node:events";
+import { connect as connectTcp, type Socket } from "node:net";
+import { Duplex } from "node:stream";
+import { connect as connectTls } from "node:tls";
+import { describe, expect, test } from "vitest";
+import { createGateway, type EndpointAnswer, type GatewayLoad } from "../../../../src/gateway/index.ts";
+import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { createByteReader } from "../../../support/carriers/byte-reader.ts";
+import { createCertificate } from "../../../support/carriers/certificate.ts";
+import { within } from "../../../support/deadline.ts";
+import { overHttp1 } from "../../../support/carriers/http1-connection.ts";
+import { openFrames } from "../../../support/carriers/http2-frames.ts";
+import { deletePlantProcedure, exchange } from "../../../support/gateway/wire-format.ts";
+
+/** More than the kernel takes for a client that does not read. */
+const bigBody = Buffer.alloc(16 * 1024 * 1024, "plants");
+
+describe("a connection over TLS", () => {
+  test("takes a request in several records while the answer before it is still being written", async () => {
+    const certificate = createCertificate("localhost");
+    const gateway = createGateway({
+      routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }),
+      endpoints: [{ path: "/big", open: true, answer: () => ({ httpStatus: 200, body: bigBody }) }],
+    });
+    const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
+    const records = new RecordGatherer(connectTcp({ host: "127.0.0.1", port, noDelay: true }));
+    const socket = connectTls({ socket: records, ca: certificate.cert, servername: "localhost" });
+    await within(once(socket, "secureConnect"), "the handshake");
+
+    socket.write("GET /big HTTP/1.1\r\nhost: x\r\n\r\n");
+    // The client has the first bytes of the answer and stops reading: the server still has most of it to write.
+    await within(once(socket, "readable"), "the first bytes of the answer");
+    records.hold();
+    const contentFields = "content-type: application/json\r\ncontent-length: 2";
+    socket.write(`POST ${deletePlantProcedure} HTTP/1.1\r\nhost: x\r\n${contentFields}\r\n\r\n`);
+    socket.write("{}");
+    await records.release(2);
+
+    const connection = overHttp1(socket, createByteReader(socket), "x");
+    expect((await connection.readAnswer()).body.equals(bigBody)).toBe(true);
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, body: Buffer.from("{}") });
+    socket.destroy();
+    await gateway.close();
+  });
+});
+
+describe("a connection of HTTP/2", () => {
+  test.each(["node", "own"] as const)(
+    "is closed when its client has ended its side, by the engine of %s",
+    async (http2) => {
+      const gateway = createGateway({ routes: () => {} });
+      const address = await gateway.listen({ host: "127.0.0.1", port: 0, http2 });
+      using connection = await openFrames(address);
+      await connection.readFrame();
+      connection.socket.end();
+      expect(await connection.readUntil(() => false)).toBeUndefined();
+      await gateway.close();
+    },
+  );
+});
+
+/** A socket under TLS that can hold records back and then send them in one segment. */
+class RecordGatherer extends Duplex {
+  readonly #socket: Socket;
+  #held: Buffer[] | undefined;
+  #counted: (() => void) | undefined;
+
+  constructor(socket: Socket) {
+    super();
+    this.#socket = socket;
+    socket.on("data", (bytes) => {
+      if (!this.push(bytes)) socket.pause();
+    });
+    socket.on("end", () => this.push(null)).on("error", () => this.destroy());
+  }
+
+  hold(): void {
+    this.#held = [];
+  }
+
+  /** Sends what was held, once it is so many writes of TLS. */
+  async release(records: number): Promise<void> {
+    const enough = async (): Promise<void> => {
+      while ((this.#held?.length ?? 0) < records) {
+        await new Promise<void>((resolve) => {
+          this.#counted = resolve;
+        });
+      }
+    };
+    await within(enough(), `${String(records)} records`);
+    this.#socket.write(Buffer.concat(this.#held ?? []));
+    this.#held = undefined;
+  }
+
+  override _read(): void {
+    this.#socket.resume();
+  }
+
+  override _write(bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    if (this.#held === undefined) {
+      this.#socket.write(bytes, done);
+      return;
+    }
+    this.#held.push(bytes);
+    this.#counted?.();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#socket.destroy();
+    done(error);
+  }
+}
+
+describe("the load of a gateway", () => {
+  test.each([
+    { version: "1.1", http2: "own", carrier: "http1" },
+    { version: "2", http2: "own", carrier: "http2" },
+    { version: "2", http2: "node", carrier: "http2" },
+  ] as const)("counts what waits over HTTP/$version on $http2, and what was sent no more", async (row) => {
+    const { version, http2, carrier } = row;
+    const asked = Promise.withResolvers<void>();
+    const page = Promise.withResolvers<EndpointAnswer>();
+    const answer = (): Promise<EndpointAnswer> => {
+      asked.resolve();
+      return page.promise;
+    };
+    const gateway = createGateway({ routes: () => {}, endpoints: [{ path: "/page", open: true, answer }] });
+    expect(gateway.load).toEqual(loadOf(carrier, 0));
+    const address = await gateway.listen({ http2 });
+    const answered = exchange(address, version, { httpMethod: "GET", path: "/page", header: [] });
+    await within(asked.promise, "the request");
+    expect(gateway.load).toEqual(loadOf(carrier, 1));
+    page.resolve({ httpStatus: 200, body: "" });
+    await answered;
+    await expect.poll(() => gateway.load).toEqual(loadOf(carrier, 0));
+    await gateway.close();
+  });
+});
+
+function loadOf(carrier: "http1" | "http2", count: number): GatewayLoad {
+  const counts = { http1: 0, http2: 0, [carrier]: count };
+  return { connections: counts, requests: counts, backlogBytes: 0 };
+}

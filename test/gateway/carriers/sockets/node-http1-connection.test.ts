@@ -1,0 +1,65 @@
+import { Socket } from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import type { Admit, Endpoint } from "../../../../src/gateway/index.ts";
+import { heldBytes } from "../../../support/carriers/held-bytes.ts";
+import { leastOf } from "../../../support/least-of.ts";
+import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
+import { startGreenhouse } from "../../../support/gateway/greenhouse.ts";
+
+// What connections hold whose clients send ahead and take nothing of what they are answered.
+
+/** As short as a request can be, so that a read of the socket brings thousands. */
+const shortest = "GET / HTTP/1.1\r\nHost:x\r\n\r\n";
+
+test("all connections together hold no more than the limit, and nothing once they have closed", async () => {
+  const backlogBytes = 16 * 1024 * 1024;
+  const ahead = Buffer.from(shortest.repeat(20_000));
+  const taken = new Set<Socket>();
+  // So long that the system takes only a few hundred answers of a client that does not read.
+  const admit: Admit = ({ connection }) => {
+    if (connection instanceof Socket) taken.add(connection);
+    throw new ConnectError("who are you? ".repeat(1000), Code.Unauthenticated);
+  };
+  await using greenhouse = await startGreenhouse({}, { limits: { backlogBytes }, admit, onAnswer: () => {} });
+  const closed = (): number => [...taken].filter(({ destroyed }) => destroyed).length;
+  const crowd = async (): Promise<{ heldBytes: number; stayBytes: number }> => {
+    const beforeBytes = await heldBytes();
+    const connections = await Promise.all(Array.from({ length: 8 }, () => openHttp1(greenhouse.address)));
+    for (const connection of connections) {
+      connection.socket.pause();
+      connection.write(ahead);
+    }
+    // Each connection holds some 5 MiB.
+    await expect.poll(() => taken.size === 8 && closed(), { interval: 50 }).toBeGreaterThan(3);
+    expect(closed()).toBeLessThan(8);
+    const crowdedBytes = await heldBytes();
+    for (const connection of connections) connection[Symbol.dispose]();
+    await expect.poll(closed).toBe(8);
+    taken.clear();
+    return { heldBytes: crowdedBytes - beforeBytes, stayBytes: (await heldBytes()) - beforeBytes };
+  };
+  // The first time for what node and V8 keep of it.
+  await crowd();
+  expect(await leastOf(async () => (await crowd()).heldBytes, 1.5 * backlogBytes)).toBeLessThan(1.5 * backlogBytes);
+  expect(await leastOf(async () => (await crowd()).stayBytes, 1024 * 1024)).toBeLessThan(1024 * 1024);
+});
+
+test("answers are made as far as they are taken, and in the end all of them", async () => {
+  const bytes = 100_000;
+  const count = 300;
+  const page: Endpoint = { path: "/", open: true, answer: () => ({ httpStatus: 200, body: Buffer.alloc(bytes) }) };
+  await using greenhouse = await startGreenhouse({}, { endpoints: [page] });
+  using connection = await openHttp1(greenhouse.address);
+  connection.socket.pause();
+  connection.write(shortest.repeat(count));
+  await greenhouse.answered(1);
+  // Another connection is answered behind all that the first one was read of.
+  using other = await openHttp1(greenhouse.address);
+  other.request({ httpMethod: "GET", path: "/", header: [] });
+  await other.readAnswer();
+  // What the system takes, and 1 MiB.
+  expect(greenhouse.answers.length * bytes).toBeLessThan(20_000_000);
+  connection.socket.resume();
+  for (let i = 0; i < count; i++) expect((await connection.readAnswer()).body.byteLength).toBe(bytes);
+});

@@ -1,0 +1,237 @@
+import { EventEmitter, once } from "node:events";
+import { describe, expect, test } from "vitest";
+import { within } from "../../../support/deadline.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../support/carriers/exchange.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
+import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
+
+const json: Field = ["content-type", "application/json"];
+const path = "/beds/7:water";
+
+function water(header: readonly Field[], body: string): HttpRequest {
+  return { httpMethod: "POST", path, header: [json, ...header], body: Buffer.from(body) };
+}
+
+describe("a client that does not read", () => {
+  // More than the kernel takes for a client that does not read.
+  const bigText = "plants".repeat(3_000_000);
+
+  test.each([
+    { name: "an answer", target: waterBedProcedure, type: "application/json", body: "{}" },
+    {
+      name: "a stream of messages",
+      target: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      type: "application/connect+json",
+      body: "\0\0\0\0\x02{}",
+    },
+  ])("$name is cut off", async ({ target, type, body }) => {
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: () => ({ note: bigText }),
+        async *watchReadings() {
+          for (;;) yield { sensor: bigText.slice(0, 100_000) };
+        },
+      },
+      {
+        limits: { idleTimeoutMs: 500 },
+        admit: ({ connection }) => {
+          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write(
+      `POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: ${String(body.length)}\r\n\r\n${body}`,
+    );
+    await within(closed.promise, "the connection to be closed");
+    await greenhouse.answered(1);
+  });
+
+  test("the second of two answers is cut off", async () => {
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({ note: bigText }) },
+      {
+        // As long as a busy machine may need for some of the first.
+        limits: { idleTimeoutMs: 1000 },
+        admit: ({ connection }) => {
+          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.request(water([], "{}"));
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    connection.socket.pause();
+    await within(closed.promise, "the connection to be closed");
+  });
+
+  test("its answer for a while, and then all of it, is not cut off in the quiet stream that follows", async () => {
+    const timedOut = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: () => ({ note: bigText }),
+        async *watchReadings() {
+          await timedOut.promise;
+          yield { sensor: "quiet" };
+        },
+      },
+      {
+        limits: { idleTimeoutMs: 1000 },
+        admit: ({ connection }) => {
+          if (connection instanceof EventEmitter) timedOut.resolve(once(connection, "timeout"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.request({
+      httpMethod: "POST",
+      path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      header: [["content-type", "application/connect+json"]],
+      body: Buffer.from("\0\0\0\0\u0002{}"),
+    });
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(String((await connection.readAnswer()).body)).toContain("quiet");
+  });
+
+  test("and goes on with its request is cut off, with no warning of the process", async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
+        limits: { idleTimeoutMs: 500 },
+        admit: ({ connection }) => {
+          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
+        },
+      },
+    );
+    process.on("warning", onWarning);
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write("GET /page HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    const chunk = `400\r\n${"x".repeat(1024)}\r\n`;
+    connection.write(chunk.repeat(2048));
+    await within(closed.promise, "the connection to be closed");
+    process.off("warning", onWarning);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe("a client that sends ahead", () => {
+  test("more than it may is not read from until it is answered", async () => {
+    const requests = 100;
+    const unread = Promise.withResolvers<unknown>();
+    let running = 0;
+    let mostRunning = 0;
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: async () => {
+          mostRunning = Math.max(mostRunning, ++running);
+          await unread.promise;
+          running--;
+          return {};
+        },
+      },
+      {
+        limits: { concurrentStreams: 8 },
+        admit: ({ connection }) => {
+          if (mostRunning === 0 && connection instanceof EventEmitter) unread.resolve(once(connection, "pause"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    const body = JSON.stringify({ note: "n".repeat(20_000) });
+    for (let i = 0; i < requests; i++) connection.request(water([], body));
+    for (let i = 0; i < requests; i++) expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(mostRunning).toBe(8);
+  });
+
+  test("is given the answers that are ready before what it sends next turns out not to be HTTP", async () => {
+    const first = Promise.withResolvers<{ note: string }>();
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => first.promise },
+      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "second" }) }] },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.write("GET /page HTTP/1.1\r\nhost: x\r\n\r\nplants\r\n\r\n");
+    await greenhouse.answered(1);
+    first.resolve({ note: "first" });
+    expect(String((await connection.readAnswer()).body)).toContain("first");
+    expect(String((await connection.readAnswer()).body)).toContain("second");
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("gets its answers in order, whatever order the calls end in", async () => {
+    const first = Promise.withResolvers<{ note: string }>();
+    const calls = new EventEmitter();
+    await using greenhouse = await startGreenhouse({
+      waterBed: ({ bed }) => {
+        calls.emit(String(bed));
+        return bed === 1n ? first.promise : { note: "second" };
+      },
+    });
+    using connection = await openHttp1(greenhouse.address);
+    const second = once(calls, "2");
+    const requests = [1, 2].map(
+      (bed) =>
+        `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
+    );
+    connection.write(requests.join(""));
+    await within(second, "the second call");
+    first.resolve({ note: "first" });
+    expect(String((await connection.readAnswer()).body)).toContain("first");
+    expect(String((await connection.readAnswer()).body)).toContain("second");
+  });
+});
+
+describe("a body that nothing reads", () => {
+  test.each([
+    { name: "an unknown path", target: "/nothing", header: [], httpStatus: 404 },
+    { name: "its content type", target: waterBedProcedure, header: ["content-type: text/plain"], httpStatus: 415 },
+  ])("because of $name holds up no answer, though its chunks are malformed", async ({ target, header, httpStatus }) => {
+    await using greenhouse = await startGreenhouse({});
+    using connection = await openHttp1(greenhouse.address);
+    const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
+    connection.write(`${head}no length\r\n`);
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(httpStatus);
+    expect(fieldValue(answer.header, "connection")).toBe("close");
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  const largest = 256 * 1024;
+
+  test("is taken in when it is small, and the connection is kept", async () => {
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request({ httpMethod: "POST", path: "/nothing", header: [], body: Buffer.alloc(largest) });
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(404);
+    expect(fieldValue(answer.header, "connection")).not.toBe("close");
+    connection.request(water([], "{}"));
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test.each<{ name: string; bytes: number; header: readonly Field[] }>([
+    { name: "is larger", bytes: largest + 1, header: [] },
+    { name: "may or may not come", bytes: largest, header: [["expect", "100-continue"]] },
+  ])("is read to its end when it $name, and then the connection is closed", async ({ bytes, header }) => {
+    await using greenhouse = await startGreenhouse({});
+    using connection = await openHttp1(greenhouse.address);
+    connection.request({ httpMethod: "POST", path: "/nothing", header, body: Buffer.alloc(bytes) });
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(404);
+    expect(fieldValue(answer.header, "connection")).toBe("close");
+    expect(String(await connection.readToEnd())).toBe("");
+    // A reset would tell of bytes that were not read, and may overtake the answer.
+    expect(connection.socket.errored).toBeNull();
+  });
+});

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import type { Field } from "../../../support/carriers/exchange.ts";
+import { createGateway } from "../../../../src/gateway/index.ts";
+import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { encodeEnvelope } from "../../../support/gateway/envelope.ts";
+import { grpcHeader } from "../../../support/carriers/grpc-frames.ts";
+import {
+  clientPreface,
+  dataFrame,
+  type Frame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+} from "../../../support/carriers/http2-frames.ts";
+import { deletePlantProcedure } from "../../../support/gateway/wire-format.ts";
+
+const header = grpcHeader(deletePlantProcedure);
+const message = encodeEnvelope(0, Buffer.of(8, 7));
+
+describe("the server of the engine, while it is drained,", () => {
+  test("tells a connection that was accepted and had said nothing yet, and serves what crosses", async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<object>();
+    const gateway = createGateway({
+      routes: (router) =>
+        router.service(PlantService, {
+          deletePlant: () => {
+            asked.resolve();
+            return answer.promise;
+          },
+        }),
+    });
+    const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+    using silent = await openFrames(address, { settled: false });
+    using busy = await openFrames(address);
+    busy.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
+    await asked.promise;
+    const drained = gateway.drain(10_000);
+
+    const call = [headersFrame(1, header), dataFrame(1, message, frameFlag.endStream)];
+    const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), ...call];
+    silent.socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));
+    const goAway = await silent.readUntil(({ type }) => type === frameType.goAway);
+    expect(goAway?.payload.readUInt32BE(0)).toBe(2 ** 31 - 1);
+    const ping = await silent.readUntil(({ type }) => type === frameType.ping);
+    silent.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
+    const last = await silent.readUntil(({ type }) => type === frameType.goAway);
+    expect(last?.payload.readUInt32BE(0)).toBe(1);
+
+    answer.resolve({});
+    const ends = await Promise.all([silent.readEnd(1), busy.readEnd(1)]);
+    expect(ends).toStrictEqual([
+      { kind: "answered", httpStatus: 200 },
+      { kind: "answered", httpStatus: 200 },
+    ]);
+    busy[Symbol.dispose]();
+    silent[Symbol.dispose]();
+    await drained;
+  });
+});
+
+test("a body that fills its window while its request is being admitted is read whole", async () => {
+  const gate = Promise.withResolvers<void>();
+  const gateway = createGateway({
+    routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }),
+    admit: () => gate.promise,
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  const windowBytes = 256 * 1024;
+  // White space that JSON lets stand in front.
+  const body = Buffer.from(`{"id":"7"}`.padStart(windowBytes + 10));
+  const json = header.map(([name, value]): Field => [name, name === "content-type" ? "application/json" : value]);
+  const part = (at: number): Frame => dataFrame(1, body.subarray(at, at + 16_384));
+  const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+  connection.send(headersFrame(1, json), ...Array.from({ length: 16 }, (_, i) => part(i * 16_384)), ping);
+  await connection.readUntil(({ type }) => type === frameType.ping);
+  gate.resolve();
+  const update = await connection.readUntil(({ type, streamId }) => type === frameType.windowUpdate && streamId === 1);
+  expect(update?.payload.readUInt32BE(0)).toBe(windowBytes);
+  connection.send(dataFrame(1, body.subarray(windowBytes), frameFlag.endStream));
+  expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+  await gateway.close();
+});

@@ -1,0 +1,145 @@
+import { EventEmitter, once } from "node:events";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { Admit } from "../../../../src/gateway/index.ts";
+import { within } from "../../../support/deadline.ts";
+import type { Address, Field, HttpRequest } from "../../../support/carriers/exchange.ts";
+import { grpcHeader } from "../../../support/carriers/grpc-frames.ts";
+import { heldBytes } from "../../../support/carriers/held-bytes.ts";
+import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
+import { openHttp2 } from "../../../support/carriers/http2-connection.ts";
+import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../support/carriers/http2-frames.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
+import { settingFrame, windowUpdateFrame } from "../../../support/http2/http2-requests.ts";
+import { leastOf } from "../../../support/least-of.ts";
+import { http2Engines } from "../../../support/server/plant-server.ts";
+
+// What happens to bodies whose requests are refused, and which will never be read.
+
+const requests = 48;
+
+/** A request with the beginning of a body. */
+function requestWith(bytes: number, ...more: readonly Field[]): HttpRequest {
+  const header: Field[] = [["content-type", "application/proto"], ...more];
+  return { httpMethod: "POST", path: waterBedProcedure, header, body: Buffer.alloc(bytes, "p") };
+}
+
+/** What requests are sent over. Their bodies never end. */
+interface Carrier extends Disposable {
+  /** Sends a request, and waits for its answer; `sent` is called once what there is of the body has come in. */
+  exchange(at: number, request: HttpRequest, sent?: () => Promise<void>): Promise<void>;
+}
+
+async function openHttp1Carrier(address: Address): Promise<Carrier> {
+  const connections = await Promise.all(Array.from({ length: requests }, () => openHttp1(address)));
+  return {
+    exchange: async (at, { header, body, ...request }, sent) => {
+      const connection = connections[at];
+      connection?.request({
+        ...request,
+        header: [...header, ["content-length", "3000000"]],
+        body: body ?? Buffer.of(),
+      });
+      await sent?.();
+      await connection?.readAnswer();
+    },
+    [Symbol.dispose]: () => connections.forEach((connection) => connection[Symbol.dispose]()),
+  };
+}
+
+async function openHttp2Carrier(address: Address): Promise<Carrier> {
+  const connection = await openHttp2(address);
+  return {
+    exchange: async (_, request, sent) => {
+      const stream = connection.open(request, { endStream: false }).resume();
+      // It is reset sooner or later.
+      stream.on("error", () => {});
+      const response = once(stream, "response");
+      const written = new Promise((resolve) => stream.write(request.body, resolve));
+      if (sent !== undefined) {
+        await written;
+        // What was sent before a PING has come in once that is back.
+        await new Promise((resolve) => connection.session.ping(resolve));
+        await sent();
+      }
+      await within(response, "an answer");
+    },
+    [Symbol.dispose]: () => connection[Symbol.dispose](),
+  };
+}
+
+describe.each([
+  { name: "HTTP/1.1", http2: "own", open: openHttp1Carrier },
+  { name: "HTTP/2 by node", http2: "node", open: openHttp2Carrier },
+  { name: "HTTP/2 by own", http2: "own", open: openHttp2Carrier },
+] as const)("over $name", ({ http2, open }) => {
+  test("the part of a body that comes before its request is refused is released", async () => {
+    const admissions: PromiseWithResolvers<void>[] = [];
+    const asked = new EventEmitter();
+    const admit: Admit = () => {
+      const admission = Promise.withResolvers<void>();
+      admissions.push(admission);
+      asked.emit("asked");
+      return admission.promise;
+    };
+    await using greenhouse = await startGreenhouse({}, { admit }, { http2 });
+    // Less than any window, since no window is opened meanwhile.
+    const request = requestWith(60_000);
+    const refuseAll = async (carrier: Carrier): Promise<void> => {
+      for (let at = 0; at < requests; at++) {
+        await carrier.exchange(at, request, async () => {
+          if (admissions.length === 0) await within(once(asked, "asked"), "admit");
+          admissions.shift()?.reject(new ConnectError("not you", Code.PermissionDenied));
+        });
+      }
+    };
+    const limitBytes = (requests * 60_000) / 2;
+    expect(await leastOf(() => heldAfter(open(greenhouse.address), refuseAll), limitBytes)).toBeLessThan(limitBytes);
+  });
+
+  test("the part of a body that comes before its deadline passes is released", async () => {
+    await using greenhouse = await startGreenhouse({}, {}, { http2 });
+    const request = requestWith(200_000, ["connect-timeout-ms", "100"]);
+    const askAll = async (carrier: Carrier): Promise<void> => {
+      await Promise.all(Array.from({ length: requests }, (_, at) => carrier.exchange(at, request)));
+    };
+    // As much as a window may be on its way, which is a tenth.
+    const limitBytes = (requests * 200_000) / 2;
+    expect(await leastOf(() => heldAfter(open(greenhouse.address), askAll), limitBytes)).toBeLessThan(limitBytes);
+  });
+});
+
+/** The bytes that are held after requests, while what they were sent over is still open. */
+async function heldAfter(opened: Promise<Carrier>, ask: (carrier: Carrier) => Promise<void>): Promise<number> {
+  using carrier = await opened;
+  const beforeBytes = await heldBytes();
+  await ask(carrier);
+  return (await heldBytes()) - beforeBytes;
+}
+
+const refuse: Admit = () => {
+  throw new ConnectError("not you ".repeat(100), Code.PermissionDenied);
+};
+
+// A second each, and all of it waiting, so they wait together.
+test.concurrent.for(http2Engines)(
+  "a client that does not end its body is asked to, over HTTP/2 by %s",
+  async (http2) => {
+    await using greenhouse = await startGreenhouse({}, { admit: refuse, limits: { idleTimeoutMs: 2000 } }, { http2 });
+    using connection = await openFrames(greenhouse.address);
+    connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
+    const answer = await connection.readUntil(({ streamId }) => streamId === 1);
+    expect(answer).toMatchObject({ type: frameType.headers, flags: frameFlag.endHeaders | frameFlag.endStream });
+    const end = await connection.readUntil(({ streamId }) => streamId === 1);
+    expect(end).toMatchObject({ type: frameType.resetStream, payload: Buffer.alloc(4) });
+  },
+);
+
+test.each(http2Engines)("an answer that has to wait is not cut by a body of any length, by %s", async (http2) => {
+  await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
+  using connection = await openFrames(greenhouse.address);
+  connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader("/nothing/here").slice(0, 4)));
+  for (let sent = 0; sent < 300_000; sent += 10_000) connection.send(dataFrame(1, Buffer.alloc(10_000)));
+  connection.send(windowUpdateFrame(1, 10_000));
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+});
