@@ -7,6 +7,7 @@
  * imports types only.
  */
 export { createBearerAuth, type BearerAuth, type BearerAuthOptions, type CredentialRequest } from "./bearer-auth.ts";
+export { explainSystemError } from "./explain-system-error.ts";
 export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 export { type CredentialRefusal, credentialRefusalOf } from "./credential-refusal.ts";
 export { issueToken, type IssuedToken, type TokenRequest } from "./issue-token.ts";

@@ -1,14 +1,10 @@
-import { randomBytes } from "node:crypto";
-
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 import { appendTokenHash } from "./token-hashes-file.ts";
 import { formatTokenHash } from "./token-hashes.ts";
+import { createTokenText } from "./token-text.ts";
 import { digestOf } from "./token-verifier.ts";
-
-/** 256 bits: nobody can guess it, so a plain SHA-256 protects it as well as a slow password hash would. */
-const tokenBytes = 32;
 
 /** The properties of a new token, spelled like the columns of a file of token hashes. */
 export interface TokenRequest {
@@ -25,7 +21,7 @@ export interface TokenRequest {
 
 /** A new token. */
 export interface IssuedToken {
-  /** 43 characters of base64url, to be shown once and stored nowhere. */
+  /** Of the form of {@link createTokenText}; to be shown once and stored nowhere. */
   readonly token: string;
   /** The line for the file of token hashes. */
   readonly line: string;
@@ -45,7 +41,7 @@ export async function issueToken(request: TokenRequest): Promise<ParseResult<Iss
       ...[name, scopes, expiry].flatMap((column) => (column.kind === "problems" ? column.problems : [])),
     );
   }
-  const token = randomBytes(tokenBytes).toString("base64url");
+  const token = createTokenText();
   const kept: StaticToken = {
     digest: digestOf(token),
     name: name.value,

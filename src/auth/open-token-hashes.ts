@@ -35,7 +35,7 @@ export async function openTokenHashes(
   });
   if (file.kind === "problems") return file;
   return parsed({
-    verify: ({ digest }) => lookUp(digest),
+    verify: (token) => lookUp(token),
     reload: () => file.value.reload(),
     close: () => file.value.close(),
   });

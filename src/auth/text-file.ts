@@ -1,6 +1,7 @@
 import type { Stats } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 
+import { explainSystemError } from "./explain-system-error.ts";
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 
 /**
@@ -24,7 +25,7 @@ export async function statRegularFile(path: string): Promise<ParseResult<Stats>>
   }
 }
 
-/** Turns an error of `node:fs` into a problem; its message names the system call and the path. */
+/** Turns an error of `node:fs` into a problem that names the path. */
 export function toProblem(error: unknown): ParseResult<never> {
-  return notParsed(error instanceof Error ? error.message : String(error));
+  return notParsed(explainSystemError(error));
 }

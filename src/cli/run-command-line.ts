@@ -1,9 +1,8 @@
-import { ConfigurationError, nearestName } from "../server/index.ts";
+import { ConfigurationError, explainSystemError, nearestName } from "../server/index.ts";
 import { exitCode, type Command, type Terminal, UsageError } from "./command.ts";
 import { backupCommand } from "./backup.ts";
 import { checkCommand } from "./check.ts";
 import { deletionsCommand } from "./deletions.ts";
-import { explainSystemError } from "./explain-system-error.ts";
 import { parseCommand } from "./parse-command.ts";
 import { serveCommand } from "./serve.ts";
 import { tokenCreateCommand } from "./token-create.ts";

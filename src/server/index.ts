@@ -13,7 +13,7 @@ export { ConfigurationError } from "./configuration-error.ts";
 export { readConfiguration } from "./configuration.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
 export type { ConfigurationSources } from "./given-text.ts";
-export { listTokens, revokeToken } from "../auth/index.ts";
+export { explainSystemError, listTokens, revokeToken } from "../auth/index.ts";
 export { issueToken } from "./issue-token.ts";
 export { nearestName } from "./nearest-name.ts";
 export { plantLocationOf } from "./database-url.ts";

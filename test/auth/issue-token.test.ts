@@ -18,7 +18,7 @@ function valueOf<T>(result: ParseResult<T>): T {
 describe("issueToken", () => {
   test("makes a token of 256 bits, and a line with its hash but without the token", async () => {
     const { token, line } = valueOf(await issueToken(request));
-    expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(token).toMatch(/^plantstore_[0-9a-z]{57}$/);
     expect(line).toBe(`sha256:${digestOf(token)} ci - -`);
   });
 
@@ -143,7 +143,7 @@ describe("issueToken", () => {
     const inFolder = await issueToken({ ...request, file: folder.file("sub") });
     expect(inFolder).toEqual({ kind: "problems", problems: [expect.stringContaining("is not a regular file")] });
     const nowhere = await issueToken({ ...request, file: folder.file("none/tokens") });
-    expect(nowhere).toEqual({ kind: "problems", problems: [expect.stringContaining("ENOENT")] });
+    expect(nowhere).toEqual({ kind: "problems", problems: [expect.stringContaining("there is no ")] });
     expect(readdirSync(folder.path)).toEqual(["sub"]);
   });
 

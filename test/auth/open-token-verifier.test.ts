@@ -47,8 +47,9 @@ describe("openTokenVerifier", () => {
     const outcomes = await Promise.all(
       ["of-the-configuration", "of-the-file", jwt, "opaque"].map((text) => outcomeOf(verifier, text)),
     );
+    expect(await outcomeOf(verifier, `plantstore_${"0".repeat(57)}`)).toMatchObject({ kind: "invalid" });
     verifier.close?.();
-    // The cheapest first, which also keeps a token from providers that have not issued it.
+    // The cheapest first, which also keeps a token from providers that have not issued it, even if it is mistyped.
     expect(provider.requests.filter((path) => path === "/introspect")).toHaveLength(1);
     expect(outcomes).toMatchObject(
       ["configuration", "file", "jwt", "introspection"].map((subject) => ({ kind: "principal", subject })),

@@ -25,7 +25,7 @@ describe("createStaticTokenLookup", () => {
     { name: "the first of one bucket", given: sharedBucket + "1".repeat(48), want: { subject: "one", scopes: "all" } },
     { name: "the second of one bucket", given: sharedBucket + "2".repeat(48), want: { subject: "two", scopes: "all" } },
   ])("finds $name", ({ given, want }) => {
-    expect(lookUp(given)).toEqual({ kind: "principal", issuer: undefined, ...want });
+    expect(lookUp({ digest: given, text: "" })).toEqual({ kind: "principal", issuer: undefined, ...want });
   });
 
   test.each([
@@ -37,6 +37,6 @@ describe("createStaticTokenLookup", () => {
     },
     { name: "tells an expired token from an unknown one", given: digestOf("earlier"), want: "expired" },
   ])("$name", ({ given, want }) => {
-    expect(lookUp(given)).toMatchObject({ kind: want });
+    expect(lookUp({ digest: given, text: "" })).toMatchObject({ kind: want });
   });
 });

@@ -144,7 +144,7 @@ test("token create prints the token alone, and the line to keep beside it", asyn
   const hash = createHash("sha256").update(token).digest("hex");
   expect({ exitCode, out, err }).toEqual({
     exitCode: 0,
-    out: [expect.stringMatching(/^[A-Za-z0-9_-]{43}$/)],
+    out: [expect.stringMatching(/^plantstore_[0-9a-z]{57}$/)],
     err: [`keep this line: sha256:${hash} ci plants:delete 2030-01-31T12:00:00.000Z`],
   });
 });
@@ -261,6 +261,17 @@ test.each(["list", "revoke ci"])("token %s without a file says how to name one",
     err: "  --file or PLANTSTORE_TOKEN_HASHES_FILE must name a file",
   });
 });
+
+test.each(["create ci", "list", "revoke ci"])(
+  "token %s in a folder that is not there says so in words",
+  async (words) => {
+    using folder = createTempFolder();
+    const file = folder.file("none/tokens");
+    const { exitCode, out, err } = await run(["token", ...words.split(" "), "--file", file]);
+    const problem = expect.stringMatching(/: there is no .*none\/tokens(\.lock)?, or a folder above it is missing$/);
+    expect({ exitCode, out, err }).toEqual({ exitCode: 1, out: [], err: [problem] });
+  },
+);
 
 test.each([
   { name: "a file that is not there", file: "absent.txt", want: /there is no .*absent\.txt, or a folder above it is/ },

@@ -31,6 +31,13 @@ const malformedWant: Want = {
   message: malformed,
   fields: { "www-authenticate": `${challenge}, error="invalid_request", error_description="${malformed}"` },
 };
+const invalidWant: Want = {
+  code: "unauthenticated",
+  message: "the token is not valid",
+  fields: {
+    "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"`,
+  },
+};
 /** What a request without a credential comes to, whatever else is wrong with it. */
 export const credentialMissing: Want = {
   code: "unauthenticated",
@@ -114,13 +121,12 @@ export const situationTable: readonly Situation[] = [
   {
     name: "refuses a token that nobody knows",
     request: (format, plant) => deletePlantRequest(format, plant, [bearer(tokens.unknown)]),
-    want: {
-      code: "unauthenticated",
-      message: "the token is not valid",
-      fields: {
-        "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"`,
-      },
-    },
+    want: invalidWant,
+  },
+  {
+    name: "refuses a token of our form with a wrong checksum, in the same words",
+    request: (format, plant) => deletePlantRequest(format, plant, [bearer(`plantstore_${"0".repeat(57)}`)]),
+    want: invalidWant,
   },
   {
     name: "refuses a token that has expired",

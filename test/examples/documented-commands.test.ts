@@ -23,7 +23,7 @@ interface Step {
   readonly shown: string | undefined;
 }
 
-const token = /(?<![\w-])[\w-]{43}(?![\w-])/;
+const token = /\bplantstore_[0-9a-z]{57}\b/;
 const tokenHash = /\bsha256:[0-9a-f]{64}\b/g;
 
 function stepsOf(language: string, text: string): Step[] {
