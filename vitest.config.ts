@@ -9,6 +9,7 @@ const longSuites = [
   "conformance",
   "costs",
   "crash",
+  "deploy",
   "frameworks",
   "load",
   "openapi",

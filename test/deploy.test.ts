@@ -58,7 +58,7 @@ describe("an example of a deployment", () => {
   });
 
   test('starts no pod that Pod Security "restricted" refuses', () => {
-    const pods = readFileSync(join(folder, "kubernetes/plantstore.yaml"), "utf8")
+    const pods = readFileSync(join(folder, "kubernetes/base/plantstore.yaml"), "utf8")
       .split(/^---$/m)
       .filter((document) => document.includes("containers:"));
     expect(pods.length).toBeGreaterThan(1);
