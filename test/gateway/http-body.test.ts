@@ -6,7 +6,7 @@ import { ErrorCode } from "../../src/gateway/http2/index.ts";
 import { FileService, type UploadRequest } from "../gen/files/v1/files_pb.ts";
 import type { HttpBody } from "../gen/google/api/httpbody_pb.ts";
 import { type Field, fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
-import { exchangeFetch, openFetchUpload } from "../support/carriers/fetch.ts";
+import { exchangeFetch } from "../support/carriers/fetch.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { startFiles, type TestFiles } from "../support/gateway/files.ts";
 import { openUpload } from "../support/gateway/rest-upload.ts";
@@ -128,10 +128,7 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
     await using files = await startFiles(http2, { upload });
     const target = ["PUT", "/uploads/a%2Fb?note=n"] as const;
     const type: Field = ["content-type", "c/d"];
-    using sent =
-      version === "fetch"
-        ? openFetchUpload(files.gateway.fetch, target, [type])
-        : await openUpload(files.address, version, target, [type]);
+    using sent = await openUpload(files, version, target, [type]);
     // Each piece is handed on before the next is sent.
     for (let pieces = 1; pieces <= 3; pieces += 1) {
       sent.write(bytes);

@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import type { Duplex } from "node:stream";
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
@@ -7,6 +5,7 @@ import type { Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts"
 import { createGateway, type GatewayOptions } from "../../src/gateway/index.ts";
 import { LegacySink } from "../gen/kitchensink/v1/legacy_pb.ts";
 import { type Field, fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
+import { exchangeFetch } from "../support/carriers/fetch.ts";
 import { within } from "../support/deadline.ts";
 import { reasonOf } from "../support/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../support/gateway/greenhouse.ts";
@@ -31,10 +30,17 @@ const rules: Rules = [
   { selector: `${service}.ControlClimate`, pattern: { case: "post", value: "/climate" }, body: "*" },
 ];
 
-const ways: readonly { readonly name: string; readonly version: HttpVersion; readonly http2: "own" | "node" }[] = [
+interface Way {
+  readonly name: string;
+  readonly version: HttpVersion | "fetch";
+  readonly http2: "own" | "node";
+}
+
+const ways: readonly Way[] = [
   { name: "HTTP/1.1", version: "1.1", http2: "own" },
   { name: "HTTP/2", version: "2", http2: "own" },
   { name: "HTTP/2 of node", version: "2", http2: "node" },
+  { name: "Fetch", version: "fetch", http2: "own" },
 ];
 
 const ndjson: Field = ["content-type", "application/x-ndjson"];
@@ -62,19 +68,21 @@ describe.each(ways)("a stream of a client on REST over $name", ({ version, http2
   const start = (implementation: Implementation, options: Partial<GatewayOptions> = {}): Promise<TestGreenhouse> =>
     startGreenhouse(implementation, { rest: { rules, ...options.rest }, ...options }, { http2 });
   const post = async (
-    { address }: TestGreenhouse,
+    { address, gateway }: TestGreenhouse,
     path: string,
     body: string | Uint8Array,
     header: readonly Field[] = [ndjson],
   ): Promise<HttpAnswer> => {
     const httpMethod = path.endsWith("readings") || path.startsWith("/climate") ? "POST" : "PUT";
-    return await exchange(address, version, { httpMethod, path, header, body: Buffer.from(body) });
+    const request = { httpMethod, path, header, body: Buffer.from(body) };
+    if (version === "fetch") return await exchangeFetch(gateway.fetch, request);
+    return await exchange(address, version, request);
   };
   const open = (
-    { address }: TestGreenhouse,
+    greenhouse: TestGreenhouse,
     path: string = "/readings",
     header: readonly Field[] = [ndjson],
-  ): Promise<Upload> => openUpload(address, version, ["POST", path], header);
+  ): Promise<Upload> => openUpload(greenhouse, version, ["POST", path], header);
 
   test.each([
     { name: "one message on each line", body: '{"sensor":"a"}\n{"sensor":"b"}\n', want: ["a:0", "b:0"] },
@@ -305,8 +313,8 @@ describe.each(ways)("a stream of a client on REST over $name", ({ version, http2
     await expect
       .poll(
         () => {
-          const stands = upload.socket.writableLength === waiting;
-          waiting = upload.socket.writableLength;
+          const stands = upload.waitingBytes === waiting;
+          waiting = upload.waitingBytes;
           return stands;
         },
         { interval: 50 },
@@ -325,11 +333,10 @@ describe.each(ways)("a stream of a client on REST over $name", ({ version, http2
     });
     using upload = await open(greenhouse, "/climate");
     upload.write('{"sensor":"a"}\n');
-    const first = await within(once(upload.socket, "data"), "the first answer");
-    expect(String(first)).toContain('{"sensor":"a"}');
+    await within(upload.readUntil('{"sensor":"a"}'), "the first answer");
     upload.write("{}\nx\n");
     // Both are still open.
-    const rest = await within(untilText(upload.socket, "@error"), "the error");
+    const rest = await within(upload.readUntil("@error"), "the error");
     expect(rest).toMatch(/^[^]*\{\}\n[^]*\{"@error":\{"code":3,.*"line 3: not JSON/);
   });
 
@@ -387,10 +394,3 @@ describe("a rule of a stream of a client", () => {
     expect(check({ selector, pattern: { case: "post", value: "/all/{number}" }, body: "*" })).not.toThrow();
   });
 });
-
-/** Reads until a text has come. */
-async function untilText(socket: Duplex, text: string): Promise<string> {
-  let seen = "";
-  while (!seen.includes(text)) seen += String(await once(socket, "data"));
-  return seen;
-}

@@ -26,10 +26,14 @@ export async function openFetch(
 
 /** A request whose body is sent piece by piece. */
 export interface FetchUpload extends Disposable {
-  write(piece: Uint8Array): void;
+  /** Bytes that were written and that the handler has not taken. */
+  readonly waitingBytes: number;
+  write(piece: Uint8Array | string): void;
   end(): void;
   /** Reads the whole answer. */
   readAnswer(): Promise<HttpAnswer>;
+  /** Reads what is sent next, until it has some text. */
+  readUntil(text: string): Promise<string>;
 }
 
 /** Sends the header of a request whose body follows piece by piece. Dispose of it with `using`: the body is then cut. */
@@ -41,10 +45,30 @@ export function openFetchUpload(
   const { readable: body, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   const answer = fetch(new Request(origin + path, { method, headers: tuples(header), body, duplex: "half" }));
+  let reader: ReadableStreamDefaultReader<string> | undefined;
+  let waitingBytes = 0;
   return {
-    write: (piece: Uint8Array): void => void writer.write(piece).catch(() => undefined),
+    get waitingBytes() {
+      return waitingBytes;
+    },
+    write: (piece): void => {
+      const bytes = new Uint8Array(Buffer.from(piece));
+      waitingBytes += bytes.byteLength;
+      const taken = (): void => void (waitingBytes -= bytes.byteLength);
+      writer.write(bytes).then(taken, () => undefined);
+    },
     end: (): void => void writer.close().catch(() => undefined),
     readAnswer: async (): Promise<HttpAnswer> => await readAnswer(await answer),
+    readUntil: async (text): Promise<string> => {
+      reader ??= (await answer).body?.pipeThrough(new TextDecoderStream()).getReader();
+      let seen = "";
+      while (!seen.includes(text)) {
+        const { value } = (await reader?.read()) ?? {};
+        if (value === undefined) throw new Error(`the answer ended after ${JSON.stringify(seen)}`);
+        seen += value;
+      }
+      return seen;
+    },
     [Symbol.dispose]: (): void => void writer.abort().catch(() => undefined),
   };
 }

@@ -1,26 +1,31 @@
+import { once } from "node:events";
 import type { Duplex } from "node:stream";
+import type { Gateway } from "../../../src/gateway/index.ts";
 import { type Address, type Field, type HttpAnswer, type HttpVersion } from "../carriers/exchange.ts";
+import { openFetchUpload } from "../carriers/fetch.ts";
 import { openHttp1 } from "../carriers/http1-connection.ts";
 import { openHttp2, readHttp2Answer } from "../carriers/http2-connection.ts";
 
-/** A request whose body is sent piece by piece: in chunks on HTTP/1.1, in DATA frames on HTTP/2. */
-export interface Upload {
-  /** Where the pieces go. What it holds is what the server does not take. */
-  readonly socket: Duplex;
+/** A request whose body is sent piece by piece: in chunks on HTTP/1.1, in DATA frames on HTTP/2, as a stream on Fetch. */
+export interface Upload extends Disposable {
+  /** Bytes that were written and that the server has not taken. */
+  readonly waitingBytes: number;
   write(piece: Uint8Array | string): void;
   end(): void;
   /** Reads the whole answer, which may come before the end of the body. */
   readAnswer(): Promise<HttpAnswer>;
-  [Symbol.dispose](): void;
+  /** Reads what is sent next, until it has some text. */
+  readUntil(text: string): Promise<string>;
 }
 
 /** Sends the header of a request, on a connection of its own. Dispose of it with `using`: the request is then aborted. */
 export async function openUpload(
-  address: Address,
-  version: HttpVersion,
+  { address, gateway }: { readonly address: Address; readonly gateway: Gateway },
+  version: HttpVersion | "fetch",
   [httpMethod, path]: readonly [httpMethod: string, path: string],
   header: readonly Field[] = [],
 ): Promise<Upload> {
+  if (version === "fetch") return openFetchUpload(gateway.fetch, [httpMethod, path], header);
   return version === "1.1"
     ? await openHttp1Upload(address, `${httpMethod} ${path}`, header)
     : await openHttp2Upload(address, httpMethod, path, header);
@@ -33,7 +38,9 @@ async function openHttp1Upload(address: Address, request: string, header: readon
   );
   connection.write(`${request} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`);
   return {
-    socket: connection.socket,
+    get waitingBytes() {
+      return connection.socket.writableLength;
+    },
     write: (piece) => {
       const bytes = Buffer.from(piece);
       connection.write(
@@ -42,6 +49,7 @@ async function openHttp1Upload(address: Address, request: string, header: readon
     },
     end: () => connection.write("0\r\n\r\n"),
     readAnswer: () => connection.readAnswer(),
+    readUntil: (text) => readUntil(connection.socket, text),
     [Symbol.dispose]: () => connection[Symbol.dispose](),
   };
 }
@@ -60,10 +68,19 @@ async function openHttp2Upload(
   // An upload that is aborted has no answer, and not every test wants one.
   answer.catch(() => undefined);
   return {
-    socket: stream,
+    get waitingBytes() {
+      return stream.writableLength;
+    },
     write: (piece) => void stream.write(piece),
     end: () => void stream.end(),
     readAnswer: () => answer,
+    readUntil: (text) => readUntil(stream, text),
     [Symbol.dispose]: () => connection[Symbol.dispose](),
   };
+}
+
+async function readUntil(socket: Duplex, text: string): Promise<string> {
+  let seen = "";
+  while (!seen.includes(text)) seen += String(await once(socket, "data"));
+  return seen;
 }

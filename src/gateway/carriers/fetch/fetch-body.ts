@@ -8,11 +8,14 @@ import { goneAway, WholeBody } from "../index.ts";
  */
 export class FetchBody {
   readonly #body: ReadableStream<Uint8Array> | null;
+  readonly #brokenOff: () => void;
   #abandoned = false;
   #stopWaiting: ((reason: unknown) => void) | undefined;
 
-  constructor(body: ReadableStream<Uint8Array> | null) {
+  /** @param brokenOff - called if it breaks off while it is read, before the reading fails */
+  constructor(body: ReadableStream<Uint8Array> | null, brokenOff: () => void) {
     this.#body = body;
+    this.#brokenOff = brokenOff;
   }
 
   /** Reads it whole; `undefined` as soon as it exceeds `limitBytes`. Rejects if it breaks off. */
@@ -39,8 +42,6 @@ export class FetchBody {
       for (;;) {
         const { done, value } = await this.#next(reader);
         if (done) return;
-        // A program may make a body of anything.
-        if (!(value instanceof Uint8Array)) throw new TypeError("the request body is not made of bytes");
         yield value;
       }
     } finally {
@@ -60,7 +61,14 @@ export class FetchBody {
     return new Promise((resolve, reject) => {
       this.#stopWaiting = reject;
       // Whatever broke it off, its sender is gone for us.
-      reader.read().then(resolve, () => reject(goneAway()));
+      const breakOff = (): void => {
+        if (!this.#abandoned) this.#brokenOff();
+        reject(goneAway());
+      };
+      // A program may make a body of anything.
+      reader
+        .read()
+        .then((read) => (read.done || read.value instanceof Uint8Array ? resolve(read) : breakOff()), breakOff);
     });
   }
 }

@@ -36,8 +36,6 @@ export class FetchExchange implements Exchange {
   #answer: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** Called when the client takes more, or never will. */
   #drained: (() => void) | undefined;
-  /** The answer is complete, or given up. */
-  #finished = false;
 
   constructor(request: Request, peer: Peer = unknownPeer) {
     const { origin, host, target } = splitUrl(request.url);
@@ -51,7 +49,7 @@ export class FetchExchange implements Exchange {
     this.common = new CommonFields(fields);
     this.peer = peer;
     this.bodyEmpty = request.body === null;
-    this.#body = new FetchBody(request.body);
+    this.#body = new FetchBody(request.body, this.#leave);
     const { promise, resolve } = Promise.withResolvers<Response>();
     this.response = promise;
     this.#respond = resolve;
@@ -76,10 +74,8 @@ export class FetchExchange implements Exchange {
       (body) => {
         if (!this.gone && this.httpStatus === 0) receiver.received(body);
       },
-      () => {
-        // An answer that was complete before the body is left as it is.
-        if (!this.#finished) this.#leave();
-      },
+      // The sender is gone, of which the call knows, or the answer is complete.
+      () => undefined,
     );
   }
 
@@ -174,7 +170,6 @@ export class FetchExchange implements Exchange {
 
   /** Releases what the exchange holds of its request. */
   #finish(): void {
-    this.#finished = true;
     this.#signal.removeEventListener("abort", this.#leave);
     this.#body.abandon();
   }
