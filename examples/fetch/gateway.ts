@@ -2,10 +2,15 @@
 import { createFetchGateway, type FetchGateway } from "plantstore/gateway/fetch";
 import { routes } from "../servers/greenhouse.ts";
 
-const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
+const service = "greenhouse.v1.GreenhouseService";
 
-/** Answers REST, Connect and gRPC-Web, with the readings of a sensor as a stream. */
+/** Answers REST, Connect and gRPC-Web, with the readings of a sensor as a stream, and takes a stream of readings. */
 export const gateway: FetchGateway = createFetchGateway({
   routes,
-  rest: { rules: [{ selector, pattern: { case: "get", value: "/sensors/{sensor}/readings" } }] },
+  rest: {
+    rules: [
+      { selector: `${service}.WatchReadings`, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
+      { selector: `${service}.RecordReadings`, pattern: { case: "post", value: "/readings" }, body: "*" },
+    ],
+  },
 });

@@ -1,4 +1,4 @@
-import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -225,6 +225,21 @@ describe.each(ways)("a stream of a client on REST over $name", ({ version, http2
       ]);
     }
     expect((await post(greenhouse, "/readings", "", header)).httpStatus).toBe(200);
+  });
+
+  test.each([
+    { coding: "identity", encode: (line: string) => Buffer.from(line) },
+    { coding: "gzip", encode: (line: string) => gzipSync(line, { finishFlush: constants.Z_SYNC_FLUSH }) },
+  ])("in $coding is answered before its end by a handler that reads no further", async ({ coding, encode }) => {
+    await using greenhouse = await start({
+      recordReadings: async (readings) => {
+        for await (const { sensor } of readings) if (sensor === "last") break;
+        return { count: 1 };
+      },
+    });
+    using upload = await open(greenhouse, "/readings", [ndjson, ["content-encoding", coding]]);
+    upload.write(encode('{"sensor":"first"}\n{"sensor":"last"}\n'));
+    expect((await upload.readAnswer()).body.toString()).toBe('{"count":1}');
   });
 
   test("is cut off where it decodes to more than gzip could", async () => {

@@ -148,6 +148,18 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
     expect((await ask(get("/sensors/palm/reading"))).httpStatus).toBe(200);
   });
 
+  test.each([
+    { coding: "identity", body: Buffer.from('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
+    { coding: "gzip", body: gzipSync('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
+  ])("a stream of a client is read in $coding", async ({ coding, body }) => {
+    const header: Field[] = [
+      ["content-type", "application/x-ndjson"],
+      ["content-encoding", coding],
+    ];
+    const answer = await ask({ httpMethod: "POST", path: "/readings", header, body });
+    expect(answer.body.toString()).toBe('{"count":2,"meanDegreesCelsius":2}');
+  });
+
   test("gzip is read and written", async () => {
     const note = "wet ".repeat(1000);
     const request = water(gzipSync(JSON.stringify({ note })));

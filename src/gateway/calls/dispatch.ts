@@ -68,6 +68,7 @@ export interface AnsweredRequest {
   readonly path: string;
   /** The path template of the rule that matched, or the path of the endpoint, with the prefix; otherwise `undefined`. */
   readonly httpRoute: string | undefined;
+  /** `undefined` over Fetch, which does not tell. */
   readonly httpVersion: Exchange["httpVersion"];
   readonly scheme: "http" | "https";
   /** 0 when the client went away before it was answered. */

@@ -10,7 +10,8 @@ import type { CommonFields, HeaderFields, HeaderReader } from "./header-fields.t
  * so a late answer needs no check.
  */
 export interface Exchange extends HeaderReader {
-  readonly httpVersion: "1.0" | "1.1" | "2.0";
+  /** `undefined` where the platform does not tell: over Fetch. */
+  readonly httpVersion: "1.0" | "1.1" | "2.0" | undefined;
   readonly httpMethod: string;
   /** Path and query as sent, without scheme and authority. */
   readonly target: string;

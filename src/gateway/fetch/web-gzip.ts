@@ -1,46 +1,72 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Compression } from "@connectrpc/connect/protocol";
 import { concatBytes } from "../carriers/index.ts";
-import { messageTooLarge } from "../protocols/index.ts";
+import { messageTooLarge, type PieceDecompression } from "../protocols/index.ts";
+
+type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /** gzip (RFC 1952) by the Compression Streams of the web: the only coding that every platform has. */
-export const webGzip: Compression = {
+export const webGzip: PieceDecompression = {
   name: "gzip",
-  compress: (bytes) => readAll(inPieces(bytes).pipeThrough(new CompressionStream("gzip")), Number.POSITIVE_INFINITY),
-  decompress: async (bytes, readMaxBytes) => {
-    // Some clients send an empty message as no bytes, although no format has an empty form.
-    if (bytes.byteLength === 0) return new Uint8Array(0);
-    try {
-      return await readAll(inPieces(bytes).pipeThrough(new DecompressionStream("gzip")), readMaxBytes);
-    } catch (error) {
-      if (error instanceof ConnectError) throw error;
-      throw new ConnectError("the message is not valid gzip", Code.InvalidArgument);
-    }
-  },
+  compress: (bytes) => readAll(toStream(slices([bytes])).pipeThrough(new CompressionStream("gzip")), Infinity),
+  decompress: (bytes, readMaxBytes) => readAll(decode([bytes], "the message is not valid gzip"), readMaxBytes),
+  // Of any body, gzip makes at most 1,032 times as much, which is what may be.
+  decodePieces: (pieces) => decode(pieces, "the body is not valid gzip"),
 };
 
-/** Bytes that are decompressed at a time. */
-// 4 KiB, of which gzip makes 4 MiB at the most: some platforms finish a piece whether or not its result is read.
-const pieceBytes = 4096;
+/** @throws ConnectError `InvalidArgument` with `problem` if it is not gzip; what the pieces fail with */
+async function* decode(encoded: Pieces, problem: string): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  let failure: unknown;
+  const counted = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    try {
+      for await (const slice of slices(encoded)) {
+        bytes += slice.byteLength;
+        yield slice;
+      }
+    } catch (error) {
+      failure = error;
+      throw error;
+    }
+  };
+  try {
+    for await (const piece of toStream(counted()).pipeThrough(new DecompressionStream("gzip"))) yield piece;
+  } catch {
+    if (failure !== undefined) throw failure;
+    // Some clients send an empty message as no bytes, although no format has an empty form.
+    if (bytes > 0) throw new ConnectError(problem, Code.InvalidArgument);
+  }
+}
 
-function inPieces(bytes: Uint8Array): ReadableStream<Uint8Array<ArrayBuffer>> {
-  let at = 0;
+/** Bytes that are decoded at a time. */
+// 4 KiB, of which gzip makes 4 MiB at the most: some platforms finish a piece whether or not its result is read.
+const sliceBytes = 4096;
+
+async function* slices(pieces: Pieces): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for await (const piece of pieces) {
+    for (let at = 0; at < piece.byteLength; at += sliceBytes) yield new Uint8Array(piece.subarray(at, at + sliceBytes));
+  }
+}
+
+function toStream(pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
-    pull(controller) {
-      if (at < bytes.byteLength) controller.enqueue(new Uint8Array(bytes.subarray(at, (at += pieceBytes))));
-      else controller.close();
+    async pull(controller) {
+      const { done, value } = await pieces.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
     },
+    // Not awaited: they end only after the piece that is being waited for, which may never come.
+    cancel: () => void pieces.return(undefined),
   });
 }
 
 /** @throws ConnectError `ResourceExhausted` as soon as there are more than `bytesMax` */
-async function readAll(stream: ReadableStream<Uint8Array>, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
-  const pieces: Uint8Array[] = [];
+async function readAll(pieces: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
+  const read: Uint8Array[] = [];
   let bytes = 0;
-  for await (const piece of stream) {
+  for await (const piece of pieces) {
     bytes += piece.byteLength;
     if (bytes > bytesMax) throw messageTooLarge(bytesMax);
-    pieces.push(piece);
+    read.push(piece);
   }
-  return new Uint8Array(concatBytes(pieces));
+  return new Uint8Array(concatBytes(read));
 }

@@ -4,8 +4,8 @@ import type { CommonFields, HeaderFields } from "../carriers/index.ts";
 import { errorWithHttpStatus } from "../rest/index.ts";
 import { codingItemsMax } from "./content-coding.ts";
 
-/** A compression that also reads and writes bodies piece by piece. */
-export interface StreamCompression extends Compression {
+/** A compression that also reads bodies piece by piece. */
+export interface PieceDecompression extends Compression {
   /**
    * Undoes the content coding of a body as it arrives, with back-pressure.
    *
@@ -14,6 +14,10 @@ export interface StreamCompression extends Compression {
    * `ResourceExhausted` for more than can be honest
    */
   decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number): AsyncIterable<Uint8Array>;
+}
+
+/** A compression that also reads and writes bodies piece by piece. */
+export interface StreamCompression extends PieceDecompression {
   /** Opens the encoder of one body. It holds memory until its end, or until it is closed. */
   openEncoder(): PieceEncoder;
 }
@@ -28,9 +32,14 @@ export interface PieceEncoder {
   close(): void;
 }
 
-/** Tells whether a compression can do that; one that the user has added takes all bytes at once. */
-export function isStreamCompression(compression: Compression): compression is StreamCompression {
+/** Tells whether a compression reads pieces; one that the user has added takes all bytes at once. */
+export function decodesPieces(compression: Compression): compression is PieceDecompression {
   return "decodePieces" in compression;
+}
+
+/** Tells whether a compression writes pieces, which the Compression Streams of the web cannot: they never flush. */
+export function encodesPieces(compression: Compression): compression is StreamCompression {
+  return "openEncoder" in compression;
 }
 
 /** Returns the error for a message over the configured limit, before or after decompression. */

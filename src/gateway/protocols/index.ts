@@ -5,7 +5,7 @@
  * answer it, and a function that refuses one. Next to the folders is what they share: codecs, compression, envelopes,
  * headers. Knows nothing of who may call what.
  */
-export { messageTooLarge, type PieceEncoder, type StreamCompression } from "./compression.ts";
+export { messageTooLarge, type PieceDecompression, type PieceEncoder, type StreamCompression } from "./compression.ts";
 export { createMethodCodecs } from "./codec.ts";
 export { refuseConnectStream } from "./connect/connect-stream.ts";
 export { refuseConnect } from "./connect/connect-unary.ts";

@@ -28,7 +28,7 @@ export function httpAttributes({
   return {
     "http.request.method": knownMethods.includes(httpMethod) ? httpMethod : "_OTHER",
     "url.scheme": scheme,
-    "network.protocol.version": httpVersion === "2.0" ? "2" : httpVersion,
+    ...(httpVersion !== undefined && { "network.protocol.version": httpVersion === "2.0" ? "2" : httpVersion }),
     ...(httpRoute !== undefined && { "http.route": httpRoute }),
     ...(httpStatus !== 0 && { "http.response.status_code": httpStatus }),
     ...(httpStatus === 0 && { "error.type": "canceled" }),
@@ -39,9 +39,11 @@ export function httpAttributes({
 /** Returns a number that two requests of a route share exactly if their {@link httpAttributes} are the same. */
 export function httpSeriesKey({ httpMethod, httpStatus, httpVersion, scheme }: AnsweredRequest): number {
   const method = knownMethods.indexOf(httpMethod) + 1;
-  const version = httpVersion === "2.0" ? 0 : httpVersion === "1.1" ? 1 : 2;
+  const version = httpVersions.indexOf(httpVersion);
   return ((httpStatus * 16 + method) * 4 + version) * 2 + (scheme === "https" ? 1 : 0);
 }
+
+const httpVersions: readonly AnsweredRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
 
 // RFC 9110 §9 and RFC 5789. Clients may invent others, and each would be a series of its own.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];

@@ -1,5 +1,7 @@
+import { constants, gzipSync } from "node:zlib";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextKey, createContextValues, type ServiceImpl } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import {
   type AnsweredRequest,
@@ -9,7 +11,7 @@ import {
 } from "../../../src/gateway/fetch/entry.ts";
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../support/carriers/exchange.ts";
-import { exchangeFetch, openFetch } from "../../support/carriers/fetch.ts";
+import { exchangeFetch, openFetch, openFetchUpload } from "../../support/carriers/fetch.ts";
 import { within } from "../../support/deadline.ts";
 import { reasonOf } from "../../support/gateway/call-end.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../support/gateway/envelope.ts";
@@ -113,6 +115,64 @@ describe("an RPC over Fetch", () => {
   });
 });
 
+const upload = (coding: string, body: Buffer): HttpRequest => {
+  const header: Field[] = [
+    ["content-type", "application/x-ndjson"],
+    ["content-encoding", coding],
+  ];
+  return { httpMethod: "POST", path: "/readings", header, body };
+};
+
+const copy = async (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => new Uint8Array(bytes);
+
+describe("a stream of a client over Fetch", () => {
+  const post = { case: "post", value: "/readings" } as const;
+  const rules = [{ selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern: post, body: "*" }];
+  const record = (acceptCompression?: Compression[]): FetchHandler =>
+    serve(
+      {
+        async recordReadings(sent) {
+          let count = 0;
+          for await (const _ of sent) count += 1;
+          return { count };
+        },
+      },
+      { rest: { rules }, ...(acceptCompression && { acceptCompression }) },
+    );
+  const lines = Buffer.from('{"sensor":"a"}\n{"sensor":"b"}\n');
+
+  test("is read in gzip", async () => {
+    const answer = await exchangeFetch(record(), upload("gzip", gzipSync(lines)));
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([200, '{"count":2}']);
+    expect((await exchangeFetch(record(), upload("gzip", lines))).httpStatus).toBe(400);
+  });
+
+  test("in gzip is answered before its end by a handler that reads no further", async () => {
+    const fetch = serve(
+      {
+        async recordReadings(sent) {
+          for await (const _ of sent) break;
+          return { count: 1 };
+        },
+      },
+      { rest: { rules } },
+    );
+    const { header } = upload("gzip", lines);
+    using sending = openFetchUpload(fetch, ["POST", "/readings"], header);
+    sending.write(gzipSync(lines, { finishFlush: constants.Z_SYNC_FLUSH }));
+    expect((await within(sending.readAnswer(), "the answer")).body.toString()).toBe('{"count":1}');
+  });
+
+  const whole: Compression = { name: "whole", compress: copy, decompress: copy };
+  test.each([
+    { why: "that is not there", coding: "br", available: undefined, readable: "gzip" },
+    { why: "of the program's, which cannot read pieces", coding: "whole", available: [whole], readable: "identity" },
+  ])("is refused in a coding $why, by a list of those that are read", async ({ coding, available, readable }) => {
+    const { httpStatus, header } = await exchangeFetch(record(available), upload(coding, lines));
+    expect([httpStatus, fieldValue(header, "accept-encoding")]).toEqual([415, readable]);
+  });
+});
+
 describe("a request over Fetch", () => {
   test.each([
     { what: "a URL", request: { ...reading, path: `/${"a".repeat(101)}` }, httpStatus: 414 },
@@ -194,6 +254,8 @@ describe("a request over Fetch", () => {
     expect(answers[1]).toMatchObject({
       peer: { address: "", port: 0 },
       path: "/sensors/palm/reading",
+      // Nobody tells it.
+      httpVersion: undefined,
       httpStatus: 200,
     });
   });

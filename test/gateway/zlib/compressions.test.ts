@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { buffer } from "node:stream/consumers";
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import * as fc from "fast-check";
@@ -66,8 +67,30 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     { what: "text behind the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.from("plants")]) },
   ])("refuses $what as the client's mistake", async ({ given }) => {
     await expect(compression.decompress(given, limitBytes)).rejects.toMatchObject({ code: Code.InvalidArgument });
+    const read = buffer(compression.decodePieces(each(given), limitBytes));
+    await expect(read).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test("reads a body octet by octet, and one of nothing", async () => {
+    const bytes = randomBytes(limitBytes);
+    const octets = Array.from(compressSync(bytes), (octet) => Buffer.of(octet));
+    expect((await buffer(compression.decodePieces(each(...octets), limitBytes))).equals(bytes)).toBe(true);
+    expect(await buffer(compression.decodePieces(each(), limitBytes))).toHaveLength(0);
+  });
+
+  test("passes on why a body breaks off", async () => {
+    const broken = new Error("broken");
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      yield compressSync(randomBytes(limitBytes)).subarray(0, 100);
+      throw broken;
+    };
+    await expect(buffer(compression.decodePieces(pieces(), limitBytes))).rejects.toBe(broken);
   });
 });
+
+async function* each(...pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* pieces;
+}
 
 test.each([
   { name: "takes a window of 8 MiB", windowLog: 23, want: "fulfilled" },

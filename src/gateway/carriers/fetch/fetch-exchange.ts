@@ -13,8 +13,7 @@ import { FetchBody } from "./fetch-body.ts";
 
 /** An exchange carried by a `Request` and a `Response` of Fetch. */
 export class FetchExchange implements Exchange {
-  // Neither of the two tells. Nothing that is served here depends on it.
-  readonly httpVersion = "1.1";
+  readonly httpVersion = undefined;
   readonly httpMethod: string;
   /** As the URL parser of the platform leaves it: without dot segments and fragment. */
   readonly target: string;

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Exchange, HeaderFields } from "../../carriers/index.ts";
 import type { ErrorWriter } from "../../rest/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
-import { readRestMessages } from "./rest-messages.ts";
+import { readableCodings, readRestMessages } from "./rest-messages.ts";
 import type { RestStreamTarget } from "./rest-stream.ts";
 import { RestUnary } from "./rest-unary.ts";
 
@@ -13,7 +13,7 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
   #message: Message | undefined;
 
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
-    super(exchange, target, writeErrorRecord);
+    super(exchange, target, writeErrorRecord, readableCodings(target));
     if (!exchange.bodyEmpty) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
   }
 

@@ -1,19 +1,26 @@
 import type { Message } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { Exchange } from "../../carriers/index.ts";
-import { errorWithHttpStatus, type MessageStream } from "../../rest/index.ts";
-import { isStreamCompression } from "../compression.ts";
+import type { MessageStream } from "../../rest/index.ts";
+import { decodesPieces } from "../compression.ts";
 import { readLines } from "./read-lines.ts";
 import type { RestSelection } from "./rest-unary.ts";
+
+/** Returns the content codings that the body of a call may have; those of a stream are decoded as they arrive. */
+export function readableCodings({ procedure }: RestSelection): readonly Compression[] {
+  const { acceptCompression } = procedure.options;
+  return procedure.method.methodKind === "server_streaming"
+    ? acceptCompression
+    : acceptCompression.filter(decodesPieces);
+}
 
 /**
  * Reads the messages that a client streams in the body of a REST request: one on each line, or the bytes as they
  * arrive if the body is a google.api.HttpBody.
  *
- * @param coding - the content coding of the body; `undefined` for none
+ * @param coding - the content coding of the body, one of the {@link readableCodings}; `undefined` for none
  * @throws ConnectError while it is read: `InvalidArgument` for a message that cannot be read, `ResourceExhausted` for one
- * above the limit, each with the number of its line; 415 for a coding that cannot be read as it arrives
+ * above the limit, each with the number of its line
  */
 export function readRestMessages(
   exchange: Exchange,
@@ -21,9 +28,9 @@ export function readRestMessages(
   coding: Compression | undefined,
 ): AsyncIterable<Message> {
   const { contentType } = exchange.common;
-  const { readMaxBytes, acceptCompression } = procedure.options;
+  const { readMaxBytes } = procedure.options;
   const stream = binding.openStream({ captures, query, contentType });
-  const pieces = readPieces(exchange, coding, readMaxBytes, acceptCompression);
+  const pieces = readPieces(exchange, coding, readMaxBytes);
   const isBytes = binding.bodyFormat.kind === "bytes";
   return isBytes ? readBytes(pieces, readMaxBytes, stream) : readLines(pieces, readMaxBytes, stream);
 }
@@ -33,17 +40,10 @@ async function* readPieces(
   exchange: Exchange,
   coding: Compression | undefined,
   freeBytes: number,
-  available: readonly Compression[],
 ): AsyncGenerator<Uint8Array> {
   if (exchange.bodyEmpty) return;
-  if (coding !== undefined && !isStreamCompression(coding)) throw wrongCoding(available);
   const body = exchange.streamBody();
-  for await (const piece of coding === undefined ? body : coding.decodePieces(body, freeBytes)) yield piece;
-}
-
-function wrongCoding(available: readonly Compression[]): ConnectError {
-  const known = ["identity", ...available.filter(isStreamCompression).map(({ name }) => name)].join(", ");
-  return errorWithHttpStatus(`the content encoding must be one of ${known}`, Code.InvalidArgument, 415);
+  yield* coding !== undefined && decodesPieces(coding) ? coding.decodePieces(body, freeBytes) : body;
 }
 
 /** Reads bytes as messages of as many as arrived at once, up to the limit of a message. */

@@ -2,12 +2,12 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
 import { type ErrorWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
-import { isStreamCompression, type PieceEncoder, type StreamCompression } from "../compression.ts";
+import { encodesPieces, type PieceEncoder, type StreamCompression } from "../compression.ts";
 import { negotiateContentCoding, parseWeights } from "../content-coding.ts";
 import type { StreamProcedure } from "../procedure.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { toRestFields } from "./response-header.ts";
-import { readRestMessages } from "./rest-messages.ts";
+import { readableCodings, readRestMessages } from "./rest-messages.ts";
 import { type RestSelection, RestUnary } from "./rest-unary.ts";
 
 /** A streaming RPC that a REST request asks for. */
@@ -27,7 +27,7 @@ export class RestStream extends RestUnary implements StreamProtocol {
   #contentType: string | undefined;
 
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
-    super(exchange, target, writeErrorRecord);
+    super(exchange, target, writeErrorRecord, readableCodings(target));
     this.#form = negotiateForm(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
     this.headOnly = exchange.httpMethod === "HEAD";
     const takesStream = target.procedure.method.methodKind === "bidi_streaming";
@@ -110,7 +110,7 @@ export class RestStream extends RestUnary implements StreamProtocol {
 
   /** The length of the answer is not known, so it is compressed however short its first messages are. */
   #negotiateCoding(): StreamCompression | undefined {
-    const available = this.target.procedure.options.acceptCompression.filter(isStreamCompression);
+    const available = this.target.procedure.options.acceptCompression.filter(encodesPieces);
     const names = available.map(({ name }) => name);
     const chosen = negotiateContentCoding(this.exchange.get("accept-encoding"), names);
     return available.find(({ name }) => name === chosen);

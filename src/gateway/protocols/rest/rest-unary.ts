@@ -44,7 +44,13 @@ export class RestUnary implements UnaryProtocol {
   readonly #requestCoding: Compression | undefined;
   readonly #acceptFields: HeaderFields = none;
 
-  constructor(exchange: Exchange, target: RestSelection, writeErrorRecord: ErrorWriter) {
+  /** @param readable - the content codings that the body may have */
+  constructor(
+    exchange: Exchange,
+    target: RestSelection,
+    writeErrorRecord: ErrorWriter,
+    readable: readonly Compression[] = target.procedure.options.acceptCompression,
+  ) {
     const { readMaxBytes, maxTimeoutMs } = target.procedure.options;
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.responseHeader = new LazyHeaders(none);
@@ -63,14 +69,16 @@ export class RestUnary implements UnaryProtocol {
     // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
     if (exchange.common.expect !== null) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
     const encoding = exchange.common.contentEncoding;
-    const coding = readContentCoding(encoding, this.#available());
-    this.#requestCoding = this.#compression(coding);
+    if (encoding === null) return;
+    const names = readable.map(({ name }) => name);
+    const coding = readContentCoding(encoding, names);
+    this.#requestCoding = readable.find(({ name }) => name === coding);
     if (coding === undefined) {
-      const readable = this.#available().join(", ");
-      const message = `the content encoding must be one of ${readable}`;
+      const listed = names.length === 0 ? "identity" : names.join(", ");
+      const message = `the content encoding must be one of ${listed}`;
       this.problem ??= errorWithHttpStatus(message, Code.InvalidArgument, 415);
       // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
-      this.#acceptFields = ["accept-encoding", readable === "" ? "identity" : readable];
+      this.#acceptFields = ["accept-encoding", listed];
     }
   }
 
@@ -125,19 +133,16 @@ export class RestUnary implements UnaryProtocol {
     // RFC 9110 §12.5.5: caches must know that the coding depends on what the client accepts.
     const varying = [...fields, "vary", "accept-encoding"];
     const accepted = this.exchange.get("accept-encoding");
-    const coding = this.#compression(negotiateContentCoding(accepted, this.#available()));
+    const available = this.target.procedure.options.acceptCompression;
+    const chosen = negotiateContentCoding(
+      accepted,
+      available.map(({ name }) => name),
+    );
+    const coding = available.find(({ name }) => name === chosen);
     if (coding === undefined) return this.exchange.answer(httpStatus, varying, body);
     return coding
       .compress(body)
       .then((packed) => this.exchange.answer(httpStatus, [...varying, "content-encoding", coding.name], packed));
-  }
-
-  #available(): string[] {
-    return this.target.procedure.options.acceptCompression.map((compression) => compression.name);
-  }
-
-  #compression(name: string | undefined): Compression | undefined {
-    return this.target.procedure.options.acceptCompression.find((compression) => compression.name === name);
   }
 }
 
