@@ -1,15 +1,13 @@
 import { backUp } from "../server/index.ts";
 import { exitCode, type Command, UsageError } from "./command.ts";
-import { databaseFlag, databaseHelp, databaseOf } from "./database-flag.ts";
+import { databaseFlag, databaseOf } from "./database-flag.ts";
 
 /** Copies an SQLite store while it is being served. */
 export const backupCommand: Command = {
   name: "backup",
-  synopsis: "FILE [--database-url U]",
   summary: "copy a snapshot of an SQLite store while it is being served",
-  options: databaseFlag,
-  positionals: [1, 1],
-  help: () => ["  FILE  the copy, which is a store too; must not exist yet", databaseHelp],
+  operands: [{ name: "FILE", about: "the copy, which is a store too; must not exist yet" }],
+  flags: databaseFlag,
   run: async (flags, [file = ""], terminal) => {
     const database = databaseOf(flags, terminal);
     if (database.kind !== "sqlite")

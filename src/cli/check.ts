@@ -1,19 +1,18 @@
 import { checkConfiguration } from "../server/index.ts";
 import { exitCode, type Command } from "./command.ts";
-import { readOrThrow, settingOptions } from "./setting-flags.ts";
+import { readOrThrow } from "./setting-flags.ts";
 
 /** Checks the configuration of `serve`, and what it would open. */
 export const checkCommand: Command = {
   name: "check",
-  synopsis: "[--host H] [--port P] [--database-url U] …",
   summary: "check the settings of serve, their files and the store; changes nothing",
-  options: settingOptions,
-  positionals: [0, 0],
-  help: () => [
-    "Takes the settings of `serve`. The exit code is 0 if `serve` would start, 78 if a setting or a file is wrong,",
-    "and 1 if the store cannot be used, or tokens cannot be verified right now.",
+  settings: "taken",
+  notes: [
+    "The exit code is 0 if serve would start,",
+    "78 if a setting or a file is wrong,",
+    "1 if the store cannot be used, or tokens cannot be verified right now.",
   ],
-  run: async (flags, _positionals, terminal) => {
+  run: async (flags, _operands, terminal) => {
     const problem = await checkConfiguration(readOrThrow(flags, terminal.environment));
     if (problem !== undefined) throw new Error(`tokens cannot be verified: ${problem}`);
     terminal.err("the configuration can be used");

@@ -1,5 +1,3 @@
-import type { ParseArgsOptionsConfig } from "node:util";
-
 /** The environment of a command, passed in so that commands can also run inside a test. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -13,34 +11,56 @@ export interface Terminal {
   readonly progress: ((line: string) => void) | undefined;
 }
 
-/** Flags by name, as returned by `parseArgs` of node:util: text, `true`, or a list for a repeatable flag. */
-export type Flags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+/** A flag of a command. */
+export interface Flag {
+  /** What stands for its value in the help, such as "FILE". A flag without one is on or off. */
+  readonly value?: string;
+  /** What it does, in a few words, for the help. */
+  readonly about: string;
+  /** Whether it may be given several times. */
+  readonly multiple?: boolean;
+  /** The values that there are, if they can be listed. */
+  readonly words?: readonly string[];
+}
+
+/** An argument of a command that is no flag (POSIX, Utility Conventions 12.1). */
+export interface Operand {
+  /** What stands for it in the help, such as "FILE". */
+  readonly name: string;
+  /** What it is, in a few words, for the help. */
+  readonly about: string;
+  readonly optional?: boolean;
+  /** The values that there are, if they can be listed. */
+  readonly words?: readonly string[];
+}
+
+/** The flags that were given, by name, as `parseArgs` of node:util returns them: text, `true`, or a list of texts. */
+export type GivenFlags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 /** Returns the text of a flag, or `undefined` if it was not given. */
-export function textOf(flag: Flags[string]): string | undefined {
+export function textOf(flag: GivenFlags[string]): string | undefined {
   return typeof flag === "string" ? flag : undefined;
 }
 
-/** A command of the command line. */
+/** A command of the command line. The help, the completions and the man page are made from it. */
 export interface Command {
   /** Its words, for example "token create". */
   readonly name: string;
-  /** The rest of the usage line, for example "NAME [--scope S]". */
-  readonly synopsis: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  readonly options: ParseArgsOptionsConfig;
-  /** The least and the most arguments. */
-  readonly positionals: readonly [least: number, most: number];
-  /** Returns the lines of `--help` below the usage line. */
-  readonly help: () => readonly string[];
+  readonly operands?: readonly Operand[];
+  readonly flags?: Readonly<Record<string, Flag>>;
+  /** Whether it takes the settings of the server, as flags too, and whether its help lists them. */
+  readonly settings?: "listed" | "taken";
+  /** What else is to be known, in lines below its flags. */
+  readonly notes?: readonly string[];
   /**
    * Runs the command and returns the exit code.
    *
    * @throws UsageError when the arguments contradict each other, ConfigurationError when a setting is wrong; any other
    * error is a failure
    */
-  readonly run: (flags: Flags, positionals: readonly string[], terminal: Terminal) => Promise<number>;
+  readonly run: (flags: GivenFlags, operands: readonly string[], terminal: Terminal) => Promise<number>;
 }
 
 /** The command line is wrong; the message says why in one sentence. */

@@ -1,17 +1,17 @@
 import { openPlantDatabase } from "../server/index.ts";
-import { exitCode, type Command, type Flags, textOf, UsageError } from "./command.ts";
+import { exitCode, type Command, type GivenFlags, textOf, UsageError } from "./command.ts";
 import { parseDuration } from "./duration.ts";
-import { databaseFlag, databaseHelp, databaseOf } from "./database-flag.ts";
+import { databaseFlag, databaseOf } from "./database-flag.ts";
 
 /** Prints the deletion records. */
 export const deletionsCommand: Command = {
   name: "deletions",
-  synopsis: "[--since T] [--database-url U]",
   summary: "print the deletion records, one JSON object per line, oldest first",
-  options: { ...databaseFlag, since: { type: "string" } },
-  positionals: [0, 0],
-  help: () => ["  --since T  omit older records, for example 24h or 2030-01-31T12:00:00Z", databaseHelp],
-  run: async (flags, _positionals, terminal) => {
+  flags: {
+    since: { value: "TIME", about: "omit older records, for example 24h or 2030-01-31T12:00:00Z" },
+    ...databaseFlag,
+  },
+  run: async (flags, _operands, terminal) => {
     const since = sinceOf(flags);
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     for await (const run of database.listDeletions(since)) {
@@ -26,7 +26,7 @@ export const deletionsCommand: Command = {
 // RFC 3339, or a date for its midnight in UTC; Date would also accept "5" and "tomorrow 12".
 const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/;
 
-function sinceOf(flags: Flags): Date | undefined {
+function sinceOf(flags: GivenFlags): Date | undefined {
   const text = textOf(flags["since"]);
   if (text === undefined) return undefined;
   const agoMs = parseDuration(text);

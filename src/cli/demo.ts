@@ -8,8 +8,8 @@ const folder = ".plantstore";
 /** The plants of a new demo store. */
 export const demoPlants = { first: 1n, last: 1000n } as const;
 
-/** What the demo has prepared: the same environment that a production server would get. */
-export interface Demo {
+/** What the demo has prepared: the same environment that a production server would get. Dispose of it with `using`. */
+export interface Demo extends Disposable {
   readonly token: string;
   readonly environment: Record<string, string | undefined>;
 }
@@ -20,12 +20,14 @@ export interface Demo {
  * Of the environment of the caller only `HOST`, `PORT` and `LOG_LEVEL` are used: a demo must not delete the plants of a
  * `DATABASE_URL` that is set for another program.
  *
- * @throws Error when the folder or the token file cannot be read or written
+ * @throws Error when another demo uses the folder, or the folder or the token file cannot be read or written
  */
 export async function prepareDemo(environment: Readonly<Record<string, string | undefined>>): Promise<Demo> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const lock = await lockFolder();
   const token = readToken() ?? (await makeToken());
   return {
+    [Symbol.dispose]: () => lock[Symbol.dispose](),
     token,
     environment: {
       HOST: environment["HOST"],
@@ -41,6 +43,23 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
     },
   };
 }
+
+// A lock of SQLite, because the system gives it back however a process ends.
+async function lockFolder(): Promise<Disposable> {
+  const { DatabaseSync } = await import("node:sqlite");
+  const lock = new DatabaseSync(join(folder, "lock"), { timeout: 0 });
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (reason) {
+    lock.close();
+    if (!(reason instanceof Error && "errcode" in reason && reason.errcode === sqliteBusy)) throw reason;
+    throw new Error(`another demo uses ${folder}/: stop it, or start this one in another folder`, { cause: reason });
+  }
+}
+
+/** SQLITE_BUSY (sqlite.org/rescode.html): another connection has the lock. */
+const sqliteBusy = 5;
 
 const tokenFile = join(folder, "token");
 

@@ -1,22 +1,18 @@
 import { createReadStream, statSync } from "node:fs";
 import { type ImportProgress, importPlants, openPlantDatabase } from "../server/index.ts";
 import { exitCode, type Command, type Terminal } from "./command.ts";
-import { databaseFlag, databaseHelp, databaseOf } from "./database-flag.ts";
+import { databaseFlag, databaseOf } from "./database-flag.ts";
 
 /** Adds plants from a text with one id per line. */
 export const importCommand: Command = {
   name: "import",
-  synopsis: "[FILE|-] [--restore] [--database-url U]",
   summary: "add plants from a file or standard input, one id per line",
-  options: { ...databaseFlag, restore: { type: "boolean" } },
-  positionals: [0, 1],
-  help: () => [
-    "  FILE       the file; - or nothing for standard input",
-    "  --restore  restore plants that have a deletion record; otherwise these are skipped",
-    databaseHelp,
-    "",
-    "Existing plants stay; an interrupted import can simply be run again.",
-  ],
+  operands: [{ name: "FILE", about: "the file; - or nothing for standard input", optional: true }],
+  flags: {
+    restore: { about: "restore plants that have a deletion record; otherwise these are skipped" },
+    ...databaseFlag,
+  },
+  notes: ["Existing plants stay; an interrupted import can simply be run again."],
   run: async (flags, [file = "-"], terminal) => {
     if (file !== "-" && statSync(file).isDirectory()) throw new Error(`${file} is a folder, not a file`);
     await using database = await openPlantDatabase(databaseOf(flags, terminal));

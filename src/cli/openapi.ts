@@ -6,15 +6,14 @@ const { publicUrl, host, port } = settings;
 /** Prints the OpenAPI description of the REST interface. */
 export const openApiCommand: Command = {
   name: "openapi",
-  synopsis: "[--public-url U]",
   summary: "print the OpenAPI 3.1 description of the REST interface",
-  options: { "public-url": { type: "string" } },
-  positionals: [0, 0],
-  help: () => [
-    "  --public-url U  base URL of the clients, for `servers`",
-    `                  (${publicUrl.variable}, or http://${host.fallback}:${port.fallback})`,
-  ],
-  run: async (flags, _positionals, terminal) => {
+  flags: {
+    "public-url": {
+      value: "URL",
+      about: `base URL for clients; default ${publicUrl.variable}, or http://${host.fallback}:${port.fallback}`,
+    },
+  },
+  run: async (flags, _operands, terminal) => {
     const text = textOf(flags["public-url"]) ?? (terminal.environment[publicUrl.variable] || undefined);
     const url = text ?? `http://${host.fallback}:${port.fallback}`;
     const reading = publicUrl.read(url);

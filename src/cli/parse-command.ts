@@ -1,31 +1,39 @@
-import { parseArgs } from "node:util";
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { nearestName } from "../server/index.ts";
-import { type Command, type Flags, UsageError } from "./command.ts";
+import { type Command, type Flag, type GivenFlags, UsageError } from "./command.ts";
+import { flagsOf } from "./setting-flags.ts";
 
 /**
- * Parses the words behind the name of a command into its flags and arguments.
+ * Parses the words behind the name of a command into its flags and operands.
  *
  * @throws UsageError that names a flag which the command does not have, or what is wrong with the value of one
  */
 export function parseCommand(
   command: Command,
   words: readonly string[],
-): { readonly flags: Flags; readonly positionals: readonly string[] } {
-  const options = { ...command.options, help: { type: "boolean", short: "h" } } as const;
+): { readonly flags: GivenFlags; readonly operands: readonly string[] } {
+  const options = optionsOf(flagsOf(command));
   const { tokens } = parseArgs({ args: [...words], options, allowPositionals: true, strict: false, tokens: true });
   for (const token of tokens) {
     if (token.kind === "option" && !Object.hasOwn(options, token.name)) throw unknownFlag(token, command);
   }
   try {
     const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
-    return { flags: values, positionals };
+    return { flags: values, operands: positionals };
   } catch (reason) {
     throw new UsageError(reason instanceof Error ? reason.message : String(reason), { cause: reason });
   }
 }
 
+function optionsOf(flags: Readonly<Record<string, Flag>>): ParseArgsOptionsConfig {
+  const options = Object.entries(flags).map(([name, { value, multiple = false }]) => {
+    return [name, { type: value === undefined ? "boolean" : "string", multiple }] as const;
+  });
+  return { ...Object.fromEntries(options), help: { type: "boolean", short: "h" } };
+}
+
 function unknownFlag({ name, rawName }: { readonly name: string; readonly rawName: string }, command: Command): Error {
-  const near = nearestName(name, Object.keys(command.options));
+  const near = nearestName(name, Object.keys(flagsOf(command)));
   const meant = near === undefined ? "" : `; did you mean --${near}?`;
   return new UsageError(`${command.name} has no flag ${rawName}${meant}`);
 }

@@ -1,18 +1,17 @@
 import {
   type Configuration,
   openLog,
-  type Setting,
   showConfiguration,
   startServer,
   type StartedServer,
   type StartOptions,
 } from "../server/index.ts";
-import { exitCode, type Command, type Flags, type Terminal, UsageError } from "./command.ts";
+import { exitCode, type Command, type GivenFlags, type Terminal, UsageError } from "./command.ts";
 import { demoLines, demoPlants, firstPlants, prepareDemo } from "./demo.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { superviseWorkers } from "./supervise.ts";
 import { connectToSupervisor, workerPortVariable } from "./worker.ts";
-import { allSettings, readOrThrow, settingOptions, sourcesOf } from "./setting-flags.ts";
+import { readOrThrow, sourcesOf } from "./setting-flags.ts";
 import { disablePretenuring } from "./disable-pretenuring.ts";
 
 /** The flags that can be combined with `--demo`, which has its own store and credential. */
@@ -21,18 +20,13 @@ const demoFlags: ReadonlySet<string> = new Set(["demo", "host", "port", "log-lev
 /** Serves plants until a signal ends the process. */
 export const serveCommand: Command = {
   name: "serve",
-  synopsis: "[--demo] [--host H] [--port P] [--database-url U] …",
   summary: "serve plants until SIGTERM or SIGINT",
-  options: { demo: { type: "boolean" }, "print-config": { type: "boolean" }, ...settingOptions },
-  positionals: [0, 0],
-  help: () => [
-    "  --demo          serve a demo store in .plantstore/ with its own token",
-    "  --print-config  print the settings in force instead, without secrets",
-    "",
-    "Settings, by flag or by environment variable:",
-    ...allSettings.flatMap(describe),
-  ],
-  run: async (flags, _positionals, terminal) => {
+  flags: {
+    demo: { about: "serve a demo store in .plantstore/ with its own token" },
+    "print-config": { about: "print the settings in force instead, without secrets" },
+  },
+  settings: "listed",
+  run: async (flags, _operands, terminal) => {
     if (flags["demo"] === true) return await serveDemo(flags, terminal);
     const { [workerPortVariable]: sharedPort, ...environment } = terminal.environment;
     const configuration = readOrThrow(flags, environment);
@@ -47,7 +41,7 @@ export const serveCommand: Command = {
   },
 };
 
-function printConfiguration(flags: Flags, terminal: Terminal): number {
+function printConfiguration(flags: GivenFlags, terminal: Terminal): number {
   const shown = showConfiguration(sourcesOf(flags, terminal.environment));
   const width = Math.max(...shown.map(({ variable }) => variable.length));
   for (const { variable, text = "-", source } of shown) {
@@ -56,10 +50,10 @@ function printConfiguration(flags: Flags, terminal: Terminal): number {
   return exitCode.ok;
 }
 
-async function serveDemo(flags: Flags, terminal: Terminal): Promise<number> {
+async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number> {
   const others = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
   if (others.length > 0) throw new UsageError(`--demo brings its own settings; leave out --${others.join(", --")}`);
-  const demo = await prepareDemo(terminal.environment);
+  using demo = await prepareDemo(terminal.environment);
   const configuration = readOrThrow(flags, demo.environment);
   return await serveUntilStopped(configuration, {
     stop: firstStopSignal(),
@@ -129,11 +123,6 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   // A log that nobody reads would keep the process alive forever.
   if (process.stderr.writableLength > 0) process.exit(exitCode.ok);
   return exitCode.ok;
-}
-
-function describe({ flag, variable, about, fallback }: Setting<unknown>): string[] {
-  const names = flag === undefined ? variable : `--${flag}, ${variable}`;
-  return [`  ${names}`, `      ${about}${fallback === undefined ? "" : ` (${fallback})`}`];
 }
 
 // The messages of the system ("listen EADDRINUSE: …") only help those who know them.

@@ -1,24 +1,25 @@
-import type { ParseArgsOptionsConfig } from "node:util";
 import {
   type Configuration,
   ConfigurationError,
   type ConfigurationSources,
   readConfiguration,
-  type Setting,
   settings,
 } from "../server/index.ts";
-import { type Flags, type Terminal, textOf } from "./command.ts";
+import { type Command, type Flag, type GivenFlags, type Terminal, textOf } from "./command.ts";
 
-/** All settings of the server, in the order of their table. */
-export const allSettings: readonly Setting<unknown>[] = Object.values(settings);
-
-/** The flags of the settings, for the commands that read the configuration of the server. */
-export const settingOptions: ParseArgsOptionsConfig = Object.fromEntries(
-  allSettings.flatMap(({ flag }) => (flag === undefined ? [] : [[flag, { type: "string" }]])),
+const settingFlags: Readonly<Record<string, Flag>> = Object.fromEntries(
+  Object.values(settings).flatMap(({ flag, about, words }) =>
+    flag === undefined ? [] : [[flag, { value: "VALUE", about, ...(words && { words }) }]],
+  ),
 );
 
+/** Returns the flags of a command by name: its own, and those of the settings that it takes. */
+export function flagsOf({ flags = {}, settings: taken }: Command): Readonly<Record<string, Flag>> {
+  return taken === undefined ? flags : { ...flags, ...settingFlags };
+}
+
 /** Returns where the settings of a command are from. */
-export function sourcesOf(flags: Flags, environment: Terminal["environment"]): ConfigurationSources {
+export function sourcesOf(flags: GivenFlags, environment: Terminal["environment"]): ConfigurationSources {
   const texts = Object.entries(flags).map(([name, flag]) => [name, textOf(flag)]);
   return { environment, flags: Object.fromEntries(texts) };
 }
@@ -28,7 +29,7 @@ export function sourcesOf(flags: Flags, environment: Terminal["environment"]): C
  *
  * @throws ConfigurationError with everything that is wrong with it
  */
-export function readOrThrow(flags: Flags, environment: Terminal["environment"]): Configuration {
+export function readOrThrow(flags: GivenFlags, environment: Terminal["environment"]): Configuration {
   const reading = readConfiguration(sourcesOf(flags, environment));
   if (reading.kind === "value") return reading.value;
   throw new ConfigurationError(reading.problems);

@@ -6,22 +6,21 @@ import { tokenFileFlag } from "./token-file-flag.ts";
 /** Creates a bearer token, shows it once and stores its hash. */
 export const tokenCreateCommand: Command = {
   name: "token create",
-  synopsis: "NAME [--scope S]... [--expires T] [--file F]",
   summary: "create a bearer token, shown once; only its hash is stored",
-  options: {
-    scope: { type: "string", multiple: true },
-    expires: { type: "string" },
+  operands: [{ name: "NAME", about: "who will use the token: the subject of its calls in logs and deletion records" }],
+  flags: {
+    scope: {
+      value: "SCOPE",
+      about: "a scope of the token, for example plants:delete; may be repeated; default all",
+      multiple: true,
+    },
+    expires: {
+      value: "TIME",
+      about: "when it stops working, for example 90d or 2030-01-31T12:00:00Z; default never",
+    },
     ...tokenFileFlag,
   },
-  positionals: [1, 1],
-  help: () => [
-    "  NAME         who will use the token: the subject of its calls in logs and deletion records",
-    "  --scope S    a scope of the token, for example plants:delete; may be repeated; default all",
-    "  --expires T  when it stops working, for example 90d or 2030-01-31T12:00:00Z; default never",
-    `  --file F     the file of token hashes to add it to; default ${settings.tokenHashesFile.variable}`,
-    "",
-    "Without a file, the line for it is printed to standard error. The token goes to standard output.",
-  ],
+  notes: ["Without a file, the line for it is printed to standard error. The token goes to standard output."],
   run: async (flags, [name = ""], terminal) => {
     const file = textOf(flags["file"]) ?? (terminal.environment[settings.tokenHashesFile.variable] || undefined);
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";

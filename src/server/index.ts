@@ -18,6 +18,7 @@ export { issueToken } from "./issue-token.ts";
 export { nearestName } from "./nearest-name.ts";
 export { plantLocationOf } from "./database-url.ts";
 export type { PlantServerOptions } from "./plant-server-options.ts";
+export { type SettingGroup, settingGroups } from "./setting-groups.ts";
 export type { Setting } from "./setting-readers.ts";
 export { showConfiguration } from "./show-configuration.ts";
 export { type Configuration, settings } from "./settings.ts";

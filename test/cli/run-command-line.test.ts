@@ -1,6 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
+import { settingGroups } from "../../src/server/index.ts";
 import { runCommand as run } from "../support/process/run-command.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
@@ -28,12 +29,15 @@ test.each([
   expect((await run(words)).out[0]).toMatch(/^plantstore token create NAME /);
 });
 
-test("serve --help names every setting", async () => {
+test("serve --help names every setting, under the title of its group", async () => {
   const { exitCode, out } = await run(["serve", "--help"]);
-  const variables = out.flatMap((line) => / ([A-Z][A-Z_]+)$/.exec(line)?.[1] ?? []);
-  expect({ exitCode, variables }).toEqual({
+  const shown = out.flatMap(
+    (line) => /^([A-Z].*):$/.exec(line)?.[1] ?? /^ {2}.*?([A-Z][A-Z0-9_]+)$/.exec(line)?.[1] ?? [],
+  );
+  const want = settingGroups.flatMap((group) => [group.title, ...group.settings.map(({ variable }) => variable)]);
+  expect({ exitCode, shown: shown.filter((text) => !text.startsWith("Settings,")) }).toEqual({
     exitCode: 0,
-    variables: expect.arrayContaining(["HOST", "PORT", "DATABASE_URL", "PLANTSTORE_TOKENS"]),
+    shown: want,
   });
 });
 

@@ -163,6 +163,15 @@ describe("a demo", () => {
     folder[Symbol.dispose]();
   });
 
+  test("is the only one of its folder, and goes on when another is refused", async () => {
+    await using second = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0" });
+    expect(await second.end()).toBe(1);
+    expect(second.stderr()).toMatch(
+      /^plantstore: another demo uses \.plantstore\/: stop it, or start this one in another/,
+    );
+    expect(await deletePlant(demo.baseUrl, 1000, demo.token)).toBe(204);
+  });
+
   test("keeps its token in a file for its owner alone", () => {
     expect(readFileSync(folder.file(".plantstore/token"), "utf8")).toBe(`${demo.token}\n`);
     expect([modeOf(folder, ".plantstore"), modeOf(folder, ".plantstore/token")]).toEqual([0o700, 0o600]);

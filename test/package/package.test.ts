@@ -47,6 +47,7 @@ describe.each([
       "lib/index.d.ts",
       "lib/plants/sqlite/worker.js",
       "lib/operations/docs-page/files/page.html",
+      "man/plantstore.1",
       "openapi.json",
       "proto/plantstore/v1/plant_service.proto",
       "proto/google/api/annotations.proto",

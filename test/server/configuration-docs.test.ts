@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Setting } from "../../src/server/setting-readers.ts";
+import { settingGroups } from "../../src/server/setting-groups.ts";
 import { settings } from "../../src/server/settings.ts";
 
 const docs = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
-const documented = docs.split("\n").filter((line) => /^\| `[A-Z0-9_]+` \|/.test(line));
+const documented = docs.split("\n").filter((line) => /^### |^\| `[A-Z0-9_]+` \|/.test(line));
 
 function rowOf({ variable, flag, fallback, required, about }: Setting<unknown>): string {
   const unset = required ? "required" : "–";
@@ -12,6 +13,10 @@ function rowOf({ variable, flag, fallback, required, about }: Setting<unknown>):
   return `| ${cells.join(" | ")} |`;
 }
 
-test("docs/configuration.md has a row for every setting, in the order of the table, and no other", () => {
-  expect(documented).toEqual(Object.values(settings).map(rowOf));
+test("docs/configuration.md has a row for every setting, under its group, and no other", () => {
+  expect(documented).toEqual(settingGroups.flatMap((group) => [`### ${group.title}`, ...group.settings.map(rowOf)]));
+});
+
+test("every setting is in one group, in the order of the table", () => {
+  expect(settingGroups.flatMap((group) => group.settings)).toEqual(Object.values(settings));
 });

@@ -49,6 +49,7 @@ const packages: readonly Package[] = [
     declared: rooms,
     others: {
       "openapi.json": "openapi.json",
+      man: "man",
       proto: "proto",
       "src/operations/docs-page/files": "lib/operations/docs-page/files",
     },

@@ -1,0 +1,73 @@
+import { type Setting, settingGroups } from "../server/index.ts";
+import type { Command, Flag, Operand } from "./command.ts";
+
+/** Returns the lines of `plantstore --help`. */
+export function overview(commands: readonly Command[]): string[] {
+  return [
+    "plantstore: a plant store over gRPC, gRPC-Web, Connect and REST, on one port.",
+    "",
+    "Commands:",
+    ...inColumns(commands.map(({ name, summary }) => [name, summary])),
+    "",
+    "plantstore help COMMAND, or COMMAND -h, shows the flags of a command; plantstore -v the version.",
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 78 wrong configuration.",
+  ];
+}
+
+/** Returns the lines of a command's `--help`. */
+export function helpOf(command: Command): string[] {
+  const { operands = [], flags = {}, notes = [], settings } = command;
+  const rows: Row[] = [
+    ...operands.map(({ name, about }): Row => [name, about]),
+    ...Object.entries(flags).map(([name, flag]): Row => [spellFlag(name, flag), flag.about]),
+  ];
+  return [
+    usageOf(command),
+    ...paragraph(inColumns(rows)),
+    ...paragraph(notes),
+    ...(settings === "taken" ? ["", "The settings are those of serve: plantstore help serve lists them."] : []),
+    ...(settings === "listed" ? settingLines() : []),
+  ];
+}
+
+/** Returns the line that shows how a command is written. */
+export function usageOf({ name, operands = [], flags = {}, settings }: Command): string {
+  return [
+    `plantstore ${name}`,
+    ...operands.map(spellOperand),
+    ...Object.entries(flags).map(
+      ([flag, about]) => `[${spellFlag(flag, about)}]${about.multiple === true ? "..." : ""}`,
+    ),
+    ...(settings === undefined ? [] : ["[--SETTING VALUE]..."]),
+  ].join(" ");
+}
+
+function spellOperand({ name, optional = false }: Operand): string {
+  return optional ? `[${name}]` : name;
+}
+
+/** Returns a flag as it is written, with what stands for its value. */
+export function spellFlag(name: string, { value }: Flag): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}
+
+function settingLines(): string[] {
+  const groups = settingGroups.flatMap(({ title, settings }) => ["", `${title}:`, ...settings.flatMap(describe)]);
+  return ["", "Settings, by flag or by environment variable, with their defaults:", ...groups];
+}
+
+function describe({ flag, variable, about, fallback }: Setting<unknown>): string[] {
+  const names = flag === undefined ? variable : `--${flag}, ${variable}`;
+  return [`  ${names}`, `      ${about}${fallback === undefined ? "" : ` (${fallback})`}`];
+}
+
+type Row = readonly [left: string, right: string];
+
+function inColumns(rows: readonly Row[]): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}${right}`);
+}
+
+function paragraph(lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : ["", ...lines];
+}

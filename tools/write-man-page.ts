@@ -1,0 +1,64 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "../src/cli/command.ts";
+import { commands } from "../src/cli/commands.ts";
+import { spellFlag, usageOf } from "../src/cli/help.ts";
+import { type Setting, settingGroups } from "../src/server/index.ts";
+
+// `npm run generate` writes man/plantstore.1 from the table that `plantstore --help` is made from.
+
+/** Returns the page in the macros of man(7). */
+export function manPage(): string {
+  const parts = [
+    '.TH PLANTSTORE 1 "" "" "Plant Store"',
+    ".SH NAME",
+    "plantstore \\- a plant store over gRPC, gRPC\\-Web, Connect and REST, on one port",
+    ".SH SYNOPSIS",
+    ...commands.flatMap((command) => [".P", escaped(usageOf(command))]),
+    ".SH COMMANDS",
+    ...commands.flatMap(section),
+    ".SH SETTINGS",
+    "By flag or by environment variable, with their defaults. A flag takes precedence over the variable.",
+    ...settingGroups.flatMap(({ title, settings }) => [`.SS ${escaped(title)}`, ...settings.flatMap(settingItem)]),
+    ".SH EXIT STATUS",
+    ...item("0", "done"),
+    ...item("1", "failed"),
+    ...item("2", "wrong usage"),
+    ...item("78", "wrong configuration"),
+  ];
+  return `${parts.join("\n")}\n`;
+}
+
+function section({ name, summary, operands = [], flags = {}, notes = [], settings }: Command): string[] {
+  const sentence = `${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`;
+  return [
+    `.SS ${name}`,
+    escaped(sentence),
+    ...operands.flatMap((operand) => item(operand.name, operand.about)),
+    ...Object.entries(flags).flatMap(([flag, about]) => item(spellFlag(flag, about), about.about)),
+    ...(settings === undefined ? [] : item("--SETTING VALUE", "a setting, see SETTINGS")),
+    ...notes.flatMap((note, index) => [index === 0 ? ".P" : ".br", escaped(note)]),
+  ];
+}
+
+function settingItem({ flag, variable, about, fallback }: Setting<unknown>): string[] {
+  const names = flag === undefined ? variable : `--${flag}, ${variable}`;
+  return item(names, fallback === undefined ? about : `${about} (${fallback})`);
+}
+
+/** A term in bold, and what it means below it. */
+function item(term: string, about: string): string[] {
+  return [".TP", `.B ${escaped(term)}`, escaped(about)];
+}
+
+// groff(7): a backslash begins an escape, a hyphen as it is typed is \-, and a dot or a quote at the start of a line
+// begins a request. Not every troff reads UTF-8.
+function escaped(text: string): string {
+  return text
+    .replaceAll("\\", "\\e")
+    .replaceAll("-", "\\-")
+    .replace(/^[.']/, "\\&$&")
+    .replaceAll(/[^\n -~]/g, (letter) => `\\[u${letter.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+}
+
+if (import.meta.main) writeFileSync(join(import.meta.dirname, "../man/plantstore.1"), manPage());
