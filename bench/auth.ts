@@ -55,25 +55,25 @@ async function admitAlone(issuers: ReadonlyMap<string, BenchIssuer>): Promise<vo
     ];
     const opened = await openTokenVerifier({ tokens, jwt }, silent);
     if (opened.kind !== "value") throw new Error(opened.problems.join("; "));
-    const auth = createBearerAuth(opened.value, { realm: "plantstore", requiredScope: () => "plants:delete" });
-    if (name === "RS256") reportShared(auth);
+    const admit = createBearerAuth(opened.value, { realm: "plantstore", requiredScope: () => "plants:delete" });
+    if (name === "RS256") reportShared(admit);
     const token = await issuer.sign();
-    await auth.admit(requestWith(token)());
-    row(`JWT of ${token.length} characters, ${name}: hit`, timeSync(auth, requestWith(token)));
-    row("the same, repeated on a connection", timeSync(auth, requestWith(token, {})));
+    await admit(requestWith(token)());
+    row(`JWT of ${token.length} characters, ${name}: hit`, timeSync(admit, requestWith(token)));
+    row("the same, repeated on a connection", timeSync(admit, requestWith(token, {})));
     row(
       `JWT, ${name}: first time`,
-      await timeNew(auth, await Promise.all(Array.from({ length: 2_000 }, () => issuer.sign()))),
+      await timeNew(admit, await Promise.all(Array.from({ length: 2_000 }, () => issuer.sign()))),
     );
     opened.value.close?.();
   }
 }
 
-function reportShared(auth: BearerAuth): void {
-  row("static token", timeSync(auth, requestWith(benchToken)));
-  row("the same, repeated on a connection", timeSync(auth, requestWith(benchToken, {})));
-  row("refused: unknown token", timeSync(auth, requestWith("x".repeat(43)), 50_000));
-  row("refused: malformed", timeSync(auth, requestWith("x y"), 50_000));
+function reportShared(admit: BearerAuth): void {
+  row("static token", timeSync(admit, requestWith(benchToken)));
+  row("the same, repeated on a connection", timeSync(admit, requestWith(benchToken, {})));
+  row("refused: unknown token", timeSync(admit, requestWith("x".repeat(43)), 50_000));
+  row("refused: malformed", timeSync(admit, requestWith("x y"), 50_000));
 }
 
 function row(name: string, us: number): void {
@@ -81,7 +81,7 @@ function row(name: string, us: number): void {
 }
 
 /** Makes requests as the gateway does: the header is a string of its own each time. */
-function requestWith(token: string, connection?: object): () => CredentialRequest {
+function requestWith(token: string, connection: object = {}): () => CredentialRequest {
   const bytes = Buffer.from(`Bearer ${token}`);
   return () => {
     const authorization = bytes.toString("latin1");
@@ -90,9 +90,9 @@ function requestWith(token: string, connection?: object): () => CredentialReques
 }
 
 /** µs of one `admit` that makes no promise, warm. */
-function timeSync(auth: BearerAuth, request: () => CredentialRequest, calls = 300_000): number {
+function timeSync(admit: BearerAuth, request: () => CredentialRequest, calls = 300_000): number {
   const run = (count: number): void => {
-    for (let call = 0; call < count; call += 1) admitOrRefuse(auth, request());
+    for (let call = 0; call < count; call += 1) admitOrRefuse(admit, request());
   };
   run(calls / 3);
   const startMs = performance.now();
@@ -100,9 +100,9 @@ function timeSync(auth: BearerAuth, request: () => CredentialRequest, calls = 30
   return ((performance.now() - startMs) * 1_000) / calls;
 }
 
-function admitOrRefuse(auth: BearerAuth, request: CredentialRequest): void {
+function admitOrRefuse(admit: BearerAuth, request: CredentialRequest): void {
   try {
-    const admitted = auth.admit(request);
+    const admitted = admit(request);
     if (admitted !== undefined) throw new Error("a promise on the hot path");
   } catch (refusal) {
     if (refusal instanceof Error && refusal.message === "a promise on the hot path") throw refusal;
@@ -110,10 +110,10 @@ function admitOrRefuse(auth: BearerAuth, request: CredentialRequest): void {
 }
 
 /** µs of one `admit` of a token that was not seen before, one after the other. */
-async function timeNew(auth: BearerAuth, tokens: readonly string[]): Promise<number> {
+async function timeNew(admit: BearerAuth, tokens: readonly string[]): Promise<number> {
   const requests = tokens.map((token) => requestWith(token)());
   const startMs = performance.now();
-  for (const request of requests) await auth.admit(request);
+  for (const request of requests) await admit(request);
   return ((performance.now() - startMs) * 1_000) / requests.length;
 }
 

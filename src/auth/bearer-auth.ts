@@ -1,14 +1,11 @@
-import type { Interceptor } from "@connectrpc/connect";
 import type { AdmitRequest } from "../gateway/index.ts";
 import { createCredentialReader } from "./credential-reader.ts";
 import { principalKey } from "./principal-context.ts";
 import { createCredentialErrors } from "./credential-refusal.ts";
 import type { Principal, TokenOutcome, TokenVerifier } from "./token-verifier.ts";
 
-/** The parts of a request that decide about its credential. Only a gateway knows the connection. */
-export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "contextValues"> & {
-  readonly connection?: AdmitRequest["connection"] | undefined;
-};
+/** The parts of a request that decide about its credential. */
+export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues">;
 
 /** Options of {@link createBearerAuth}. */
 export interface BearerAuthOptions {
@@ -22,13 +19,8 @@ export interface BearerAuthOptions {
   readonly resourceMetadata?: string | undefined;
 }
 
-/** The two places where a credential can be checked. */
-export interface BearerAuth {
-  /** Decides by the headers alone; throws a `ConnectError` to refuse, or rejects with one. */
-  readonly admit: (request: CredentialRequest) => void | Promise<void>;
-  /** Lets calls pass that `admit` has accepted, and checks the credential itself where no `admit` ran. */
-  readonly interceptor: Interceptor;
-}
+/** Decides on a request by its header alone; throws a `ConnectError` to refuse it, or rejects with one. */
+export type BearerAuth = (request: CredentialRequest) => void | Promise<void>;
 
 /** What one procedure requires. */
 interface Demand {
@@ -40,12 +32,7 @@ interface Demand {
 const unmatched: Demand = { credential: true, scope: undefined };
 
 /**
- * Creates the check that requires `Authorization: Bearer <token>` for every request that is not open.
- *
- * `admit` is for a server that can decide before it reads the body; the interceptor is always part of the chain. A
- * server without `admit`, such as plain connect-node, gives the same answers through the interceptor alone, with two
- * differences: it has parsed the message by then, and it cannot see a second `Authorization` field, because node:http
- * drops it.
+ * Creates the `admit` of a gateway that requires `Authorization: Bearer <token>` for every request that is not open.
  *
  * Refusals are `ConnectError`s: `Unauthenticated` and `PermissionDenied` with a challenge in `www-authenticate`, or
  * `Unavailable` with `retry-after` when the token cannot be checked right now. The reason is the error's `cause` (see
@@ -75,19 +62,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     if (demand.scope !== undefined && !mayUse(outcome, demand.scope)) throw errors.scope(demand.scope);
   }
 
-  const interceptor: Interceptor = (next) => (request) => {
-    const { contextValues, header, method } = request;
-    if (contextValues.get(principalKey) !== undefined) return next(request);
-    const procedure = `/${method.parent.typeName}/${method.name}`;
-    return admitThen({ procedure, authorization: header.get("authorization"), contextValues }, () => next(request));
-  };
-
-  async function admitThen<T>(request: CredentialRequest, next: () => Promise<T>): Promise<T> {
-    await admit(request);
-    return await next();
-  }
-
-  return { admit, interceptor };
+  return admit;
 }
 
 function mayUse(principal: Principal, scope: string): boolean {

@@ -75,7 +75,7 @@ const messageBytesMax = 64 * 1024;
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   const { store, auth: verifier, resourceMetadata, requestPathPrefix = "", drainDelayMs = 0 } = options;
   const log = options.log ?? silentLog;
-  const auth = createBearerAuth(verifier ?? nobody, {
+  const admit = createBearerAuth(verifier ?? nobody, {
     realm: "plantstore",
     requiredScope: (procedure) => policyOf(procedure)?.scope,
     open: [Health.typeName],
@@ -99,14 +99,8 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
     },
     // Outermost first: errors of all others are made safe to show.
-    interceptors: [
-      requestIds.interceptor,
-      createErrorInterceptor({ log }),
-      auth.interceptor,
-      ...forLog,
-      ...(options.interceptors ?? []),
-    ],
-    admit: limitRates(auth.admit, options.rateLimits ?? {}),
+    interceptors: [requestIds.interceptor, createErrorInterceptor({ log }), ...forLog, ...(options.interceptors ?? [])],
+    admit: limitRates(admit, options.rateLimits ?? {}),
     readMaxBytes: messageBytesMax,
     rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
     endpoints: [

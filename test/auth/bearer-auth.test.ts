@@ -38,12 +38,17 @@ interface Given {
 
 function toRequest(given: Given): CredentialRequest {
   const procedure = "procedure" in given ? given.procedure : deletePlant;
-  return { procedure, authorization: given.authorization ?? null, contextValues: createContextValues() };
+  return {
+    procedure,
+    authorization: given.authorization ?? null,
+    connection: {},
+    contextValues: createContextValues(),
+  };
 }
 
-async function refusedWith(auth: BearerAuth, request: CredentialRequest): Promise<ConnectError> {
+async function refusedWith(admit: BearerAuth, request: CredentialRequest): Promise<ConnectError> {
   const error: unknown = await Promise.resolve()
-    .then(() => auth.admit(request))
+    .then(() => admit(request))
     .then(
       () => undefined,
       (refusal: unknown) => refusal,
@@ -175,10 +180,10 @@ describe.each([
   { verifier: atOnce, how: "at once" },
   { verifier: later, how: "by a promise" },
 ])("admit, with a verifier that answers $how", ({ verifier }) => {
-  const auth = createBearerAuth(verifier, options);
+  const admit = createBearerAuth(verifier, options);
 
   test.each(refusals)("$name", async ({ given, want, cause }) => {
-    const error = await refusedWith(auth, toRequest(given));
+    const error = await refusedWith(admit, toRequest(given));
     const { code, rawMessage: message, metadata } = error;
     expect({ code, message, header: Object.fromEntries(metadata) }).toEqual(want);
     expect(credentialRefusalOf(error)).toMatchObject(cause);
@@ -206,13 +211,13 @@ describe.each([
     },
   ])("lets in $name", async ({ given, want }) => {
     const request = toRequest(given);
-    await auth.admit(request);
+    await admit(request);
     expect(request.contextValues.get(principalKey)?.subject ?? "").toBe(want);
   });
 
   test("remembers the caller that is refused for want of a scope, so that the log can name it", async () => {
     const request = toRequest({ authorization: "Bearer narrow" });
-    await refusedWith(auth, request);
+    await refusedWith(admit, request);
     expect(request.contextValues.get(principalKey)?.subject).toBe("eve");
   });
 });
@@ -220,16 +225,16 @@ describe.each([
 describe("admit", () => {
   test("hands the verifier the token with its SHA-256", async () => {
     const seen: PresentedToken[] = [];
-    const auth = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
-    await auth.admit(toRequest({ authorization: "Bearer good" }));
+    const admit = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
+    await admit(toRequest({ authorization: "Bearer good" }));
     expect(seen).toEqual([{ text: "good", digest: digestOf("good") }]);
   });
 
   test("reads a credential once that a connection repeats", async () => {
     const seen: PresentedToken[] = [];
-    const auth = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
+    const admit = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
     const connection = {};
-    for (const _ of [1, 2]) await auth.admit({ ...toRequest({ authorization: "Bearer good" }), connection });
+    for (const _ of [1, 2]) await admit({ ...toRequest({ authorization: "Bearer good" }), connection });
     expect(seen).toHaveLength(2);
     expect(seen[0]).toBe(seen[1]);
   });
@@ -239,21 +244,21 @@ describe("admit", () => {
     const verifier: TokenVerifier = {
       verify: (token) => (isGood ? answer(token) : { kind: "invalid", reason: "revoked" }),
     };
-    const auth = createBearerAuth(verifier, { realm });
+    const admit = createBearerAuth(verifier, { realm });
     const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
-    await auth.admit(request);
+    await admit(request);
     isGood = false;
-    expect((await refusedWith(auth, request)).code).toBe(Code.Unauthenticated);
+    expect((await refusedWith(admit, request)).code).toBe(Code.Unauthenticated);
   });
 
   test("makes no promise when the verifier makes none", () => {
-    expect(createBearerAuth(atOnce, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
+    expect(createBearerAuth(atOnce, options)(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
   });
 
   const challenged = refusals.filter((row) => row.want.code !== Code.Unavailable);
   test.each(challenged)("points to the resource metadata (RFC 9728 §5.1) where $name", async ({ given, want }) => {
-    const auth = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
-    const { metadata } = await refusedWith(auth, toRequest(given));
+    const admit = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
+    const { metadata } = await refusedWith(admit, toRequest(given));
     expect(metadata.get("www-authenticate")).toBe(
       `${want.header["www-authenticate"]}, resource_metadata="https://plants.example/meta"`,
     );
@@ -261,9 +266,9 @@ describe("admit", () => {
 
   test("asks for the scope of a procedure once", async () => {
     const asked: string[] = [];
-    const auth = createBearerAuth(atOnce, { realm, requiredScope: (procedure) => (asked.push(procedure), undefined) });
+    const admit = createBearerAuth(atOnce, { realm, requiredScope: (procedure) => (asked.push(procedure), undefined) });
     for (const procedure of ["/a.B/C", "/a.B/D", "/a.B/C"]) {
-      await auth.admit(toRequest({ procedure, authorization: "Bearer good" }));
+      await admit(toRequest({ procedure, authorization: "Bearer good" }));
     }
     expect(asked).toEqual(["/a.B/C", "/a.B/D"]);
   });
