@@ -32,11 +32,12 @@ export {
   type Endpoint,
   type EndpointAnswer,
   type EndpointRequest,
+  type OnFault,
   type RestOptions,
   type ServingOptions,
 } from "./calls/index.ts";
 export type { GatewayLoad, ListenOptions } from "./carriers/sockets/index.ts";
-export type { HeaderReader, Limits, OnFault, Peer } from "./carriers/index.ts";
+export type { HeaderReader, Limits, Peer } from "./carriers/index.ts";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";
 export type { NodeHandler } from "./node-handler.ts";

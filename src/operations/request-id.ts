@@ -63,7 +63,7 @@ export function createRequestIds(answers: RequestIdAnswers): RequestIds {
   return {
     fieldName: "X-Request-Id",
     onRequest: (request) => {
-      const sent = request.header.get(fieldName);
+      const sent = request.xRequestId;
       if (sent !== null && isRequestId(sent)) request.contextValues.set(requestIdKey, sent);
       else if (answers === "asked") return;
       addToAnswer(request);

@@ -21,18 +21,15 @@ test("the description says what the specification says, and nothing else", () =>
       version: "1.0.0",
       description: text,
       license: { name: "MIT", identifier: "MIT" },
-      contact: { name: "Plant Store" },
     },
     servers: [{ url: "https://plants.example/api" }],
     security: [{ bearerAuth: [] }],
-    tags: [{ name: "PlantService", description: text }],
     paths: {
       "/plants/{id}": {
         delete: {
           operationId: "deletePlant",
           summary: "Deletes the single plant with the given identifier",
           description: text,
-          tags: ["PlantService"],
           parameters: [
             { name: "id", in: "path", required: true, description: text, schema: { type: "integer", format: "int64" } },
           ],
@@ -40,15 +37,9 @@ test("the description says what the specification says, and nothing else", () =>
             "204": { description: "The plant is deleted." },
             "400": {
               description: "Unexpected error.",
-              content: {
-                "application/json": {
-                  schema: { $ref: "#/components/schemas/Error" },
-                  example: { error: 5, message: "plant 7 not found" },
-                },
-              },
+              content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
             },
           },
-          "x-rpc": { procedure: "/plantstore.v1.PlantService/DeletePlant", path: "/plants/{id}" },
         },
       },
     },
@@ -58,12 +49,7 @@ test("the description says what the specification says, and nothing else", () =>
           type: "object",
           description: text,
           properties: {
-            error: {
-              type: "integer",
-              format: "int32",
-              description: text,
-              "x-value-names": expect.objectContaining({ "5": "NOT_FOUND", "16": "UNAUTHENTICATED" }),
-            },
+            error: { type: "integer", format: "int32", description: text },
             message: { type: "string", description: text },
           },
           required: ["error", "message"],

@@ -8,11 +8,11 @@ import {
   type UnaryRequest,
 } from "@connectrpc/connect";
 import type { Exchange } from "../carriers/index.ts";
-import type { LazyHeaders, UnaryProcedure, UnaryProtocol } from "../protocols/index.ts";
+import type { CallProtocol, LazyHeaders, Procedure } from "../protocols/index.ts";
 
 /** The call that a view shows. */
 export interface ViewedCall {
-  readonly view: HandlerContext;
+  readonly view: CallView;
   /** Aborts when the call ends, however it ends. */
   readonly signal: AbortSignal;
   /** What it ended with; `undefined` while it runs. */
@@ -22,29 +22,29 @@ export interface ViewedCall {
 /** Parts of a call that its view shows. */
 export interface CallViewInit {
   readonly exchange: Exchange;
-  readonly method: UnaryProcedure["method"];
-  readonly protocol: UnaryProtocol;
+  readonly procedure: Procedure;
+  readonly protocol: CallProtocol;
   readonly values: ContextValues;
   /** Milliseconds until the deadline; `undefined` without one. */
   readonly timeoutMs: number | undefined;
 }
 
 /**
- * A unary call as its interceptors and its handler see it: Connect's `UnaryRequest` and `HandlerContext`.
+ * A call as its interceptors and its handler see it: Connect's `UnaryRequest` or `StreamRequest`, and `HandlerContext`.
  *
  * Both in one object, which costs half as much as two. Every member is an own property, so that both can be spread;
  * header and signal are built when they are first used.
  */
 export class CallView implements HandlerContext {
-  readonly stream = false;
-  readonly service: UnaryRequest["service"];
-  readonly method: UnaryRequest["method"];
+  readonly stream: boolean;
+  readonly service: HandlerContext["service"];
+  readonly method: HandlerContext["method"];
   readonly requestMethod: string;
   readonly url: string;
   readonly header: Headers;
   readonly contextValues: ContextValues;
-  /** The message that the client sent; before it is read, a message without a type. */
-  message: Message = unread;
+  /** The message that the client sent, or the stream of them; before it is read, a message without a type. */
+  message: Message | AsyncIterable<Message> = unread;
   readonly protocolName: string;
   readonly requestHeader: Headers;
   readonly responseHeader: LazyHeaders;
@@ -55,7 +55,9 @@ export class CallView implements HandlerContext {
   /** For {@link contextOf}: spread copies of a request have it too. */
   readonly call: ViewedCall;
 
-  constructor(call: ViewedCall, { exchange, method, protocol, values, timeoutMs }: CallViewInit) {
+  constructor(call: ViewedCall, { exchange, procedure, protocol, values, timeoutMs }: CallViewInit) {
+    const { method } = procedure;
+    this.stream = procedure.kind === "stream";
     this.service = method.parent;
     this.method = method;
     this.requestMethod = exchange.httpMethod;

@@ -1,14 +1,11 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import {
-  createFaultReporter,
   defaultLimits,
   defaultReadMaxBytes,
   type Exchange,
-  guardCallback,
   type HttpProblem,
   type Limits,
-  type OnFault,
   type ProblemWriter,
 } from "../carriers/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
@@ -17,6 +14,7 @@ import { createErrorWriter, createRestRouter, type ErrorRecordPolicy, type RestR
 import { type CorsOptions, createCors } from "./cors.ts";
 import { createProcedures } from "./create-procedures.ts";
 import { type Admit, type AdmitRequest, type AnsweredRequest, createDispatch, type Dispatch } from "./dispatch.ts";
+import { createFaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import { createMatchTable, type Endpoint, type MatchTable } from "./match.ts";
 import { refuse } from "./refuse.ts";
 
@@ -135,7 +133,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     onError: guardCallback("onError", options.onError, report),
     onAnswer: guardCallback("onAnswer", options.onAnswer, report),
     report,
-    defaultTimeoutMs: limits.defaultTimeoutMs,
+    defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,
     trustedProxies,
   });
   return {

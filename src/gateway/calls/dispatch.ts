@@ -1,12 +1,5 @@
 import { ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
-import {
-  type Exchange,
-  type HeaderFields,
-  type HeaderReader,
-  type OnFault,
-  type Peer,
-  toUtf8,
-} from "../carriers/index.ts";
+import { type Exchange, type HeaderFields, type HeaderReader, type Peer, toUtf8 } from "../carriers/index.ts";
 import {
   openStreamProtocol,
   openUnaryProtocol,
@@ -17,11 +10,14 @@ import {
 } from "../protocols/index.ts";
 import { type ErrorWriter, httpStatusOf } from "../rest/index.ts";
 import type { Client, TrustedProxies } from "../proxies/index.ts";
+import type { CallOwner } from "./call.ts";
+import { toConnectError } from "./call-error.ts";
 import type { Cors } from "./cors.ts";
 import { type Endpoint, type EndpointAnswer, type Match, matchRequest, type MatchTable } from "./match.ts";
+import type { OnFault } from "./faults.ts";
 import { refuse } from "./refuse.ts";
 import { StreamCall } from "./stream-call.ts";
-import { type CallOwner, isPromise, toConnectError, UnaryCall } from "./unary-call.ts";
+import { UnaryCall } from "./unary-call.ts";
 
 /** Everything known about a request before a byte of its body is read. */
 export interface AdmitRequest {
@@ -31,6 +27,8 @@ export interface AdmitRequest {
   readonly header: HeaderReader;
   /** The `Authorization` field (RFC 9110 §11.6.2); `null` when there is none, several joined by ", ". */
   readonly authorization: string | null;
+  /** The `X-Request-Id` field, as the client or a proxy sent it; `null` when there is none. */
+  readonly xRequestId: string | null;
   /** Who sent the request: the client, as far as trusted proxies say; otherwise the other end of the connection. */
   readonly peer: Peer;
   /** Scheme and authority that the client used, as far as trusted proxies say: `https://plants.example`. */
@@ -99,7 +97,8 @@ export interface DispatchOptions {
   readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
   readonly onAnswer: ((answer: AnsweredRequest) => void) | undefined;
   readonly report: OnFault;
-  readonly defaultTimeoutMs: number;
+  /** Milliseconds for a unary call whose client sets no deadline; `undefined` for no limit. */
+  readonly defaultTimeoutMs: number | undefined;
   /** The proxies that may speak for their clients. */
   readonly trustedProxies: TrustedProxies | undefined;
 }
@@ -121,6 +120,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
   readonly protocol: Protocol;
   readonly header: Exchange;
   readonly authorization: string | null;
+  readonly xRequestId: string | null;
   readonly connection: object;
   readonly contextValues: ContextValues;
   readonly #options: DispatchOptions;
@@ -133,6 +133,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
     this.protocol = match.protocol;
     this.header = exchange;
     this.authorization = exchange.common.authorization;
+    this.xRequestId = exchange.common.xRequestId;
     this.connection = exchange.connection;
     this.contextValues = values;
     this.#options = options;
@@ -216,35 +217,29 @@ class ServedRequest implements AdmitRequest, CallOwner {
   }
 
   #callUnary(target: UnaryTarget): void {
-    const { writeErrorRecord, defaultTimeoutMs } = this.#options;
-    const exchange = this.header;
-    new UnaryCall({
-      exchange,
-      procedure: target.procedure,
-      protocol: openUnaryProtocol(exchange, target, writeErrorRecord),
-      values: this.contextValues,
-      owner: this,
-      defaultTimeoutMs,
-    }).start();
+    const { procedure } = target;
+    const { header: exchange, contextValues: values } = this;
+    const protocol = openUnaryProtocol(exchange, target, this.#options.writeErrorRecord);
+    const timeoutMs = protocol.timeoutMs ?? this.#options.defaultTimeoutMs;
+    new UnaryCall({ exchange, procedure, protocol, values, owner: this, timeoutMs }).start();
   }
 
   #callStream(target: StreamTarget | RestStreamTarget): void {
-    const exchange = this.header;
+    const { procedure } = target;
+    const { header: exchange, contextValues: values } = this;
     const protocol = openStreamProtocol(exchange, target, this.#options.writeErrorRecord);
-    new StreamCall({
-      exchange,
-      procedure: target.procedure,
-      protocol,
-      values: this.contextValues,
-      owner: this,
-    }).start();
+    const { timeoutMs } = protocol;
+    new StreamCall({ exchange, procedure, protocol, values, owner: this, timeoutMs }).start();
   }
 
   #answerEndpoint(endpoint: Endpoint): void {
     try {
       const answer = endpoint.answer(this);
-      if (!isPromise(answer)) return this.#writeEndpoint(answer);
-      answer.then((awaited) => this.#writeEndpoint(awaited)).catch((error: unknown) => this.#reject(error));
+      // It may be a foreign thenable.
+      if (!("then" in answer)) return this.#writeEndpoint(answer);
+      Promise.resolve(answer)
+        .then((awaited) => this.#writeEndpoint(awaited))
+        .catch((error: unknown) => this.#reject(error));
     } catch (error) {
       this.#reject(error);
     }

@@ -7,4 +7,5 @@
 export { createServing, type RestOptions, type Serving, type ServingOptions } from "./create-serving.ts";
 export type { CorsOptions } from "./cors.ts";
 export { type Endpoint, type EndpointAnswer, type EndpointRequest, type Match, matchRequest } from "./match.ts";
+export type { OnFault } from "./faults.ts";
 export type { Admit, AdmitRequest, AnsweredRequest } from "./dispatch.ts";

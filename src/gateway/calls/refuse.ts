@@ -1,4 +1,4 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import {
   type Protocol,
   refuseConnectStream,
@@ -7,8 +7,10 @@ import {
   refuseGrpcWeb,
   metadataFields,
 } from "../protocols/index.ts";
-import { type Exchange, type HeaderFields, type OnFault } from "../carriers/index.ts";
+import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import type { ErrorWriter } from "../rest/index.ts";
+import { wellFormed } from "./call-error.ts";
+import type { OnFault } from "./faults.ts";
 
 /** An answer to a request that never became a call. */
 export interface Refusal {
@@ -56,14 +58,6 @@ function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: Er
   const record = writeErrorRecord(error, { httpStatus, procedure: wrongMethod ? undefined : procedure });
   const header = ["content-type", record.contentType, ...fields, ...metadataFields(error)];
   exchange.answer(record.httpStatus, header, record.body);
-}
-
-/** Returns an error that every protocol can write, whatever its text and code. */
-export function wellFormed(error: ConnectError): ConnectError {
-  const { rawMessage, metadata, cause, details } = error;
-  const code = Code[error.code] === undefined ? Code.Unknown : error.code;
-  if (code === error.code && rawMessage.isWellFormed()) return error;
-  return Object.assign(new ConnectError(rawMessage.toWellFormed(), code, metadata, [], cause), { details });
 }
 
 // Only a known part of the client's content type is echoed.

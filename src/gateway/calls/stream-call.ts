@@ -1,37 +1,10 @@
 import type { Message } from "@bufbuild/protobuf";
-import {
-  Code,
-  ConnectError,
-  type ContextValues,
-  type HandlerContext,
-  type StreamRequest,
-  type StreamResponse,
-} from "@connectrpc/connect";
-import {
-  type AbortReceiver,
-  afterTurn,
-  type BodyReceiver,
-  concatBytes,
-  type Exchange,
-  goneAway,
-  type HeaderFields,
-  type Heart,
-  startDeadline,
-  startHeart,
-} from "../carriers/index.ts";
-import { messageTooLarge, type StreamProcedure, type StreamProtocol } from "../protocols/index.ts";
-import type { ViewedCall } from "./call-view.ts";
+import type { ConnectError, StreamRequest, StreamResponse } from "@connectrpc/connect";
+import { afterTurn, concatBytes, type HeaderFields, type Heart, startHeart } from "../carriers/index.ts";
+import type { StreamProcedure, StreamProtocol } from "../protocols/index.ts";
+import { Call } from "./call.ts";
+import type { CallView } from "./call-view.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
-import { type CallOwner, completed, isPromise, toConnectError } from "./unary-call.ts";
-
-/** Parts of a {@link StreamCall}. */
-export interface StreamCallInit {
-  readonly exchange: Exchange;
-  readonly procedure: StreamProcedure;
-  readonly protocol: StreamProtocol;
-  readonly values: ContextValues;
-  readonly owner: CallOwner;
-}
 
 /** Bytes of messages collected in a turn, above which the handler is not asked for more. */
 // 64 KiB: a handler that never waits would otherwise keep the turn from ending while this grows.
@@ -42,26 +15,17 @@ const collectedBytesMax = 64 * 1024;
 const heartbeatMs = 15_000;
 
 /**
- * One streaming call, from its admitted header to its end.
+ * One streaming call.
  *
  * The messages of one turn of the event loop are sent in one write. While the client takes no more, the handler is not
  * asked for its next message. An answer that completes within a turn is sent whole.
  */
-export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
-  readonly view: HandlerContext;
-  ended: unknown;
-  readonly #exchange: Exchange;
-  readonly #procedure: StreamProcedure;
-  readonly #protocol: StreamProtocol;
-  readonly #owner: CallOwner;
-  readonly #controller = new AbortController();
+export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #heart: Heart | undefined;
-  #stopDeadline: (() => void) | undefined;
-  #ignoreShutdown: (() => void) | undefined;
   /** Set until the header is final. */
-  #header: Headers | undefined;
+  #header: Headers | undefined = this.protocol.responseHeader;
   #headerFields: HeaderFields = [];
-  #trailer: Headers;
+  #trailer: Headers = this.protocol.responseTrailer;
   #messages: AsyncIterator<unknown> | undefined;
   #output: YieldedMessages | undefined;
   /** Encoded messages that wait for the end of the turn. */
@@ -73,87 +37,27 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
   #blocked = false;
   /** Whether the handler is asked for its next message once there is room. */
   #waiting = false;
-  #done = false;
 
-  constructor({ exchange, procedure, protocol, values, owner }: StreamCallInit) {
-    this.#exchange = exchange;
-    this.#procedure = procedure;
-    this.#protocol = protocol;
-    this.#owner = owner;
-    this.#header = protocol.responseHeader;
-    this.#trailer = protocol.responseTrailer;
-    const { timeoutMs } = protocol;
-    const deadlineMs = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
-    this.view = {
-      service: procedure.method.parent,
-      method: procedure.method,
-      protocolName: protocol.protocol,
-      requestMethod: exchange.httpMethod,
-      url: exchange.origin + exchange.target,
-      signal: this.signal,
-      timeoutMs: () => (deadlineMs === undefined ? undefined : deadlineMs - Date.now()),
-      requestHeader: protocol.requestHeader,
-      responseHeader: protocol.responseHeader,
-      responseTrailer: protocol.responseTrailer,
-      values,
-    };
+  protected override read(): void {
+    if (this.protocol.heartbeat !== undefined) this.#heart = startHeart(heartbeatMs, () => this.#beat());
+    if (this.procedure.method.methodKind === "server_streaming") super.read();
+    else this.#invoke(this.protocol.readMessages());
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  protected override invoke(message: Message): void {
+    if (!this.done) this.#invoke(single(message));
   }
 
-  /** Starts the call and returns at once; every failure ends up in its answer. */
-  start(): void {
-    const { problem, timeoutMs } = this.#protocol;
-    const { shutdownSignal, requestGate } = this.#procedure.options;
-    if (this.#exchange.gone) return this.aborted(goneAway());
-    this.#exchange.abortReceiver = this;
-    if (shutdownSignal !== undefined) this.#heedShutdown(shutdownSignal);
-    if (problem !== undefined) return this.#fail(problem);
-    if (timeoutMs !== undefined) {
-      if (timeoutMs <= 0) return this.#expire();
-      this.#stopDeadline = startDeadline(timeoutMs, () => this.#expire());
-    }
-    if (this.#protocol.heartbeat !== undefined) {
-      this.#heart = startHeart(heartbeatMs, () => this.#beat());
-    }
-    if (requestGate === undefined) return this.#read();
-    const asked = (async () => await requestGate(this.view))();
-    asked.then(() => {
-      if (!this.#done) this.#read();
-    }, this.#onError);
-  }
-
-  #read(): void {
-    if (this.#procedure.method.methodKind !== "server_streaming") this.#invoke(this.#protocol.readMessages());
-    else if (this.#exchange.bodyEmpty) this.received(new Uint8Array(0));
-    else this.#exchange.readBody(this.#protocol.bodyLimitBytes, this);
-  }
-
-  announcedBytes(firstPiece: Uint8Array): number {
-    return this.#protocol.announcedBytes?.(firstPiece) ?? 0;
-  }
-
-  received(body: Uint8Array | undefined): void {
-    if (body === undefined) return this.#fail(messageTooLarge(this.#procedure.options.readMaxBytes));
-    (async () => await this.#protocol.readMessage(body))().then((message) => {
-      if (!this.#done) this.#invoke(single(message));
-    }, this.#onError);
-  }
-
-  #invoke(message: AsyncIterable<Message>): void {
-    const { service, requestMethod, url, signal, requestHeader: header, values: contextValues } = this.view;
-    const { method } = this.#procedure;
-    const about = { service, method, requestMethod, url, signal, header, contextValues };
-    const request: StreamRequest & { readonly call: ViewedCall } = { ...about, stream: true, message, call: this };
-    (async () => this.#answer(await this.#procedure.invoke(request)))().catch(this.#onError);
+  #invoke(messages: AsyncIterable<Message>): void {
+    this.view.message = messages;
+    const request = this.view as CallView & StreamRequest;
+    (async () => this.#answer(await this.procedure.invoke(request)))().catch(this.#onError);
   }
 
   #answer({ header, trailer, message }: StreamResponse): void {
     this.#output = message instanceof YieldedMessages ? message : undefined;
     const messages = (this.#output?.source ?? message)[Symbol.asyncIterator]();
-    if (this.#done) return letGo(messages);
+    if (this.done) return letGo(messages);
     this.#header = header;
     this.#trailer = trailer;
     this.#messages = messages;
@@ -171,39 +75,35 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
     }
   }
 
-  readonly #onError = (error: unknown): void => this.#fail(toConnectError(error));
+  readonly #onError = (error: unknown): void => this.fail(error);
 
   readonly #onNext = (result: IteratorResult<unknown>): void => {
-    if (this.#done) return;
+    if (this.done) return;
     try {
       if (result.done === true) {
         this.#messages = undefined;
         return this.#succeed();
       }
       const message = result.value as Message;
-      const bytes = this.#protocol.encode(this.#output === undefined ? message : this.#output.toMessage(message));
-      if (!isPromise(bytes)) return this.#add(bytes);
+      const bytes = this.protocol.encode(this.#output === undefined ? message : this.#output.toMessage(message));
+      if (!(bytes instanceof Promise)) return this.#add(bytes);
       bytes.then((packed) => this.#add(packed)).catch(this.#onFault);
     } catch (error) {
       this.#onFault(error);
     }
   };
 
-  /** The answer cannot be written: the client learns that, but not why. */
-  readonly #onFault = (error: unknown): void => {
-    this.#owner.faulted(error);
-    this.#fail(toConnectError(error));
-  };
+  readonly #onFault = (error: unknown): void => this.failToWrite(error);
 
   #add(bytes: Uint8Array): void {
-    if (this.#done) return;
+    if (this.done) return;
     this.#settleHeader();
-    if (this.#protocol.headOnly === true) return this.#succeed();
+    if (this.protocol.headOnly === true) return this.#succeed();
     this.#heart?.restart();
     this.#pieces.push(bytes);
     this.#pieceBytes += bytes.byteLength;
     // The only message of its answer is sent together with the end.
-    if (this.#procedure.method.methodKind === "client_streaming") return this.#pull();
+    if (this.procedure.method.methodKind === "client_streaming") return this.#pull();
     if (!this.#flushing) {
       this.#flushing = true;
       afterTurn(flushCall, this);
@@ -214,7 +114,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
 
   /** Sends a sign of life to the client and the proxies before it, if nothing else is being sent. */
   #beat(): void {
-    const { heartbeat } = this.#protocol;
+    const { heartbeat } = this.protocol;
     if (heartbeat === undefined || this.#blocked || this.#flushing) return;
     this.#pieces.push(heartbeat);
     this.#pieceBytes += heartbeat.byteLength;
@@ -224,7 +124,7 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
   /** Sends what was collected in this turn. */
   flush(): void {
     this.#flushing = false;
-    if (this.#done) return;
+    if (this.done) return;
     try {
       this.#send();
     } catch (error) {
@@ -236,24 +136,24 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
   #send(): void {
     if (!this.#begun) {
       this.#settleHeader();
-      this.#protocol.begin(this.#headerFields);
+      this.protocol.begin(this.#headerFields);
       this.#begun = true;
     }
     if (this.#pieces.length === 0) return;
-    const written = this.#protocol.write(this.#takePieces());
-    if (!isPromise(written)) return;
+    const written = this.protocol.write(this.#takePieces());
+    if (!(written instanceof Promise)) return;
     this.#blocked = true;
     const resume = (): void => {
       this.#blocked = false;
-      if (!this.#done && this.#waiting) this.#pull();
+      if (!this.done && this.#waiting) this.#pull();
     };
-    // If the client goes away, {@link aborted} is called.
+    // If the client goes away, {@link aborted} is called instead.
     written.then(resume, () => undefined);
   }
 
   /** Fixes the header, which handlers may change up to their first message. */
   #settleHeader(): void {
-    if (this.#header !== undefined) this.#headerFields = this.#protocol.headerToSend(this.#header);
+    if (this.#header !== undefined) this.#headerFields = this.protocol.headerToSend(this.#header);
     this.#header = undefined;
   }
 
@@ -271,62 +171,24 @@ export class StreamCall implements AbortReceiver, BodyReceiver, ViewedCall {
     } catch (error) {
       return this.#onFault(error);
     }
-    this.#settle(undefined);
+    this.settle(undefined);
   }
 
   /** Sends what was collected, and the end. */
   #close(trailer: Headers, error: ConnectError | undefined): void {
     this.#settleHeader();
-    if (!this.#begun) return this.#protocol.answer(this.#headerFields, this.#takePieces(), trailer, error);
+    if (!this.#begun) return this.protocol.answer(this.#headerFields, this.#takePieces(), trailer, error);
     this.#send();
-    this.#protocol.end(trailer, error);
+    this.protocol.end(trailer, error);
   }
 
-  #fail(error: ConnectError): void {
-    if (this.#done) return;
-    this.#end(error);
-    this.#owner.failing(error);
-    try {
-      this.#close(this.#protocol.responseTrailer, error);
-    } catch (fault) {
-      // The error cannot be written, for example because its details do not serialize.
-      this.#exchange.reset();
-      this.#protocol.release?.();
-      this.#owner.faulted(fault);
-    }
-    this.#owner.settled(error);
+  protected override writeError(error: ConnectError): void {
+    this.#close(this.protocol.responseTrailer, error);
   }
 
-  #expire(): void {
-    this.#fail(new ConnectError("the operation timed out", Code.DeadlineExceeded));
-  }
-
-  aborted(reason: ConnectError): void {
-    if (!this.#done) this.#protocol.release?.();
-    this.#settle(reason);
-  }
-
-  #heedShutdown(shutdown: AbortSignal): void {
-    const abort = (): void => this.#controller.abort(shutdown.reason);
-    if (shutdown.aborted) return abort();
-    shutdown.addEventListener("abort", abort);
-    this.#ignoreShutdown = () => shutdown.removeEventListener("abort", abort);
-  }
-
-  #settle(error: ConnectError | undefined): void {
-    if (this.#done) return;
-    this.#end(error);
-    this.#owner.settled(error);
-  }
-
-  #end(error: ConnectError | undefined): void {
-    this.#done = true;
-    this.#exchange.abortReceiver = undefined;
-    this.#stopDeadline?.();
+  protected override end(error: ConnectError | undefined): void {
+    super.end(error);
     this.#heart?.stop();
-    this.#ignoreShutdown?.();
-    this.ended = error ?? completed;
-    this.#controller.abort(this.ended);
     if (this.#messages !== undefined) letGo(this.#messages);
     this.#messages = undefined;
   }

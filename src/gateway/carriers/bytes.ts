@@ -6,12 +6,10 @@ const pooled: typeof Buffer | undefined = globalThis.Buffer;
 const encoder = new TextEncoder();
 
 /** Returns so many bytes for whoever fills them all: their content is arbitrary until then. */
-export const allocateBytes: (length: number) => Uint8Array =
-  pooled === undefined ? (length) => new Uint8Array(length) : (length) => pooled.allocUnsafe(length);
+export const allocateBytes: (length: number) => Uint8Array = pooled?.allocUnsafe ?? newBytes;
 
 /** Returns so many bytes in a buffer of their own, for what is kept: a part of node's pool would keep all of it alive. */
-export const allocateBuffer: (length: number) => Uint8Array =
-  pooled === undefined ? (length) => new Uint8Array(length) : (length) => pooled.allocUnsafeSlow(length);
+export const allocateBuffer: (length: number) => Uint8Array = pooled?.allocUnsafeSlow ?? newBytes;
 
 /** Returns a text as UTF-8. */
 export const toUtf8: (text: string) => Uint8Array =
@@ -27,4 +25,8 @@ export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
     at += piece.byteLength;
   }
   return whole;
+}
+
+function newBytes(length: number): Uint8Array {
+  return new Uint8Array(length);
 }

@@ -59,6 +59,7 @@ export class CommonFields {
   grpcTimeout: string | null = null;
   grpcEncoding: string | null = null;
   grpcAcceptEncoding: string | null = null;
+  xRequestId: string | null = null;
   xServerTimeout: string | null = null;
 
   constructor(fields: HeaderFields) {

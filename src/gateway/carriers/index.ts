@@ -2,13 +2,12 @@
  * What is one request and its answer?
  *
  * The {@link Exchange} is the seam between HTTP and RPC: carriers make exchanges of what a client sends, calls answer
- * them. What both sides need lies here as well: lists of header fields, limits, what is wrong with a request as HTTP,
- * reports of faults. None of it knows sockets or RPC, and it runs wherever JavaScript does. The carriers themselves are
- * rooms of their own: `sockets/` on node, `fetch/` anywhere.
+ * them. What both sides need lies here as well: lists of header fields, limits, what is wrong with a request as HTTP.
+ * None of it knows sockets or RPC, and it runs wherever JavaScript does. The carriers themselves are rooms of their own:
+ * `sockets/` on node, `fetch/` anywhere.
  */
 export { allocateBytes, concatBytes, toUtf8 } from "./bytes.ts";
 export { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, type Peer } from "./exchange.ts";
-export { createFaultReporter, guardCallback, type OnFault } from "./faults.ts";
 export {
   CommonFields,
   type HeaderFields,

@@ -11,10 +11,11 @@ export {
   type Endpoint,
   type EndpointAnswer,
   type EndpointRequest,
+  type OnFault,
   type RestOptions,
   type ServingOptions,
 } from "../calls/index.ts";
-export type { HeaderReader, Limits, OnFault, Peer } from "../carriers/index.ts";
+export type { HeaderReader, Limits, Peer } from "../carriers/index.ts";
 export type { Protocol } from "../protocols/index.ts";
 export {
   type ErrorRecord,

@@ -32,6 +32,9 @@ export interface CallProtocol {
 
   /** Reads the message of a client that sends only one. Returns a promise only if something must be decompressed. */
   readMessage(body: Uint8Array): Message | Promise<Message>;
+
+  /** Frees what it holds of an answer that has begun and will not end. */
+  release?(): void;
 }
 
 /** Reads one unary call from its exchange and answers it. */
@@ -77,7 +80,4 @@ export interface StreamProtocol extends CallProtocol {
 
   /** Answers in one go. */
   answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
-
-  /** Frees what it holds of an answer that has begun and will not end. */
-  release?(): void;
 }

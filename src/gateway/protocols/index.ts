@@ -14,6 +14,6 @@ export { refuseGrpc } from "./grpc/grpc-unary.ts";
 export { refuseGrpcWeb } from "./grpc-web/grpc-web-unary.ts";
 export { LazyHeaders, metadataFields } from "./lazy-headers.ts";
 export type { Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
-export type { Protocol, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
+export type { CallProtocol, Protocol, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
 export type { RestStreamTarget } from "./rest/rest-stream.ts";
 export { openStreamProtocol, openUnaryProtocol, type StreamTarget, type UnaryTarget } from "./target.ts";

@@ -79,11 +79,12 @@ export function createRequestReader(
     variables.set(message, captures);
     return query === "" ? undefined : readQuery(queryBinding, query, message);
   };
-  const checked = (message: Message, unknown: UnknownNames | undefined, ignored: UnknownNames | undefined): Message => {
+  const { onIgnored } = options;
+  const isCheckNeeded = mayLackFields || onIgnored !== undefined;
+  const check = (message: Message, ofQuery: UnknownNames | undefined, ofBody: UnknownNames | undefined): void => {
     if (mayLackFields) requireFields(input, message);
-    const count = (unknown?.count ?? 0) + (ignored?.count ?? 0);
-    if (count > 0) options.onIgnored?.(method, [...(unknown?.names ?? []), ...(ignored?.names ?? [])], count);
-    return message;
+    const count = (ofQuery?.count ?? 0) + (ofBody?.count ?? 0);
+    if (count > 0) onIgnored?.(method, [...(ofQuery?.names ?? []), ...(ofBody?.names ?? [])], count);
   };
 
   return {
@@ -102,17 +103,20 @@ export function createRequestReader(
       const message = read?.message ?? create(input);
       const unknown = applyUrl(request, message);
       if (notes !== undefined) bodyNotes?.settle(notes, message);
-      return checked(message, unknown, read?.ignored);
+      if (isCheckNeeded) check(message, unknown, read?.ignored);
+      return message;
     },
     openStream: (request) =>
       new MessageStream(request, bodyFormat, {
         first(first) {
           const { message, ignored } = readBody(first, undefined);
-          return checked(message, applyUrl(request, message), ignored);
+          check(message, applyUrl(request, message), ignored);
+          return message;
         },
         further(further) {
           const { message, ignored } = readBody(further, undefined);
-          return checked(message, undefined, ignored);
+          check(message, undefined, ignored);
+          return message;
         },
       }),
   };

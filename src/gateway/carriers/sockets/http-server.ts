@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { BacklogBudget } from "../../http2/index.ts";
-import type { Exchange, HttpProblem, Limits, OnFault, ProblemWriter } from "../index.ts";
+import type { Exchange, HttpProblem, Limits, ProblemWriter } from "../index.ts";
 
 /** The version of HTTP that a connection speaks, inside TLS if there is any. */
 export type HttpMajorVersion = "http1" | "http2";
@@ -13,7 +13,8 @@ export interface HttpServerOptions {
   readonly serve: (exchange: Exchange) => void;
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
   readonly writeProblem: ProblemWriter;
-  readonly report: OnFault;
+  /** Reports a fault that belongs to no call. */
+  readonly report: (error: unknown, what: string) => void;
 }
 
 /** What a port carries at one moment. */

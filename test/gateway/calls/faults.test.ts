@@ -7,7 +7,7 @@ import type { Field, HttpRequest, HttpVersion } from "../../support/carriers/exc
 import { grpcHeader } from "../../support/carriers/grpc-frames.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../support/carriers/http2-frames.ts";
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
-import { guardCallback } from "../../../src/gateway/carriers/faults.ts";
+import { guardCallback } from "../../../src/gateway/calls/faults.ts";
 import { startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { readOutcome } from "../../support/gateway/outcome.ts";
 import { exchange, rpcRequest, type WireFormat, wireFormats } from "../../support/gateway/wire-format.ts";

@@ -8,15 +8,10 @@ export type OnFault = (error: unknown, what: string) => void;
 /** Creates a function that reports faults to the program's `onFault` and never throws. */
 export function createFaultReporter(onFault: OnFault = warn): OnFault {
   return (error, what) => {
-    const failed = (failure: unknown): void => {
+    (async () => onFault(error, what))().catch((failure: unknown) => {
       warn(error, what);
       warn(failure, "onFault has failed");
-    };
-    try {
-      watch(onFault(error, what), failed);
-    } catch (failure) {
-      failed(failure);
-    }
+    });
   };
 }
 
@@ -26,10 +21,10 @@ export function createFaultReporter(onFault: OnFault = warn): OnFault {
  */
 export function guardCallback<A extends readonly unknown[]>(
   name: string,
-  listener: ((...args: A) => void) | undefined,
+  callback: ((...args: A) => void) | undefined,
   report: OnFault,
 ): ((...args: A) => void) | undefined {
-  if (listener === undefined) return undefined;
+  if (callback === undefined) return undefined;
   const causes = new Set<string>();
   const failed = (error: unknown): void => {
     const cause = causeOf(error);
@@ -39,7 +34,9 @@ export function guardCallback<A extends readonly unknown[]>(
   };
   return (...args) => {
     try {
-      watch(listener(...args), failed);
+      // A callback typed to return nothing may still be an async function.
+      const returned: unknown = callback(...args);
+      if (returned instanceof Promise) returned.catch(failed);
     } catch (error) {
       failed(error);
     }
@@ -55,11 +52,6 @@ function causeOf(error: unknown): string {
 
 /** Causes remembered for a callback. One with more of them puts parts of requests into its messages. */
 const causesMax = 64;
-
-/** A callback typed to return nothing may still be an async function. */
-function watch(returned: unknown, failed: (error: unknown) => void): void {
-  if (returned instanceof Promise) returned.catch(failed);
-}
 
 function warn(error: unknown, what: string): void {
   const warning = error instanceof Error ? error : new Error(what, { cause: error });

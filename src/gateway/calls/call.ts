@@ -1,0 +1,201 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, startDeadline } from "../carriers/index.ts";
+import { type CallProtocol, messageTooLarge, type Procedure } from "../protocols/index.ts";
+import { toConnectError } from "./call-error.ts";
+import { CallView, type ViewedCall } from "./call-view.ts";
+
+/** Told how a call ended. */
+export interface CallOwner {
+  /** Called once: with `undefined` when the answer is a message, otherwise with the error. */
+  settled(error: ConnectError | undefined): void;
+  /** Called before an error is answered. */
+  failing(error: ConnectError): void;
+  /** Called when an answer cannot be written. */
+  faulted(error: unknown): void;
+}
+
+/** Parts of a {@link Call}. */
+export interface CallInit<P extends Procedure, W extends CallProtocol> {
+  readonly exchange: Exchange;
+  readonly procedure: P;
+  readonly protocol: W;
+  readonly values: ContextValues;
+  readonly owner: CallOwner;
+  /** Milliseconds until the deadline; `undefined` for none. */
+  readonly timeoutMs: number | undefined;
+}
+
+/**
+ * The life of one call, from its admitted header to its answer: what unary and streaming calls have in common.
+ *
+ * Whichever comes first of the answer, the deadline and the client's leaving settles it. Handlers and interceptors see
+ * Connect's own types; the parts that they seldom use are built on first use.
+ */
+export abstract class Call<P extends Procedure, W extends CallProtocol>
+  implements AbortReceiver, BodyReceiver, ViewedCall
+{
+  readonly view: CallView;
+  ended: unknown;
+  protected done = false;
+  protected readonly exchange: Exchange;
+  protected readonly procedure: P;
+  protected readonly protocol: W;
+  readonly #owner: CallOwner;
+  readonly #timeoutMs: number | undefined;
+  #controller: AbortController | undefined;
+  #stopDeadline: (() => void) | undefined;
+  #ignoreShutdown: (() => void) | undefined;
+
+  constructor(init: CallInit<P, W>) {
+    this.exchange = init.exchange;
+    this.procedure = init.procedure;
+    this.protocol = init.protocol;
+    this.#owner = init.owner;
+    this.#timeoutMs = init.timeoutMs;
+    this.view = new CallView(this, init);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.ended !== undefined) this.#controller.abort(this.ended);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Starts the call and returns at once; every failure ends up in its answer. */
+  start(): void {
+    const { problem } = this.protocol;
+    const { shutdownSignal, requestGate } = this.procedure.options;
+    const timeoutMs = this.#timeoutMs;
+    if (this.exchange.gone) return this.aborted(goneAway());
+    this.exchange.abortReceiver = this;
+    if (shutdownSignal !== undefined) this.#heedShutdown(shutdownSignal);
+    if (problem !== undefined) return this.fail(problem);
+    if (timeoutMs !== undefined) {
+      if (timeoutMs <= 0) return this.#expire();
+      this.#stopDeadline = startDeadline(timeoutMs, () => this.#expire());
+    }
+    if (requestGate === undefined) this.read();
+    else this.#pass(requestGate);
+  }
+
+  /** Calls the user's request gate, which Connect runs before the body is read. */
+  #pass(gate: NonNullable<Procedure["options"]["requestGate"]>): void {
+    const asked = (async () => await gate(this.view))();
+    asked.then(
+      () => {
+        if (!this.done) this.read();
+      },
+      (error: unknown) => this.fail(error),
+    );
+  }
+
+  /** Reads the request. Here, a body that is one message. */
+  protected read(): void {
+    if (this.exchange.bodyEmpty) this.received(empty);
+    else this.exchange.readBody(this.protocol.bodyLimitBytes, this);
+  }
+
+  announcedBytes(firstPiece: Uint8Array): number {
+    return this.protocol.announcedBytes?.(firstPiece) ?? 0;
+  }
+
+  received(body: Uint8Array | undefined): void {
+    if (body === undefined) return this.fail(messageTooLarge(this.procedure.options.readMaxBytes));
+    let message: Message | Promise<Message>;
+    try {
+      message = this.protocol.readMessage(body);
+    } catch (error) {
+      return this.fail(error);
+    }
+    // No promise where the value is ready: only compressed messages must be waited for.
+    if (message instanceof Promise)
+      message.then(
+        (plain) => this.invoke(plain),
+        (error: unknown) => this.fail(error),
+      );
+    else this.invoke(message);
+  }
+
+  /** Calls the interceptors and the handler with the only message of the client. The call may have ended meanwhile. */
+  protected abstract invoke(message: Message): void;
+
+  /** Answers with an error. */
+  protected abstract writeError(error: ConnectError): void | Promise<void>;
+
+  /** Ends the call with an answer that was written, or without any. */
+  protected settle(error: ConnectError | undefined): void {
+    // Writing an answer may end its stream, which reports back before this runs.
+    if (this.done) return;
+    this.end(error);
+    this.#owner.settled(error);
+  }
+
+  /** Ends the call because its answer cannot be written: the client learns that, but not why. */
+  protected failToWrite(error: unknown): void {
+    this.#owner.faulted(error);
+    this.fail(error);
+  }
+
+  /** Ends the call with an error, which is answered. */
+  protected fail(thrown: unknown): void {
+    if (this.done) return;
+    const error = toConnectError(thrown);
+    this.end(error);
+    this.#owner.failing(error);
+    // The error cannot be written, for example because its details do not serialize.
+    const giveUp = (fault: unknown): void => {
+      this.exchange.reset();
+      this.protocol.release?.();
+      this.#owner.faulted(fault);
+    };
+    let written: void | Promise<void> = undefined;
+    try {
+      written = this.writeError(error);
+    } catch (fault) {
+      giveUp(fault);
+    }
+    // Settled after writing, so that the owner can read the status of the answer.
+    if (written instanceof Promise) void written.catch(giveUp).then(() => this.#owner.settled(error));
+    else this.#owner.settled(error);
+  }
+
+  #expire(): void {
+    this.fail(new ConnectError("the operation timed out", Code.DeadlineExceeded));
+  }
+
+  aborted(reason: ConnectError): void {
+    if (!this.done) this.protocol.release?.();
+    this.settle(reason);
+  }
+
+  /** Aborts the signal when the server shuts down: a handler that honours it winds up, another may still finish. */
+  #heedShutdown(shutdown: AbortSignal): void {
+    const abort = (): void => this.#abort(shutdown.reason);
+    if (shutdown.aborted) return abort();
+    shutdown.addEventListener("abort", abort);
+    this.#ignoreShutdown = () => shutdown.removeEventListener("abort", abort);
+  }
+
+  /** Releases what the call holds. */
+  protected end(error: ConnectError | undefined): void {
+    this.done = true;
+    this.exchange.abortReceiver = undefined;
+    this.#stopDeadline?.();
+    this.#ignoreShutdown?.();
+    // Connect aborts the signal of every call that has ended, so that what depends on it is released.
+    this.#abort(error ?? completed);
+  }
+
+  #abort(reason: unknown): void {
+    if (this.ended === undefined) this.ended = reason;
+    this.#controller?.abort(reason);
+  }
+}
+
+const empty = new Uint8Array(0);
+
+/** The reason of every signal whose call went well. Shared, because making a DOMException costs as much as ten aborts. */
+const completed = new DOMException("This operation was aborted", "AbortError");
