@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createOpenApi } from "../../src/gateway/openapi/index.ts";
 import { ErrorCode } from "../../src/gateway/http2/index.ts";
@@ -11,6 +11,13 @@ import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { startFiles, type TestFiles } from "../support/gateway/files.ts";
 import { openUpload } from "../support/gateway/rest-upload.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
+
+/** Fails for an answer that was reset: on HTTP/2 by a code, over Fetch with status 500 if it had not begun. */
+function toWhole(answer: HttpAnswer & { readonly resetCode?: number }): HttpAnswer {
+  const { httpStatus, resetCode = ErrorCode.noError } = answer;
+  if (httpStatus !== 200 || resetCode !== ErrorCode.noError) throw new Error("the answer was reset");
+  return answer;
+}
 
 // google.api.HttpBody: bytes that are neither JSON nor base64, wherever a rule may have them.
 
@@ -110,6 +117,113 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
       expect([httpStatus, fieldValue(header, "set-cookie")]).toEqual([500, undefined]);
     },
   );
+
+  test.each([
+    { status: "206", field: ["content-range", "bytes 0-4/9"], want: 206, body: bytes },
+    { status: "304", field: ["etag", '"1"'], want: 304, body: Buffer.of() },
+    { status: "204", field: ["x-a", "b"], want: 204, body: Buffer.of() },
+    // What is no success is no status of an answer.
+    { status: "416", field: ["x-a", "b"], want: 200, body: bytes },
+    { status: "100", field: ["x-a", "b"], want: 200, body: bytes },
+    { status: "206 Partial Content", field: ["x-a", "b"], want: 200, body: bytes },
+  ] as const)("has the status $want where the handler says $status", async ({ status, field, want, body }) => {
+    const [name, value] = field;
+    const choose = ({ responseHeader }: HandlerContext): void => {
+      responseHeader.set("status", status);
+      responseHeader.set(name, value);
+    };
+    await using files = await startFiles(http2, {
+      getFile: (_, context) => {
+        choose(context);
+        return { contentType: "a/b", data: bytes };
+      },
+      async *download({ name: file }, context) {
+        choose(context);
+        if (file === "late") await new Promise((resolve) => setTimeout(resolve));
+        yield { contentType: "a/b", data: bytes };
+      },
+    });
+    for (const path of ["/files/a", "/downloads/a", "/downloads/late"]) {
+      const answer = await ask(files, ["GET", path]);
+      expect([answer.httpStatus, answer.body, fieldValue(answer.header, name)]).toEqual([want, body, value]);
+      expect(fieldValue(answer.header, "status")).toBeUndefined();
+      expect(fieldValue(answer.header, "content-type")).toBe(body === bytes ? "a/b" : undefined);
+    }
+  });
+
+  test.each([
+    { status: "412", want: 412 },
+    { status: "200", want: 400 },
+  ])("is refused with $want where the handler says $status and throws", async ({ status, want }) => {
+    const refuse = ({ responseHeader }: HandlerContext): never => {
+      responseHeader.set("status", status);
+      throw new ConnectError("it was changed", Code.FailedPrecondition);
+    };
+    await using files = await startFiles(http2, {
+      getFile: (_, context) => refuse(context),
+      // oxlint-disable-next-line require-yield -- it fails before it has anything
+      async *download(_, context) {
+        refuse(context);
+      },
+    });
+    for (const path of ["/files/a", "/downloads/a"]) {
+      const answer = await ask(files, ["GET", path]);
+      expect([answer.httpStatus, JSON.parse(answer.body.toString()).message]).toEqual([want, "it was changed"]);
+    }
+  });
+
+  test("may be put with the status of what it has made", async () => {
+    await using files = await startFiles(http2, {
+      putFile: (_, { responseHeader }) => {
+        responseHeader.set("status", "201");
+        return {};
+      },
+    });
+    const answer = await ask(files, ["PUT", "/files/a"], [["content-type", "a/b"]], bytes);
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([201, "{}"]);
+  });
+
+  test.each([
+    { pieces: 1, atOnce: true },
+    { pieces: 3, atOnce: true },
+    { pieces: 3, atOnce: false },
+  ])("comes in $pieces pieces with the length that its handler knows, at once: $atOnce", async (row) => {
+    await using files = await startFiles(http2, {
+      async *download(_, { responseHeader }) {
+        responseHeader.set("content-length", String(row.pieces * bytes.byteLength));
+        for (let sent = 0; sent < row.pieces; sent += 1) {
+          yield { data: bytes };
+          if (!row.atOnce) await new Promise((resolve) => setTimeout(resolve));
+        }
+      },
+    });
+    for (const method of ["GET", "HEAD"]) {
+      const { header, body } = await ask(files, [method, "/downloads/a"]);
+      expect(fieldValue(header, "content-length")).toBe(String(row.pieces * bytes.byteLength));
+      expect(body.byteLength).toBe(method === "HEAD" ? 0 : row.pieces * bytes.byteLength);
+    }
+  });
+
+  test.each([
+    { length: 4, turns: 0 },
+    { length: 6, turns: 0 },
+    { length: 4, turns: 1 },
+    { length: 6, turns: 1 },
+  ])("is cut where its handler has announced $length octets instead of 5, after $turns turns", async (row) => {
+    await using files = await startFiles(
+      http2,
+      {
+        async *download(_, { responseHeader }) {
+          responseHeader.set("content-length", String(row.length));
+          yield { data: bytes.subarray(0, 3) };
+          for (let turn = 0; turn < row.turns; turn += 1) await new Promise((resolve) => setTimeout(resolve));
+          yield { data: bytes.subarray(3) };
+        },
+      },
+      { onFault: () => undefined },
+    );
+    await expect(ask(files, ["GET", "/downloads/a"]).then(toWhole)).rejects.toThrow();
+  });
 
   test("comes in pieces, without anything between them", async () => {
     await using files = await startFiles(http2, {

@@ -8,8 +8,10 @@ import { GrpcWebStream } from "./grpc-web/grpc-web-stream.ts";
 import { GrpcWebUnary } from "./grpc-web/grpc-web-unary.ts";
 import type { StreamProcedure, UnaryProcedure } from "./procedure.ts";
 import type { ErrorWriter } from "../rest/index.ts";
+import { RestByteStream } from "./rest/rest-byte-stream.ts";
 import { RestClientStream } from "./rest/rest-client-stream.ts";
-import { RestStream, type RestStreamTarget } from "./rest/rest-stream.ts";
+import { RestMessageStream } from "./rest/rest-message-stream.ts";
+import type { RestStreamTarget } from "./rest/rest-stream.ts";
 import { type RestTarget, RestUnary } from "./rest/rest-unary.ts";
 import type { Protocol, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
 
@@ -64,8 +66,9 @@ export function openStreamProtocol(
 ): StreamProtocol {
   if (target.kind === "rest-stream") {
     const isAnsweredOnce = target.procedure.method.methodKind === "client_streaming";
-    const RestProtocol = isAnsweredOnce ? RestClientStream : RestStream;
-    return new RestProtocol(exchange, target, writeErrorRecord);
+    if (isAnsweredOnce) return new RestClientStream(exchange, target, writeErrorRecord);
+    const RestAnswers = target.binding.toRaw === undefined ? RestMessageStream : RestByteStream;
+    return new RestAnswers(exchange, target, writeErrorRecord);
   }
   const { procedure, type } = target;
   const { protocol, format, text } = type;

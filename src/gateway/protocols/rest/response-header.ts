@@ -1,7 +1,13 @@
 import { isSendable } from "../lazy-headers.ts";
 
 // The gateway sets these itself: they describe the bytes it writes, or the host it answers for.
-const gatewayFields: ReadonlySet<string> = new Set(["content-encoding", "content-type", "host", "proxy-authenticate"]);
+const gatewayFields: ReadonlySet<string> = new Set([
+  "content-encoding",
+  "content-type",
+  "host",
+  "proxy-authenticate",
+  "status",
+]);
 
 /**
  * Returns the metadata of an RPC as header fields of a REST answer: name, value, name, value, …
@@ -19,6 +25,25 @@ export function toRestFields(header: Headers, trailer?: Headers): readonly strin
     if (isRestField(name) && isSendable(name, value) && !header.has(name)) fields.push(name, value);
   }
   return fields;
+}
+
+/**
+ * Returns the HTTP status that a handler has chosen by the field `Status`, as programs behind CGI do (RFC 3875 §6.3.3);
+ * `undefined` if there is none, or one that does not fit the outcome of the call.
+ *
+ * @param failed - an error has 4xx or 5xx, any other answer 2xx or 3xx
+ */
+export function chosenStatus(header: Headers, failed: boolean): number | undefined {
+  const status = header.get("status");
+  return status !== null && (failed ? errorStatus : successStatus).test(status) ? Number(status) : undefined;
+}
+
+const successStatus = /^[23][0-9]{2}$/;
+const errorStatus = /^[45][0-9]{2}$/;
+
+/** Whether an answer with this status is its header section alone (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
+export function isWithoutBody(httpStatus: number): boolean {
+  return httpStatus === 204 || httpStatus === 205 || httpStatus === 304;
 }
 
 function isRestField(name: string): boolean {

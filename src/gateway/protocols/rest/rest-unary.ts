@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { type ErrorWriter, errorWithHttpStatus, httpStatusOf, type RestBinding } from "../../rest/index.ts";
-import { toRestFields } from "./response-header.ts";
+import { chosenStatus, isWithoutBody, toRestFields } from "./response-header.ts";
 import { readRestTimeout } from "./rest-timeout.ts";
 import type { Exchange, HeaderFields } from "../../carriers/index.ts";
 import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
@@ -97,10 +97,13 @@ export class RestUnary implements UnaryProtocol {
 
   writeMessage({ message, header, trailer }: RestAnswer): void | Promise<void> {
     const { binding } = this.target;
-    const { httpStatus, contentType, body } = binding.preparedResponse ?? binding.encode(message);
+    const { httpStatus: standard, contentType, body } = binding.preparedResponse ?? binding.encode(message);
     const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
     const untouched = isUntouched(header) && isUntouched(trailer);
-    const fields = untouched ? own : [...own, ...toRestFields(header, trailer)];
+    const metadata = untouched ? none : toRestFields(header, trailer);
+    const httpStatus = (untouched ? undefined : chosenStatus(header, false)) ?? standard;
+    if (isWithoutBody(httpStatus)) return this.exchange.answer(httpStatus, metadata);
+    const fields = untouched ? own : [...own, ...metadata];
     // The bytes of an HttpBody are sent as they are.
     if (binding.toRaw !== undefined) return this.exchange.answer(httpStatus, fields, body);
     return this.answerEncoded(httpStatus, fields, body);
@@ -114,9 +117,11 @@ export class RestUnary implements UnaryProtocol {
   /** Returns the answer to a call that has failed. */
   protected errorAnswer(error: ConnectError): { httpStatus: number; fields: HeaderFields; body: Uint8Array } {
     const { responseHeader: header, responseTrailer: trailer } = this;
-    const failure = { httpStatus: httpStatusOf(error), procedure: this.target.procedure.name };
+    const untouched = isUntouched(header) && isUntouched(trailer);
+    const chosen = untouched ? undefined : chosenStatus(header, true);
+    const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.procedure.name };
     const record = this.#writeErrorRecord(error, failure);
-    const metadata = isUntouched(header) && isUntouched(trailer) ? none : toRestFields(header, trailer);
+    const metadata = untouched ? none : toRestFields(header, trailer);
     const fields = ["content-type", record.contentType, ...this.#acceptFields, ...metadata, ...metadataFields(error)];
     return { httpStatus: record.httpStatus, fields, body: record.body };
   }

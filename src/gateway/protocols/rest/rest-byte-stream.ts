@@ -1,0 +1,63 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import type { HeaderFields } from "../../carriers/index.ts";
+import { RestStream } from "./rest-stream.ts";
+
+/** A stream of bytes: google.api.HttpBody messages, one after the other. Its errors are told by a reset alone. */
+export class RestByteStream extends RestStream {
+  #contentType: string | undefined;
+  /** The length that the handler has announced, and the field that says so. */
+  #length: number | undefined;
+  #lengthField: HeaderFields = none;
+  #sentBytes = 0;
+
+  encode(message: Message): Uint8Array {
+    const { contentType = "application/octet-stream", body = nothing } = this.target.binding.encode(message);
+    // The content type of the first message applies to all.
+    this.#contentType ??= contentType;
+    return body;
+  }
+
+  contentFields(header: Headers): HeaderFields {
+    const length = header.get("content-length");
+    if (length !== null && contentLength.test(length)) {
+      this.#length = Number(length);
+      this.#lengthField = ["content-length", length];
+    }
+    return ["content-type", this.#contentType ?? "application/octet-stream"];
+  }
+
+  begin(header: HeaderFields): void {
+    this.exchange.begin(this.httpStatus, [...header, ...this.#lengthField]);
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    this.#sentBytes += bytes.byteLength;
+    // On HTTP/1.1 a client takes what is beyond the length for the next answer, so none of it may be sent.
+    if (this.#length !== undefined && this.#sentBytes > this.#length) throw wrongLength();
+    return this.exchange.write(bytes);
+  }
+
+  end(_trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined) return this.exchange.reset();
+    if (this.#length !== undefined && this.#sentBytes < this.#length) throw wrongLength();
+    this.exchange.end();
+  }
+
+  answer(header: HeaderFields, bytes: Uint8Array, _trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined) return this.#contentType === undefined ? this.answerError(error) : this.exchange.reset();
+    if (this.headOnly) return this.exchange.answer(this.httpStatus, [...header, ...this.#lengthField]);
+    if (this.#length !== undefined && this.#length !== bytes.byteLength) throw wrongLength();
+    this.exchange.answer(this.httpStatus, header, bytes);
+  }
+}
+
+const none: HeaderFields = [];
+const nothing = new Uint8Array(0);
+
+// Far beyond any file, and exact as a number.
+const contentLength = /^[0-9]{1,15}$/;
+
+function wrongLength(): Error {
+  return new Error("the handler does not send as many bytes as its Content-Length says");
+}

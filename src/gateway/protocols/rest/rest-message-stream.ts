@@ -1,0 +1,119 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
+import { type ErrorWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
+import { encodesPieces, type PieceEncoder, type StreamCompression } from "../compression.ts";
+import { negotiateContentCoding, parseWeights } from "../content-coding.ts";
+import { RestStream, type RestStreamTarget } from "./rest-stream.ts";
+
+/** A stream of messages in JSON: lines, one array, or Server-Sent Events. */
+export class RestMessageStream extends RestStream {
+  readonly heartbeat: Uint8Array | undefined;
+  readonly #form: StreamForm;
+  #messages = 0;
+  #encoder: PieceEncoder | undefined;
+
+  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
+    super(exchange, target, writeErrorRecord);
+    this.#form = negotiateForm(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
+    const { heartbeat } = this.#form;
+    this.heartbeat = heartbeat === undefined || this.headOnly ? undefined : toUtf8(heartbeat);
+  }
+
+  encode(message: Message): Uint8Array {
+    return toUtf8(this.#form.message(this.target.binding.toJson(message), this.#messages++));
+  }
+
+  contentFields(): HeaderFields {
+    // RFC 9110 §12.5.5: caches must know that the form depends on what the client accepts.
+    const { contentType, fields } = this.#form;
+    return ["content-type", contentType, ...fields, "vary", "accept"];
+  }
+
+  begin(header: HeaderFields): void {
+    const varying = [...header, "vary", "accept-encoding"];
+    const coding = this.#negotiateCoding();
+    if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
+    this.#encoder = coding.openEncoder();
+    this.exchange.begin(this.httpStatus, [...varying, "content-encoding", coding.name]);
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    if (this.#encoder === undefined) return this.exchange.write(bytes);
+    return this.#encoder.write(bytes).then((encoded) => this.exchange.write(encoded));
+  }
+
+  end(_trailer: Headers, error: ConnectError | undefined): void {
+    const end = this.#end(error);
+    if (this.#encoder === undefined) return this.#finish(end);
+    this.#encoder.end(end).then(
+      (encoded) => this.#finish(encoded),
+      () => this.exchange.reset(),
+    );
+  }
+
+  release(): void {
+    this.#encoder?.close();
+  }
+
+  #finish(end: Uint8Array): void {
+    // The body ends right after this, whether or not the client reads it.
+    if (end.byteLength > 0) void this.exchange.write(end)?.catch(() => undefined);
+    this.exchange.end();
+  }
+
+  answer(header: HeaderFields, bytes: Uint8Array, _trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined && this.#messages === 0) return this.answerError(error);
+    if (this.headOnly) return this.exchange.answer(this.httpStatus, header);
+    const body = concatBytes([bytes, this.#end(error)]);
+    // Compressing bytes that are in memory does not fail; if it did, the client must not wait.
+    void this.answerEncoded(this.httpStatus, header, body)?.catch(() => this.exchange.reset());
+  }
+
+  /** The length of the answer is not known, so it is compressed however short its first messages are. */
+  #negotiateCoding(): StreamCompression | undefined {
+    const available = this.target.procedure.options.acceptCompression.filter(encodesPieces);
+    const names = available.map(({ name }) => name);
+    const chosen = negotiateContentCoding(this.exchange.get("accept-encoding"), names);
+    return available.find(({ name }) => name === chosen);
+  }
+
+  #end(error: ConnectError | undefined): Uint8Array {
+    return toUtf8(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
+  }
+
+  /** Returns the error record, which JSON.stringify has written on one line. */
+  #errorJson(error: ConnectError): string {
+    return new TextDecoder().decode(this.errorAnswer(error).body);
+  }
+}
+
+/**
+ * Chooses the form of a stream by `Accept` (RFC 9110 §12.5.1): the one with the highest weight, or of equal ones the
+ * first; the first of all if the client accepts none.
+ *
+ * @param accept - the value of the field, `null` when it was not sent
+ */
+function negotiateForm(accept: string | null, [first, ...others]: readonly [StreamForm, ...StreamForm[]]): StreamForm {
+  if (accept === null || accept === "") return first;
+  const weights = parseWeights(accept.replaceAll(parameter, ""));
+  let chosen = first;
+  let highest = weightOf(first.contentType, weights);
+  for (const form of others) {
+    const weight = weightOf(form.contentType, weights);
+    if (weight > highest) {
+      chosen = form;
+      highest = weight;
+    }
+  }
+  return chosen;
+}
+
+// The parameters of a media type are ignored: there is one form for each type.
+const parameter = /;(?![\t ]*q=)[^;,]*/gi;
+
+/** Returns the weight of the most specific range that includes the type. */
+function weightOf(contentType: string, weights: ReadonlyMap<string, number>): number {
+  const [type = ""] = contentType.split("/");
+  return weights.get(contentType) ?? weights.get(`${type}/*`) ?? weights.get("*/*") ?? 0;
+}
