@@ -33,7 +33,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   },
   { from: "gateway/zlib", to: ["gateway/protocols"] },
   { from: "gateway/rest", to: ["gateway/json", "gen"] },
-  { from: "gateway/openapi", to: ["gateway/rest", "gateway/json"] },
+  { from: "gateway/openapi", to: ["gateway/rest", "gateway/json", "gen"] },
   { from: "gateway/json", to: [] },
   { from: "gateway/http2", to: [] },
 ];

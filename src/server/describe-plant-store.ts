@@ -10,12 +10,25 @@ import { policyOf } from "./rpc-policy.ts";
  */
 export function describePlantStore(baseUrl: string): OpenApiDocument {
   return createOpenApi([PlantService], {
-    info: { title: "Plant Store", version: "1.0.0", license: { name: "MIT", identifier: "MIT" } },
+    info: {
+      title: "Plant Store",
+      version: "1.0.0",
+      license: { name: "MIT", identifier: "MIT" },
+      contact: { name: "Plant Store" },
+    },
     servers: [{ url: baseUrl }],
     security: { bearerAuth: { type: "http", scheme: "bearer" } },
     comments,
     rest: { emptyResponse: 204 },
-    errors: [{ status: "400", description: "Unexpected error.", record: ErrorSchema }],
+    errors: [
+      {
+        status: "400",
+        description: "Unexpected error.",
+        record: ErrorSchema,
+        codeField: ErrorSchema.field.error.name,
+        example: { error: 5, message: "plant 7 not found" },
+      },
+    ],
     describeSuccess: ({ parent, name }) => policyOf(`/${parent.typeName}/${name}`)?.success,
   });
 }

@@ -21,15 +21,18 @@ test("the description says what the specification says, and nothing else", () =>
       version: "1.0.0",
       description: text,
       license: { name: "MIT", identifier: "MIT" },
+      contact: { name: "Plant Store" },
     },
     servers: [{ url: "https://plants.example/api" }],
     security: [{ bearerAuth: [] }],
+    tags: [{ name: "PlantService", description: text }],
     paths: {
       "/plants/{id}": {
         delete: {
           operationId: "deletePlant",
           summary: "Deletes the single plant with the given identifier",
           description: text,
+          tags: ["PlantService"],
           parameters: [
             { name: "id", in: "path", required: true, description: text, schema: { type: "integer", format: "int64" } },
           ],
@@ -37,9 +40,15 @@ test("the description says what the specification says, and nothing else", () =>
             "204": { description: "The plant is deleted." },
             "400": {
               description: "Unexpected error.",
-              content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+              content: {
+                "application/json": {
+                  schema: { $ref: "#/components/schemas/Error" },
+                  example: { error: 5, message: "plant 7 not found" },
+                },
+              },
             },
           },
+          "x-rpc": { procedure: "/plantstore.v1.PlantService/DeletePlant", path: "/plants/{id}" },
         },
       },
     },
@@ -49,7 +58,12 @@ test("the description says what the specification says, and nothing else", () =>
           type: "object",
           description: text,
           properties: {
-            error: { type: "integer", format: "int32", description: text },
+            error: {
+              type: "integer",
+              format: "int32",
+              description: text,
+              "x-value-names": expect.objectContaining({ "5": "NOT_FOUND", "16": "UNAUTHENTICATED" }),
+            },
             message: { type: "string", description: text },
           },
           required: ["error", "message"],

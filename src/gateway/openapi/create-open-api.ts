@@ -5,10 +5,9 @@
  * become components. The document describes the same bindings that serve requests, so it cannot diverge from them. This
  * room knows nothing about sockets, and about a server's errors only what its options say.
  */
-import type { DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
-import { createRestRouter, type RestRouterOptions } from "../rest/index.ts";
+import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
+import { codeNames, createRestRouter, type RestRouterOptions } from "../rest/index.ts";
 import { commentOf, type Comments } from "./comments.ts";
-import { jsonContent } from "./operation.ts";
 import type {
   OpenApiDocument,
   OpenApiInfo,
@@ -16,6 +15,7 @@ import type {
   OpenApiSchema,
   OpenApiSecurityScheme,
   OpenApiServer,
+  OpenApiTag,
   OpenApiVersion,
 } from "./open-api-document.ts";
 import { describePaths, type OnOmitted } from "./paths.ts";
@@ -37,7 +37,7 @@ export interface OpenApiOptions {
   readonly comments?: Comments;
   /** The options of the gateway that serves the interface. */
   readonly rest?: Pick<RestRouterOptions, "emptyResponse" | "rules" | "writeJson">;
-  /** What errors look like. Default: google.rpc.Status as JSON, with any status. */
+  /** What errors look like. Default: google.rpc.Status as JSON, as 4XX and 5XX. */
   readonly errors?: readonly OpenApiError[];
   /** Describes the success of an RPC, such as "The plant is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
@@ -52,6 +52,10 @@ export interface OpenApiError {
   readonly description: string;
   /** The body: a message of which every field is always written, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
+  /** The field of the record that is the number of the google.rpc.Code, to be described with the names of the codes. */
+  readonly codeField?: string;
+  /** What the body may be. */
+  readonly example?: JsonObject;
 }
 
 /**
@@ -61,29 +65,42 @@ export interface OpenApiError {
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
   const { openapi = "3.1.0", rest = {}, comments = new Map<string, string>(), security } = options;
-  const schemas = new Schemas({ comments, useProtoFieldName: rest.writeJson?.useProtoFieldName === true });
   const { bindings } = createRestRouter(
     services.flatMap((service) => service.methods),
     rest,
   );
+  const { useProtoFieldName = false, alwaysEmitImplicit = false } = rest.writeJson ?? {};
+  const abridged = alwaysEmitImplicit
+    ? new Set<DescMessage>()
+    : messagesIn(bindings.map(({ method }) => method.output));
+  const schemas = new Schemas({ comments, useProtoFieldName, abridged });
+  const tagOf = nameTags(services);
   const paths = describePaths(
     bindings,
     {
       openapi,
       schemas,
       describeSuccess: options.describeSuccess ?? (() => undefined),
-      errors: describeErrors(options.errors ?? standardErrors, schemas),
+      errors: describeErrors(options.errors ?? standardErrors(schemas), schemas),
     },
+    tagOf,
     options.onOmitted,
   );
   const described = services.filter((service) => bindings.some(({ method }) => method.parent === service));
   const components = schemas.components();
+  const info = describeInfo(options.info, described, comments);
+  const describeTag = (service: DescService): OpenApiTag => {
+    const comment = commentOf(comments, service);
+    // Not twice: the comment of the only service may describe the whole document.
+    const isTold = comment === undefined || comment === info.description;
+    return { name: tagOf(service), description: isTold ? `The RPCs of \`${service.typeName}\`.` : comment };
+  };
   return {
     openapi,
-    info: describeInfo(options.info, described, comments),
+    info,
     ...(options.servers !== undefined && { servers: options.servers }),
     ...(security !== undefined && { security: [needAll(security)] }),
-    ...(described.length > 1 && { tags: described.map((service) => describeTag(service, comments)) }),
+    tags: described.map(describeTag),
     paths,
     components: {
       ...(Object.keys(components).length > 0 && { schemas: components }),
@@ -92,37 +109,44 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
   };
 }
 
+/** The names of an integer's values, by the integers: an extension of ours. */
+const named: OpenApiSchema = { "x-value-names": codeNames };
+
 // The standard form of errors, as createErrorWriter of the REST room writes it.
-const standardErrors: readonly OpenApiError[] = [
-  {
-    status: "default",
-    description: "What went wrong, under the HTTP status that google.rpc.Code maps its code to.",
-    record: {
-      type: "object",
-      properties: {
-        code: { type: "integer", format: "int32", description: "The number of the google.rpc.Code." },
-        status: { type: "string", description: "The name of the google.rpc.Code." },
-        message: { type: "string" },
-        details: {
-          type: "array",
-          items: {
-            type: "object",
-            properties: { "@type": { type: "string" } },
-            required: ["@type"],
-            additionalProperties: true,
-          },
-        },
+const standardRecord: OpenApiSchema = {
+  type: "object",
+  properties: {
+    code: { type: "integer", format: "int32", description: "The number of the google.rpc.Code.", ...named },
+    status: { type: "string", description: "The name of the google.rpc.Code." },
+    message: { type: "string" },
+    details: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { "@type": { type: "string" } },
+        required: ["@type"],
+        additionalProperties: true,
       },
-      required: ["code", "status", "message", "details"],
     },
   },
-];
+  required: ["code", "status", "message", "details"],
+  examples: [{ code: 5, status: "NOT_FOUND", message: "plant 7 not found", details: [] }],
+};
+
+function standardErrors(schemas: Schemas): readonly OpenApiError[] {
+  const record = schemas.ofOther("google.rpc.Status", standardRecord);
+  return [
+    { status: "4XX", description: "What is wrong with the request, under the status that its code maps to.", record },
+    { status: "5XX", description: "What went wrong in the server, under the status that its code maps to.", record },
+  ];
+}
 
 function describeErrors(errors: readonly OpenApiError[], schemas: Schemas): Readonly<Record<string, OpenApiResponse>> {
   return Object.fromEntries(
-    errors.map(({ status, description, record }) => {
-      const schema = isMessage(record) ? schemas.ofRecord(record) : record;
-      return [status, { description, content: jsonContent(schema) }];
+    errors.map(({ status, description, record, codeField, example }) => {
+      const schema = isMessage(record) ? schemas.ofRecord(record, { [codeField ?? ""]: named }) : record;
+      const media = { schema, ...(example !== undefined && { example }) };
+      return [status, { description, content: { "application/json": media } }];
     }),
   );
 }
@@ -143,7 +167,16 @@ function needAll(security: Readonly<Record<string, OpenApiSecurityScheme>>): Rec
   return Object.fromEntries(Object.keys(security).map((name) => [name, []]));
 }
 
-function describeTag(service: DescService, comments: Comments): { name: string; description?: string } {
-  const description = commentOf(comments, service);
-  return { name: service.name, ...(description !== undefined && { description }) };
+/** Returns the tag of each service: its name within its package, or the full one where that is taken. */
+function nameTags(services: readonly DescService[]): (service: DescService) => string {
+  const byName = Map.groupBy(new Set(services), ({ name }) => name);
+  return ({ name, typeName }) => (byName.get(name)?.length === 1 ? name : typeName);
+}
+
+/** Returns messages and all that are inside them. */
+function messagesIn(messages: readonly DescMessage[]): ReadonlySet<DescMessage> {
+  const found = new Set(messages);
+  // A set hands over what is added to it while it is gone through.
+  for (const { fields } of found) for (const { message } of fields) if (message !== undefined) found.add(message);
+  return found;
 }

@@ -58,6 +58,7 @@ export interface OpenApiParameter {
 export interface OpenApiMediaType {
   readonly schema?: OpenApiSchema;
   readonly itemSchema?: OpenApiSchema;
+  readonly example?: JsonValue;
 }
 
 /** A body, by media type. */
@@ -72,17 +73,28 @@ export interface OpenApiResponse {
   readonly content?: OpenApiContent;
 }
 
+/** The RPC behind an operation, for those who call it by gRPC: an extension of ours, `x-rpc`. */
+export interface OpenApiRpc {
+  /** `/package.Service/Method`. */
+  readonly procedure: string;
+  /** The path template of the rule, with the fields by the names that they have in JSON. */
+  readonly path: string;
+  /** The field that is the body, `*` for every field that the path does not set. */
+  readonly body?: string;
+}
+
 /** One HTTP method of a path. */
 export interface OpenApiOperation {
   readonly operationId: string;
-  readonly summary?: string;
-  readonly description?: string;
-  readonly tags?: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly tags: readonly string[];
   readonly deprecated?: true;
   readonly parameters?: readonly OpenApiParameter[];
-  readonly requestBody?: { readonly content: OpenApiContent };
+  readonly requestBody?: { readonly required?: true; readonly content: OpenApiContent };
   /** The keys are a status, a range such as `4XX`, or `default`. */
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
+  readonly "x-rpc": OpenApiRpc;
 }
 
 /** The HTTP methods that a path item can have. */
@@ -94,13 +106,19 @@ export type OpenApiMethod = (typeof openApiMethods)[number];
 /** The operations of one path. */
 export type OpenApiPathItem = Readonly<Partial<Record<OpenApiMethod, OpenApiOperation>>>;
 
+/** The Tag Object: a group of operations, here those of a service. */
+export interface OpenApiTag {
+  readonly name: string;
+  readonly description: string;
+}
+
 /** A whole document, ready for `JSON.stringify`. */
 export interface OpenApiDocument {
   readonly openapi: OpenApiVersion;
   readonly info: OpenApiInfo;
   readonly servers?: readonly OpenApiServer[];
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly tags?: readonly { readonly name: string; readonly description?: string }[];
+  readonly tags: readonly OpenApiTag[];
   readonly paths: Readonly<Record<string, OpenApiPathItem>>;
   readonly components?: {
     readonly schemas?: Readonly<Record<string, OpenApiSchema>>;

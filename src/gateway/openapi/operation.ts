@@ -1,12 +1,14 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import type { BoundFields } from "../json/index.ts";
-import { findField, type RestBinding, streamContentTypes } from "../rest/index.ts";
+import { findField, printPathTemplate, resolveFieldPath, type RestBinding, streamContentTypes } from "../rest/index.ts";
+import { isRequired } from "./field-behavior.ts";
 import type {
   OpenApiContent,
   OpenApiMediaType,
   OpenApiOperation,
   OpenApiParameter,
   OpenApiResponse,
+  OpenApiRpc,
   OpenApiSchema,
   OpenApiVersion,
 } from "./open-api-document.ts";
@@ -27,7 +29,7 @@ export interface OperationOptions {
 /** The names that an operation has in the document. */
 export interface OperationNames {
   readonly operationId: string;
-  readonly tag: string | undefined;
+  readonly tag: string;
 }
 
 /** Describes the parameters, the body and the answers of one binding. */
@@ -37,33 +39,53 @@ export function describeOperation(
   pathParameters: readonly PathParameter[],
   options: OperationOptions,
 ): OpenApiOperation {
-  const { method, pattern, boundByPath, boundByPathOrBody } = binding;
+  const { method, boundByPathOrBody } = binding;
   const { input } = method;
   const { schemas } = options;
   const parameters: readonly OpenApiParameter[] = [
     ...pathParameters.map((parameter) => describePathParameter(input, parameter, schemas)),
     ...describeQuery(input, boundByPathOrBody, schemas),
   ];
-  const body = schemaOfBody(input, pattern.body, boundByPath, schemas);
-  const content = bodyContent(binding, body, options.openapi);
+  const requestBody = describeBody(binding, options);
   return {
     operationId,
-    ...summarize(schemas.commentOf(method)),
-    ...(tag !== undefined && { tags: [tag] }),
-    ...(method.deprecated && { deprecated: true }),
+    ...summarize(method, schemas.commentOf(method)),
+    tags: [tag],
+    ...((method.deprecated || method.parent.deprecated) && { deprecated: true }),
     ...(parameters.length > 0 && { parameters }),
-    ...(content !== undefined && { requestBody: { content } }),
+    ...(requestBody !== undefined && { requestBody }),
     responses: { ...describeSuccess(binding, options), ...options.errors },
+    "x-rpc": describeRpc(binding, schemas),
   };
+}
+
+function describeRpc({ method, procedure, template, pattern }: RestBinding, schemas: Schemas): OpenApiRpc {
+  const nameOf = (fieldPath: readonly string[]): readonly string[] =>
+    resolveFieldPath(method.input, fieldPath)?.map((field) => schemas.nameOf(field)) ?? fieldPath;
+  const variables = template.variables.map((variable) => ({ ...variable, fieldPath: nameOf(variable.fieldPath) }));
+  const [body] = pattern.body === "*" ? ["*"] : nameOf([pattern.body]);
+  return { procedure, path: printPathTemplate({ ...template, variables }), ...(body && { body }) };
+}
+
+function describeBody(binding: RestBinding, { openapi, schemas }: OperationOptions): OpenApiOperation["requestBody"] {
+  const { method, pattern, boundByPath } = binding;
+  const field = findField(method.input, pattern.body);
+  const content = bodyContent(binding, () => schemaOfBody(method.input, pattern.body, boundByPath, schemas), openapi);
+  const inBody =
+    field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
+  // A stream may have no message.
+  const mustBeThere = binding.bodyFormat.kind !== "lines" && inBody.some(isRequired);
+  return content && { ...(mustBeThere && { required: true }), content };
 }
 
 /** Returns the body of requests in each of its content types: of a stream in OpenAPI 3.1, the schema of one message. */
 function bodyContent(
   { bodyFormat }: RestBinding,
-  schema: OpenApiSchema | undefined,
+  describe: () => OpenApiSchema | undefined,
   openapi: OpenApiVersion,
 ): OpenApiContent | undefined {
   if (bodyFormat.kind === "bytes") return anyContent;
+  const schema = describe();
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   return schema && Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
 }
@@ -86,9 +108,9 @@ function describeSuccess(
 ): Readonly<Record<string, OpenApiResponse>> {
   // The reason phrases are those of RFC 9110 §15.3.1 and §15.3.5.
   if (preparedResponse?.httpStatus === 204) return { "204": { description: describe(method) ?? "No Content" } };
+  if (toRaw !== undefined) return { "200": { description: describe(method) ?? "OK", content: anyContent } };
   const field = findField(method.output, pattern.responseBody);
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
-  if (toRaw !== undefined) return { "200": { description: describe(method) ?? "OK", content: anyContent } };
   if (method.methodKind === "unary" || method.methodKind === "client_streaming")
     return { "200": { description: describe(method) ?? "OK", content: jsonContent(schema) } };
   const description = describe(method) ?? "OK: a stream, in the form that Accept asks for";
@@ -98,8 +120,7 @@ function describeSuccess(
 // Bytes of any type: google.api.HttpBody.
 const anyContent: OpenApiContent = { "*/*": { schema: {} } };
 
-/** Returns a JSON body. */
-export function jsonContent(schema: OpenApiSchema): OpenApiContent {
+function jsonContent(schema: OpenApiSchema): OpenApiContent {
   return { "application/json": { schema } };
 }
 
@@ -140,9 +161,12 @@ function eventOf(schema: OpenApiSchema): OpenApiSchema {
 // The first sentence of a comment.
 const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
 
-function summarize(comment: string | undefined): { readonly summary?: string; readonly description?: string } {
-  const [whole = "", sentence] = firstSentence.exec(comment ?? "") ?? [];
-  if (comment === undefined || sentence === undefined) return {};
+// Tools take an operation without a summary or a description for a mistake.
+function summarize(method: DescMethod, comment = ""): Pick<OpenApiOperation, "summary" | "description"> {
+  const [whole = "", sentence = method.name] = firstSentence.exec(comment) ?? [];
   const description = comment.slice(whole.length).trim();
-  return { summary: sentence.replaceAll("\n", " "), ...(description !== "" && { description }) };
+  return {
+    summary: sentence.replaceAll("\n", " "),
+    description: description || `The RPC \`${method.parent.typeName}.${method.name}\`.`,
+  };
 }

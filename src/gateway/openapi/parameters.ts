@@ -1,6 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, createTextParser } from "../json/index.ts";
 import { leafOf, resolveFieldPath } from "../rest/index.ts";
+import { isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
 import type { Schemas } from "./schemas.ts";
@@ -23,6 +24,7 @@ export function describePathParameter(
     name: parameter.name,
     in: "path",
     required: true,
+    ...(field?.deprecated === true && { deprecated: true }),
     ...(description !== "" && { description }),
     schema: field !== undefined && parameter.covers === "field" ? schemas.ofParameter(field) : oneSegment,
   };
@@ -30,38 +32,50 @@ export function describePathParameter(
 
 /**
  * Describes the query parameters of a message: all fields with a text form, those of messages inside it by their dotted
- * path, except the ones that the path or the body sets.
+ * path, except the ones that the path or the body sets, or only answers do.
  *
  * A message that contains itself is listed once, although the query accepts deeper paths.
  */
 export function describeQuery(input: DescMessage, bound: BoundFields, schemas: Schemas): readonly OpenApiParameter[] {
-  return queryOf(input, bound, "", [input], schemas);
+  return queryOf(input, bound, { prefix: "", above: [input], isRequired: true }, schemas);
+}
+
+/** Where in the request message a message of the query is. */
+interface QueryPlace {
+  /** The names that lead to it, each with its dot. */
+  readonly prefix: string;
+  /** The messages that lead to it, itself included. */
+  readonly above: readonly DescMessage[];
+  /** Whether all that lead to it must be set. */
+  readonly isRequired: boolean;
 }
 
 function queryOf(
   message: DescMessage,
   bound: BoundFields,
-  prefix: string,
-  above: readonly DescMessage[],
+  { prefix, above, isRequired: isInRequired }: QueryPlace,
   schemas: Schemas,
 ): readonly OpenApiParameter[] {
   return message.fields.flatMap((field): readonly OpenApiParameter[] => {
     const below = bound.get(field);
-    if (below === "whole") return [];
+    if (below === "whole" || isOutputOnly(field)) return [];
     const name = prefix + schemas.nameOf(field);
-    if (createTextParser(field) !== undefined) return [describeQueryParameter(name, field, schemas)];
+    const must = isInRequired && isRequired(field);
+    if (createTextParser(field) !== undefined) return [describeQueryParameter(name, field, must, schemas)];
     // A dotted path can lead only through a single message, and not into the fields of Struct or Any.
     if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return [];
     if (above.includes(field.message)) return [];
-    return queryOf(field.message, below ?? new Map(), `${name}.`, [...above, field.message], schemas);
+    const place = { prefix: `${name}.`, above: [...above, field.message], isRequired: must };
+    return queryOf(field.message, below ?? new Map(), place, schemas);
   });
 }
 
-function describeQueryParameter(name: string, field: DescField, schemas: Schemas): OpenApiParameter {
+function describeQueryParameter(name: string, field: DescField, must: boolean, schemas: Schemas): OpenApiParameter {
   const description = schemas.commentOf(field);
   return {
     name,
     in: "query",
+    ...(must && { required: true }),
     ...(field.deprecated && { deprecated: true }),
     ...(description !== undefined && { description }),
     // By default a list is written as `a=1&a=2` (§4.8.12.2.1: style `form`, exploded).

@@ -10,7 +10,7 @@ export type OnOmitted = (binding: RestBinding, reason: string) => void;
 type PathItems = Record<string, Partial<Record<OpenApiMethod, OpenApiOperation>>>;
 
 /**
- * Describes bindings in their order, grouped by path.
+ * Describes bindings in their order, grouped by path and tagged by service.
  *
  * OpenAPI cannot describe custom methods. Of several paths that differ only in their parameters, it can describe only
  * one for each method, the first.
@@ -18,6 +18,7 @@ type PathItems = Record<string, Partial<Record<OpenApiMethod, OpenApiOperation>>
 export function describePaths(
   bindings: readonly RestBinding[],
   options: OperationOptions,
+  tagOf: (service: DescService) => string,
   onOmitted: OnOmitted | undefined,
 ): PathItems {
   const paths: PathItems = {};
@@ -43,33 +44,28 @@ export function describePaths(
       ...parameter,
       name: named[at]?.name ?? parameter.name,
     }));
-    item[method] = describeOperation(binding, ids.of(binding), parameters, options);
+    const names = { operationId: ids.of(binding), tag: tagOf(binding.method.parent) };
+    item[method] = describeOperation(binding, names, parameters, options);
   }
   return paths;
 }
 
 /** Creates operation ids from the names of RPCs, so that every generator produces the same names. */
 class OperationIds {
-  readonly #services: ReadonlySet<DescService>;
   readonly #shared: ReadonlySet<string>;
   readonly #count = new Map<string, number>();
 
   constructor(bindings: readonly RestBinding[]) {
     const methods = [...new Set(bindings.map(({ method }) => method))];
     const groups = Map.groupBy(methods, (method) => method.localName);
-    this.#services = new Set(methods.map((method) => method.parent));
     this.#shared = new Set([...groups].filter(([, group]) => group.length > 1).map(([name]) => name));
   }
 
   /** `deletePlant`, or `PlantService_deletePlant` if two services have one; further bindings of an RPC get a number. */
-  of({ method }: RestBinding): { readonly operationId: string; readonly tag: string | undefined } {
+  of({ method }: RestBinding): string {
     const base = this.#shared.has(method.localName) ? `${method.parent.name}_${method.localName}` : method.localName;
     const count = (this.#count.get(base) ?? 0) + 1;
     this.#count.set(base, count);
-    return {
-      operationId: count === 1 ? base : `${base}_${count}`,
-      // A single service needs no grouping.
-      tag: this.#services.size > 1 ? method.parent.name : undefined,
-    };
+    return count === 1 ? base : `${base}_${count}`;
   }
 }

@@ -1,7 +1,9 @@
-import type { DescEnum, DescField, DescMessage, JsonValue } from "@bufbuild/protobuf";
-import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import type { BoundFields } from "../json/index.ts";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
+import { createExample } from "./example.ts";
+import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
 
@@ -10,6 +12,8 @@ export interface SchemaOptions {
   readonly comments: Comments;
   /** Uses the proto names of fields instead of their JSON names. */
   readonly useProtoFieldName: boolean;
+  /** The messages of which answers may leave out a scalar without presence, because its value is zero. */
+  readonly abridged: ReadonlySet<DescMessage>;
 }
 
 /**
@@ -36,21 +40,39 @@ export class Schemas {
     return this.#ofMessage(desc, "json");
   }
 
-  /** Returns a reference to a message of which every field is always written, such as an error record. */
-  ofRecord(desc: DescMessage): OpenApiSchema {
-    const names = desc.fields.map((field) => this.nameOf(field));
-    return this.#refer(desc, () => ({ ...this.ofObject(desc), ...(names.length > 0 && { required: names }) }));
+  /**
+   * Returns a reference to a message of which every field is always written, such as an error record.
+   *
+   * @param notes - what else is to be said of its fields, by their proto names
+   */
+  ofRecord(desc: DescMessage, notes: Readonly<Record<string, OpenApiSchema>>): OpenApiSchema {
+    return this.#refer(desc, () => ({
+      type: "object",
+      ...this.#describe(desc),
+      properties: Object.fromEntries(
+        desc.fields.map((field) => [this.nameOf(field), { ...this.ofField(field), ...notes[field.name] }]),
+      ),
+      ...this.#require(desc.fields),
+    }));
+  }
+
+  /** Returns a reference to a schema that describes no message of the definition, under a name that no message has. */
+  ofOther(name: string, schema: OpenApiSchema): OpenApiSchema {
+    this.#components.set(name, schema);
+    return { $ref: `#/components/schemas/${name}` };
   }
 
   /** Returns the object of a message's fields, without those that the path sets. */
   ofObject(desc: DescMessage, boundByPath?: BoundFields): OpenApiSchema {
-    const properties: Record<string, JsonValue> = {};
-    for (const field of desc.fields) {
-      const below = boundByPath?.get(field);
-      if (below !== "whole") properties[this.nameOf(field)] = this.ofField(field, below);
-    }
-    const hasProperties = Object.keys(properties).length > 0;
-    return { type: "object", ...this.#describe(desc), ...(hasProperties && { properties }) };
+    const fields = desc.fields.filter((field) => boundByPath?.get(field) !== "whole");
+    if (fields.length === 0) return { type: "object", ...this.#describe(desc) };
+    return {
+      type: "object",
+      ...this.#describe(desc),
+      properties: Object.fromEntries(fields.map((field) => [this.nameOf(field), this.#ofProperty(field, boundByPath)])),
+      ...this.#require(fields.filter((field) => this.#isAlwaysSet(field))),
+      examples: [createExample(desc, (field) => this.nameOf(field), boundByPath)],
+    };
   }
 
   /** Returns the schema of a field in JSON. */
@@ -81,6 +103,25 @@ export class Schemas {
   /** Returns the name of a field in JSON and in the query. */
   nameOf(field: DescField): string {
     return this.#options.useProtoFieldName ? field.name : field.jsonName;
+  }
+
+  #ofProperty(field: DescField, boundByPath: BoundFields | undefined): OpenApiSchema {
+    const below = boundByPath?.get(field);
+    return {
+      ...this.ofField(field, below === "whole" ? undefined : below),
+      ...(isOutputOnly(field) && { readOnly: true }),
+      ...(isInputOnly(field) && { writeOnly: true }),
+    };
+  }
+
+  #require(fields: readonly DescField[]): OpenApiSchema {
+    return fields.length === 0 ? {} : { required: fields.map((field) => this.nameOf(field)) };
+  }
+
+  // A component describes its message in requests and in answers.
+  #isAlwaysSet(field: DescField): boolean {
+    const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
+    return isRequired(field) && (hasPresence || !this.#options.abridged.has(field.parent));
   }
 
   #ofField(field: DescField, place: ValuePlace): OpenApiSchema {

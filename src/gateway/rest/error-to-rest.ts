@@ -91,6 +91,11 @@ const codes: Readonly<Record<Code, readonly [name: string, httpStatus: number]>>
   [Code.Unauthenticated]: ["UNAUTHENTICATED", 401],
 };
 
+/** The names of the codes, by their numbers. */
+export const codeNames: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(codes).map(([number, [name]]) => [number, name]),
+);
+
 function toStatusJson(error: ConnectError, registry: Registry | undefined): JsonObject {
   return {
     code: error.code,

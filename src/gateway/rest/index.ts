@@ -2,6 +2,7 @@ export type { RestBinding } from "./binding.ts";
 export type { OnIgnored, RestRequest } from "./request-reader.ts";
 export type { MessageStream } from "./message-stream.ts";
 export {
+  codeNames,
   createErrorWriter,
   type ErrorRecord,
   type ErrorRecordPolicy,
@@ -23,6 +24,7 @@ export {
 export { type FieldPath, findField, leafOf, resolveFieldPath } from "./field-path.ts";
 export {
   type PathTemplate,
+  printPathTemplate,
   printTemplateLiteral,
   type TemplateSegment,
   type TemplateVariable,

@@ -5,6 +5,7 @@ import {
   deleteUnlockedPlants,
   findDeleted,
   findPlants,
+  lockPlants,
   type PlantFate,
   toDeleteBatch,
 } from "./delete-batch.ts";
@@ -35,8 +36,8 @@ export type Attempt =
 /**
  * Attempts to delete the plants of a batch. A plant without a fate was not there.
  *
- * A batch that may be done is run again by the same statement first: if the lost attempt is still running, it waits for
- * its locks, and afterwards the record is complete.
+ * A batch that may be done is run again before the record is looked at. If the lost attempt is still running, that waits
+ * for its locks; without waiting, a plant that it holds is `locked`, and in doubt. For all others the record is complete.
  */
 export async function attemptBatch(
   session: Session,
@@ -52,7 +53,7 @@ export async function attemptBatch(
     return { kind: "failed", verdict: verdictOn(fault) === "give-up" ? "give-up" : "reconnect", fault, mayBeDone };
   }
   try {
-    if (mode.skipsLocked && !mayBeDone) return { kind: "done", fates: await deleteUnlocked(session, batch) };
+    if (mode.skipsLocked) return { kind: "done", fates: await skipLocked(session, batch, mayBeDone) };
     let deleted = await deletePlants(session, batch);
     if (mayBeDone) deleted = await findDeleted(session, batch);
     if (deleted.length === batch.indexOf.size) return { kind: "all-deleted" };
@@ -65,6 +66,30 @@ export async function attemptBatch(
   }
 }
 
+async function skipLocked(
+  session: Session,
+  batch: DeleteBatch,
+  mayBeDone: boolean,
+): Promise<ReadonlyMap<bigint, PlantFate>> {
+  const fates = await deleteUnlocked(session, batch);
+  if (mayBeDone) for (const id of await findDeleted(session, batch)) fates.set(id, "deleted");
+  return fates;
+}
+
+/**
+ * Finds out what an earlier attempt did to plants that the server refuses to delete. Those that are there are `kept`:
+ * the attempt has not deleted them, because its lock would have been waited for.
+ */
+export async function findRefused(session: Session, batch: DeleteBatch): Promise<ReadonlyMap<bigint, PlantFate>> {
+  const there = await lockPlants(session, [...batch.indexOf.keys()]);
+  // In this order: the record of an attempt that was waited for is complete.
+  const deleted = await findDeleted(session, batch);
+  const fates = new Map<bigint, PlantFate>(there.map((id) => [id, "kept"]));
+  for (const id of deleted) fates.set(id, "deleted");
+  await findPlants(session, missingIn(batch, fates));
+  return fates;
+}
+
 /** Finds out about the plants that were not deleted: a trigger may have kept one without a word. */
 async function completeFates(
   session: Session,
@@ -73,8 +98,7 @@ async function completeFates(
   deleted: readonly bigint[],
 ): Promise<Map<bigint, PlantFate>> {
   const fates = new Map<bigint, PlantFate>(deleted.map((id) => [id, "deleted"]));
-  const missing = [...batch.indexOf.keys()].filter((id) => !fates.has(id));
-  const there = new Set(await findPlants(session, missing));
+  const there = new Set(await findPlants(session, missingIn(batch, fates)));
   if (there.size === 0) return fates;
   const first = pending.filter(({ id }, i) => there.has(id) && batch.indexOf.get(id) === i);
   const others = await deleteUnlocked(session, toDeleteBatch(batch.token, first, false));
@@ -85,8 +109,12 @@ async function completeFates(
 /** Deletes what nobody keeps locked. Of plants that were not there, it is certain that they will not be back. */
 async function deleteUnlocked(session: Session, batch: DeleteBatch): Promise<Map<bigint, PlantFate>> {
   const fates = await deleteUnlockedPlants(session, batch);
-  const missing = [...batch.indexOf.keys()].filter((id) => !fates.has(id));
+  const missing = missingIn(batch, fates);
   const hasCommitted = [...fates.values()].includes("deleted");
   if (missing.length > 0 && !hasCommitted) await findPlants(session, missing);
   return fates;
+}
+
+function missingIn({ indexOf }: DeleteBatch, fates: ReadonlyMap<bigint, PlantFate>): bigint[] {
+  return [...indexOf.keys()].filter((id) => !fates.has(id));
 }

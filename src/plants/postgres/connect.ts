@@ -89,17 +89,28 @@ const showWarnings = "-c client_min_messages=warning";
 const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
+// Milliseconds. As for a connection that is closed; the next attempt waits for it.
+const cancelTimeoutMs = 1_000;
+
 /**
  * Has the server end what it is running for a connection. Without that it goes on after the connection is closed, and
- * may keep its backend forever: no time-out of a statement ends a wait for synchronous standbys. Nothing is awaited.
+ * may keep its backend forever: no time-out of a statement ends a wait for synchronous standbys.
+ *
+ * Resolves once the server has taken the request, or does not respond. Until then the connection must stay open: with
+ * it PgBouncer forgets what it runs for it.
  */
-export function cancelStatement({ host, port, processID, secretKey }: Client): void {
+export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<void> {
   const request = Buffer.alloc(cancelBytes);
   [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
   // A server that is gone runs nothing.
-  socket.on("error", () => undefined).setTimeout(connectTimeoutMs, () => socket.destroy());
-  socket.unref().end(request);
+  socket.on("error", () => undefined).once("close", () => resolve());
+  socket.setTimeout(cancelTimeoutMs, () => socket.destroy());
+  // Nothing comes but the end, which only a socket that is read notices. It is not ended here, because a pooler may take
+  // that for a client who has gone.
+  socket.resume().unref().write(request);
+  await closed;
 }
 
 function settingsOf(timeouts: SessionTimeouts | undefined, options?: string): ClientConfig {

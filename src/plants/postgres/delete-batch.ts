@@ -53,6 +53,8 @@ const stillThereSql = `
 // A message that nobody reads, because a transaction that writes nothing waits for no standby.
 const waitForStandbysSql = "SELECT pg_logical_emit_message(true, 'plantstore', '')";
 
+const lockSql = "SELECT id FROM plants WHERE id = ANY($1::bigint[]) FOR UPDATE";
+
 // An UPDATE that changes nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
 // what it finds is durable even if the first attempt could not wait for that. A trigger that silences it makes the
 // statement fail: the record is there, so nobody may be told that the plant was not.
@@ -122,9 +124,8 @@ export async function deletePlants(session: Session, { token, indexOf, parameter
 export type PlantFate = "deleted" | "locked" | "kept";
 
 /**
- * Deletes the plants of a batch that no other transaction keeps locked, and returns the fate of each that was there.
- *
- * Must not be used while an earlier attempt may still be running, whose locks would look like those of others.
+ * Deletes the plants of a batch that no other transaction keeps locked, and returns the fate of each that was there. An
+ * earlier attempt at the batch that is still running is another transaction, too.
  */
 export async function deleteUnlockedPlants(
   session: Session,
@@ -136,8 +137,8 @@ export async function deleteUnlockedPlants(
 }
 
 /**
- * Returns the plants that any attempt at a batch has deleted. The answer is final once a statement that waits for locks
- * has run after the last of those attempts: earlier, a commit that comes later could be missed.
+ * Returns the plants that any attempt at a batch has deleted. For a plant that is locked by nobody, or was waited for,
+ * the answer is final: otherwise, a commit that comes later could be missed.
  */
 export async function findDeleted(session: Session, { token, parameters }: DeleteBatch): Promise<bigint[]> {
   return toIds(await session.query(lookSql, [parameters.ids, token]));
@@ -155,6 +156,11 @@ export async function findPlants(session: Session, ids: readonly bigint[]): Prom
   const there = rows.filter(([id]) => id !== null);
   if (rows.length > there.length) await session.query(waitForStandbysSql);
   return toIds(there);
+}
+
+/** Returns the plants of these that are there, and waits for those that other transactions keep locked. */
+export async function lockPlants(session: Session, ids: readonly bigint[]): Promise<bigint[]> {
+  return toIds(await session.query(lockSql, [`{${ids.join()}}`]));
 }
 
 function toIds(rows: readonly Row[]): bigint[] {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { type Outcomes, type PendingDelete, tellOutcomes } from "../delete-queue.ts";
-import { queueFull, storeAway } from "../errors.ts";
+import { outcomeUnknown, queueFull, storeAway } from "../errors.ts";
 
 /** How long a plant may be locked, in ms. Transactions that run for longer are stuck; callers had better ask again. */
 export const lockedForMsMax = 2_000;
@@ -8,10 +9,33 @@ export const lockedForMsMax = 2_000;
 /** Milliseconds between two attempts: soon enough for a caller who waits, and seldom enough to cost the server little. */
 export const attemptIntervalMs = 50;
 
+/** A deletion whose plant another transaction keeps locked. */
+export interface LockedDelete extends PendingDelete {
+  /** The token of the batch that may have deleted the plant. Without it nothing was done. */
+  readonly token?: string;
+}
+
+/**
+ * Returns a deletion that a batch with this token may have done, or may even be doing. From now on its caller is not told
+ * that nothing was done, whoever gives it up.
+ */
+export function inDoubt(pending: LockedDelete, token: string): LockedDelete {
+  if (pending.token === token) return pending;
+  const { id, call, resolve } = pending;
+  return { id, call, resolve, reject: (reason) => pending.reject(withoutCertainty(reason)), token };
+}
+
+// Both say that nothing was done. The other reasons are those of the caller, who has gone, and of the database, which
+// keeps the plant.
+function withoutCertainty(reason: unknown): unknown {
+  const { code } = ConnectError.from(reason);
+  return code === Code.Unavailable || code === Code.ResourceExhausted ? outcomeUnknown(reason) : reason;
+}
+
 /** Options of {@link LockedDeletes}. */
 export interface LockedDeletesOptions {
-  /** Deletes what is no longer locked and hands the rest back to {@link LockedDeletes.add}. */
-  readonly commit: (batch: readonly PendingDelete[]) => Promise<Outcomes>;
+  /** Deletes what is no longer locked and hands the rest back to {@link LockedDeletes.add}. All have the same token. */
+  readonly commit: (batch: readonly LockedDelete[]) => Promise<Outcomes>;
   /** The most deletions in one batch. */
   readonly batchMax: number;
   /** The most deletions that wait for a lock; further ones are refused. */
@@ -24,9 +48,9 @@ export interface LockedDeletesOptions {
  */
 export class LockedDeletes {
   readonly #options: LockedDeletesOptions;
-  readonly #waiting: PendingDelete[] = [];
+  readonly #waiting: LockedDelete[] = [];
   /** When to give up each deletion, on the clock of `performance.now()`. */
-  readonly #untilMs = new WeakMap<PendingDelete, number>();
+  readonly #untilMs = new WeakMap<LockedDelete, number>();
   #attempting: Promise<void> | undefined;
 
   constructor(options: LockedDeletesOptions) {
@@ -39,7 +63,7 @@ export class LockedDeletes {
   }
 
   /** Takes a deletion over. It is known again when it comes back, and gets no more time. */
-  add(pending: PendingDelete): void {
+  add(pending: LockedDelete): void {
     if (this.#waiting.length >= this.#options.waitingMax) return pending.reject(queueFull());
     if (!this.#untilMs.has(pending)) this.#untilMs.set(pending, performance.now() + lockedForMsMax);
     this.#waiting.push(pending);
@@ -55,13 +79,14 @@ export class LockedDeletes {
     while (this.#waiting.length > 0) {
       await sleep(attemptIntervalMs);
       const wanted = this.#waiting.splice(0).filter((pending) => this.#isWanted(pending));
-      while (wanted.length > 0) await this.#attempt(wanted.splice(0, this.#options.batchMax));
+      for (const alike of Map.groupBy(wanted, ({ token }) => token).values())
+        while (alike.length > 0) await this.#attempt(alike.splice(0, this.#options.batchMax));
     }
     // At once, so that nothing is added to an end.
     this.#attempting = undefined;
   }
 
-  #isWanted(pending: PendingDelete): boolean {
+  #isWanted(pending: LockedDelete): boolean {
     const { aborted, reason } = pending.call.context.signal;
     const isTimeOver = performance.now() >= (this.#untilMs.get(pending) ?? 0);
     if (aborted) pending.reject(reason);
@@ -69,7 +94,7 @@ export class LockedDeletes {
     return !aborted && !isTimeOver;
   }
 
-  async #attempt(batch: readonly PendingDelete[]): Promise<void> {
+  async #attempt(batch: readonly LockedDelete[]): Promise<void> {
     try {
       tellOutcomes(batch, await this.#options.commit(batch));
     } catch (reason) {

@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Outcomes, type PendingDelete, tellOutcomes } from "../delete-queue.ts";
 import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
-import { type Attempt, attemptBatch } from "./attempt-batch.ts";
-import { type DeleteBatch, toDeleteBatch } from "./delete-batch.ts";
+import { type Attempt, attemptBatch, findRefused } from "./attempt-batch.ts";
+import { type DeleteBatch, type PlantFate, toDeleteBatch } from "./delete-batch.ts";
 import { isRaisedWithin, type Verdict, verdictOn } from "./fault-table.ts";
+import { inDoubt, type LockedDelete } from "./locked-deletes.ts";
 import type { Session } from "./session.ts";
 
 /**
@@ -32,7 +33,7 @@ export class BatchGivenUp extends Error {
   readonly server: ServerState;
 
   constructor(reason: Error, fault: unknown, server: ServerState) {
-    super("a batch of deletions was given up", { cause: fault });
+    super("a batch of deletions was given up");
     this.reason = reason;
     this.fault = fault;
     this.server = server;
@@ -48,10 +49,12 @@ function stateAfter(verdict: Verdict): ServerState {
 /** Options of {@link runBatch}. */
 export interface RunBatchOptions {
   /**
-   * Takes a deletion whose plant another transaction keeps locked, of which nothing was done. It must not be begun again,
-   * or answered, before the batch has ended: if that is given up, all its callers are told so.
+   * Takes a deletion whose plant another transaction keeps locked. It must not be begun again, or answered, before the
+   * batch has ended: if that is given up, all its callers are told so.
    */
-  readonly setAside: (pending: PendingDelete) => void;
+  readonly setAside: (pending: LockedDelete) => void;
+  /** The token of an earlier batch that may have deleted these plants. By default none has. */
+  readonly token?: string | undefined;
   /** Whether no lock is waited for from the first attempt on. By default only after one was waited for in vain. */
   readonly skipsLocked?: boolean;
   /** Aborts when nothing more is to be started. By default ten seconds after the first fault. */
@@ -70,32 +73,38 @@ export async function runBatch(
   pending: readonly PendingDelete[],
   options: RunBatchOptions,
 ): Promise<Outcomes> {
-  const token = randomUUID();
+  const token = options.token ?? randomUUID();
   let { patience, skipsLocked = false } = options;
   let batch = toDeleteBatch(token, pending, patience !== undefined);
   // Invariant: true from the first fault that may have followed a commit, to the end. A later fault that did nothing
   // says nothing about the earlier attempt.
-  let mayBeDone = false;
+  let mayBeDone = options.token !== undefined;
   for (let tries = 0; ; tries++) {
     const attempt = await attemptBatch(session, batch, pending, { mayBeDone, skipsLocked });
-    if (attempt.kind !== "failed") return outcomesOf(batch, pending, attempt, options.setAside);
+    if (attempt.kind !== "failed") return outcomesOf(batch, pending, attempt, mayBeDone, options.setAside);
     const { fault } = attempt;
-    const hasSkipped = skipsLocked && !mayBeDone;
-    const verdict = hasSkipped ? verdictBehindLocks(attempt.verdict, fault) : attempt.verdict;
+    const verdict = skipsLocked ? verdictBehindLocks(attempt.verdict, fault) : attempt.verdict;
     patience ??= AbortSignal.timeout(retryForMs);
     ({ mayBeDone } = attempt);
     if (verdict === "reconnect" || verdict === "look") session.discard();
-    if (verdict === "divide" && !mayBeDone)
-      return await divide(session, pending, fault, { ...options, patience, skipsLocked });
-    const reason = mayBeDone ? outcomeUnknown(fault) : storeAway(fault);
-    if (verdict === "give-up" || verdict === "divide" || patience.aborted)
-      throw new BatchGivenUp(reason, fault, stateAfter(verdict));
+    if (verdict === "divide") {
+      const divided = { ...options, patience, skipsLocked };
+      return mayBeDone
+        ? await divideInDoubt(session, batch, pending, fault, { ...divided, token })
+        : await divide(session, pending, fault, divided);
+    }
+    const reason = reasonOf(fault, mayBeDone);
+    if (verdict === "give-up" || patience.aborted) throw new BatchGivenUp(reason, fault, stateAfter(verdict));
     skipsLocked ||= verdict === "skip";
     await sleep(backoffMs(tries));
     batch = toDeleteBatch(token, pending, true);
     // Callers who are gone say nothing about the server.
     if (batch.indexOf.size === 0) throw new BatchGivenUp(reason, fault, "well");
   }
+}
+
+function reasonOf(fault: unknown, mayBeDone: boolean): Error {
+  return mayBeDone ? outcomeUnknown(fault) : storeAway(fault);
 }
 
 /**
@@ -108,16 +117,17 @@ function verdictBehindLocks(verdict: Verdict, fault: unknown): Verdict {
 }
 
 function outcomesOf(
-  { indexOf }: DeleteBatch,
+  { indexOf, token }: DeleteBatch,
   pending: readonly PendingDelete[],
   attempt: Exclude<Attempt, { kind: "failed" }>,
-  setAside: (pending: PendingDelete) => void,
+  mayBeDone: boolean,
+  setAside: RunBatchOptions["setAside"],
 ): Outcomes {
   // Of several callers for one plant, the first has deleted it.
   if (attempt.kind === "all-deleted") return pending.map(({ id }, i) => indexOf.get(id) === i);
   return pending.map((one, i) => {
     const fate = attempt.fates.get(one.id);
-    if (fate === "locked") setAside(one);
+    if (fate === "locked") setAside(mayBeDone && indexOf.get(one.id) === i ? inDoubt(one, token) : one);
     if (fate === "kept") one.reject(plantKept(one.id));
     return fate === "locked" || fate === "kept" ? undefined : fate === "deleted" && indexOf.get(one.id) === i;
   });
@@ -128,8 +138,8 @@ interface DivideOptions extends RunBatchOptions {
 }
 
 /**
- * Finds the part of a batch that the server refuses, none of which has been done: one plant that must not be deleted
- * shall not protect the others.
+ * Finds the part of a batch that the server refuses, of which this attempt has done nothing: one plant that must not be
+ * deleted shall not protect the others.
  */
 async function divide(
   session: Session,
@@ -138,19 +148,61 @@ async function divide(
   options: DivideOptions,
 ): Promise<Outcomes> {
   const [only] = pending;
-  if (only !== undefined && pending.length === 1) {
-    if (verdictOn(fault) === "skip") options.setAside(only);
-    else only.reject(plantKept(only.id, fault));
-    return [undefined];
-  }
+  if (only !== undefined && pending.length === 1) return [await endRefused(session, only, fault, options)];
   const middle = Math.floor(pending.length / 2);
   const outcomes: (boolean | undefined)[] = [];
   for (const half of [pending.slice(0, middle), pending.slice(middle)]) {
     // Other batches are waiting: there is no time left for this half.
-    if (options.patience.aborted) outcomes.push(...refuse(half, storeAway(fault)));
+    if (options.patience.aborted) outcomes.push(...refuse(half, reasonOf(fault, options.token !== undefined)));
     else outcomes.push(...(await runHalf(session, half, options)));
   }
   return outcomes;
+}
+
+/**
+ * Divides a batch that may be done. What it has recorded is the deletion of the first caller for each plant alone; for
+ * the others nothing was done, and they begin anew.
+ */
+async function divideInDoubt(
+  session: Session,
+  { indexOf }: DeleteBatch,
+  pending: readonly PendingDelete[],
+  fault: unknown,
+  options: DivideOptions,
+): Promise<Outcomes> {
+  const isFirst = ({ id }: PendingDelete, i: number): boolean => indexOf.get(id) === i;
+  const outcomes = (await divide(session, pending.filter(isFirst), fault, options)).values();
+  return pending.map((one, i) => {
+    if (isFirst(one, i)) return outcomes.next().value;
+    options.setAside(one);
+    return undefined;
+  });
+}
+
+/** Ends a deletion that the server refuses by itself. An earlier attempt may have been let through. */
+async function endRefused(
+  session: Session,
+  only: PendingDelete,
+  fault: unknown,
+  { setAside, token }: DivideOptions,
+): Promise<boolean | undefined> {
+  let fate: PlantFate | undefined = verdictOn(fault) === "skip" ? "locked" : "kept";
+  if (fate === "kept" && token !== undefined) fate = await fateOfRefused(session, only, token);
+  if (fate === "locked") setAside(token === undefined ? only : inDoubt(only, token));
+  if (fate === "kept") only.reject(plantKept(only.id, fault));
+  return fate === "locked" || fate === "kept" ? undefined : fate === "deleted";
+}
+
+async function fateOfRefused(session: Session, only: PendingDelete, token: string): Promise<PlantFate | undefined> {
+  try {
+    const fates = await findRefused(session, toDeleteBatch(token, [only], false));
+    return fates.get(only.id);
+  } catch (fault) {
+    const verdict = verdictOn(fault);
+    if (verdict === "skip") return "locked";
+    session.discard();
+    throw new BatchGivenUp(outcomeUnknown(fault), fault, stateAfter(verdict));
+  }
 }
 
 /** Answers the callers of a half at once: the fate of the other half does not undo what was done for this one. */

@@ -65,7 +65,6 @@ export class Session {
   /** Runs a statement. {@link verdictOn} judges what it rejects with. */
   async query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
     const client = await this.#connected();
-    this.#isReplicated = true;
     const running = client.query<(string | null)[]>({
       text,
       values: [...values],
@@ -73,9 +72,8 @@ export class Session {
       types: { getTypeParser: () => String },
       ...this.#answerTimeout,
     });
-    const result = await endedOn(client, running);
-    if (!this.#isReplicated) throw new Error("committed, but not on the synchronous standbys");
-    return result.rows;
+    const { rows } = await this.#endOf(client, running);
+    return rows;
   }
 
   /** Runs `COPY … FROM STDIN` with the whole input; when this rejects, nothing was stored. */
@@ -90,7 +88,7 @@ export class Session {
   /** Runs statements without parameters and results. */
   async run(script: string): Promise<void> {
     const client = await this.#connected();
-    await endedOn(client, client.query({ text: script, ...this.#answerTimeout }));
+    await this.#endOf(client, client.query({ text: script, ...this.#answerTimeout }));
   }
 
   /**
@@ -112,6 +110,20 @@ export class Session {
     await this.connect();
     if (this.#client === undefined) throw new Error("the connection was lost");
     return this.#client;
+  }
+
+  /** Waits for the statement that has just been sent. */
+  async #endOf<Result>(client: Client, running: Promise<Result>): Promise<Result> {
+    this.#isReplicated = true;
+    try {
+      const result = await running;
+      if (this.#isReplicated) return result;
+    } catch (fault) {
+      // If its end is not known, it may still be running, and shall not run on for nobody.
+      if (sqlStateOf(fault) === undefined) await cancelStatement(client);
+      throw fault;
+    }
+    throw new Error("committed, but not on the synchronous standbys");
   }
 
   /** Closes the connection, at once if a statement is running. The next statement opens another. */
@@ -144,15 +156,5 @@ export class Session {
 
   #forget(client: Client): void {
     if (this.#client === client) this.#client = undefined;
-  }
-}
-
-/** Waits for a statement. If its end is not known, it may still be running, and shall not run on for nobody. */
-async function endedOn<Result>(client: Client, running: Promise<Result>): Promise<Result> {
-  try {
-    return await running;
-  } catch (fault) {
-    if (sqlStateOf(fault) === undefined) cancelStatement(client);
-    throw fault;
   }
 }

@@ -6,7 +6,7 @@ import type { DeleteCall, OnBatch, PlantStore } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import { checkRights, checkWrite } from "./check-write.ts";
 import type { SessionTimeouts } from "./connect.ts";
-import { LockedDeletes } from "./locked-deletes.ts";
+import { type LockedDelete, LockedDeletes } from "./locked-deletes.ts";
 import { checkDatabase } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { Retention } from "./retention.ts";
@@ -119,14 +119,18 @@ class PostgresStore implements PlantStore {
     await Promise.all(this.#sessions.map((session) => session.close()));
   }
 
-  async #commit(batch: readonly PendingDelete[]): Promise<Outcomes> {
+  async #commit(batch: readonly LockedDelete[]): Promise<Outcomes> {
     // These were queued when the server became unavailable.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
     const begunMs = performance.now();
     // Handed over only once the batch has ended: of one that is given up, all callers are told so.
-    const locked: PendingDelete[] = [];
+    const locked: LockedDelete[] = [];
     try {
-      const options = { setAside: (one: PendingDelete) => void locked.push(one), skipsLocked: this.#locked.areThere };
+      const options = {
+        setAside: (one: LockedDelete) => void locked.push(one),
+        skipsLocked: this.#locked.areThere,
+        token: batch[0]?.token,
+      };
       const outcomes = await this.#withSession((session) => runBatch(session, batch, options));
       for (const one of locked) this.#locked.add(one);
       // A batch that deletes nothing writes nothing.
@@ -135,6 +139,8 @@ class PostgresStore implements PlantStore {
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
       if (this.#isSick(fault, begunMs)) this.#health.report(problemOf(fault.fault));
+      // Of those in doubt, nobody is told that nothing was done.
+      for (const one of locked) one.reject(fault.reason);
       throw fault.reason;
     }
   }

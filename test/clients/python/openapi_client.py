@@ -5,7 +5,7 @@ import ssl
 import httpx
 
 import script
-from openapi.api.default import delete_plant
+from openapi.api.plant_service import delete_plant
 from openapi.client import Client
 from openapi.models import Error
 

@@ -1,4 +1,4 @@
-import { create, createFileRegistry } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -7,11 +7,14 @@ import type {
   OpenApiDocument,
   OpenApiOperation,
   OpenApiPathItem,
+  OpenApiSchema,
 } from "../../../src/gateway/openapi/open-api-document.ts";
 import { createRestRouter } from "../../../src/gateway/rest/index.ts";
 import { Health } from "../../../src/gen/es/grpc/health/v1/health_pb.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { KitchenSink, NestedSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
 
 const int64 = { type: "string", format: "int64", pattern: "^(0|-?[1-9][0-9]*)$" };
 
@@ -183,9 +186,13 @@ describe("an answer", () => {
     });
   });
 
-  test("to a failed request is google.rpc.Status by default", () => {
-    expect(operation("GET /").responses["default"]).toMatchObject({
-      content: { "application/json": { schema: { required: ["code", "status", "message", "details"] } } },
+  test.each(["4XX", "5XX"])("to a failed request is google.rpc.Status by default: %s", (status) => {
+    expect(operation("GET /").responses[status]).toMatchObject({
+      content: { "application/json": { schema: { $ref: "#/components/schemas/google.rpc.Status" } } },
+    });
+    expect(document.components?.schemas?.["google.rpc.Status"]).toMatchObject({
+      properties: { code: { "x-value-names": { "5": "NOT_FOUND" } } },
+      required: ["code", "status", "message", "details"],
     });
   });
 
@@ -221,9 +228,9 @@ describe("an answer", () => {
 describe("a comment", () => {
   test.each([
     ["GET /v1/query", "Asks", "Nothing but\nthe query.\n\nAt length."],
-    ["POST /v1/sinks", "Makes one thing out of many", undefined],
-    ["GET /", "The root", undefined],
-    ["GET /v1/fail/{f_int32}", undefined, undefined],
+    ["POST /v1/sinks", "Makes one thing out of many", "The RPC `kitchensink.v1.KitchenSink.Create`."],
+    ["GET /", "The root", "The RPC `kitchensink.v1.KitchenSink.Root`."],
+    ["GET /v1/fail/{f_int32}", "Fail", "The RPC `kitchensink.v1.KitchenSink.Fail`."],
   ])("of the RPC of %s becomes the summary %j and the description %j", (at, summary, description) => {
     expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
   });
@@ -264,14 +271,100 @@ describe("names", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("of services are tags if several have operations", () => {
+  test("of services with operations are tags", () => {
     const both = createOpenApi([KitchenSink, PlantService, Health], { info, comments });
     expect(both.tags).toEqual([
       { name: "KitchenSink", description: "Takes all.\n\nAnd more." },
-      { name: "PlantService" },
+      { name: "PlantService", description: "The RPCs of `plantstore.v1.PlantService`." },
     ]);
     expect(operation("DELETE /plants/{id}", both).tags).toEqual(["PlantService"]);
-    expect(document.tags).toBeUndefined();
+  });
+
+  test("of the only service do not repeat what describes the document", () => {
+    expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]);
+  });
+
+  test("of services are full where two packages have the same, and what is deprecated says so", () => {
+    const services = ["old.v1", "old.v2"].map(retiredService);
+    const { tags, paths } = createOpenApi(services, {
+      info,
+      rest: { rules: services.map(({ typeName }) => getRule(`${typeName}.Find`, `/${typeName}`)) },
+    });
+    expect(tags.map(({ name }) => name)).toEqual(["old.v1.Finder", "old.v2.Finder"]);
+    expect(paths["/old.v1.Finder"]?.get).toMatchObject({ tags: ["old.v1.Finder"], deprecated: true });
+  });
+});
+
+function getRule(selector: string, path: string) {
+  return { selector, pattern: { case: "get", value: path } } as const;
+}
+
+/** A service with one RPC, itself deprecated and not its RPC. */
+function retiredService(packageName: string): DescService {
+  const type = `.${packageName}.Query`;
+  const file = create(FileDescriptorProtoSchema, {
+    name: `${packageName}.proto`,
+    package: packageName,
+    syntax: "proto3",
+    messageType: [{ name: "Query" }],
+    service: [
+      { name: "Finder", options: { deprecated: true }, method: [{ name: "Find", inputType: type, outputType: type }] },
+    ],
+  });
+  const service = createFileRegistry(file, () => undefined).getService(`${packageName}.Finder`);
+  if (service === undefined) throw new Error("the descriptor has no service");
+  return service;
+}
+
+describe("AIP-203: a field", () => {
+  const shelf = createOpenApi([Shelves], { info });
+  const schema = (name: string): OpenApiSchema | undefined => shelf.components?.schemas?.[name];
+
+  test.each([
+    ["that only answers have is read-only", "builtAt", { readOnly: true }],
+    ["that only requests have is write-only", "key", { writeOnly: true }],
+    ["that is deprecated says so", "formerPlaces", { deprecated: true }],
+  ])("%s", (_, name, want) => {
+    expect(schema("Shelf")).toHaveProperty(`properties.${name}`, expect.objectContaining(want));
+  });
+
+  test("that is required is so, unless an answer leaves it out where it is zero", () => {
+    expect(schema("Shelf")?.["required"]).toEqual(["place"]);
+  });
+
+  test("that is required is so in every message of a gateway that writes zeros", () => {
+    const whole = createOpenApi([Shelves], { info, rest: { writeJson: { alwaysEmitImplicit: true } } });
+    expect(whole.components?.schemas?.["Shelf"]?.["required"]).toEqual(["widthMm", "place"]);
+  });
+
+  test("that is the body and required makes a body required", () => {
+    expect(operation("PATCH /v1/shelves/{name}", shelf).requestBody?.required).toBe(true);
+    expect(operation("POST /v1/shelves:get", shelf).requestBody?.required).toBeUndefined();
+  });
+
+  test("of the query is required if all that lead to it are, and left out if only answers have it", () => {
+    const rules = [getRule("kitchensink.v1.Shelves.UpdateShelf", "/shelf")];
+    const { parameters = [] } = operation("GET /shelf", createOpenApi([Shelves], { info, rest: { rules } }));
+    expect(parameters.filter(({ required }) => required).map(({ name }) => name)).toEqual(["shelf.widthMm"]);
+    const names = parameters.map(({ name }) => name);
+    expect([names.includes("shelf.key"), names.includes("shelf.builtAt")]).toEqual([true, false]);
+  });
+
+  test("that proto2 requires is required", () => {
+    const legacy = createOpenApi([LegacySink], { info });
+    expect(legacy.components?.schemas?.["Legacy"]?.["required"]).toEqual(["name"]);
+  });
+});
+
+describe("an RPC", () => {
+  test.each([
+    ["GET /v1/query", { procedure: "/kitchensink.v1.KitchenSink/Query", path: "/v1/query" }],
+    ["GET /v1/customName/{odd_name}", { path: "/v1/customName/{customName}" }],
+    ["GET /v1/shelves/{f_string_1}/books/{f_string_2}", { path: "/v1/{fString=shelves/*/books/*}" }],
+    ["PATCH /v1/body/int64", { path: "/v1/body/int64", body: "fInt64" }],
+    ["POST /v1/sinks", { body: "*" }],
+  ])("of %s is named, with its fields as JSON has them: %j", (at, want) => {
+    expect(operation(at)["x-rpc"]).toMatchObject(want);
   });
 });
 

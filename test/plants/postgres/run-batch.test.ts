@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../src/plants/delete-queue.ts";
+import { storeAway } from "../../../src/plants/errors.ts";
+import type { LockedDelete } from "../../../src/plants/postgres/locked-deletes.ts";
 import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
 import { runBatch as runBatchWith } from "../../../src/plants/postgres/run-batch.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
@@ -94,7 +97,6 @@ describe("a batch that fails", () => {
     { sqlStates: ["XX000"], patience: "over", told: unknown, server: "away" },
     { sqlStates: ["XX000", "42P01"], patience: "left", told: unknown, server: "refusing" },
     { sqlStates: ["XX000", "40001", "53100", "42P01"], patience: "left", told: unknown, server: "refusing" },
-    { sqlStates: ["XX000", "P0001"], patience: "left", told: unknown, server: "well" },
   ])(
     "with $sqlStates and patience that is $patience is given up: $told",
     async ({ sqlStates, patience, ...givenUp }) => {
@@ -159,7 +161,15 @@ describe("a batch of which the server refuses something", () => {
   // The first statement is the whole batch, the next one its first half.
   test.each([
     { sqlStates: ["P0001", "42P01"], result: "given up", told: [undefined, undefined, undefined, undefined], tries: 2 },
-    { sqlStates: ["P0001", "XX000", "P0001"], result: "done", told: [unknown, unknown, true, true], tries: 4 },
+    { sqlStates: ["P0001", "XX000", "P0001"], result: "done", told: [true, true, true, true], tries: 6 },
+    // A part that may have been done, and is refused, is looked for among what is there and what is recorded.
+    {
+      sqlStates: ["XX000", "23503", "23503", "23503"],
+      result: "done",
+      told: ["the database keeps plant 1", true, true, true],
+      tries: 6,
+    },
+    { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", told: Array(4).fill(undefined), tries: 3 },
     {
       sqlStates: ["23503", "23503", "23503"],
       result: "done",
@@ -215,6 +225,47 @@ describe("a batch that is committed and whose answer is lost", () => {
   });
 });
 
+describe("a batch that is committed, whose answer is lost, and which is refused when it is run again", () => {
+  test("has its callers told what it has done, one by one", async () => {
+    const url = await createPlants(3);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    // The first statement passes; refused are the second, its first half, and plant 1 by itself.
+    await failTries(url, "DELETE ON plants", ["", "P0001", "P0001", "P0001"]);
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    void proxy.cutNext("before-reply");
+    const setAside: PendingDelete[] = [];
+    const callers = callersOf(1n, 2n, 4n, 1n);
+    const outcomes = await runBatchWith(session, callers, { setAside: (one) => setAside.push(one) });
+    // The second caller for plant 1 begins anew: the record is that of the first.
+    expect(outcomes).toEqual([true, true, false, undefined]);
+    expect(setAside).toEqual([callers[3]]);
+    await expect(runBatch(session, setAside)).resolves.toEqual([false]);
+    await session.close();
+    expect(await plantsOf(url)).toEqual(["3"]);
+    expect(await runSql(url, "SELECT plant_id FROM deletions ORDER BY plant_id")).toEqual([
+      { plant_id: "1" },
+      { plant_id: "2" },
+    ]);
+  });
+
+  test("has nobody told that a plant was not there, if a trigger keeps its record from being looked at", async () => {
+    const url = await createPlants(2);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    await runSql(
+      url,
+      `CREATE FUNCTION silence() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER silence BEFORE UPDATE ON deletions FOR EACH ROW EXECUTE FUNCTION silence()`,
+    );
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    void proxy.cutNext("before-reply");
+    const { taken, told } = listenersOf(1n, 2n);
+    await expect(runBatch(session, taken)).resolves.toEqual([undefined, undefined]);
+    await session.close();
+    expect(told).toEqual([unknown, unknown]);
+    expect(await plantsOf(url)).toEqual([]);
+  });
+});
+
 test("a batch deletes a plant for the first of the callers that name it, and records no other", async () => {
   const url = await createPlants(3);
   const session = new Session(readServerUrl(url));
@@ -263,6 +314,36 @@ describe("a batch with plants that another transaction keeps locked", () => {
     expect(setAside).toEqual([2n, 2n, 5n]);
     expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
     await other.end();
+    await session.close();
+  });
+
+  test.each([
+    { name: "by its own record", recordedBy: "this batch", isDeleted: true },
+    { name: "and not by that of another", recordedBy: "another", isDeleted: false },
+  ])("that may be done knows afterwards what it has deleted, $name", async ({ recordedBy, isDeleted }) => {
+    const url = await createPlants(3);
+    await runSql(url, "DELETE FROM plants WHERE id = 3");
+    const token = randomUUID();
+    const recorded = recordedBy === "this batch" ? token : randomUUID();
+    // The attempt that was lost is still running.
+    const lost = new Client(configOf(url));
+    await lost.connect();
+    await lost.query("BEGIN; DELETE FROM plants WHERE id = 1");
+    await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${recorded}')`);
+    const session = new Session(readServerUrl(url), lockTimeouts);
+    const { taken, told } = listenersOf(1n, 1n, 3n, 2n);
+    const setAside: LockedDelete[] = [];
+    const options = { setAside: (one: LockedDelete) => void setAside.push(one), token };
+    await expect(runBatchWith(session, taken, options)).resolves.toEqual([undefined, undefined, false, true]);
+    // Whatever becomes of the first, its caller is not told that nothing was done.
+    setAside.forEach(({ reject }) => reject(storeAway()));
+    expect(told).toEqual([unknown, away, undefined, undefined]);
+    await lost.query("COMMIT");
+    await lost.end();
+    const [first] = setAside;
+    await expect(runBatchWith(session, setAside.slice(0, 1), { ...options, token: first?.token })).resolves.toEqual([
+      isDeleted,
+    ]);
     await session.close();
   });
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { connect, createServer, type Server } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { copyRowsOf } from "../../../src/plants/postgres/copy-rows.ts";
@@ -218,7 +218,82 @@ describe("a session", () => {
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
     await session.close();
   });
+
+  test("has what it gives up ended before its connection is closed, on which a pooler depends", async () => {
+    const url = await server.createSchema();
+    await using pooler = await startForgetfulPooler(url);
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=given-up`),
+      { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 100 },
+    );
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
+    session.discard();
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'given-up'";
+    await expect.poll(() => runSql(url, running)).toEqual([]);
+    await session.close();
+  });
+
+  test.each<{ name: string; commit: (session: Session) => Promise<void> }>([
+    { name: "script", commit: (session) => session.run("BEGIN; CREATE TABLE t (x int); COMMIT") },
+    {
+      name: "transaction",
+      commit: async (session) => {
+        await session.begin("BEGIN; CREATE TABLE t (x int)");
+        await session.commit();
+      },
+    },
+  ])("takes no $name for committed that its synchronous standbys do not have", async ({ commit }) => {
+    const url = await server.createSchema();
+    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    await runSql(url, "SELECT pg_reload_conf()");
+    const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
+    await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+    const told = expect(commit(session)).rejects.toThrow("committed, but not on the synchronous standbys");
+    // What an operator does, or statement_timeout: the server then commits without its standbys.
+    const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    await expect.poll(() => runSql(url, cancel)).not.toEqual([]);
+    await told;
+    await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await session.close();
+  });
 });
+
+/**
+ * A way to the server that, as PgBouncer does, ends a statement only for a connection that is still open. It takes its
+ * time, in which a client that does not wait has closed it.
+ */
+async function startForgetfulPooler(url: string): Promise<Forwarding> {
+  const open = new Set<Socket>();
+  const pooler = createServer((client) => {
+    const upstream = connect(socketOf(server.socketFolder));
+    for (const socket of [client, upstream]) socket.on("error", () => undefined);
+    const cancel = async (request: Buffer): Promise<void> => {
+      for (let looks = 0; looks < 20; looks++) await runSql(url, "SELECT");
+      if (open.size > 0) upstream.write(request);
+      client.destroy();
+    };
+    client.once("data", (first: Buffer) => {
+      if (first.readInt32BE(4) === cancelCode) return void cancel(first);
+      open.add(client);
+      client.once("close", () => open.delete(client));
+      upstream.write(first);
+      client.pipe(upstream).pipe(client);
+    });
+  });
+  pooler.listen(0, "127.0.0.1");
+  await once(pooler, "listening");
+  return {
+    port: portOf(pooler),
+    [Symbol.asyncDispose]: async () => {
+      pooler.close();
+      await once(pooler, "close");
+    },
+  };
+}
+
+// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html).
+const cancelCode = 80_877_102;
 
 /** A way to the server on which nothing is encrypted: to a request for TLS it answers N. */
 function startCleartextProxy(): Promise<Forwarding> {

@@ -16,8 +16,8 @@ export interface CuttingProxy extends AsyncDisposable {
   readonly socketFolder: string;
   /** How many connections were cut. */
   readonly cuts: number;
-  /** Cuts at the next statement that deletes, and resolves when it has. */
-  cutNext(cut: Cut): Promise<void>;
+  /** Cuts at the next statement that deletes, of these ids if any are given, and resolves when it has. */
+  cutNext(cut: Cut, ids?: readonly bigint[]): Promise<void>;
   /** Passes nothing on any more, and closes nothing: as a server whose machine has lost its power. */
   freeze(): void;
 }
@@ -29,7 +29,7 @@ const deletes = "WITH gone AS";
 export async function startCuttingProxy(serverFolder: string): Promise<CuttingProxy> {
   const folder = mkdtempSync(join(tmpdir(), "plantstore-cut-"));
   const sockets = new Set<Socket>();
-  let armed: { readonly cut: Cut; readonly done: () => void } | undefined;
+  let armed: { readonly cut: Cut; readonly ids: string; readonly done: () => void } | undefined;
   let cuts = 0;
 
   const proxy = createServer((client) => {
@@ -51,7 +51,7 @@ export async function startCuttingProxy(serverFolder: string): Promise<CuttingPr
     let onReply: (() => void) | undefined;
     client.on("data", (data) => {
       const here = data.includes(deletes) ? armed : undefined;
-      if (here === undefined) return void server.write(data);
+      if (here === undefined || !data.includes(here.ids)) return void server.write(data);
       armed = undefined;
       if (here.cut === "before-send") return cutNow(here.done);
       if (here.cut === "before-reply") onReply = () => cutNow(here.done);
@@ -75,7 +75,7 @@ export async function startCuttingProxy(serverFolder: string): Promise<CuttingPr
     freeze: () => {
       for (const socket of sockets) socket.pause();
     },
-    cutNext: (cut) => new Promise((resolve) => (armed = { cut, done: resolve })),
+    cutNext: (cut, ids = []) => new Promise((resolve) => (armed = { cut, ids: ids.join(), done: resolve })),
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();
       proxy.close();

@@ -1,8 +1,8 @@
 import { runSql } from "./postgres-server.ts";
 
 /**
- * Makes statements fail, one after the other as they come, with these SQLSTATEs; those after the last one succeed. They
- * are counted by a sequence, which goes on where what it has counted is rolled back.
+ * Makes statements fail, one after the other as they come, with these SQLSTATEs; those after the last one succeed, and
+ * so does one with "". They are counted by a sequence, which goes on where what it has counted is rolled back.
  *
  * They are raised by a trigger. Only 42P01 looks as if the statement itself had failed: it comes from a condition, outside
  * of any function.
@@ -18,7 +18,7 @@ export async function failTries(
     url,
     `CREATE SEQUENCE tries;
      CREATE FUNCTION fail_try() RETURNS text LANGUAGE plpgsql AS $$
-       DECLARE state text := ('{${sqlStates.join()}}'::text[])[nextval('tries')];
+       DECLARE state text := ('{${sqlStates.map((state) => `"${state}"`).join()}}'::text[])[nextval('tries')];
        BEGIN
          IF state = '42P01' THEN RETURN 'nowhere'; END IF;
          IF state <> '' THEN RAISE 'no' USING ERRCODE = state; END IF;

@@ -1,0 +1,104 @@
+import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { ScalarType } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import type { BoundFields } from "../json/index.ts";
+
+// Messages inside messages are shown this deep: enough to see their form, and a tree of many branches stays short.
+const depthMax = 3;
+
+/** Returns the name of a field in JSON. */
+type NameOf = (field: DescField) => string;
+
+/**
+ * Creates an example of a message as JSON that the gateway reads: of each oneof the first member, of each list one
+ * element, nothing of what contains itself, and nothing of what the path sets.
+ */
+export function createExample(desc: DescMessage, nameOf: NameOf, boundByPath?: BoundFields): JsonObject {
+  return exampleOfFields(desc, nameOf, [desc], boundByPath);
+}
+
+function exampleOfFields(
+  desc: DescMessage,
+  nameOf: NameOf,
+  above: readonly DescMessage[],
+  boundByPath: BoundFields = new Map(),
+): JsonObject {
+  const example: Record<string, JsonValue> = {};
+  for (const field of desc.fields) {
+    const below = boundByPath.get(field);
+    if (below === "whole" || isLaterMember(field)) continue;
+    const value = exampleOfField(field, nameOf, above, below);
+    if (value !== undefined) example[nameOf(field)] = value;
+  }
+  return example;
+}
+
+function isLaterMember(field: DescField): boolean {
+  return field.oneof !== undefined && field.oneof.fields[0] !== field;
+}
+
+function exampleOfField(
+  field: DescField,
+  nameOf: NameOf,
+  above: readonly DescMessage[],
+  boundByPath: BoundFields | undefined,
+): JsonValue | undefined {
+  const element = exampleOfElement(field, nameOf, above, boundByPath);
+  if (element === undefined || field.fieldKind === "scalar") return element;
+  if (field.fieldKind === "list") return [element];
+  return field.fieldKind === "map" ? { [String(exampleOfScalar(field.mapKey))]: element } : element;
+}
+
+function exampleOfElement(
+  { message, enum: enumeration, scalar }: DescField,
+  nameOf: NameOf,
+  above: readonly DescMessage[],
+  boundByPath: BoundFields | undefined,
+): JsonValue | undefined {
+  if (enumeration !== undefined) return exampleOfEnum(enumeration);
+  if (message === undefined) return scalar === undefined ? undefined : exampleOfScalar(scalar);
+  if (isWrapperDesc(message)) return exampleOfScalar(message.fields[0].scalar);
+  if (message.typeName in wellKnownExamples) return wellKnownExamples[message.typeName];
+  if (above.includes(message) || above.length > depthMax) return undefined;
+  return exampleOfFields(message, nameOf, [...above, message], boundByPath);
+}
+
+function exampleOfEnum({ typeName, values }: DescEnum): JsonValue | undefined {
+  if (typeName === "google.protobuf.NullValue") return null;
+  // The first one usually says that nothing was chosen.
+  return (values[1] ?? values[0])?.name;
+}
+
+function exampleOfScalar(scalar: ScalarType): string | number | boolean {
+  switch (scalar) {
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return 1.5;
+    case ScalarType.BOOL:
+      return true;
+    case ScalarType.BYTES:
+      return "cGxhbnQ=";
+    case ScalarType.STRING:
+      return "text";
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return "7";
+    default:
+      return 7;
+  }
+}
+
+// Any has none: which types it may hold, the definition does not say.
+const wellKnownExamples: Readonly<Record<string, JsonValue | undefined>> = {
+  "google.protobuf.Any": undefined,
+  "google.protobuf.Duration": "1.5s",
+  "google.protobuf.Empty": {},
+  "google.protobuf.FieldMask": "name",
+  "google.protobuf.ListValue": ["text"],
+  "google.protobuf.Struct": { key: "text" },
+  "google.protobuf.Timestamp": "2026-01-31T12:00:00Z",
+  "google.protobuf.Value": "text",
+};

@@ -1,0 +1,25 @@
+import type { DescField } from "@bufbuild/protobuf";
+import { getOption } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { field_behavior, FieldBehavior } from "../../gen/es/google/api/field_behavior_pb.ts";
+
+// AIP-203. The annotation is found by its number, whichever generated code a definition imports.
+function has(field: DescField, behavior: FieldBehavior): boolean {
+  return getOption(field, field_behavior).includes(behavior);
+}
+
+/** Returns whether a request must set a field: it is annotated so, or `required` in proto2. */
+export function isRequired(field: DescField): boolean {
+  if (isOutputOnly(field)) return false;
+  return field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED || has(field, FieldBehavior.REQUIRED);
+}
+
+/** Returns whether only answers set a field. */
+export function isOutputOnly(field: DescField): boolean {
+  return has(field, FieldBehavior.OUTPUT_ONLY);
+}
+
+/** Returns whether only requests set a field. */
+export function isInputOnly(field: DescField): boolean {
+  return has(field, FieldBehavior.INPUT_ONLY);
+}

@@ -1,0 +1,72 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { createOpenApi } from "../../../src/gateway/index.ts";
+import { createExample } from "../../../src/gateway/openapi/example.ts";
+import type { OpenApiParameter } from "../../../src/gateway/openapi/open-api-document.ts";
+import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema, LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
+import { startKitchenSink } from "../../support/gateway/kitchen-sink.ts";
+
+const services = [KitchenSink, Shelves, LegacySink];
+const { paths, components } = createOpenApi(services, { info: { title: "Test", version: "1" } });
+
+// The example of a body, which a reference has at the message that it refers to.
+function exampleOf(schema: Readonly<Record<string, unknown>> = {}): unknown {
+  const name = String(schema["$ref"]).split("/").at(-1) ?? "";
+  const { examples } = components?.schemas?.[name] ?? schema;
+  return Array.isArray(examples) ? examples[0] : undefined;
+}
+
+function requiredOf(parameters: readonly OpenApiParameter[]): string {
+  return parameters
+    .flatMap(({ in: place, required, name }) => (place === "query" && required ? [`${name}=7`] : []))
+    .join("&");
+}
+
+const bodies = Object.entries(paths).flatMap(([path, item]) =>
+  Object.entries(item).flatMap(([method, { parameters = [], requestBody }]) => {
+    const example = exampleOf(requestBody?.content["application/json"]?.schema);
+    return example === undefined
+      ? []
+      : [{ method: method.toUpperCase(), path, query: requiredOf(parameters), body: JSON.stringify(example) }];
+  }),
+);
+
+const gateway = await startKitchenSink();
+
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+test.each(bodies)("the example of the body of $method $path is taken", async ({ method, path, query, body }) => {
+  const url = `http://gateway${path.replaceAll(/\{[^}]*\}/g, "7")}?${query}`;
+  const init: RequestInit = { method, headers: { "content-type": "application/json" }, body };
+  const response = await gateway.fetch(new Request(url, init));
+  expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+});
+
+test("a dozen bodies and more have an example", () => {
+  expect(bodies.length).toBeGreaterThan(12);
+});
+
+describe("an example", () => {
+  const sink = createExample(SinkSchema, ({ jsonName }) => jsonName);
+
+  test.each([
+    ["a long integer", "fInt64", "7"],
+    ["a list", "tags", ["text"]],
+    ["a map", "nestedById", { "7": { text: "text", number: "7", flag: true, tags: ["text"] } }],
+    ["an enum, by the first value that says something", "fEnum", "COLOR_RED"],
+    ["a wrapper", "wString", "text"],
+    ["a well-known type", "duration", "1.5s"],
+    ["a message, without what contains itself", "nested", { text: "text", number: "7", flag: true, tags: ["text"] }],
+    ["the first member of a oneof", "choiceText", "text"],
+    ["no other member of a oneof", "choiceNumber", undefined],
+    ["no message inside itself", "child", undefined],
+    ["no Any, of which nobody knows the types", "any", undefined],
+  ])("has %s", (_, name, want) => {
+    expect(sink[name]).toEqual(want);
+  });
+
+  test("of a message with required fields has them", () => {
+    expect(createExample(LegacySchema, ({ jsonName }) => jsonName)).toMatchObject({ name: "text" });
+  });
+});
