@@ -1,0 +1,107 @@
+import { randomBytes } from "node:crypto";
+import { readdirSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { photosIn } from "../../examples/streams/photos.ts";
+import { createGateway, type Gateway } from "../../src/gateway/index.ts";
+import { type Field, fieldValue, type HttpAnswer } from "../support/carriers/exchange.ts";
+import { exchangeFetch, openFetchUpload } from "../support/carriers/fetch.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+
+// The photos of examples/streams. test/browser shows its pages, test/clients asks it by curl.
+
+const folder = createTempFolder();
+const photo = randomBytes(200_000);
+let gateway: Gateway;
+let etag: string;
+
+const ask = async (
+  [httpMethod, path]: readonly [string, string],
+  header: readonly Field[] = [],
+  body?: Uint8Array,
+): Promise<HttpAnswer> =>
+  await exchangeFetch(gateway.fetch, { httpMethod, path, header, ...(body !== undefined && { body }) });
+
+beforeAll(async () => {
+  gateway = createGateway({ routes: photosIn(folder.path) });
+  const put = await ask(["PUT", "/photos/palm"], [], photo);
+  expect([put.httpStatus, put.body.toString()]).toEqual([201, '{"name":"palm","bytes":"200000"}']);
+  etag = fieldValue((await ask(["HEAD", "/photos/palm"])).header, "etag") ?? "";
+});
+afterAll(() => folder[Symbol.dispose]());
+
+describe("a photo", () => {
+  test("is downloaded as it was uploaded, with its length and its tag", async () => {
+    const { httpStatus, header, body } = await ask(["GET", "/photos/palm"]);
+    const seen = ["content-type", "content-length", "accept-ranges", "etag"].map((name) => fieldValue(header, name));
+    expect([httpStatus, ...seen]).toEqual([200, "image/jpeg", "200000", "bytes", etag]);
+    expect(body.equals(photo)).toBe(true);
+  });
+
+  // What of it is sent; nothing with 304.
+  const whole = [0, 200_000] as const;
+  test.each<{ header: readonly (readonly [string, string])[]; want: number; sent: readonly [number, number] }>([
+    { header: [["range", "bytes=0-9"]], want: 206, sent: [0, 10] },
+    { header: [["range", "bytes=100000-"]], want: 206, sent: [100_000, 200_000] },
+    { header: [["range", "bytes=199999-400000"]], want: 206, sent: [199_999, 200_000] },
+    { header: [["range", "bytes=-5"]], want: 206, sent: [199_995, 200_000] },
+    { header: [["range", "bytes=-400000"]], want: 206, sent: whole },
+    { header: [["range", "bytes=9-0"]], want: 200, sent: whole },
+    { header: [["range", "bytes=0-1,3-4"]], want: 200, sent: whole },
+    { header: [["range", "lines=0-1"]], want: 200, sent: whole },
+    { header: [["if-none-match", "TAG"]], want: 304, sent: [0, 0] },
+    { header: [["if-none-match", '"other", TAG']], want: 304, sent: [0, 0] },
+    { header: [["if-none-match", '"other"']], want: 200, sent: whole },
+    {
+      header: [
+        ["if-range", "TAG"],
+        ["range", "bytes=0-9"],
+      ],
+      want: 206,
+      sent: [0, 10],
+    },
+    {
+      header: [
+        ["if-range", '"other"'],
+        ["range", "bytes=0-9"],
+      ],
+      want: 200,
+      sent: whole,
+    },
+  ])("asked for with $header is answered $want with the bytes $sent", async ({ header, want, sent: [from, to] }) => {
+    const fields = header.map(([name, value]) => [name, value.replace("TAG", etag)] as const);
+    const answer = await ask(["GET", "/photos/palm"], fields);
+    expect(answer.httpStatus).toBe(want);
+    expect(answer.body.equals(photo.subarray(from, to))).toBe(true);
+    const range = want === 206 ? `bytes ${from}-${to - 1}/200000` : undefined;
+    expect(fieldValue(answer.header, "content-range")).toBe(range);
+  });
+
+  test.each(["bytes=200000-", "bytes=-0"])("has no range %s", async (range) => {
+    const { httpStatus, header, body } = await ask(["GET", "/photos/palm"], [["range", range]]);
+    expect([httpStatus, fieldValue(header, "content-range")]).toEqual([416, "bytes */200000"]);
+    expect(JSON.parse(body.toString())).toMatchObject({ status: "OUT_OF_RANGE" });
+  });
+
+  test("may be empty", async () => {
+    expect((await ask(["PUT", "/photos/none"], [], Buffer.of())).httpStatus).toBe(201);
+    const { httpStatus, header } = await ask(["GET", "/photos/none"]);
+    expect([httpStatus, fieldValue(header, "content-length")]).toEqual([200, "0"]);
+  });
+
+  test.each([
+    { path: "/photos/nowhere", want: 404 },
+    { path: "/photos/..%2Fpalm", want: 400 },
+  ])("is not at $path", async ({ path, want }) => {
+    expect((await ask(["GET", path])).httpStatus).toBe(want);
+  });
+
+  test("is kept as it was if its client leaves before the end of another", async () => {
+    {
+      using upload = openFetchUpload(gateway.fetch, ["PUT", "/photos/palm"], []);
+      upload.write(Buffer.from("half"));
+      await expect.poll(() => readdirSync(folder.path).some((name) => name.endsWith(".part"))).toBe(true);
+    }
+    await expect.poll(() => readdirSync(folder.path).some((name) => name.endsWith(".part"))).toBe(false);
+    expect((await ask(["GET", "/photos/palm"])).body.equals(photo)).toBe(true);
+  });
+});
