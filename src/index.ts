@@ -4,5 +4,12 @@
  */
 export { openTokenVerifier, parsePlainTokens, type TokenVerifier } from "./auth/index.ts";
 export { openLog } from "./operations/index.ts";
-export { openMemoryStore, openPlantStore, openSqliteStore, type DeleteCall, type PlantStore } from "./plants/index.ts";
+export {
+  openMemoryStore,
+  openPlantStore,
+  openSqliteStore,
+  type DeleteCall,
+  type PlantStore,
+  type WaitingDeletions,
+} from "./plants/index.ts";
 export { createPlantServer, type PlantServer, type PlantServerOptions } from "./server/index.ts";

@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ConnectError } from "@connectrpc/connect";
 import { queueFull, storeAway } from "./errors.ts";
-import type { DeleteCall, OnBatch } from "./plant-store.ts";
+import type { DeleteCall, OnBatch, WaitingDeletions } from "./plant-store.ts";
+import { WaitingLimit } from "./waiting-limit.ts";
 
 /** A deletion that is queued or being committed. */
 export interface PendingDelete {
@@ -26,11 +28,13 @@ export interface DeleteQueueOptions {
   readonly commit: (batch: readonly PendingDelete[]) => Promise<Outcomes>;
   /** The most deletions in one batch. */
   readonly batchMax: number;
-  /** The most deletions that wait for a batch; further ones are refused. */
+  /** The most deletions that wait for a batch; further ones are refused, and under overload sooner. */
   readonly waitingMax: number;
   /** The most batches that are committed at the same time. */
   readonly inFlightMax: number;
   readonly onBatch?: OnBatch | undefined;
+  /** The clock, in milliseconds; default one that never jumps. */
+  readonly nowMs?: () => number;
 }
 
 /**
@@ -49,6 +53,8 @@ const answeredAtOnce = 64;
 export class DeleteQueue {
   readonly #options: DeleteQueueOptions;
   readonly #waiting: PendingDelete[] = [];
+  readonly #limit: WaitingLimit;
+  readonly #nowMs: () => number;
   #inFlight = 0;
   /** Batches whose callers have not all been answered. */
   #unanswered = 0;
@@ -57,6 +63,8 @@ export class DeleteQueue {
 
   constructor(options: DeleteQueueOptions) {
     this.#options = options;
+    this.#limit = new WaitingLimit(options.waitingMax);
+    this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
   /**
@@ -69,7 +77,7 @@ export class DeleteQueue {
     if (this.#closed) return Promise.reject(storeAway());
     // No plant has an id of more than 64 bits. Such an id must neither fail its batch nor be truncated.
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
-    if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(queueFull());
+    if (this.#waiting.length >= this.#limit.current) return Promise.reject(this.#refuse());
     return new Promise((resolve, reject) => {
       const pending = { id, call, resolve, reject };
       // Invariant: nothing waits while another batch may be sent.
@@ -78,9 +86,9 @@ export class DeleteQueue {
     });
   }
 
-  /** Deletions that wait for a batch. */
-  get waiting(): number {
-    return this.#waiting.length;
+  /** Deletions that wait for a batch, and how many may. */
+  get waiting(): Pick<WaitingDeletions, "forBatch" | "forBatchMax"> {
+    return { forBatch: this.#waiting.length, forBatchMax: this.#limit.current };
   }
 
   /** Refuses new deletions, and resolves once every earlier one has its outcome, or is in the hands of the store. */
@@ -94,8 +102,10 @@ export class DeleteQueue {
     this.#inFlight++;
     this.#unanswered++;
     const onEnd = this.#options.onBatch?.(batch.map(({ call }) => call));
+    const sentMs = this.#nowMs();
     const settle = await this.#options.commit(batch).then(
       (outcomes) => {
+        this.#judge(batch.length, sentMs);
         onEnd?.();
         return (pending: PendingDelete, i: number) => {
           const outcome = outcomes[i];
@@ -116,6 +126,18 @@ export class DeleteQueue {
     }
     this.#unanswered--;
     if (this.#closed && this.#unanswered === 0) this.#drained.resolve();
+  }
+
+  #judge(size: number, sentMs: number): void {
+    const nowMs = this.#nowMs();
+    this.#limit.committed({ size, durationMs: nowMs - sentMs }, nowMs);
+    // What came last, because it has waited the least in vain.
+    for (const pending of this.#waiting.splice(this.#limit.current)) pending.reject(this.#refuse());
+  }
+
+  #refuse(): ConnectError {
+    this.#limit.refused(this.#nowMs());
+    return queueFull();
   }
 
   #commitWaiting(): void {

@@ -17,7 +17,7 @@ export {
   type PlantLocation,
 } from "./plant-location.ts";
 export { createPlantService } from "./plant-service.ts";
-export type { DeleteCall, OnBatch, PlantStore } from "./plant-store.ts";
+export type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "./plant-store.ts";
 export { BadLine } from "./read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
 export type { IdRange } from "./sqlite/migrate.ts";

@@ -21,6 +21,16 @@ export interface DeleteCall {
  */
 export type OnBatch = (calls: readonly DeleteCall[]) => (error?: unknown) => void;
 
+/** Deletions that wait in a store. */
+export interface WaitingDeletions {
+  /** For a batch. */
+  readonly forBatch: number;
+  /** How many may: further ones are refused. Fewer while the store cannot keep up. */
+  readonly forBatchMax: number;
+  /** For another transaction that keeps the plant locked. */
+  readonly forLock: number;
+}
+
 /**
  * A store of plants.
  *
@@ -42,8 +52,8 @@ export interface PlantStore {
   /** Why the store cannot delete right now, for an operator; `undefined` while it can. */
   readonly problem: string | undefined;
 
-  /** Deletions that wait for a batch; `undefined` where none ever waits. */
-  readonly waiting?: number;
+  /** Deletions that wait; `undefined` where none ever does. */
+  readonly waiting?: WaitingDeletions;
 
   /** Finishes accepted deletions, then closes files and connections. Later deletions are `Unavailable`. */
   close(): Promise<void>;

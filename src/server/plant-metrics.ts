@@ -42,10 +42,7 @@ export class PlantMetrics implements Disposable {
     const metrics = this.#metrics;
     measureGateway(metrics, server);
     measureReadiness(metrics, server.readiness);
-    metrics.gauge(
-      { name: "plantstore.deletes.waiting", unit: "{delete}", description: "Deletes that wait for a batch" },
-      () => [{ attributes: {}, value: store.waiting ?? 0 }],
-    );
+    measureWaiting(metrics, store);
     metrics.gauge(
       { name: "plantstore.jwks.age", unit: "s", description: "Time since the keys of an issuer were last fetched" },
       () =>
@@ -63,6 +60,20 @@ export class PlantMetrics implements Disposable {
   [Symbol.dispose](): void {
     this.#process[Symbol.dispose]();
   }
+}
+
+function measureWaiting(metrics: Metrics, store: PlantStore): void {
+  metrics.gauge({ name: "plantstore.deletes.waiting", unit: "{delete}", description: "Deletes that wait" }, () => {
+    const { forBatch = 0, forLock = 0 } = store.waiting ?? {};
+    return [
+      { attributes: { "plantstore.wait.reason": "batch" }, value: forBatch },
+      { attributes: { "plantstore.wait.reason": "lock" }, value: forLock },
+    ];
+  });
+  const description = "Deletes that may wait for a batch at the moment";
+  metrics.gauge({ name: "plantstore.deletes.waiting.limit", unit: "{delete}", description }, () =>
+    store.waiting === undefined ? [] : [{ attributes: {}, value: store.waiting.forBatchMax }],
+  );
 }
 
 /** The upper bounds of the sizes of batches: the largest of either store has 1,024 deletes. */

@@ -1,19 +1,19 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { array, assert, asyncProperty, constant, constantFrom, integer, nat, oneof, record } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DeleteQueue, type Outcomes } from "../../src/plants/delete-queue.ts";
+import { DeleteQueue, type DeleteQueueOptions, type Outcomes } from "../../src/plants/delete-queue.ts";
 import type { OnBatch } from "../../src/plants/index.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { refusalOf } from "../support/plants/refusal.ts";
 
 /** A queue whose batches stay in flight until the test ends them. */
-function openQueue(limits: { batchMax?: number; waitingMax?: number; inFlightMax?: number; onBatch?: OnBatch } = {}) {
+function openQueue(options: Partial<Omit<DeleteQueueOptions, "commit">> = {}) {
   const sent: { readonly ids: bigint[]; readonly end: PromiseWithResolvers<Outcomes> }[] = [];
   const queue = new DeleteQueue({
     batchMax: 100,
     waitingMax: 100,
     inFlightMax: 1,
-    ...limits,
+    ...options,
     commit: (batch) => {
       const end = Promise.withResolvers<Outcomes>();
       sent.push({ ids: batch.map(({ id }) => id), end });
@@ -30,6 +30,10 @@ function openQueue(limits: { batchMax?: number; waitingMax?: number; inFlightMax
   };
 }
 
+function idsFrom(first: number, count: number): bigint[] {
+  return Array.from({ length: count }, (_, i) => BigInt(first + i));
+}
+
 describe("a queue of deletions", () => {
   test("tells of each batch when it is sent and once its outcome is known, and of what waits meanwhile", async () => {
     const told: unknown[] = [];
@@ -39,10 +43,10 @@ describe("a queue of deletions", () => {
     };
     const { queue, endBatch, failBatch } = openQueue({ onBatch });
     const deletions = [1n, 2n, 3n].map((id) => queue.delete(id, deleteCall()));
-    expect({ told, waiting: queue.waiting }).toEqual({ told: [1], waiting: 2 });
+    expect({ told, waiting: queue.waiting.forBatch }).toEqual({ told: [1], waiting: 2 });
     endBatch(0, [1]);
     await deletions[0];
-    expect({ told, waiting: queue.waiting }).toEqual({ told: [1, undefined, 2], waiting: 0 });
+    expect({ told, waiting: queue.waiting.forBatch }).toEqual({ told: [1, undefined, 2], waiting: 0 });
     const fault = new ConnectError("away", Code.Unavailable);
     failBatch(1, fault);
     await expect(deletions[1]).rejects.toBe(fault);
@@ -91,6 +95,33 @@ describe("a queue of deletions", () => {
     expect(refused).toMatchObject({ code: Code.ResourceExhausted });
     expect(refused.metadata.get("retry-after")).toBe("1");
     expect(sentIds()).toEqual([[1n]]);
+  });
+
+  test("refuses what came last, and what comes then, once its batches have been late for a second", async () => {
+    let nowMs = 0;
+    const { queue, endBatch, sentIds } = openQueue({ nowMs: () => nowMs });
+    const ask = (asked: readonly bigint[]) => asked.map((id) => queue.delete(id, deleteCall()));
+    const endAfter = async (ms: number, index: number, calls: readonly Promise<boolean>[]): Promise<void> => {
+      nowMs += ms;
+      endBatch(index, Array<number>(calls.length).fill(1));
+      await Promise.all(calls);
+    };
+    const lone = ask([1n]);
+    const first = ask(idsFrom(10, 20));
+    await endAfter(1, 0, lone);
+    const second = ask(idsFrom(30, 20));
+    await endAfter(600, 1, first);
+    const last = ask(idsFrom(50, 60));
+    await endAfter(1_100, 2, second);
+    // 20 deletions in 1.1 s are less than one in the 25 ms that a batch may take.
+    const refused = await Promise.all(last.slice(1).map(refusalOf));
+    expect(new Set(refused.map(({ code }) => code))).toEqual(new Set([Code.ResourceExhausted]));
+    expect(sentIds().at(-1)).toEqual([50n]);
+    const waiting = ask([200n]);
+    expect(queue.waiting).toEqual({ forBatch: 1, forBatchMax: 1 });
+    expect(await refusalOf(queue.delete(201n, deleteCall()))).toMatchObject({ code: Code.ResourceExhausted });
+    await endAfter(1, 3, last.slice(0, 1));
+    await endAfter(1, 4, waiting);
   });
 
   test("never sends a call that is given up while it waits, and tells it why when its turn comes", async () => {

@@ -52,6 +52,7 @@ export class LockedDeletes {
   /** When to give up each deletion, on the clock of `performance.now()`. */
   readonly #untilMs = new WeakMap<LockedDelete, number>();
   #attempting: Promise<void> | undefined;
+  #attempted = 0;
 
   constructor(options: LockedDeletesOptions) {
     this.#options = options;
@@ -60,6 +61,11 @@ export class LockedDeletes {
   /** Whether there are any: then other plants may be locked, too, and no lock is worth waiting for. */
   get areThere(): boolean {
     return this.#attempting !== undefined;
+  }
+
+  /** Deletions that wait for a lock, with those that are being attempted. */
+  get waiting(): number {
+    return this.#waiting.length + this.#attempted;
   }
 
   /** Takes a deletion over. It is known again when it comes back, and gets no more time. */
@@ -79,8 +85,10 @@ export class LockedDeletes {
     while (this.#waiting.length > 0) {
       await sleep(attemptIntervalMs);
       const wanted = this.#waiting.splice(0).filter((pending) => this.#isWanted(pending));
+      this.#attempted = wanted.length;
       for (const alike of Map.groupBy(wanted, ({ token }) => token).values())
         while (alike.length > 0) await this.#attempt(alike.splice(0, this.#options.batchMax));
+      this.#attempted = 0;
     }
     // At once, so that nothing is added to an end.
     this.#attempting = undefined;

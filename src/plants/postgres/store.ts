@@ -2,7 +2,7 @@ import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.
 import { outcomeUnknown, storeAway } from "../errors.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../store-health.ts";
-import type { DeleteCall, OnBatch, PlantStore } from "../plant-store.ts";
+import type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import { checkRights, checkWrite } from "./check-write.ts";
 import type { SessionTimeouts } from "./connect.ts";
@@ -102,8 +102,8 @@ class PostgresStore implements PlantStore {
     return problem && `${this.#server.name}: ${problem.text}`;
   }
 
-  get waiting(): number {
-    return this.#queue.waiting;
+  get waiting(): WaitingDeletions {
+    return { ...this.#queue.waiting, forLock: this.#locked.waiting };
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {

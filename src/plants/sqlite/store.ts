@@ -1,7 +1,7 @@
 import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
 import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
 import { StoreHealth } from "../store-health.ts";
-import type { DeleteCall, OnBatch, PlantStore } from "../plant-store.ts";
+import type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "../plant-store.ts";
 import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
 import type { DatabaseOptions } from "./database.ts";
@@ -62,8 +62,8 @@ class SqliteStore implements PlantStore {
     return problem && `${this.#file}: ${problem.text}`;
   }
 
-  get waiting(): number {
-    return this.#queue.waiting;
+  get waiting(): WaitingDeletions {
+    return { ...this.#queue.waiting, forLock: 0 };
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {

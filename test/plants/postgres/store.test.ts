@@ -247,9 +247,11 @@ describe("a PostgreSQL store", () => {
       opened.store.delete(id, deleteCall()).catch(() => askUntilTold(id));
     const again = [1n, 2n, 1n].map(askUntilTold);
     await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);
+    await expect.poll(() => opened.store.waiting?.forLock).toBe(3);
     await other.query("COMMIT");
     // One of the two callers for plant 1 has deleted it.
     expect((await Promise.all(again)).filter(Boolean)).toHaveLength(2);
+    await expect.poll(() => opened.store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
     expect(await opened.plants()).toEqual([]);
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "5" }]);
     await other.end();

@@ -1,0 +1,114 @@
+/**
+ * What a server does when more is asked of it than its store can do: PostgreSQL held to 2,000 deletions a second, first
+ * offered nine tenths of that, then three times as much.
+ * `node bench/overload/main.ts [--seconds 10] [--offered 6000]`
+ */
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { Client } from "pg";
+import { migratePlants } from "../../src/plants/index.ts";
+import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
+import { percentilesOf } from "../load/load.ts";
+import { runAnywhere } from "../load/tool.ts";
+import { startServer, type SubjectServer } from "../storage/subject.ts";
+import type { OpenAnswer, OpenOrder, OpenSeen } from "./open-client.ts";
+
+const { values } = parseArgs({
+  options: { seconds: { type: "string", default: "10" }, offered: { type: "string", default: "6000" } },
+});
+const seconds = Number(values.seconds);
+
+/** Deletions a second that the store is held to. */
+const heldTo = 2_000;
+
+/** Enough that none is deleted twice. */
+const plantsMade = 1_000_000;
+
+// Until the server has noticed: what happens before is on a line of its own.
+const onsetS = 5;
+
+/** As large as the batches of the server under overload. */
+const batchSize = 25;
+
+const clientProgram = fileURLToPath(new URL("open-client.ts", import.meta.url));
+let plants = 0;
+
+await using postgres = await startPostgres();
+const heldUrl = await createHeldStore();
+await using server = await startServer("postgres", { file: "", url: heldUrl, plants: plantsMade });
+
+// Nothing sleeps for less than it was told to, and on a busy machine for longer: what the store can do is measured.
+const [one, other] = await Promise.all([measureConnection(1), measureConnection(2)]);
+const canDoPerS = one + other;
+console.log(`by itself the store does ${canDoPerS.toFixed(0)} deletions a second\n`);
+console.log("offered/s    deleted/s  refused/s  other  p50 ms  p99 ms  p99 refused  main CPU µs a call");
+await show("warm-up", 500, 3);
+const below = await show("below", canDoPerS * 0.9, seconds);
+await show("onset", Number(values.offered), onsetS);
+const above = await show("overload", Number(values.offered), seconds);
+console.log(`\ngoodput ${(above.deletedPerS / canDoPerS).toFixed(2)} x what the store can do`);
+console.log(`p99 of what is deleted ${(above.p99 / below.p99).toFixed(1)} x that below capacity`);
+
+/** Makes a store in which each of the two batches at a time takes a millisecond for each of its plants. */
+async function createHeldStore(): Promise<string> {
+  const url = await postgres.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plantsMade})`);
+  await runSql(
+    url,
+    `CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN PERFORM pg_sleep((SELECT count(*) FROM gone) * 2.0 / ${heldTo}); RETURN NULL; END $$;
+     CREATE TRIGGER hold AFTER DELETE ON plants REFERENCING OLD TABLE AS gone EXECUTE FUNCTION hold()`,
+  );
+  return url;
+}
+
+/** Deletes plants that no load asks for on a connection of its own, and returns how many a second. */
+async function measureConnection(place: number): Promise<number> {
+  const client = new Client(configOf(heldUrl));
+  await client.connect();
+  const startedMs = performance.now();
+  const batches = 60;
+  for (let i = 1; i <= batches; i++) {
+    const first = plantsMade - (i * 2 + place) * batchSize;
+    await client.query("DELETE FROM plants WHERE id >= $1 AND id < $2", [first, first + batchSize]);
+  }
+  await client.end();
+  return (batches * batchSize * 1_000) / (performance.now() - startedMs);
+}
+
+interface Shown {
+  readonly deletedPerS: number;
+  readonly p99: number;
+}
+
+async function show(name: string, callsPerS: number, durationS: number): Promise<Shown> {
+  const before = await server.usage();
+  const { answers, tookS } = await load(server, callsPerS, durationS);
+  const after = await server.usage();
+  const of = (kind: OpenAnswer["kind"]): OpenAnswer[] => answers.filter((answer) => answer.kind === kind);
+  const deletedPerS = of("deleted").length / tookS;
+  const latency = percentiles(of("deleted"));
+  const columns = [
+    `${name} ${callsPerS.toFixed(0)}`.padEnd(14),
+    deletedPerS.toFixed(0).padStart(7),
+    (of("refused").length / tookS).toFixed(0).padStart(10),
+    String(of("other").length).padStart(6),
+    latency.p50.toFixed(1).padStart(7),
+    latency.p99.toFixed(1).padStart(7),
+    percentiles(of("refused")).p99.toFixed(1).padStart(12),
+    ((after.mainUs - before.mainUs) / answers.length).toFixed(1).padStart(20),
+  ];
+  console.log(columns.join(" "));
+  return { deletedPerS, p99: latency.p99 };
+}
+
+function percentiles(answers: readonly OpenAnswer[]): { readonly p50: number; readonly p99: number } {
+  return percentilesOf(Float64Array.from(answers, ({ latencyMs }) => latencyMs));
+}
+
+async function load({ port }: SubjectServer, callsPerS: number, durationS: number): Promise<OpenSeen> {
+  const order: OpenOrder = { port, callsPerS, durationS, firstPlant: plants + 1 };
+  plants += Math.ceil(callsPerS * durationS * 1.2);
+  return JSON.parse(await runAnywhere([process.execPath, clientProgram, JSON.stringify(order)], durationS));
+}

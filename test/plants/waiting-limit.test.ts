@@ -1,0 +1,164 @@
+import { describe, expect, test } from "vitest";
+import { WaitingLimit } from "../../src/plants/waiting-limit.ts";
+
+/** A store as a queue sees it, in milliseconds. */
+interface ModelStore {
+  /** What a commit takes by itself. */
+  readonly commitMs: number;
+  /** What each deletion adds to it. */
+  readonly deletionMs: number;
+  readonly inFlightMax: number;
+  /** What is otherwise from {@link changesAtMs} on. */
+  readonly later?: { readonly commitMs?: number; readonly deletionMs?: number };
+  /** How much longer the first batch from then on takes. */
+  readonly pauseMs?: number;
+}
+
+/** What callers saw of a store. */
+interface Seen {
+  readonly deletedPerS: number;
+  readonly refusedPerS: number;
+  readonly p99Ms: number;
+}
+
+const waitingMax = 16_384;
+const batchMax = 1_024;
+
+// The time of the model, in milliseconds. What counts is what comes after all has settled.
+const stepMs = 0.5;
+const changesAtMs = 2_000;
+const countedFromMs = 8_000;
+const endsAtMs = 12_000;
+
+/** A batch that is being committed, and when each of its deletions came. */
+interface Batch {
+  readonly sentMs: number;
+  readonly untilMs: number;
+  readonly came: readonly number[];
+}
+
+/** A queue before a store, in a time of its own. */
+class ModelQueue {
+  refused = 0;
+  readonly latenciesMs: number[] = [];
+  readonly #store: ModelStore;
+  readonly #limit = new WaitingLimit(waitingMax);
+  readonly #waiting: number[] = [];
+  #inFlight: Batch[] = [];
+  #hasPaused = false;
+
+  constructor(store: ModelStore) {
+    this.#store = store;
+  }
+
+  get isBusy(): boolean {
+    return this.#inFlight.length > 0;
+  }
+
+  come(nowMs: number): void {
+    if (this.#inFlight.length < this.#store.inFlightMax) this.#send([nowMs], nowMs);
+    else if (this.#waiting.length < this.#limit.current) this.#waiting.push(nowMs);
+    else this.#refuse(nowMs, nowMs);
+  }
+
+  step(nowMs: number): void {
+    for (const batch of this.#inFlight) if (batch.untilMs <= nowMs) this.#end(batch, nowMs);
+    this.#inFlight = this.#inFlight.filter(({ untilMs }) => untilMs > nowMs);
+    while (this.#inFlight.length < this.#store.inFlightMax && this.#waiting.length > 0) {
+      this.#send(this.#waiting.splice(0, batchMax), nowMs);
+    }
+  }
+
+  #send(came: readonly number[], nowMs: number): void {
+    this.#inFlight.push({ sentMs: nowMs, untilMs: nowMs + this.#durationMs(came.length, nowMs), came });
+  }
+
+  #end({ sentMs, untilMs, came }: Batch, nowMs: number): void {
+    this.#limit.committed({ size: came.length, durationMs: untilMs - sentMs }, nowMs);
+    for (const cameMs of this.#waiting.splice(this.#limit.current)) this.#refuse(cameMs, nowMs);
+    for (const cameMs of came) if (cameMs >= countedFromMs) this.latenciesMs.push(nowMs - cameMs);
+  }
+
+  #refuse(cameMs: number, nowMs: number): void {
+    this.#limit.refused(nowMs);
+    if (cameMs >= countedFromMs) this.refused += 1;
+  }
+
+  #durationMs(size: number, nowMs: number): number {
+    const { pauseMs = 0, later } = this.#store;
+    const hasChanged = nowMs >= changesAtMs;
+    const { commitMs, deletionMs } = hasChanged ? { ...this.#store, ...later } : this.#store;
+    const pausesNow = hasChanged && !this.#hasPaused;
+    if (pausesNow) this.#hasPaused = true;
+    return commitMs + size * deletionMs + (pausesNow ? pauseMs : 0);
+  }
+}
+
+/** Offers deletions at an even rate, and returns what became of those that came in the time that counts. */
+function offer(store: ModelStore, perSAt: (nowMs: number) => number): Seen {
+  const queue = new ModelQueue(store);
+  let due = 0;
+  for (let nowMs = 0; nowMs < endsAtMs || queue.isBusy; nowMs += stepMs) {
+    if (nowMs < endsAtMs) due += (perSAt(nowMs) * stepMs) / 1_000;
+    for (; due >= 1; due -= 1) queue.come(nowMs);
+    queue.step(nowMs);
+  }
+  const { latenciesMs, refused } = queue;
+  const seconds = (endsAtMs - countedFromMs) / 1_000;
+  const p99Ms = latenciesMs.toSorted((a, b) => a - b)[Math.floor(latenciesMs.length * 0.99)] ?? Number.NaN;
+  return { deletedPerS: latenciesMs.length / seconds, refusedPerS: refused / seconds, p99Ms };
+}
+
+describe("a store that is offered three times what it can do", () => {
+  const slow = { commitMs: 1.5, deletionMs: 0.5, inFlightMax: 1 };
+
+  test.each([
+    { name: "one batch at a time", store: slow },
+    { name: "two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 } },
+    { name: "commits of 5 ms", store: { ...slow, commitMs: 5 } },
+    { name: "commits of 20 ms", store: { ...slow, commitMs: 20 } },
+    { name: "5,000 deletions a second", store: { ...slow, deletionMs: 0.2 } },
+  ])("deletes nine tenths of that, each in three times as long as below it at most: $name", ({ store }) => {
+    const canDoPerS = (store.inFlightMax * 1_000) / store.deletionMs;
+    const below = offer(store, () => 0.9 * canDoPerS);
+    const above = offer(store, () => 3 * canDoPerS);
+    expect(below.refusedPerS).toBe(0);
+    expect(above.deletedPerS / canDoPerS).toBeGreaterThan(0.9);
+    expect(above.p99Ms / below.p99Ms).toBeLessThan(3);
+  });
+
+  test.each([
+    { name: "it becomes slower still", store: { ...slow, later: { deletionMs: 2 } }, firstPerS: 6_000 },
+    { name: "its last lone batch had a pause", store: { ...slow, pauseMs: 300 }, firstPerS: 100 },
+  ])("makes nobody wait for long: $name", ({ store, firstPerS }) => {
+    expect(offer(store, (nowMs) => (nowMs < changesAtMs + 50 ? firstPerS : 6_000)).p99Ms).toBeLessThan(100);
+  });
+
+  test("takes many at once again, soon after that has ended", () => {
+    const offeredPerS = (nowMs: number): number => {
+      if (nowMs < countedFromMs - 2_000) return 6_000;
+      return nowMs === countedFromMs ? 2_000_000 : 100;
+    };
+    expect(offer(slow, offeredPerS)).toMatchObject({ refusedPerS: 0 });
+  });
+});
+
+describe("a store that keeps up refuses nothing", () => {
+  const quick = { commitMs: 1.5, deletionMs: 0.015, inFlightMax: 1 };
+
+  test.each([
+    { name: "large batches", store: quick, perS: 30_000 },
+    { name: "batches of more than 25 ms", store: { ...quick, deletionMs: 0.06 }, perS: 15_800 },
+    { name: "slow commits", store: { ...quick, commitMs: 40 }, perS: 5_000 },
+    {
+      name: "small commits, and almost more than it can do",
+      store: { ...quick, commitMs: 0.1, deletionMs: 0.11 },
+      perS: 8_900,
+    },
+    { name: "commits that take 40 ms from one moment on", store: { ...quick, later: { commitMs: 40 } }, perS: 5_000 },
+    { name: "commits that take 200 ms from one moment on", store: { ...quick, later: { commitMs: 200 } }, perS: 5_000 },
+    { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
+  ])("$name", ({ store, perS }) => {
+    expect(offer(store, () => perS)).toMatchObject({ refusedPerS: 0 });
+  });
+});
