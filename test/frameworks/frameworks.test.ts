@@ -38,7 +38,7 @@ beforeAll(() => {
   if (!existsSync(installed)) symlinkSync(projectFolder, installed);
 });
 
-describe.each(["express.ts", "fastify.ts", "hono.ts"])("the application %s", (file) => {
+describe.each(["express.ts", "fastify.ts", "hono.ts", "koa.ts", "nest.ts"])("the application %s", (file) => {
   test("answers REST, Connect and gRPC-Web by the gateway, and the rest by itself", async () => {
     await using server = await startExample(`frameworks/${file}`);
     const ask = async (request: HttpRequest): Promise<unknown> =>

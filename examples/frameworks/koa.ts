@@ -1,0 +1,31 @@
+// The greenhouse in a Koa application: npx node examples/frameworks/koa.ts 8080
+//   curl http://127.0.0.1:8080/sensors/palm/reading
+import { createServer } from "node:http";
+import { json } from "node:stream/consumers";
+import Koa from "koa";
+import { createGateway } from "plantstore/gateway";
+import { announce } from "../servers/announce.ts";
+import { routes } from "../servers/greenhouse.ts";
+
+const gateway = createGateway({ routes });
+const app = new Koa();
+
+// Before any body parser. Koa itself answers unless `respond` is false; what is not the gateway's own goes on to the
+// middleware behind it.
+app.use(async (context, next) => {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  context.respond = false;
+  context.res.once("close", resolve);
+  gateway.handler(context.req, context.res, (fault) => {
+    context.respond = true;
+    if (fault === undefined) resolve(next());
+    else reject(fault);
+  });
+  await promise;
+});
+app.use(async (context) => {
+  if (context.path === "/") context.body = "<h1>Greenhouse</h1>\n";
+  if (context.path === "/echo") context.body = await json(context.req);
+});
+
+announce(createServer(app.callback()));
