@@ -137,9 +137,7 @@ export class Session {
   /** Closes the session for good. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const client = this.#client;
-    this.#client = undefined;
-    if (client !== undefined) await disconnect(client);
+    if (this.#client !== undefined) await disconnect(this.#client);
   }
 
   // A statement that is cancelled while it waits for its standbys succeeds, with a warning that has no SQLSTATE of its

@@ -118,7 +118,7 @@ function preparePart(
       const isCommitting = stoppedAt === to;
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
       // A refused commit leaves the transaction open, and nothing of it is in the file.
-      const isCertain = !isCommitting || (isRefused && db.isTransaction);
+      const isCertain = !isCommitting || db.isTransaction;
       // After a full disk, a failed write or RAISE(ROLLBACK) SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
       if (!isCertain || !isRefused) {

@@ -6,7 +6,7 @@ import type { PendingDelete } from "../../../src/plants/delete-queue.ts";
 import { storeAway } from "../../../src/plants/errors.ts";
 import type { LockedDelete } from "../../../src/plants/postgres/locked-deletes.ts";
 import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
-import { runBatch as runBatchWith } from "../../../src/plants/postgres/run-batch.ts";
+import { BatchGivenUp, runBatch as runBatchWith } from "../../../src/plants/postgres/run-batch.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
@@ -127,6 +127,26 @@ describe("a batch that fails", () => {
       reason: { rawMessage: away },
       server: user === "tester" ? "away" : "refusing",
     });
+  });
+
+  // While there are plants that others keep locked, a batch waits for none.
+  test.each([
+    { sqlStates: ["40001"], ended: [true, true], tries: 2 },
+    { sqlStates: ["53100"], ended: [true, true], tries: 2 },
+    { sqlStates: ["XX000"], ended: [true, true], tries: 2 },
+    { sqlStates: ["P0001"], ended: [true, true], tries: 3 },
+    { sqlStates: ["42P01"], ended: "refusing", tries: 1 },
+  ])("with $sqlStates where no lock is waited for ends as any other: $ended", async ({ sqlStates, ended, tries }) => {
+    const url = await createPlants(2);
+    await failTries(url, "DELETE ON plants", sqlStates);
+    const session = new Session(readServerUrl(url));
+    const options = { setAside: failToSetAside, skipsLocked: true, patience: new AbortController().signal };
+    const running = runBatchWith(session, callersOf(1n, 2n), options);
+    await expect(running.catch((fault: unknown) => fault instanceof BatchGivenUp && fault.server)).resolves.toEqual(
+      ended,
+    );
+    await session.close();
+    expect(await countTries(url)).toBe(tries);
   });
 
   test("is not tried again once all its callers have given up", async () => {

@@ -7,6 +7,7 @@ import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { refusalOf } from "../../support/plants/refusal.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 
 let server: PostgresServer;
@@ -179,9 +180,16 @@ describe("a PostgreSQL store", () => {
     },
   ])("gives up at once when $name, and deletes nothing", async ({ sql, undo }) => {
     await using opened = await openWith([1n]);
+    const batches: unknown[] = [];
+    const onBatch = (calls: readonly unknown[]) => (error?: unknown) => batches.push(calls.length, error);
+    const store = await openPostgresStore({ url: opened.url, onBatch });
     await runSql(opened.url, sql);
-    await expect(opened.store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    expect(opened.store.problem).toMatch(/relation "deletions" does not exist$/);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toMatch(/relation "deletions" does not exist$/);
+    // What is refused from then on is no batch.
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(batches).toEqual([1, expect.any(ConnectError)]);
+    await store.close();
     await runSql(opened.url, undo);
     expect(await opened.plants()).toEqual([1n]);
   });
@@ -255,6 +263,38 @@ describe("a PostgreSQL store", () => {
     expect(await opened.plants()).toEqual([]);
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "5" }]);
     await other.end();
+  });
+
+  test("waits for the lock of a plant once, and for none while there are plants that are locked", async () => {
+    await using opened = await openWith([1n, 2n, 3n]);
+    const other = new Client(configOf(opened.url));
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
+    const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
+    const before = timedOut();
+    const told = [1n, 2n].map((id) => refusalOf(opened.store.delete(id, deleteCall())));
+    // Each leaves as a batch of its own, and waits by itself.
+    await expect.poll(timedOut).toBe(before + 2);
+    await expect(opened.store.delete(3n, deleteCall())).resolves.toBe(true);
+    expect((await Promise.all(told)).map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable]);
+    expect(timedOut()).toBe(before + 2);
+    await other.end();
+  });
+
+  test("uses few connections, however many deletions it has done, and tells of each batch", async () => {
+    const batches: unknown[] = [];
+    await using opened = await openWith(Array.from({ length: 20 }, (_, i) => BigInt(i)));
+    const onBatch = (calls: readonly unknown[]) => {
+      batches.push(calls.length);
+      return (error?: unknown) => batches.push(error);
+    };
+    const store = await openPostgresStore({ url: `${opened.url}&application_name=few`, onBatch });
+    for (let id = 0n; id < 20n; id++) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+    const connections = "SELECT FROM pg_stat_activity WHERE application_name = 'few'";
+    // That of the deletions, and one that looks for old records, or for the health of the server.
+    expect((await runSql(opened.url, connections)).length).toBeLessThanOrEqual(3);
+    expect(batches).toEqual(Array.from({ length: 20 }, () => [1, undefined]).flat());
+    await store.close();
   });
 
   test("tells a caller for a locked plant the truth when it is closed", async () => {

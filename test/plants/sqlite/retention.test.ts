@@ -84,6 +84,28 @@ describe("dropping old deletion records", () => {
     await store.close();
   });
 
+  test.each([
+    { name: "one slice", records: 2 },
+    { name: "several slices", records: 2_500 },
+  ])("is done again after ten minutes, and not all the time, when $name have been dropped", async ({ records }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const longAgo = Date.now() - 3 * hourMs;
+    const db = databaseWith(file, Array<number>(records).fill(longAgo));
+    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
+    const count = (): unknown => db.prepare("SELECT count(*) AS rows FROM deletions").get();
+    await expect.poll(count).toEqual({ rows: 1n });
+    for (const id of [1, 2]) {
+      db.exec(`INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+               VALUES (${id}, ${longAgo}, '', '', 1)`);
+    }
+    // Its thread turns from one to the next.
+    for (const id of [1n, 2n, 3n, 4n]) await store.delete(id, deleteCall());
+    expect(count()).toEqual({ rows: 3n });
+    await store.close();
+    db.close();
+  });
+
   test("keeps nobody from deleting where it cannot be done", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");

@@ -192,7 +192,9 @@ describe("an SQLite store", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const started = once(process, "worker");
-    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
+    const batches: unknown[] = [];
+    const onBatch = (calls: readonly unknown[]) => (error?: unknown) => batches.push(calls.length, error);
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n }, onBatch });
     const [thread] = await started;
     // The first waits for the lock, and the second for the first.
     const other = new DatabaseSync(file);
@@ -205,6 +207,8 @@ describe("an SQLite store", () => {
     ]);
     expect(store.problem).toBe(`${file}: the storage thread has ended`);
     await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    // What is refused at once is no batch.
+    expect(batches).toEqual([1, expect.any(ConnectError), 1, expect.any(ConnectError)]);
     await store.close();
     other.close();
     expect(plantsIn(file)).toHaveLength(9);

@@ -1,0 +1,134 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { Outcomes } from "../../../src/plants/delete-queue.ts";
+import { outcomeUnknown, plantKept, queueFull, storeAway } from "../../../src/plants/errors.ts";
+import { inDoubt, type LockedDelete, LockedDeletes } from "../../../src/plants/postgres/locked-deletes.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+
+/** A deletion that is locked, and what its caller is told. */
+function lockedDelete(
+  id: bigint,
+  signal?: AbortSignal,
+): { readonly pending: LockedDelete; readonly told: Promise<boolean> } {
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+  promise.catch(() => undefined);
+  return { pending: { id, call: deleteCall(signal && { signal }), resolve, reject }, told: promise };
+}
+
+/** Those that wait for locks, and the batches in which they are attempted. */
+function openLocked(
+  commit: (batch: readonly LockedDelete[]) => Outcomes,
+  limits: { batchMax?: number; waitingMax?: number } = {},
+) {
+  const attempts: (readonly bigint[])[] = [];
+  const locked: LockedDeletes = new LockedDeletes({
+    batchMax: 100,
+    waitingMax: 100,
+    ...limits,
+    commit: async (batch) => {
+      attempts.push(batch.map(({ id }) => id));
+      return commit(batch);
+    },
+  });
+  return { locked, attempts };
+}
+
+describe("deletions of plants that are locked", () => {
+  test("are attempted together, in batches that are no longer than they may be, each with its own outcome", async () => {
+    const { locked, attempts } = openLocked((batch) => batch.map(({ id }) => id !== 2n), { batchMax: 2 });
+    expect(locked.areThere).toBe(false);
+    const deletions = [1n, 2n, 3n].map((id) => lockedDelete(id));
+    for (const { pending } of deletions) locked.add(pending);
+    expect(locked.areThere).toBe(true);
+    await expect(Promise.all(deletions.map(({ told }) => told))).resolves.toEqual([true, false, true]);
+    expect(attempts).toEqual([[1n, 2n], [3n]]);
+    await locked.close();
+    expect(locked.areThere).toBe(false);
+  });
+
+  test("are attempted apart from those that another batch may have done", async () => {
+    const { locked, attempts } = openLocked((batch) => batch.map(() => true));
+    const deletions = [1n, 2n, 3n, 4n].map((id) => lockedDelete(id));
+    const tokens = [undefined, "a", "b", "a"];
+    deletions.forEach(({ pending }, i) => locked.add(tokens[i] === undefined ? pending : inDoubt(pending, tokens[i])));
+    await locked.close();
+    expect(attempts).toEqual([[1n], [2n, 4n], [3n]]);
+  });
+
+  test("are refused where too many wait, and told when to come back", async () => {
+    const { locked, attempts } = openLocked((batch) => batch.map(() => true), { waitingMax: 1 });
+    const [first, second] = [lockedDelete(1n), lockedDelete(2n)];
+    locked.add(first.pending);
+    locked.add(second.pending);
+    await expect(second.told).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    await expect(first.told).resolves.toBe(true);
+    expect(attempts).toEqual([[1n]]);
+  });
+
+  test("are given up after two seconds, however often they come back", async () => {
+    const { locked, attempts } = openLocked((batch) => {
+      batch.forEach((one) => locked.add(one));
+      return batch.map(() => undefined);
+    });
+    const { pending, told } = lockedDelete(1n);
+    const begunMs = performance.now();
+    locked.add(pending);
+    await expect(told).rejects.toMatchObject({
+      rawMessage: "the plant store cannot delete at the moment",
+      cause: "another transaction keeps the plant locked",
+    });
+    expect(performance.now() - begunMs).toBeGreaterThanOrEqual(2_000);
+    // Not one after the other without a pause.
+    expect(attempts.length).toBeLessThanOrEqual(40);
+    expect(attempts.length).toBeGreaterThan(0);
+    await locked.close();
+  });
+
+  test("are not attempted for a caller who has gone, and told why", async () => {
+    const { locked, attempts } = openLocked((batch) => batch.map(() => true));
+    const gone = lockedDelete(1n, AbortSignal.abort(new ConnectError("too late", Code.DeadlineExceeded)));
+    const here = lockedDelete(2n);
+    for (const { pending } of [gone, here]) locked.add(pending);
+    await expect(gone.told).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(here.told).resolves.toBe(true);
+    expect(attempts).toEqual([[2n]]);
+  });
+
+  test("are told what their attempt fails with, and the next ones are attempted", async () => {
+    const { locked } = openLocked(([first]) => {
+      if (first?.id === 1n) throw storeAway("gone");
+      return [true];
+    });
+    const first = lockedDelete(1n);
+    locked.add(first.pending);
+    await expect(first.told).rejects.toMatchObject({ cause: "gone" });
+    await locked.close();
+    const second = lockedDelete(2n);
+    locked.add(second.pending);
+    await expect(second.told).resolves.toBe(true);
+  });
+});
+
+describe("a deletion in doubt", () => {
+  const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+
+  test.each([
+    { reason: storeAway("away"), says: unknown },
+    { reason: queueFull(), says: unknown },
+    { reason: outcomeUnknown("lost"), says: unknown },
+    { reason: plantKept(1n), says: "the database keeps plant 1" },
+    { reason: new ConnectError("too late", Code.DeadlineExceeded), says: "too late" },
+  ])("is not told that nothing was done: $reason.message", async ({ reason, says }) => {
+    const { pending, told } = lockedDelete(1n);
+    inDoubt(pending, "token").reject(reason);
+    await expect(told).rejects.toMatchObject({ rawMessage: says });
+  });
+
+  test("is told its outcome, and stays the same when it comes back", async () => {
+    const { pending, told } = lockedDelete(1n);
+    const doubted = inDoubt(pending, "token");
+    expect(inDoubt(doubted, "token")).toBe(doubted);
+    doubted.resolve(true);
+    await expect(told).resolves.toBe(true);
+  });
+});
