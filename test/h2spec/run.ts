@@ -28,9 +28,6 @@ const casesWanted = 146;
 /** Milliseconds to an answer: as long as it takes to open the streams that together are too many. */
 const answerAfterMs = 20;
 
-/** Runs of the suite until one passes: some of its cases are races that a busy machine loses, but not each time. */
-const triesMax = 3;
-
 /** Connections whose header lists are sent both ways: a few seconds of them. */
 const roundTripsWanted = 5000;
 
@@ -41,7 +38,7 @@ if (!hasProgram("go")) {
 const args = process.argv.slice(2);
 const [option, seed] = args;
 const tallies: Tally[] = [];
-if (option !== "--seed") tallies.push(await trySuite());
+if (option !== "--seed") tallies.push(await runSuite());
 if (option === "--seed") tallies.push(await roundTrips(Number(seed), 1));
 else if (args.length === 0) tallies.push(await roundTrips(testSeed, roundTripsWanted));
 const passed = tallies.reduce((sum, tally) => sum + tally.passed, 0);
@@ -49,12 +46,6 @@ const failed = tallies.reduce((sum, tally) => sum + tally.failed, 0);
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) writeFileSync(file, JSON.stringify({ numPassedTests: passed, numFailedTests: failed }));
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
-
-async function trySuite(): Promise<Tally> {
-  let tally = await runSuite();
-  for (let tries = 1; tries < triesMax && tally.failed > 0; tries++) tally = await runSuite();
-  return tally;
-}
 
 async function runSuite(): Promise<Tally> {
   const suite = join(execFileSync("go", ["env", "GOPATH"], { encoding: "utf8" }).trim(), "bin", "h2spec");
