@@ -259,4 +259,44 @@ export const harmlessFaults: readonly HarmlessFaults[] = [
     fault: "this.#verbs.size === 0 → false",
     why: "to look first is cheaper, and changes nothing",
   },
+  {
+    file: "src/plants/sqlite/transaction.ts",
+    line: "export const lockGapMs",
+    why: "a shorter gap lets a busy neighbour wait longer, and nothing else",
+  },
+  {
+    file: "src/plants/sqlite/worker.ts",
+    line: "const awakeMs = availableParallelism()",
+    why: "to sleep at once, or never, costs time alone",
+  },
+  {
+    file: "src/plants/sqlite/worker.ts",
+    line: "let nextDropMs = performance.now()",
+    fault: "performance.now() + dropOldDeletions(Date.now()) → performance.now() -",
+    why: "old records are looked for once more at once",
+  },
+  {
+    file: "src/plants/sqlite/store.ts",
+    line: "if (result.outcomes.includes(true))",
+    fault: "result.outcomes.includes(true) → false",
+    why: "to prove by a write what a deletion has proved costs time alone",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "if (!hasWorked) await checkWrite(session);",
+    fault: "!hasWorked → true",
+    why: "to prove by a write what a deletion has proved costs time alone",
+  },
+  {
+    file: "src/plants/postgres/attempt-batch.ts",
+    line: "const first = pending.filter(",
+    fault: "there.has(id) && batch.indexOf.get(id) === i → there.has(id) ||",
+    why: "a plant that is not there, or is named again, is left out by the statement, too",
+  },
+  {
+    file: "src/plants/postgres/attempt-batch.ts",
+    line: "const others = await deleteUnlocked(",
+    fault: "false → true",
+    why: "callers who have gone in this moment are told so earlier",
+  },
 ];
