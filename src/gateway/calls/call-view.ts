@@ -1,12 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import {
-  Code,
-  ConnectError,
-  type ContextValues,
-  type HandlerContext,
-  type StreamRequest,
-  type UnaryRequest,
-} from "@connectrpc/connect";
+import type { ContextValues, HandlerContext } from "@connectrpc/connect";
 import type { Exchange } from "../carriers/index.ts";
 import type { CallProtocol, LazyHeaders, Procedure } from "../protocols/index.ts";
 
@@ -52,7 +45,7 @@ export class CallView implements HandlerContext {
   readonly values: ContextValues;
   readonly timeoutMs: () => number | undefined;
   declare readonly signal: AbortSignal;
-  /** For {@link contextOf}: spread copies of a request have it too. */
+  /** Spread copies of a request have it too. */
   readonly call: ViewedCall;
 
   constructor(call: ViewedCall, { exchange, procedure, protocol, values, timeoutMs }: CallViewInit) {
@@ -73,25 +66,6 @@ export class CallView implements HandlerContext {
     this.call = call;
     Object.defineProperty(this, "signal", signalDescriptor);
   }
-}
-
-/**
- * Returns the handler's context for a request as the last interceptor passes it on, including what interceptors have
- * replaced.
- *
- * @throws ConnectError `Internal` for a request that an interceptor built instead of spreading the one it was given; or
- * the call's abort reason, when nobody waits for its answer any more
- */
-export function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
-  const { call } = request as Partial<CallView>;
-  if (call === undefined) {
-    throw new ConnectError("an interceptor passed on a request that is not the one it was given", Code.Internal);
-  }
-  if (call.ended !== undefined) throw call.ended;
-  if ((request as unknown) === call.view) return call.view;
-  const { header, signal, contextValues } = request;
-  if (signal.aborted) throw signal.reason;
-  return Object.assign({}, call.view, { requestHeader: header, signal, values: contextValues });
 }
 
 const unread: Message = { $typeName: "" };

@@ -21,7 +21,7 @@ import {
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
 import { createReachableRegistry, type ReadJsonOptions } from "../json/index.ts";
-import { contextOf } from "./call-view.ts";
+import type { CallView } from "./call-view.ts";
 import { createMethodCodecs, type Procedure, type StreamProcedure, type UnaryProcedure } from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
@@ -141,6 +141,25 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
     return { stream: true, service: method.parent, method, header, trailer, message };
   };
   return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as StreamProcedure["invoke"];
+}
+
+/**
+ * Returns the handler's context for a request as the last interceptor passes it on, including what interceptors have
+ * replaced.
+ *
+ * @throws ConnectError `Internal` for a request that an interceptor built instead of spreading the one it was given; or
+ * the call's abort reason, when nobody waits for its answer any more
+ */
+function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
+  const { call } = request as Partial<CallView>;
+  if (call === undefined) {
+    throw new ConnectError("an interceptor passed on a request that is not the one it was given", Code.Internal);
+  }
+  if (call.ended !== undefined) throw call.ended;
+  if ((request as unknown) === call.view) return call.view;
+  const { header, signal, contextValues } = request;
+  if (signal.aborted) throw signal.reason;
+  return Object.assign({}, call.view, { requestHeader: header, signal, values: contextValues });
 }
 
 async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {

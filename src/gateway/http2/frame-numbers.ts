@@ -13,7 +13,7 @@ export const FrameType = {
 } as const;
 
 /** Flags of RFC 9113 §6. */
-export const Flag = {
+export const FrameFlag = {
   ack: 0x1,
   endStream: 0x1,
   endHeaders: 0x4,
@@ -22,7 +22,7 @@ export const Flag = {
 } as const;
 
 /** Settings of RFC 9113 §6.5.2. Unknown ones are ignored. */
-export const Setting = {
+export const SettingId = {
   headerTableSize: 0x1,
   enablePush: 0x2,
   maxConcurrentStreams: 0x3,

@@ -1,5 +1,5 @@
 import type { FloodGuard } from "./flood-guard.ts";
-import { Flag, FrameType } from "./frame-numbers.ts";
+import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import type { Frame, FrameTaker } from "./frame-reader.ts";
 import { type HeaderBlock, HeaderBlocks } from "./header-blocks.ts";
 import { ConnectionError, ErrorCode, frameSizeError, protocolError } from "./http2-error.ts";
@@ -62,7 +62,7 @@ export class FrameRules implements FrameTaker {
   /** @throws ConnectionError */
   take(frame: Frame): void {
     const { type, flags } = frame;
-    if (!this.#settingsReceived && (type !== FrameType.settings || (flags & Flag.ack) !== 0)) {
+    if (!this.#settingsReceived && (type !== FrameType.settings || (flags & FrameFlag.ack) !== 0)) {
       throw protocolError("the first frame is not SETTINGS");
     }
     // §4.3: no other frame may come between the frames of a header block.
@@ -105,7 +105,7 @@ export class FrameRules implements FrameTaker {
     const { flags, streamId, bytes, from, length } = frame;
     if (streamId === 0) throw protocolError("DATA is on no stream");
     const bodyBytes = length - paddingOf(frame);
-    const endStream = (flags & Flag.endStream) !== 0;
+    const endStream = (flags & FrameFlag.endStream) !== 0;
     if (bodyBytes === 0 && !endStream) guard.count("emptyData");
     receiveFlow.take(length);
     const stream = streams.open.get(streamId);
@@ -113,7 +113,7 @@ export class FrameRules implements FrameTaker {
       receiveFlow.credit(length);
       return this.#takeLate(stream, streamId);
     }
-    const start = (flags & Flag.padded) === 0 ? from : from + 1;
+    const start = (flags & FrameFlag.padded) === 0 ? from : from + 1;
     const error = stream.receive(bytes.subarray(start, start + bodyBytes), length, endStream);
     if (error !== undefined) this.#refuse(stream, error);
   }
@@ -146,7 +146,7 @@ export class FrameRules implements FrameTaker {
 
   #takeTrailer(stream: Http2Stream, { flags, decoded, streamId }: HeaderBlock): void {
     if (stream.remoteEnded) return this.#takeLate(stream, streamId);
-    const endStream = (flags & Flag.endStream) !== 0;
+    const endStream = (flags & FrameFlag.endStream) !== 0;
     const wellFormed = endStream && isTrailer(decoded.fields);
     const error = wellFormed ? stream.receive(noBytes, 0, true) : ErrorCode.protocolError;
     if (error !== undefined) this.#refuse(stream, error);
@@ -158,7 +158,7 @@ export class FrameRules implements FrameTaker {
     guard.openedStreams++;
     // A block that is sent repeatedly is parsed once.
     const head = (decoded.head ??= readRequestHead(decoded.fields));
-    const ended = (flags & Flag.endStream) !== 0;
+    const ended = (flags & FrameFlag.endStream) !== 0;
     // §8.1.1: an announced length must be that of the body, and this request has none.
     const contradicts = ended && head?.contentLength !== undefined && head.contentLength > 0;
     if (head === undefined || contradicts || dependsOn === streamId) {
@@ -216,7 +216,7 @@ export class FrameRules implements FrameTaker {
     const { guard, output, sendFlow, streams } = this.#parts;
     if (streamId !== 0) throw protocolError("SETTINGS is on a stream");
     guard.count("settings");
-    if ((flags & Flag.ack) !== 0) {
+    if ((flags & FrameFlag.ack) !== 0) {
       if (length !== 0) throw frameSizeError("SETTINGS");
       this.#settingsAcknowledged = true;
       return;
@@ -225,7 +225,7 @@ export class FrameRules implements FrameTaker {
     const before = this.peer.initialWindowSize;
     this.peer.take(bytes, from, length);
     const difference = this.peer.initialWindowSize - before;
-    output.frame(FrameType.settings, Flag.ack, 0, noBytes);
+    output.frame(FrameType.settings, FrameFlag.ack, 0, noBytes);
     if (difference !== 0) sendFlow.changeInitialWindow(streams.open.values(), difference);
   }
 
@@ -235,8 +235,8 @@ export class FrameRules implements FrameTaker {
     if (length !== 8) throw frameSizeError("PING");
     this.#parts.guard.count("pings");
     const payload = bytes.subarray(from, from + 8);
-    if ((flags & Flag.ack) !== 0) this.#effects.ponged(payload);
-    else this.#parts.output.frame(FrameType.ping, Flag.ack, 0, payload);
+    if ((flags & FrameFlag.ack) !== 0) this.#effects.ponged(payload);
+    else this.#parts.output.frame(FrameType.ping, FrameFlag.ack, 0, payload);
   }
 
   /** §6.8: the peer accepts no more streams, and we open none; its own streams go on. */
@@ -267,7 +267,7 @@ const noBytes = new Uint8Array(0);
 
 /** §6.1: how many bytes of a frame are padding, its length byte included. */
 function paddingOf({ flags, bytes, from, length }: Frame): number {
-  if ((flags & Flag.padded) === 0) return 0;
+  if ((flags & FrameFlag.padded) === 0) return 0;
   if (length === 0) throw frameSizeError("DATA");
   const padding = (bytes[from] as number) + 1;
   if (padding > length) throw protocolError("the padding is longer than its frame");

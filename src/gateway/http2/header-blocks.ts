@@ -1,4 +1,4 @@
-import { Flag, FrameType } from "./frame-numbers.ts";
+import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import type { Frame } from "./frame-reader.ts";
 import { type DecodedBlock, HpackDecoder } from "./hpack/decoder.ts";
 import { ConnectionError, ErrorCode, frameSizeError, protocolError } from "./http2-error.ts";
@@ -44,23 +44,23 @@ export class HeaderBlocks {
       if (streamId === 0) throw protocolError("HEADERS is on no stream");
       this.#flags = flags;
       this.#dependsOn = undefined;
-      if ((flags & Flag.padded) !== 0) {
+      if ((flags & FrameFlag.padded) !== 0) {
         if (length === 0) throw frameSizeError("HEADERS");
         end -= bytes[start] as number;
         start++;
       }
-      if ((flags & Flag.priority) !== 0) {
+      if ((flags & FrameFlag.priority) !== 0) {
         if (start + 5 > from + length) throw frameSizeError("HEADERS");
         this.#dependsOn = bytes.readUInt32BE(start) & 0x7fff_ffff;
         start += 5;
       }
       if (start > end) throw protocolError("the padding is longer than its frame");
       // Nearly all blocks are one frame, and are decoded in place.
-      if ((flags & Flag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
+      if ((flags & FrameFlag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
       this.streamId = streamId;
     } else if (streamId === 0 || streamId !== this.streamId) throw protocolError("CONTINUATION without a header block");
     this.#collect(bytes, start, end);
-    if ((flags & Flag.endHeaders) === 0) return undefined;
+    if ((flags & FrameFlag.endHeaders) === 0) return undefined;
     const block = Buffer.concat(this.#parts, this.#bytes);
     this.#parts = [];
     this.#bytes = 0;

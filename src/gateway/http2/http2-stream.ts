@@ -1,4 +1,4 @@
-import { Flag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
+import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import { ErrorCode } from "./http2-error.ts";
 import type { Output } from "./output.ts";
 import type { RequestHead } from "./request-head.ts";
@@ -268,7 +268,7 @@ export class Http2Stream {
 
   #sendPart(part: Uint8Array, emptiesQueue: boolean): void {
     const last = emptiesQueue && this.#ending === none;
-    this.#carrier.output.frame(FrameType.data, last ? Flag.endStream : 0, this.id, part);
+    this.#carrier.output.frame(FrameType.data, last ? FrameFlag.endStream : 0, this.id, part);
     if (!last) return;
     this.#ending = undefined;
     this.#end();
@@ -278,7 +278,7 @@ export class Http2Stream {
     const ending = this.#ending;
     this.#ending = undefined;
     if (ending === undefined || this.closed) return;
-    if (ending === none) this.#carrier.output.frame(FrameType.data, Flag.endStream, this.id, noBytes);
+    if (ending === none) this.#carrier.output.frame(FrameType.data, FrameFlag.endStream, this.id, noBytes);
     else this.#carrier.output.headerBlock(this.id, true, ending);
     this.#end();
   }

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Backlog } from "./backlog.ts";
-import { Flag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
+import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 import { emptyTable } from "./hpack/encoder.ts";
 
 // Frames are first collected in a buffer of this size, which grows in a turn that sends more.
@@ -90,10 +90,10 @@ export class Output {
     const parts = this.headerBlocks++ === 0 ? [emptyTable, ...sections] : sections;
     let length = 0;
     for (const part of parts) length += part.byteLength;
-    const endFlag = endStream ? Flag.endStream : 0;
+    const endFlag = endStream ? FrameFlag.endStream : 0;
     if (length > frameBytesMax) return this.#continuedBlock(streamId, endFlag, Buffer.concat(parts, length));
     let at = this.#reserve(frameHeaderBytes + length);
-    writeFrameHeader(this.#scratch, at, length, FrameType.headers, Flag.endHeaders | endFlag, streamId);
+    writeFrameHeader(this.#scratch, at, length, FrameType.headers, FrameFlag.endHeaders | endFlag, streamId);
     at += frameHeaderBytes;
     for (const part of parts) {
       this.#scratch.set(part, at);
@@ -141,7 +141,7 @@ export class Output {
   #continuedBlock(streamId: number, endFlag: number, block: Buffer): void {
     this.frame(FrameType.headers, endFlag, streamId, block.subarray(0, frameBytesMax));
     for (let at = frameBytesMax; at < block.byteLength; at += frameBytesMax) {
-      const flags = at + frameBytesMax >= block.byteLength ? Flag.endHeaders : 0;
+      const flags = at + frameBytesMax >= block.byteLength ? FrameFlag.endHeaders : 0;
       this.frame(FrameType.continuation, flags, streamId, block.subarray(at, at + frameBytesMax));
     }
   }

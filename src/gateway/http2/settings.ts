@@ -1,13 +1,13 @@
-import { frameBytesMax, Setting, windowBytesInitial, windowBytesMax } from "./frame-numbers.ts";
+import { frameBytesMax, SettingId, windowBytesInitial, windowBytesMax } from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
 /** Returns our SETTINGS: what differs from the initial values of RFC 9113 §6.5.2. */
 export function encodeOwnSettings(limits: Http2Limits): Buffer {
   const settings: readonly (readonly [id: number, value: number])[] = [
-    [Setting.maxConcurrentStreams, limits.concurrentStreams],
-    [Setting.initialWindowSize, limits.streamWindowBytes],
-    [Setting.maxHeaderListSize, limits.headerListBytes],
+    [SettingId.maxConcurrentStreams, limits.concurrentStreams],
+    [SettingId.initialWindowSize, limits.streamWindowBytes],
+    [SettingId.maxHeaderListSize, limits.headerListBytes],
   ];
   const bytes = Buffer.alloc(settings.length * 6);
   for (const [at, [id, value]] of settings.entries()) {
@@ -32,13 +32,13 @@ export class PeerSettings {
     for (let at = from; at < from + length; at += 6) {
       const id = bytes.readUInt16BE(at);
       const value = bytes.readUInt32BE(at + 2);
-      if (id === Setting.initialWindowSize) {
+      if (id === SettingId.initialWindowSize) {
         if (value > windowBytesMax)
           throw new ConnectionError(ErrorCode.flowControlError, "the initial window is too large");
         this.initialWindowSize = value;
-      } else if (id === Setting.enablePush && value > 1) {
+      } else if (id === SettingId.enablePush && value > 1) {
         throw new ConnectionError(ErrorCode.protocolError, "ENABLE_PUSH is neither 0 nor 1");
-      } else if (id === Setting.maxFrameSize && (value < frameBytesMax || value > 0xff_ffff)) {
+      } else if (id === SettingId.maxFrameSize && (value < frameBytesMax || value > 0xff_ffff)) {
         throw new ConnectionError(ErrorCode.protocolError, "MAX_FRAME_SIZE is out of range");
       }
     }

@@ -97,9 +97,10 @@ export function negotiateGrpcEncodings(available: readonly Compression[], common
   return negotiateEncodings(available, common.grpcEncoding, common.grpcAcceptEncoding, "grpc-accept-encoding");
 }
 
-/** Returns the header fields that announce the encodings in answers of gRPC and gRPC-Web. */
-export function grpcEncodingFields({ response, acceptFields }: Encodings): HeaderFields {
-  return response === undefined ? acceptFields : ["grpc-encoding", response.name];
+/** Returns the header fields of an answer of gRPC or gRPC-Web: its content type, and the encodings if they must be told. */
+export function grpcHeaderFields(contentType: HeaderFields, { response, acceptFields }: Encodings): HeaderFields {
+  if (response !== undefined) return [...contentType, "grpc-encoding", response.name];
+  return acceptFields.length === 0 ? contentType : [...contentType, ...acceptFields];
 }
 
 function firstAccepted(available: readonly Compression[], accepted: string): Compression | undefined {

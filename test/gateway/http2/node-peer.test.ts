@@ -10,7 +10,7 @@ import {
 import { finished } from "node:stream/promises";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Flag, Setting } from "../../../src/gateway/http2/frame-numbers.ts";
+import { FrameFlag, SettingId } from "../../../src/gateway/http2/frame-numbers.ts";
 import { encodeBlock, ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { within } from "../../support/deadline.ts";
 import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
@@ -35,8 +35,8 @@ function nameInNode(prefix: string, ours: string): string {
 
 test.each([
   { what: "error code", prefix: "", numbers: ErrorCode },
-  { what: "setting", prefix: "SETTINGS_", numbers: Setting },
-  { what: "flag", prefix: "FLAG_", numbers: Flag },
+  { what: "setting", prefix: "SETTINGS_", numbers: SettingId },
+  { what: "flag", prefix: "FLAG_", numbers: FrameFlag },
 ])("each $what has the number that it has in nghttp2", ({ prefix, numbers }) => {
   const theirs = new Map(Object.entries<unknown>(constants));
   expect(numbers).toEqual(

@@ -1,8 +1,5 @@
-import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type HeaderFields } from "../../carriers/index.ts";
-import { readEnvelopedMessages, writeEnvelopedMessage } from "../envelope.ts";
-import { fieldsToSend } from "../lazy-headers.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { decodeGrpcWebText, encodeGrpcWebText } from "./grpc-web-text.ts";
 import { GrpcWebUnary, trailerEnvelope } from "./grpc-web-unary.ts";
@@ -10,26 +7,13 @@ import { setStatus } from "../trailer-status.ts";
 
 /** A streaming call of gRPC-Web, binary or base64 text. */
 export class GrpcWebStream extends GrpcWebUnary implements StreamProtocol {
-  readMessages(): AsyncIterable<Message> {
-    const body = this.exchange.streamBody();
-    const pieces = this.text ? decodeTextPieces(body) : body;
-    return readEnvelopedMessages(pieces, this.codec, this.encodings.request, this.procedure.options.readMaxBytes);
+  protected override pieces(): AsyncIterable<Uint8Array> {
+    const body = super.pieces();
+    return this.text ? decodeTextPieces(body) : body;
   }
 
-  encode(message: Message): Uint8Array | Promise<Uint8Array> {
-    return writeEnvelopedMessage(message, this.codec, this.encodings.response, this.procedure.options);
-  }
-
-  headerToSend(header: Headers): HeaderFields {
-    return fieldsToSend(header, this.headerFields);
-  }
-
-  begin(header: HeaderFields): void {
-    this.exchange.begin(200, header);
-  }
-
-  write(bytes: Uint8Array): void | Promise<void> {
-    return this.exchange.write(this.#toBody(bytes));
+  override write(bytes: Uint8Array): void | Promise<void> {
+    return super.write(this.#toBody(bytes));
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {

@@ -2,70 +2,43 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
-import type { Codec } from "../codec.ts";
-import { type Encodings, grpcEncodingFields, negotiateGrpcEncodings } from "../compression.ts";
+import { grpcHeaderFields, negotiateGrpcEncodings } from "../compression.ts";
 import { concatBytes, type Exchange, type HeaderFields, prepareFields, toUtf8 } from "../../carriers/index.ts";
 import { decodeGrpcWebText, encodeGrpcWebText, grpcWebTextBytes } from "./grpc-web-text.ts";
-import {
-  envelopeBytes,
-  envelopePrefixBytes,
-  readEnvelopedMessage,
-  trailerFlag,
-  writeEnvelope,
-  writeEnvelopedMessage,
-} from "../envelope.ts";
+import { trailerFlag, writeEnvelope } from "../envelope.ts";
+import { EnvelopedCall } from "../enveloped-call.ts";
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
 import { setStatus } from "../trailer-status.ts";
 
 /** A unary call of gRPC-Web, binary or base64 text: gRPC with its trailer section at the end of the body. */
-export class GrpcWebUnary implements UnaryProtocol {
+export class GrpcWebUnary extends EnvelopedCall implements UnaryProtocol {
   readonly protocol = "grpc-web";
-  readonly timeoutMs: number | undefined;
-  readonly problem: ConnectError | undefined;
-  readonly bodyLimitBytes: number;
-  readonly requestHeader: LazyHeaders;
-  readonly responseHeader: LazyHeaders;
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
-  protected readonly headerFields: HeaderFields;
-  protected readonly exchange: Exchange;
-  protected readonly procedure: Procedure;
-  protected readonly codec: Codec;
-  protected readonly encodings: Encodings;
   protected readonly text: boolean;
 
   constructor(exchange: Exchange, procedure: Procedure, format: "binary" | "json", text: boolean) {
-    const { options } = procedure;
-    const timeout = parseTimeout(exchange.common.grpcTimeout, options.maxTimeoutMs);
-    this.requestHeader = new LazyHeaders(exchange.fields);
-    this.exchange = exchange;
-    this.procedure = procedure;
-    this.codec = procedure.codecs[format];
-    this.encodings = negotiateGrpcEncodings(options.acceptCompression, exchange.common);
+    const { acceptCompression, maxTimeoutMs } = procedure.options;
+    const encodings = negotiateGrpcEncodings(acceptCompression, exchange.common);
+    const { timeoutMs, error } = parseTimeout(exchange.common.grpcTimeout, maxTimeoutMs);
+    const problem = encodings.problem ?? error;
+    const headerFields = grpcHeaderFields(["content-type", grpcWebContentType(format, text)], encodings);
+    super(exchange, procedure, format, { encodings, timeoutMs, problem, headerFields });
     this.text = text;
-    this.timeoutMs = timeout.timeoutMs;
-    this.problem = this.encodings.problem ?? timeout.error;
-    const limitBytes = envelopePrefixBytes + options.readMaxBytes;
-    this.bodyLimitBytes = text ? grpcWebTextBytes(limitBytes) : limitBytes;
-    const contentType = ["content-type", grpcWebContentType(format, text)];
-    const encodingFields = grpcEncodingFields(this.encodings);
-    this.headerFields = encodingFields.length === 0 ? contentType : [...contentType, ...encodingFields];
-    this.responseHeader = new LazyHeaders(this.headerFields);
+    if (text) this.bodyLimitBytes = grpcWebTextBytes(this.bodyLimitBytes);
   }
 
-  announcedBytes(firstPiece: Uint8Array): number {
-    return this.text ? 0 : envelopeBytes(firstPiece);
+  override announcedBytes(firstPiece: Uint8Array): number {
+    return this.text ? 0 : super.announcedBytes(firstPiece);
   }
 
-  readMessage(body: Uint8Array): Message | Promise<Message> {
-    const bytes = this.text ? decodeGrpcWebText(body) : body;
-    return readEnvelopedMessage(bytes, this.codec, this.encodings.request, this.procedure.options.readMaxBytes);
+  override readMessage(body: Uint8Array): Message | Promise<Message> {
+    return super.readMessage(this.text ? decodeGrpcWebText(body) : body);
   }
 
   writeMessage(response: UnaryResponse): void | Promise<void> {
-    const { options } = this.procedure;
-    const message = writeEnvelopedMessage(response.message, this.codec, this.encodings.response, options);
+    const message = this.encode(response.message);
     const trailer = trailerEnvelope(response.trailer);
     const answer = (bytes: Uint8Array): void => this.#answer(response.header, concatBytes([bytes, trailer]));
     return message instanceof Promise ? message.then(answer) : answer(message);

@@ -1,54 +1,26 @@
-import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
-import type { Codec } from "../codec.ts";
-import { type Encodings, grpcEncodingFields, negotiateGrpcEncodings } from "../compression.ts";
+import { grpcHeaderFields, negotiateGrpcEncodings } from "../compression.ts";
 import { type Exchange, type HeaderFields, prepareFields } from "../../carriers/index.ts";
-import { envelop, envelopeBytes, envelopePrefix, envelopePrefixBytes, readEnvelopedMessage } from "../envelope.ts";
+import { envelop, envelopePrefix } from "../envelope.ts";
+import { EnvelopedCall } from "../enveloped-call.ts";
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
 import { setStatus } from "../trailer-status.ts";
 
 /** A unary call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read its trailers. */
-export class GrpcUnary implements UnaryProtocol {
+export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
   readonly protocol = "grpc";
-  readonly timeoutMs: number | undefined;
-  readonly problem: ConnectError | undefined;
-  readonly bodyLimitBytes: number;
-  readonly requestHeader: LazyHeaders;
-  readonly responseHeader: LazyHeaders;
-  readonly responseTrailer: LazyHeaders;
-  protected readonly headerFields: HeaderFields;
-  protected readonly exchange: Exchange;
-  protected readonly procedure: Procedure;
-  protected readonly codec: Codec;
-  protected readonly encodings: Encodings;
+  readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
 
   constructor(exchange: Exchange, procedure: Procedure, format: "binary" | "json") {
-    const { options } = procedure;
-    const timeout = parseTimeout(exchange.common.grpcTimeout, options.maxTimeoutMs);
-    this.exchange = exchange;
-    this.procedure = procedure;
-    this.codec = procedure.codecs[format];
-    this.encodings = negotiateGrpcEncodings(options.acceptCompression, exchange.common);
-    this.timeoutMs = timeout.timeoutMs;
-    this.problem = this.encodings.problem ?? timeout.error;
-    this.bodyLimitBytes = envelopePrefixBytes + options.readMaxBytes;
-    const contentType = format === "binary" ? protoHeader : jsonHeader;
-    const encodingFields = grpcEncodingFields(this.encodings);
-    this.headerFields = encodingFields.length === 0 ? contentType : [...contentType, ...encodingFields];
-    this.requestHeader = new LazyHeaders(exchange.fields);
-    this.responseHeader = new LazyHeaders(this.headerFields);
-    this.responseTrailer = new LazyHeaders(statusOk);
-  }
-
-  announcedBytes(firstPiece: Uint8Array): number {
-    return envelopeBytes(firstPiece);
-  }
-
-  readMessage(body: Uint8Array): Message | Promise<Message> {
-    return readEnvelopedMessage(body, this.codec, this.encodings.request, this.procedure.options.readMaxBytes);
+    const { acceptCompression, maxTimeoutMs } = procedure.options;
+    const encodings = negotiateGrpcEncodings(acceptCompression, exchange.common);
+    const { timeoutMs, error } = parseTimeout(exchange.common.grpcTimeout, maxTimeoutMs);
+    const problem = encodings.problem ?? error;
+    const headerFields = grpcHeaderFields(format === "binary" ? protoHeader : jsonHeader, encodings);
+    super(exchange, procedure, format, { encodings, timeoutMs, problem, headerFields });
   }
 
   writeMessage(response: UnaryResponse): void | Promise<void> {
