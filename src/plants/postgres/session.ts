@@ -126,9 +126,13 @@ export class Session {
     throw new Error("committed, but not on the synchronous standbys");
   }
 
-  /** Closes the connection, at once if a statement is running. The next statement opens another. */
+  /**
+   * Closes the connection, at once if a statement is running. The next statement opens another, to the next host if there
+   * are several: a primary that was replaced may not know it, and waits in vain for standbys that follow another.
+   */
   discard(): void {
     this.#isInTransaction = false;
+    this.#host = (this.#host + 1) % this.#server.hosts.length;
     const client = this.#client;
     this.#client = undefined;
     if (client !== undefined) void disconnect(client);

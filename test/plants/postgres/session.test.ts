@@ -325,13 +325,14 @@ function errorMessage(fields: string): Buffer {
   return message;
 }
 
-/** A host that is read-only, as a standby is: the user "tester" becomes "reader" there, a name of the same length. */
+/** A host that is read-only, as a standby is: the user "tester" becomes "reader" there. */
 function startReadOnlyHost(socketFolder: string): Promise<Forwarding> {
-  return forward(asReader, socketOf(socketFolder));
+  return forward(asUser("reader"), socketOf(socketFolder));
 }
 
-function asReader(startup: Buffer): Buffer {
-  return Buffer.from(startup.toString("latin1").replace("tester", "reader"), "latin1");
+/** Lets "tester" in as another user, whose name has as many letters. */
+function asUser(name: string): (startup: Buffer) => Buffer {
+  return (startup) => Buffer.from(startup.toString("latin1").replace("tester", name), "latin1");
 }
 
 function socketOf(socketFolder: string): string {
@@ -412,6 +413,23 @@ describe("of several hosts", () => {
     await runSql(url, `SELECT pg_terminate_backend(${first?.[1]}, 10000)`);
     await expect.poll(() => session.query("SELECT current_user").catch(() => "lost")).toEqual([["tester"]]);
     await session.close();
+  });
+
+  test("the other one is used after a statement in vain: a primary that was replaced may not know it", async () => {
+    await runSql(url, "CREATE ROLE second LOGIN SUPERUSER");
+    mkdirSync(folder.file("second"));
+    const second = await forward(asUser("second"), socketOf(folder.file("second")));
+    const hosts = `${server.socketFolder},${folder.file("second")}`;
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, hosts)));
+    const userAfterwards = async (): Promise<unknown> => {
+      session.discard();
+      return await session.query("SELECT current_user");
+    };
+    await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
+    await expect(userAfterwards()).resolves.toEqual([["second"]]);
+    await expect(userAfterwards()).resolves.toEqual([["tester"]]);
+    await session.close();
+    await second[Symbol.asyncDispose]();
   });
 
   test.each([
