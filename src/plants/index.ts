@@ -21,4 +21,5 @@ export type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "./plant-
 export { BadLine } from "./read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
+export { readServerUrl } from "./postgres/server-url.ts";
 export { openSqliteStore } from "./sqlite/store.ts";

@@ -1,5 +1,5 @@
 import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
-import type { PlantLocation } from "../plants/index.ts";
+import { type PlantLocation, readServerUrl, StoreOpenError } from "../plants/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 
 /** The meaning of a `DATABASE_URL`. */
@@ -13,8 +13,7 @@ const forms = "be sqlite:<file>, postgres://user:password@host:port/database or 
  */
 export function readDatabaseUrl(text: string): ParseResult<Database> {
   if (text === "memory:") return parsed({ kind: "memory" });
-  if (/^postgres(?:ql)?:\/\//.test(text))
-    return URL.canParse(text) ? parsed({ kind: "postgres", url: text }) : notParsed(forms);
+  if (isPostgresUrl(text)) return readPostgresUrl(text);
   if (!text.startsWith("sqlite:")) return notParsed(forms);
   const path = text.slice("sqlite:".length);
   // SQLite would take "" and ":memory:" for a database that is gone with the process.
@@ -22,11 +21,23 @@ export function readDatabaseUrl(text: string): ParseResult<Database> {
   return parsed({ kind: "sqlite", path });
 }
 
-/** Returns a `DATABASE_URL` without what may be secret: user, password and parameters, which can repeat a password. */
+function isPostgresUrl(text: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(text);
+}
+
+function readPostgresUrl(url: string): ParseResult<Database> {
+  try {
+    readServerUrl(url);
+    return parsed({ kind: "postgres", url });
+  } catch (fault) {
+    if (!(fault instanceof StoreOpenError)) throw fault;
+    return notParsed(`be a URL of PostgreSQL: ${fault.message}`);
+  }
+}
+
+/** Returns a valid `DATABASE_URL` without what may be secret: user, password and parameters, which can repeat a password. */
 export function showDatabaseUrl(text: string): string {
-  if (!URL.canParse(text) || !text.startsWith("postgres")) return text;
-  const { protocol, host, pathname } = new URL(text);
-  return `${protocol}//${host}${pathname}`;
+  return isPostgresUrl(text) ? `postgres://${readServerUrl(text).name}` : text;
 }
 
 /**

@@ -181,6 +181,11 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
     want: "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
   },
   {
+    name: "a port of PostgreSQL that is no number",
+    environment: { DATABASE_URL: "postgres://ann:secret@h/d?port=abc" },
+    want: "DATABASE_URL must be a URL of PostgreSQL: in the database URL, a port must be a number from 1 to 65535",
+  },
+  {
     name: "an SQLite database that would be gone with the process",
     environment: { DATABASE_URL: "sqlite::memory:" },
     want: "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",

@@ -39,14 +39,11 @@ export interface ConnectOptions {
   readonly onNotice: (notice: Notice) => void;
 }
 
-// Milliseconds. A server that is up answers within one; a network that drops packets never does.
-const connectTimeoutMs = 5_000;
-
 // Milliseconds. A server that is up closes the connection within one; one that has vanished never does.
 const disconnectTimeoutMs = 1_000;
 
 /** Connects to a host, trying one way after another. Rejects with the error of the last way that was tried. */
-export async function connectTo({ ways }: Host, options: ConnectOptions): Promise<Client> {
+export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;
   // PgBouncer refuses unknown start-up parameters; behind it the settings of the server apply.
   const waysWithSettings = ways.map((way) => ({ ...way, ...settingsOf(options.timeouts, way.options) }));
@@ -58,7 +55,7 @@ export async function connectTo({ ways }: Host, options: ConnectOptions): Promis
     client.on("notice", options.onNotice);
     try {
       await client.connect();
-      if (options.mustBeWritable) await demandWritable(client);
+      if (options.mustBeWritable) await demandWritable(client, connectTimeoutMs);
       return client;
     } catch (reason) {
       fault = reason;
@@ -121,7 +118,7 @@ function settingsOf(timeouts: SessionTimeouts | undefined, options?: string): Cl
 }
 
 // Only one of several hosts is the primary; the others are its standbys, or former primaries.
-async function demandWritable(client: Client): Promise<void> {
+async function demandWritable(client: Client, connectTimeoutMs: number): Promise<void> {
   const text = "SELECT current_setting('transaction_read_only') AS read_only";
   // A host that hangs here must not keep the others from being tried.
   const timeout = { query_timeout: connectTimeoutMs };

@@ -1,48 +1,67 @@
 import { readFileSync } from "node:fs";
-import { checkServerIdentity } from "node:tls";
 import type { ClientConfig } from "pg";
 import { StoreOpenError } from "../store-open-error.ts";
+import { type HostPart, parseUrl, type UrlParts } from "./parse-url.ts";
 
 /** The server that a URL names: one host, or several of which one is the primary. */
 export interface Server {
-  /** Hosts, port and database, without user and password, for operators. */
+  /** Hosts, ports and database, without user and password, for operators. */
   readonly name: string;
   readonly hosts: readonly Host[];
+  /** Whether a host that is read-only is passed over: of several hosts one is the primary. */
+  readonly mustBeWritable: boolean;
 }
 
 /** One host of a server. */
 export interface Host {
   /** The ways to connect, in the order in which they are tried (`sslmode` of libpq). */
   readonly ways: readonly ClientConfig[];
+  /** How long connecting may take, in milliseconds, for each way. */
+  readonly connectTimeoutMs: number;
 }
 
 type Tls = ClientConfig["ssl"];
+type Parameters = UrlParts["parameters"];
 
 // libpq's default port.
 const portDefault = "5432";
 
-// Milliseconds of silence before TCP checks whether the server is still there. Imports and exports have no other
-// time-out, and by default the check would come after two hours.
-const keepAliveMs = 10_000;
+// Seconds. A server that is up answers within a hundredth; a network that drops packets never does.
+const connectTimeoutSDefault = 5;
 
-const parameters: ReadonlySet<string> = new Set([
-  "sslmode",
-  "sslrootcert",
+// Seconds. A host that takes longer is of no use to callers who wait.
+const connectTimeoutSMax = 60;
+
+// Seconds of silence before TCP checks whether the server is still there. Imports and exports have no other time-out,
+// and by default the check would come after two hours.
+const keepAliveSDefault = 10;
+
+// Seconds: two hours, which is the default of systems.
+const keepAliveSMax = 7_200;
+
+const supported: ReadonlySet<string> = new Set([
+  "application_name",
+  "channel_binding",
+  "connect_timeout",
+  "dbname",
+  "host",
+  "keepalives",
+  "keepalives_idle",
+  "options",
+  "password",
+  "port",
+  "ssl",
   "sslcert",
   "sslkey",
-  "host",
-  "port",
-  "user",
-  "password",
-  "application_name",
-  "options",
+  "sslmode",
+  "sslrootcert",
   "target_session_attrs",
+  "user",
 ]);
 
 /**
- * Reads `postgres://user:password@host:port/database?parameters` as libpq does. Parameters: `sslmode` (`disable`,
- * `allow`, `prefer`, `require`, `verify-ca`, `verify-full`; default `prefer`), `sslrootcert`, `sslcert`, `sslkey`,
- * `host` (a folder contains a Unix socket), `port`, `user`, `password`, `application_name` and `options`.
+ * Reads `postgres://user:password@host:port/database?parameters` as libpq does. docs/storage.md lists the parameters;
+ * one that is not supported is refused, since it might be there for safety.
  *
  * Several hosts are separated by commas; the writable one is used. `target_session_attrs` may say so, as `read-write`
  * or `primary`.
@@ -50,65 +69,100 @@ const parameters: ReadonlySet<string> = new Set([
  * @throws StoreOpenError naming the part that is wrong, and never the password
  */
 export function readServerUrl(text: string): Server {
-  const url = URL.parse(text);
-  if (url?.protocol !== "postgres:" && url?.protocol !== "postgresql:") {
-    throw new StoreOpenError("the database URL must be postgres://user:password@host:port/database");
-  }
-  checkParameters(url.searchParams);
-  const hostNames = (url.searchParams.get("host") ?? (decode(url.hostname) || "localhost")).split(",");
-  // In a list of hosts, libpq would apply the port in this position to the last host only.
-  if (hostNames.length > 1 && url.port !== "") {
-    throw new StoreOpenError("in the database URL, the port of several hosts is the parameter port");
-  }
-  const port = url.searchParams.get("port") ?? (url.port || portDefault);
-  const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: keepAliveMs };
-  const shared = { ...credentialsOf(url), port: Number(port), ...keepAlive };
+  const url = parseUrl(text);
+  const { parameters } = url;
+  const unknown = [...parameters.keys()].filter((name) => !supported.has(name));
+  if (unknown.length > 0) throw new StoreOpenError(`not supported in the database URL: ${unknown.join(", ")}`);
+  const target = readWord(parameters, "target_session_attrs", ["read-write", "primary"]);
+  const hosts = hostsOf(url);
+  const shared = { ...credentialsOf(url), ...keepAliveOf(parameters), ...channelBindingOf(parameters) };
+  const connectTimeoutMs =
+    1_000 * readSeconds(parameters, "connect_timeout", connectTimeoutSDefault, connectTimeoutSMax);
   return {
-    name: `${hostNames.join(",")}:${port}${url.pathname}`,
-    hosts: hostNames.map((name) => readHost(name, url.searchParams, shared)),
+    name: `${hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`).join()}/${databaseOf(url)}`,
+    mustBeWritable: hosts.length > 1 || target !== undefined,
+    hosts: hosts.map(({ host, port }) => ({
+      ways: waysTo(host, parameters).map((ssl) => ({ ...shared, host, port: Number(port), ssl })),
+      connectTimeoutMs,
+    })),
   };
 }
 
-function checkParameters(search: URLSearchParams): void {
-  const unknown = [...search.keys()].filter((name) => !parameters.has(name));
-  if (unknown.length > 0) throw new StoreOpenError(`unknown in the database URL: ${unknown.join(", ")}`);
-  const target = search.get("target_session_attrs") ?? "read-write";
-  if (target === "read-write" || target === "primary") return;
-  throw new StoreOpenError("target_session_attrs in the database URL must be read-write: plants are deleted there");
+/** Returns the hosts with their ports. Parameters take precedence; a single port is that of all hosts. */
+function hostsOf({ hosts, parameters }: UrlParts): readonly HostPart[] {
+  const names = parameters.get("host")?.split(",") ?? hosts.map(({ host }) => host);
+  const given = parameters.get("port")?.split(",") ?? hosts.map(({ port }) => port);
+  if (given.length !== 1 && given.length !== names.length) {
+    throw new StoreOpenError("in the database URL, there must be one port, or as many as hosts");
+  }
+  return names.map((name, i) => ({ host: name || "localhost", port: readPort(given[given.length === 1 ? 0 : i]) }));
+}
+
+function readPort(text: string | undefined): string {
+  const port = text || portDefault;
+  const number = /^\d{1,5}$/.test(port) ? Number(port) : 0;
+  if (number >= 1 && number <= 65_535) return port;
+  throw new StoreOpenError("in the database URL, a port must be a number from 1 to 65535");
+}
+
+function databaseOf({ database, parameters }: UrlParts): string {
+  return parameters.get("dbname") ?? database;
 }
 
 // Missing parts come from the environment, as with libpq: PGUSER, PGPASSWORD, PGDATABASE.
-function credentialsOf(url: URL): ClientConfig {
-  const user = url.searchParams.get("user") ?? decode(url.username);
-  const password = url.searchParams.get("password") ?? decode(url.password);
-  const database = decode(url.pathname.slice(1));
-  const options = url.searchParams.get("options");
+function credentialsOf(url: UrlParts): ClientConfig {
+  const { parameters } = url;
+  const user = parameters.get("user") ?? url.user;
+  const password = parameters.get("password") ?? url.password;
+  const database = databaseOf(url);
+  const options = parameters.get("options");
   return {
     ...(database && { database }),
     ...(user && { user }),
     ...(password && { password }),
     ...(options && { options }),
-    application_name: url.searchParams.get("application_name") ?? "plantstore",
+    application_name: parameters.get("application_name") ?? "plantstore",
   };
 }
 
-function readHost(name: string, search: URLSearchParams, shared: ClientConfig): Host {
-  // A socket wants "::1", not "[::1]".
-  const host = name.replace(/^\[(.*)\]$/, "$1");
-  // A Unix socket needs no TLS, and the server does not offer it there.
-  const tls = host.startsWith("/") ? [false] : tlsOf(search, host);
-  return { ways: tls.map((ssl) => ({ ...shared, host, ssl })) };
+function keepAliveOf(parameters: Parameters): ClientConfig {
+  const idleS = readSeconds(parameters, "keepalives_idle", keepAliveSDefault, keepAliveSMax);
+  const keepAlive = readWord(parameters, "keepalives", ["0", "1"]) !== "0";
+  return { keepAlive, keepAliveInitialDelayMillis: 1_000 * idleS };
+}
+
+// `require` is refused: the client would go on without, and say nothing.
+function channelBindingOf(parameters: Parameters): { readonly enableChannelBinding: boolean } {
+  return { enableChannelBinding: readWord(parameters, "channel_binding", ["disable", "prefer"]) === "prefer" };
+}
+
+function readSeconds(parameters: Parameters, name: string, fallback: number, most: number): number {
+  const text = parameters.get(name) ?? String(fallback);
+  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (seconds >= 1 && seconds <= most) return seconds;
+  throw new StoreOpenError(`${name} in the database URL must be whole seconds from 1 to ${most}`);
+}
+
+function readWord(parameters: Parameters, name: string, words: readonly string[]): string | undefined {
+  const word = parameters.get(name);
+  if (word === undefined || words.includes(word)) return word;
+  throw new StoreOpenError(`${name} in the database URL must be ${words.join(" or ")}`);
+}
+
+// A Unix socket needs no TLS, and the server does not offer it there.
+function waysTo(host: string, parameters: Parameters): readonly Tls[] {
+  return host.startsWith("/") ? [false] : tlsOf(parameters, host);
 }
 
 // postgresql.org/docs/current/libpq-ssl.html, table 34.1.
-function tlsOf(search: URLSearchParams, host: string): readonly Tls[] {
-  const ca = readPem(search.get("sslrootcert"));
-  const cert = readPem(search.get("sslcert"));
-  const key = readPem(search.get("sslkey"));
+function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
+  const ca = readPem(parameters.get("sslrootcert"));
+  const cert = readPem(parameters.get("sslcert"));
+  const key = readPem(parameters.get("sslkey"));
   const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
   const unverified = { ...files, rejectUnauthorized: false };
   const ofTheAuthority = { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };
-  const mode = search.get("sslmode") ?? "prefer";
+  const mode = parameters.get("sslmode") ?? (parameters.get("ssl") === "true" ? "require" : "prefer");
   switch (mode) {
     case "disable":
       return [false];
@@ -124,16 +178,16 @@ function tlsOf(search: URLSearchParams, host: string): readonly Tls[] {
     case "verify-full":
       // Explicit, because the client gives TLS no host name, and TLS would then expect "localhost" in the certificate.
       return [
-        { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => checkServerIdentity(host, peer) },
+        { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },
       ];
     default:
       throw new StoreOpenError(`sslmode in the database URL must not be ${JSON.stringify(mode)}`);
   }
 }
 
-function readPem(path: string | null): string | undefined {
+function readPem(path: string | undefined): string | undefined {
   // "system" is the word of libpq for the authorities of the system, which are the default here.
-  if (path === null || path === "system") return undefined;
+  if (path === undefined || path === "system") return undefined;
   try {
     return readFileSync(path, "utf8");
   } catch (fault) {
@@ -141,10 +195,7 @@ function readPem(path: string | null): string | undefined {
   }
 }
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch (fault) {
-    throw new StoreOpenError("the database URL has a bad percent escape", { cause: fault });
-  }
+// Loaded on demand, as every use of TLS: settings are read before it is known whether there is any.
+function tls(): typeof import("node:tls") {
+  return process.getBuiltinModule("node:tls");
 }

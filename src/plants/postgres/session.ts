@@ -37,7 +37,7 @@ export class Session {
     this.#answerTimeout = timeouts === undefined ? {} : { query_timeout: timeouts.answerTimeoutMs };
     this.#connectOptions = {
       timeouts,
-      mustBeWritable: server.hosts.length > 1,
+      mustBeWritable: server.mustBeWritable,
       onLost: (client) => this.#forget(client),
       onNotice: (notice) => this.#read(notice),
     };

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import type { ClientConfig } from "pg";
 import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
@@ -19,6 +19,15 @@ describe("reading the URL of a server", () => {
       name: "/run/pg:7/p",
       way: { host: "/run/pg", port: 7, user: "u", password: "w" },
     },
+    { url: "postgres://ann@/p?host=/run/pg", name: "/run/pg:5432/p", way: { host: "/run/pg", user: "ann" } },
+    { url: "postgres://%2Frun%2Fpg/p", name: "/run/pg:5432/p", way: { host: "/run/pg" } },
+    { url: "postgres://:7/p", name: "localhost:7/p", way: { host: "localhost", port: 7 } },
+    { url: "postgres://ann:a+b%2B?@db", name: "db:5432/", way: { user: "ann", password: "a+b+?" } },
+    { url: "postgres://db/p?dbname=q&port=6&port=7", name: "db:7/q", way: { database: "q", port: 7 } },
+    { url: "postgres://db/p?channel_binding=prefer", name: "db:5432/p", way: { enableChannelBinding: true } },
+    { url: "postgres://db/p?channel_binding=disable", name: "db:5432/p", way: { enableChannelBinding: false } },
+    { url: "postgres://db/p?keepalives=0", name: "db:5432/p", way: { keepAlive: false } },
+    { url: "postgres://db/p?keepalives_idle=30", name: "db:5432/p", way: { keepAliveInitialDelayMillis: 30_000 } },
     {
       url: "postgres://db/p?application_name=a&options=-c%20x=1",
       name: "db:5432/p",
@@ -36,19 +45,44 @@ describe("reading the URL of a server", () => {
     { url: "mysql://db/p", says: "the database URL must be postgres://user:password@host:port/database" },
     { url: "db/p", says: "the database URL must be postgres://user:password@host:port/database" },
     {
-      url: "postgres://ann:secret@db:99999/p",
+      url: "postgres://ann:secret@db@b/p",
       says: "the database URL must be postgres://user:password@host:port/database",
     },
-    { url: "postgres://ann:secret%zz@db/p", says: "the database URL has a bad percent escape" },
-    { url: "postgres://ann:secret@db/p?sslmod=require", says: "unknown in the database URL: sslmod" },
-    { url: "postgres://ann:secret@db/p?sslmod=require&x=1", says: "unknown in the database URL: sslmod, x" },
     {
-      url: "postgres://ann:secret@a,b:7/p",
-      says: "in the database URL, the port of several hosts is the parameter port",
+      url: "postgres://ann:sec/ret@db/p",
+      says: "the database URL must be postgres://user:password@host:port/database",
     },
     {
+      url: "postgres://ann:1/secret@db",
+      says: "the database URL must be postgres://user:password@host:port/database",
+    },
+    ...["db:99999/p", "db:0/p", "db:abc/p", "db/p?port=abc", "a,b/p?port=1,x"].map((rest) => ({
+      url: `postgres://ann:secret@${rest}`,
+      says: "in the database URL, a port must be a number from 1 to 65535",
+    })),
+    ...["a:1,b:2,c/p?port=1,2", "a,b/p?port=1,2,3", "a/p?port=1,2"].map((rest) => ({
+      url: `postgres://ann:secret@${rest}`,
+      says: "in the database URL, there must be one port, or as many as hosts",
+    })),
+    ...["0", "61", "5s", "-1", "1.5", ""].map((seconds) => ({
+      url: `postgres://ann:secret@db/p?connect_timeout=${seconds}`,
+      says: "connect_timeout in the database URL must be whole seconds from 1 to 60",
+    })),
+    {
+      url: "postgres://ann:secret@db/p?keepalives=yes",
+      says: "keepalives in the database URL must be 0 or 1",
+    },
+    {
+      url: "postgres://ann:secret@db/p?channel_binding=require",
+      says: "channel_binding in the database URL must be disable or prefer",
+    },
+    { url: "postgres://ann:secret@db/p?keepalives", says: "in the database URL, each parameter must be name=value" },
+    { url: "postgres://ann:secret%zz@db/p", says: "the database URL has a bad percent escape" },
+    { url: "postgres://ann:secret@db/p?sslmod=require", says: "not supported in the database URL: sslmod" },
+    { url: "postgres://ann:secret@db/p?sslmod=require&x=1", says: "not supported in the database URL: sslmod, x" },
+    {
       url: "postgres://ann:secret@db/p?target_session_attrs=any",
-      says: "target_session_attrs in the database URL must be read-write: plants are deleted there",
+      says: "target_session_attrs in the database URL must be read-write or primary",
     },
     { url: "postgres://ann:secret@db/p?sslmode=yes", says: 'sslmode in the database URL must not be "yes"' },
     {
@@ -61,17 +95,38 @@ describe("reading the URL of a server", () => {
   });
 
   test.each([
-    { url: "postgres://a,b/p?port=7&target_session_attrs=primary", hosts: ["a", "b"], port: 7, name: "a,b:7/p" },
+    {
+      url: "postgres://a,b/p?port=7&target_session_attrs=primary",
+      hosts: ["a", "b"],
+      ports: [7, 7],
+      name: "a:7,b:7/p",
+    },
+    { url: "postgres://a:7,[::1]:8,c/p", hosts: ["a", "::1", "c"], ports: [7, 8, 5432], name: "a:7,[::1]:8,c:5432/p" },
+    { url: "postgres://a,b/p?port=7,8", hosts: ["a", "b"], ports: [7, 8], name: "a:7,b:8/p" },
     {
       url: "postgres:///p?host=/run/a,/run/b&target_session_attrs=read-write",
       hosts: ["/run/a", "/run/b"],
-      port: 5432,
-      name: "/run/a,/run/b:5432/p",
+      ports: [5432, 5432],
+      name: "/run/a:5432,/run/b:5432/p",
     },
-  ])("takes several hosts in $url", ({ url, hosts, port, name }) => {
+  ])("takes several hosts in $url, of which one can be written", ({ url, hosts, ports, name }) => {
     const server = readServerUrl(url);
-    expect(server.name).toBe(name);
-    expect(server.hosts.map(({ ways }) => ways[0])).toMatchObject(hosts.map((host) => ({ host, port })));
+    expect(server).toMatchObject({ name, mustBeWritable: true });
+    expect(server.hosts.map(({ ways }) => ways[0])).toMatchObject(hosts.map((host, i) => ({ host, port: ports[i] })));
+  });
+
+  test.each([
+    { url: "postgres://a/p", mustBeWritable: false },
+    { url: "postgres://a/p?target_session_attrs=read-write", mustBeWritable: true },
+  ])("demands of the one host of $url what it says", ({ url, mustBeWritable }) => {
+    expect(readServerUrl(url).mustBeWritable).toBe(mustBeWritable);
+  });
+
+  test.each([
+    { url: "postgres://a/p", connectTimeoutMs: 5_000 },
+    { url: "postgres://a/p?connect_timeout=60", connectTimeoutMs: 60_000 },
+  ])("connects to $url within $connectTimeoutMs ms", ({ url, connectTimeoutMs }) => {
+    expect(readServerUrl(url).hosts).toMatchObject([{ connectTimeoutMs }]);
   });
 
   // postgresql.org/docs/current/libpq-ssl.html, table 34.1.
@@ -86,6 +141,10 @@ describe("reading the URL of a server", () => {
   ])("connects as libpq does with sslmode=$mode", ({ mode, ways }) => {
     const url = mode === undefined ? "postgres://db/p" : `postgres://db/p?sslmode=${mode}`;
     expect(waysOf(url).map(({ ssl }) => tlsWords(ssl))).toEqual(ways);
+  });
+
+  test("takes ssl=true for sslmode=require, as in URLs for Java", () => {
+    expect(waysOf("postgres://db/p?ssl=true").map(({ ssl }) => tlsWords(ssl))).toEqual(["any certificate"]);
   });
 
   test("asks for the authority's signature when require is given one", () => {
@@ -123,4 +182,23 @@ function tlsWords(ssl: unknown): string {
   if (rejectUnauthorized === false) return "any certificate";
   const problem = checkServerIdentity("db", { subject: { CN: "other" }, subjectaltname: "DNS:other" });
   return problem === undefined ? "a certificate of the authority" : "the host's certificate";
+}
+
+test("knows every parameter that docs/storage.md lists", () => {
+  const page = readFileSync(new URL("../../../docs/storage.md", import.meta.url), "utf8");
+  const [, table = ""] = /^\| parameter \| value \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
+  const names = table.split("\n").flatMap((row) => row.split("|")[1]?.match(/\w+/g) ?? []);
+  expect(names).toHaveLength(16);
+  // A value that none of them takes, so that each of them has something to say, unless it takes any text.
+  const refusals = names.map((name) => refusalOf(`postgres://db/p?${name}=%20`));
+  expect(refusals.filter((text) => text.includes("not supported"))).toEqual([]);
+});
+
+function refusalOf(url: string): string {
+  try {
+    readServerUrl(url);
+    return "";
+  } catch (fault) {
+    return String(fault);
+  }
 }
