@@ -1,56 +1,135 @@
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
 import type { Browser, Page, Request } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { createOpenApi } from "../../src/gateway/index.ts";
+import { create } from "@bufbuild/protobuf";
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  GreenhouseService,
+  type Reading,
+  type WatchReadingsRequest,
+} from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, createOpenApi, type Gateway, type GatewayOptions } from "../../src/gateway/index.ts";
+import { createDocsPage } from "../../src/operations/index.ts";
+import { FileService, UploadResponseSchema } from "../gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";
+import { kitchenSinkOptions } from "../support/gateway/kitchen-sink.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { auditAccess } from "./audit-access.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// The page with a description of every kind of parameter and body in the place of the plant store's.
+// The page of an interface with every kind of parameter, body and stream.
 
-const whole = createOpenApi([KitchenSink], { info: { title: "Kitchen sink", version: "7" } });
-// Every operation at once is more form than a person ever sees.
-const shown = ["/v1/string/{f_string}", "/v1/bool/{f_bool}", "/v1/enum/{f_enum}", "/v1/int64/{f_int64}"];
-const description = {
-  ...whole,
-  paths: Object.fromEntries([...shown, "/v1/query", "/v1/sinks"].map((path) => [path, whole.paths[path] ?? {}])),
+const services = [GreenhouseService, FileService, KitchenSink, Shelves];
+const rules = [
+  {
+    selector: `${GreenhouseService.typeName}.WatchReadings`,
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+  },
+  {
+    selector: `${GreenhouseService.typeName}.RecordReadings`,
+    pattern: { case: "post", value: "/readings" },
+    body: "*",
+  },
+] as const;
+
+const description = createOpenApi(services, {
+  info: { title: "Kitchen sink", version: "7" },
+  rest: { rules },
+  comments: new Map([
+    ["kitchensink.v1.KitchenSink.Query", "Asks <img src=x onerror=alert(1)> `<b>code</b>`. And more."],
+  ]),
+});
+
+/** Counts to a number; then it goes on for as long as somebody listens. */
+async function* watchReadings(
+  { sensor, count }: WatchReadingsRequest,
+  { signal }: HandlerContext,
+): AsyncGenerator<{ sensor: string; degreesCelsius: number }> {
+  for (let sent = 0; sent < Math.abs(count); sent += 1) yield { sensor, degreesCelsius: sent };
+  if (count < 0) await once(signal, "abort");
+}
+
+async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
+  let count = 0;
+  for await (const { degreesCelsius } of readings) count += degreesCelsius;
+  return { count };
+}
+
+const options: GatewayOptions = {
+  ...kitchenSinkOptions,
+  rest: { rules },
+  // Its root is an RPC, which leads nowhere else.
+  endpoints: createDocsPage({ document: () => JSON.stringify(description), open: true }).filter(
+    ({ path }) => path !== "/",
+  ),
+  routes: (router: ConnectRouter) => {
+    router.service(GreenhouseService, { watchReadings, recordReadings });
+    kitchenSinkOptions.routes(router);
+    router.service(FileService, {
+      getFile: ({ name }) => ({ contentType: "image/png", data: new TextEncoder().encode(`the bytes of ${name}`) }),
+      upload: async (pieces) => {
+        const response = create(UploadResponseSchema);
+        for await (const { name, file } of pieces) {
+          response.name ||= name;
+          response.contentType ||= file?.contentType ?? "";
+          response.length += BigInt(file?.data.length ?? 0);
+        }
+        return response;
+      },
+    });
+  },
 };
 
 let browser: Browser;
-let server: TestPlantServer;
+let gateway: Gateway;
 let page: Page;
+let baseUrl: string;
+const complaints: string[] = [];
 
 beforeAll(async () => {
   browser = await openBrowser();
-  server = await startPlantServer({ description: { open: true } });
+  gateway = createGateway(options);
+  const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  baseUrl = `http://127.0.0.1:${port}`;
 });
 
 afterAll(async () => {
   await browser.close();
-  await server[Symbol.asyncDispose]();
+  await gateway.close();
 });
 
 beforeEach(async () => {
   page = await browser.newPage();
-  await page.route("**/openapi.json", (route) => route.fulfill({ json: description }));
-  // It answers in the place of a kitchen sink.
-  await page.route("**/v1/**", (route) => route.fulfill({ json: { long: "9007199254740993", list: [], on: true } }));
-  await page.goto(`http://127.0.0.1:${server.address.port}/docs`);
-  await page.getByRole("heading", { name: "Kitchen sink" }).waitFor();
+  complaints.length = 0;
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => complaints.push(message.text()));
 });
 
-afterEach(() => page.close());
+afterEach(async () => {
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+async function open(view: string): Promise<void> {
+  await page.goto(`${baseUrl}/docs#/${view}`);
+  await page.locator("#view h1").waitFor();
+}
 
 /** Fills in the form of an operation by the names of its fields, sends it, and returns what was sent. */
 async function send(operation: string, fields: Readonly<Record<string, string>>): Promise<Request> {
-  const article = page.getByRole("article", { name: operation, exact: true });
+  await open(`operations/${operation}`);
   for (const [name, value] of Object.entries(fields)) {
-    const field = article.getByLabel(new RegExp(`^${name.replace(".", "\\.")}\\b`));
+    const field = page.getByLabel(new RegExp(`^${name.replace(".", "\\.")}\\b`));
+    const more = page.locator("form > details:not([open]) > summary");
+    if (!(await field.isVisible()) && (await more.isVisible())) await more.click();
     const isChoice = (await field.evaluate((element) => element.localName)) === "select";
     await (isChoice ? field.selectOption(value) : field.fill(value));
   }
-  const sent = page.waitForRequest("**/v1/**");
-  await article.getByRole("button", { name: /^Send/ }).click();
-  await article.locator(".outcome", { hasText: "200" }).waitFor();
+  const sent = page.waitForRequest((request) => !request.url().includes("/docs"));
+  await page.getByRole("button", { name: /^Send/ }).click();
+  await page.locator(".outcome", { hasText: "200" }).waitFor();
   return await sent;
 }
 
@@ -60,6 +139,12 @@ test.each([
     operation: "types_14",
     fields: { f_string: "a b/ü?" },
     want: "/v1/string/a%20b%2F%C3%BC%3F",
+  },
+  {
+    what: "segments, slashes between them",
+    operation: "segments_2",
+    fields: { f_string: "a/b c" },
+    want: "/v1/files/a/b%20c",
   },
   { what: "a choice of a boolean", operation: "types_13", fields: { f_bool: "true" }, want: "/v1/bool/true" },
   { what: "a choice of an enum", operation: "types_16", fields: { f_enum: "COLOR_RED" }, want: "/v1/enum/COLOR_RED" },
@@ -76,37 +161,155 @@ test.each([
     want: "/v1/query?fInt32=-7&tags=a%26b&tags=c&nested.text=x",
   },
 ])("$what becomes part of the URL", async ({ operation, fields, want }) => {
-  const request = await send(operation, fields);
-  expect(request.url()).toBe(`http://127.0.0.1:${server.address.port}${want}`);
+  expect((await send(operation, fields)).url()).toBe(`${baseUrl}${want}`);
 });
 
-test("a body is sent as JSON, as it was typed", async () => {
-  const request = await send("create", { Body: '{"fInt64": "9007199254740993"}' });
+test("a body is sent as JSON, as it was typed, and the answer is shown with every digit", async () => {
+  const request = await send("create", { Body: '{"fInt64": 9007199254740993}' });
   expect([request.method(), request.postData(), request.headers()["content-type"]]).toEqual([
     "POST",
-    '{"fInt64": "9007199254740993"}',
+    '{"fInt64": 9007199254740993}',
     "application/json",
   ]);
-});
-
-test("an answer is shown indented, every digit of it", async () => {
-  await send("types_14", { f_string: "x" });
-  const article = page.getByRole("article", { name: "types_14", exact: true });
-  expect(await article.locator(".details pre").first().innerText()).toBe(
-    '{\n  "long": "9007199254740993",\n  "list": [],\n  "on": true\n}',
+  expect(await page.locator(".details pre").first().innerText()).toBe(
+    '{\n  "rpc": "Create",\n  "sink": {\n    "fInt64": "9007199254740993"\n  }\n}',
   );
 });
 
+test("a body starts as an example that the server takes, without what only answers have", async () => {
+  await send("create", {});
+  await open("operations/updateShelf");
+  const body = JSON.parse(await page.getByLabel("Body, JSON").inputValue());
+  expect(Object.keys(body)).toEqual(expect.arrayContaining(["theme", "key"]));
+  expect(Object.keys(body)).not.toContain("builtAt");
+});
+
+describe("a stream", () => {
+  test("is shown message by message, in the form that was chosen", async () => {
+    const request = await send("watchReadings", { sensor: "palm", count: "3", "Answer as": "text/event-stream" });
+    expect(request.headers()["accept"]).toBe("text/event-stream");
+    await page.locator(".outcome", { hasText: "3 messages" }).waitFor();
+    expect((await page.locator(".details pre").first().innerText()).match(/^data: \{"sensor"/gm)).toHaveLength(3);
+  });
+
+  test("is stopped when somebody has seen enough", async () => {
+    await open("operations/watchReadings");
+    await page.getByLabel(/^sensor/).fill("palm");
+    await page.getByLabel(/^count/).fill("-600");
+    await page.getByRole("button", { name: "Send GET" }).click();
+    await page.locator(".outcome", { hasText: "600 messages" }).waitFor();
+    // What is shown of a long stream is its end.
+    expect(await page.locator(".message").count()).toBe(500);
+    expect(await page.locator(".message").last().innerText()).toContain("599");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.locator(".outcome", { hasText: "Stopped." }).waitFor();
+    expect(await page.getByRole("button", { name: "Send GET" }).isEnabled()).toBe(true);
+  });
+
+  test("of a client is a message on each line", async () => {
+    const lines = '{"sensor":"a","degreesCelsius":10}\n{"sensor":"a","degreesCelsius":20}';
+    const request = await send("recordReadings", { Body: lines });
+    expect(request.headers()["content-type"]).toBe("application/x-ndjson");
+    expect(await page.locator(".details pre").first().innerText()).toContain('"count": 30');
+  });
+});
+
+describe("bytes", () => {
+  test("are sent from a file, with its type", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("leaf.txt"), "a leaf");
+    await open("operations/upload");
+    await page.getByLabel(/^name/).fill("leaf");
+    await page.getByLabel("Body, a file").setInputFiles(folder.file("leaf.txt"));
+    expect(await page.locator(".command").innerText()).toContain("--data-binary '@leaf.txt'");
+    await page.getByRole("button", { name: "Send PUT" }).click();
+    await page.locator(".outcome", { hasText: "200" }).waitFor();
+    expect(JSON.parse(await page.locator(".details pre").first().innerText())).toEqual({
+      name: "leaf",
+      contentType: "text/plain",
+      length: "6",
+    });
+  });
+
+  test("are saved, and not shown as text", async () => {
+    await send("getFile", { name: "leaf" });
+    const saved = page.waitForEvent("download");
+    await page.getByRole("link", { name: "Save the body" }).click();
+    expect(readFileSync(await (await saved).path(), "utf8")).toBe("the bytes of leaf");
+    await page.getByText("17 bytes, image/png").waitFor();
+  });
+});
+
+test("an error is told by its message and the name of its code", async () => {
+  await open("operations/fail");
+  await page.getByLabel(/^f_int32/).fill("5");
+  await page.getByRole("button", { name: "Send GET" }).click();
+  await page.locator(".outcome", { hasText: /404\s*NOT_FOUND\s*as asked/ }).waitFor();
+  // The browser itself notes that the answer was 404.
+  expect(complaints.splice(0)).toEqual([expect.stringContaining("404")]);
+});
+
+test("the list finds operations by the words of their paths, names and comments", async () => {
+  await open("");
+  const links = page.locator("#list li:visible a");
+  const found = async (words: string): Promise<string[]> => {
+    await page.getByLabel("Search").fill(words);
+    return await links.allInnerTexts();
+  };
+  expect(await found("WATCH readings")).toEqual([expect.stringContaining("readings")]);
+  expect(await found("and more")).toEqual([expect.stringContaining("/v1/query")]);
+  expect(await found("google.rpc")).toEqual(["google.rpc.Status"]);
+  await page.getByText("1 found").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "google.rpc.Status" }).waitFor();
+  expect(page.url()).toBe(`${baseUrl}/docs#/schemas/google.rpc.Status`);
+});
+
+test("links lead to operations and schemas, back and forth, and the heading has the focus", async () => {
+  await open("");
+  const heading = page.locator("#view h1");
+  await page.locator("#view").getByRole("link", { name: "/v1/sinks", exact: false }).first().click();
+  await page.getByRole("heading", { level: 1, name: "Create" }).waitFor();
+  expect(await page.title()).toBe("Create · Kitchen sink");
+  await page.locator(".reading").getByRole("link", { name: "Sink", exact: true }).first().click();
+  await page.getByRole("heading", { level: 1, name: "Sink" }).waitFor();
+  expect(await heading.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+  await page.goBack();
+  await page.getByRole("heading", { level: 1, name: "Create" }).waitFor();
+  expect(await page.locator('#list [aria-current="page"]').innerText()).toContain("/v1/sinks");
+});
+
 test("an interface without credentials asks for none", async () => {
+  await open("operations/query");
   expect(await page.getByLabel("Bearer token").isVisible()).toBe(false);
-  expect(await page.locator(".command").first().innerText()).not.toContain("Authorization");
+  expect(await page.locator(".command").innerText()).not.toContain("Authorization");
 });
 
 test("text of a description is never read as HTML", async () => {
-  const text = "<img src=x onerror=alert(1)> `<b>code</b>`";
-  const info = { ...description.info, title: text, description: text };
-  await page.route("**/openapi.json", (route) => route.fulfill({ json: { ...description, info } }));
-  await page.reload();
-  await page.getByRole("heading", { name: text }).waitFor();
+  await open("operations/query");
+  await page.getByRole("heading", { level: 1, name: "Asks <img src=x onerror=alert(1)>" }).waitFor();
   expect(await page.locator("main img, main b").count()).toBe(0);
 });
+
+test.each([
+  "",
+  "operations/query",
+  "operations/create",
+  "operations/upload",
+  "operations/watchReadings",
+  "schemas/Shelf",
+])(
+  "nothing is cut off and nothing keeps anybody out, at 320 pixels and with all that can be opened: %j",
+  async (view) => {
+    await page.setViewportSize({ width: 320, height: 640 });
+    await open(view);
+    await page.evaluate(() => {
+      for (const details of document.querySelectorAll("details")) details.open = true;
+    });
+    const overflow = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
+    expect(overflow).toBe(0);
+    expect((await auditAccess(page)).violations).toEqual([]);
+  },
+);

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Endpoint } from "../../gateway/index.ts";
+import type { Endpoint, EndpointAnswer } from "../../gateway/index.ts";
 
 /** Options of {@link createDocsPage}. */
 export interface DocsPageOptions {
@@ -9,12 +9,34 @@ export interface DocsPageOptions {
   readonly open: boolean;
 }
 
-const scripts = ["description", "element", "json-text", "page", "prose", "reading", "request", "trying"];
+const scripts = [
+  "answer",
+  "connection",
+  "description",
+  "element",
+  "endpoint",
+  "example",
+  "fields",
+  "inputs",
+  "json-text",
+  "page",
+  "prose",
+  "reading",
+  "request",
+  "route",
+  "rpc",
+  "schema-kind",
+  "sidebar",
+  "snippet-box",
+  "snippets",
+  "trying",
+  "views",
+];
 
 /** The files of the page by path, relative to the base URL. */
 const files: readonly { readonly path: string; readonly file: string; readonly contentType: string }[] = [
   { path: "/docs", file: "page.html", contentType: "text/html; charset=utf-8" },
-  ...["page", "operation"].map((name) => ({
+  ...["page", "frame", "operation"].map((name) => ({
     path: `/docs/${name}.css`,
     file: `${name}.css`,
     contentType: "text/css; charset=utf-8",
@@ -28,24 +50,29 @@ const files: readonly { readonly path: string; readonly file: string; readonly c
 ];
 
 // Everything comes from this server and nothing is inline, so text in the description or in a response can never run.
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+// Requests may also go to the servers that the description names, for a person to choose from.
+function contentSecurityPolicy(servers: readonly string[]): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    `connect-src ${["'self'", ...servers].join(" ")}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
 
-const commonHeader: Readonly<Record<string, string>> = {
-  "cache-control": "no-cache",
-  "content-security-policy": contentSecurityPolicy,
-  "cross-origin-opener-policy": "same-origin",
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-};
+function commonHeader(servers: readonly string[]): Readonly<Record<string, string>> {
+  return {
+    "cache-control": "no-cache",
+    "content-security-policy": contentSecurityPolicy(servers),
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+  };
+}
 
 /**
  * Creates the endpoints of the description: `/openapi.json`, and at `/docs` a page for reading it and trying its
@@ -55,12 +82,17 @@ const commonHeader: Readonly<Record<string, string>> = {
  * content security policy. Its paths are relative, so it works below any base URL.
  */
 export function createDocsPage({ document, open }: DocsPageOptions): Endpoint[] {
+  let text: string | undefined;
+  const describe = (): string => (text ??= document());
   const page = files.map(({ path, file, contentType }) => ({ path, contentType, make: () => read(file) }));
-  const resources = [{ path: "/openapi.json", contentType: "application/json", make: document }, ...page];
+  const resources = [{ path: "/openapi.json", contentType: "application/json", make: describe }, ...page];
   const endpoints = resources.map(({ path, contentType, make }) => {
-    const header = { ...commonHeader, "content-type": contentType };
-    let body: string | undefined;
-    return { path, open, answer: () => ({ httpStatus: 200, header, body: (body ??= make()) }) };
+    let answer: EndpointAnswer | undefined;
+    const create = (): EndpointAnswer => {
+      const header = { ...commonHeader(originsIn(describe())), "content-type": contentType };
+      return { httpStatus: 200, header, body: make() };
+    };
+    return { path, open, answer: () => (answer ??= create()) };
   });
   return open ? [...endpoints, leadToPage] : endpoints;
 }
@@ -68,8 +100,15 @@ export function createDocsPage({ document, open }: DocsPageOptions): Endpoint[] 
 const leadToPage: Endpoint = {
   path: "/",
   open: true,
-  answer: () => ({ httpStatus: 302, header: { ...commonHeader, location: "docs" }, body: "" }),
+  answer: () => ({ httpStatus: 302, header: { ...commonHeader([]), location: "docs" }, body: "" }),
 };
+
+/** Returns the origins of the servers in a document; those of relative URLs are this server. */
+function originsIn(document: string): string[] {
+  const { servers = [] }: { readonly servers?: readonly { readonly url: string }[] } = JSON.parse(document);
+  const absolute = servers.filter(({ url }) => /^https?:/.test(url) && URL.canParse(url));
+  return [...new Set(absolute.map(({ url }) => new URL(url).origin))];
+}
 
 function read(file: string): string {
   return readFileSync(new URL(`files/${file}`, import.meta.url), "utf8");

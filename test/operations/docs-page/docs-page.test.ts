@@ -41,10 +41,29 @@ test.each(open.map(({ path }) => path))("%s may run and load nothing from elsewh
   );
 });
 
+test("the page may send requests to the servers that the document names, and to no others", async () => {
+  const servers = [
+    "/garden",
+    "https://plants.example/api",
+    "https://plants.example/b",
+    "https://[",
+    "ftp://plants.example",
+  ];
+  const text = JSON.stringify({ openapi: "3.1.0", servers: servers.map((url) => ({ url })) });
+  const page = createDocsPage({ document: () => text, open: true }).find(({ path }) => path === "/docs");
+  const { header } = await askEndpoint(page ?? expect.unreachable());
+  expect(header?.["content-security-policy"]).toContain("; connect-src 'self' https://plants.example; ");
+});
+
 const references = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, target = ""]) => target);
 
 test.each(references)("the page's reference to %s is relative and served", (target) => {
   expect(answerOf(`/${target}`).httpStatus).toBe(200);
+});
+
+test("the page asks for every file of it at once, before one is read that imports others", () => {
+  const files = open.map(({ path }) => path.slice(1)).filter((path) => path.startsWith("docs/"));
+  expect(references.filter((target) => target.startsWith("docs/"))).toEqual(expect.arrayContaining(files));
 });
 
 const imports = [...answers].flatMap(([path, { body }]) =>

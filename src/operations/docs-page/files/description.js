@@ -2,23 +2,36 @@
 
 /**
  * @typedef {{
- *   $ref?: string, type?: string, format?: string, enum?: string[], description?: string, items?: Schema,
- *   properties?: Record<string, Schema>, required?: string[],
+ *   $ref?: string, type?: string, format?: string, enum?: string[], description?: string, deprecated?: boolean,
+ *   readOnly?: boolean, writeOnly?: boolean, items?: Schema, additionalProperties?: Schema | boolean, anyOf?: Schema[],
+ *   properties?: Record<string, Schema>, required?: string[], examples?: unknown[],
+ *   "x-value-names"?: Record<string, string>,
  * }} Schema
- * @typedef {{ name: string, in: string, required?: boolean, description?: string, schema?: Schema }} Parameter
- * @typedef {Record<string, { schema?: Schema }>} Content
- * @typedef {{ description: string, content?: Content }} Response
  * @typedef {{
- *   operationId: string, summary?: string, description?: string, deprecated?: boolean,
- *   parameters?: Parameter[], requestBody?: { content: Content }, responses: Record<string, Response>,
+ *   name: string, in: string, required?: boolean, deprecated?: boolean, description?: string, schema?: Schema,
+ * }} Parameter
+ * @typedef {{ schema?: Schema, itemSchema?: Schema, example?: unknown }} Media
+ * @typedef {Record<string, Media>} Content
+ * @typedef {{ description: string, content?: Content }} Response
+ * @typedef {{ procedure: string, path: string, body?: string }} Rpc
+ * @typedef {{
+ *   operationId?: string, summary?: string, description?: string, tags?: string[], deprecated?: boolean,
+ *   parameters?: Parameter[], requestBody?: { required?: boolean, content: Content },
+ *   responses: Record<string, Response>, "x-rpc"?: Rpc,
  * }} OperationObject
  * @typedef {{
- *   info: { title: string, version: string, description?: string, license?: { name: string } },
+ *   info: {
+ *     title: string, version: string, description?: string,
+ *     license?: { name: string }, contact?: { name?: string, url?: string, email?: string },
+ *   },
+ *   servers?: { url: string, description?: string }[],
  *   security?: unknown[],
+ *   tags?: { name: string, description?: string }[],
  *   paths: Record<string, Record<string, OperationObject>>,
  *   components?: { schemas?: Record<string, Schema> },
  * }} Description
- * @typedef {{ path: string, method: string, object: OperationObject }} Operation
+ * @typedef {{ id: string, path: string, method: string, object: OperationObject }} Operation
+ * @typedef {{ name: string, description?: string, operations: Operation[] }} Group
  */
 
 const methods = new Set(["get", "put", "post", "delete", "options", "head", "patch", "trace"]);
@@ -33,8 +46,51 @@ export function operationsOf(description) {
   return Object.entries(description.paths).flatMap(([path, item]) =>
     Object.entries(item)
       .filter(([method]) => methods.has(method))
-      .map(([method, object]) => ({ path, method: method.toUpperCase(), object })),
+      .map(([method, object]) => ({
+        id: object.operationId ?? `${method} ${path}`,
+        path,
+        method: method.toUpperCase(),
+        object,
+      })),
   );
+}
+
+/**
+ * Groups the operations by their first tag, in the order of the tags; those without one come last.
+ *
+ * @param {Description} description
+ * @returns {Group[]}
+ */
+export function groupsOf(description) {
+  /** @type {Map<string, Group>} */
+  const groups = new Map((description.tags ?? []).map((tag) => [tag.name, { ...tag, operations: [] }]));
+  for (const operation of operationsOf(description)) {
+    const name = operation.object.tags?.[0] ?? "Operations";
+    const group = groups.get(name) ?? { name, operations: [] };
+    group.operations.push(operation);
+    groups.set(name, group);
+  }
+  return [...groups.values()].filter(({ operations }) => operations.length > 0);
+}
+
+/**
+ * Returns what a person calls an operation.
+ *
+ * @param {Operation} operation
+ * @returns {string}
+ */
+export function titleOf({ id, object }) {
+  return object.summary ?? id;
+}
+
+/**
+ * Returns the name that a reference has in the components.
+ *
+ * @param {Schema} schema
+ * @returns {string | undefined}
+ */
+export function nameOf({ $ref }) {
+  return $ref?.split("/").at(-1);
 }
 
 /**
@@ -45,29 +101,41 @@ export function operationsOf(description) {
  * @returns {Schema}
  */
 export function resolveSchema(description, schema = {}) {
-  const name = schema.$ref?.split("/").at(-1);
+  const name = nameOf(schema);
   return name === undefined ? schema : { ...description.components?.schemas?.[name], ...schema };
 }
 
 /**
- * Describes in a few words which values a schema accepts.
+ * Returns the response of an operation that is meant by a status: its own, that of its range, or the default.
  *
- * @param {Description} description
- * @param {Schema | undefined} schema
- * @returns {string}
+ * @param {Operation} operation
+ * @param {number} status
+ * @returns {Response | undefined}
  */
-export function kindOf(description, schema) {
-  const { type = "any", format, items } = resolveSchema(description, schema);
-  if (type === "array") return `list of ${kindOf(description, items)}`;
-  return format === undefined ? type : `${type}, ${format}`;
+export function responseOf({ object: { responses } }, status) {
+  return responses[status] ?? responses[`${Math.floor(status / 100)}XX`] ?? responses["default"];
 }
 
 /**
- * Returns the schema of a JSON body, if there is one.
+ * Returns the media type of a body that is shown and sent, and what it is: for a stream the first, otherwise JSON if
+ * there is any.
  *
  * @param {Content | undefined} content
- * @returns {Schema | undefined}
+ * @returns {{ type: string, media: Media } | undefined}
  */
-export function jsonSchemaOf(content) {
-  return content?.["application/json"]?.schema;
+export function mainMediaOf(content = {}) {
+  const types = Object.keys(content);
+  const type = types.some(isLines) ? types[0] : (types.find((each) => each === "application/json") ?? types[0]);
+  const media = type === undefined ? undefined : content[type];
+  return type === undefined || media === undefined ? undefined : { type, media };
+}
+
+/**
+ * Tells whether a media type is a text with a message on each line.
+ *
+ * @param {string} type
+ * @returns {boolean}
+ */
+export function isLines(type) {
+  return /^application\/(x-ndjson|jsonl)\b/.test(type);
 }

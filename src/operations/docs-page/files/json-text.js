@@ -9,9 +9,10 @@ const closing = new Set(["}", "]"]);
  * Shows JSON indented and in colours, token by token, so that numbers keep all their digits.
  *
  * @param {string} text
+ * @param {ReadonlyMap<string, string>} [notes] what is said behind a token, by the member and the token: `"error":5`
  * @returns {(Node | string)[]}
  */
-export function jsonText(text) {
+export function jsonText(text, notes = new Map()) {
   const pieces = text.match(tokens) ?? [];
   /** @type {(Node | string)[]} */
   const shown = [];
@@ -27,9 +28,19 @@ export function jsonText(text) {
       shown.push(opening.has(pieces[at - 1] ?? "") ? "" : lineBreak(), token);
     } else if (token === ",") shown.push(token, lineBreak());
     else if (token === ":") shown.push(": ");
-    else shown.push(element("span", { class: classOf(token, next) }, [token]));
+    else shown.push(element("span", { class: classOf(token, next) }, [token]), ...noteOf(notes, pieces, at));
   }
   return shown;
+}
+
+/**
+ * @param {ReadonlyMap<string, string>} notes
+ * @param {string[]} pieces
+ * @param {number} at
+ */
+function noteOf(notes, pieces, at) {
+  const note = notes.get(pieces.slice(Math.max(at - 2, 0), at + 1).join(""));
+  return note === undefined ? [] : [element("span", { class: "json-note" }, [` ${note}`])];
 }
 
 /**

@@ -1,81 +1,56 @@
 /**
- * The page of the description: reads openapi.json, shows its operations, and lets a person send them with
- * their own token. Nothing is loaded from anywhere else, and nothing is kept beyond the tab.
+ * The page of the description: reads openapi.json, shows its operations and schemas, and lets a person send requests with
+ * their own token. Nothing is loaded from anywhere else, and a token is not kept beyond the tab.
  */
+import { showConnection } from "./connection.js";
 import { operationsOf } from "./description.js";
 import { element, find } from "./element.js";
-import { prose } from "./prose.js";
-import { showReading } from "./reading.js";
-import { showTrying } from "./trying.js";
+import { readRoute } from "./route.js";
+import { showSidebar } from "./sidebar.js";
+import { operationView, overview, schemaView } from "./views.js";
 
-/** @typedef {import("./description.js").Description} Description */
-
-const tokenKey = "bearer token";
+/**
+ * @typedef {import("./connection.js").Connection} Connection
+ * @typedef {import("./description.js").Description} Description
+ */
 
 /** @param {Description} description */
 function show(description) {
-  const { info } = description;
-  document.title = `${info.title} ${info.version}`;
-  find("title", HTMLElement).textContent = info.title;
-  const licence = info.license === undefined ? [] : [`${info.license.name} licence`];
-  find("facts", HTMLElement).textContent = [`Version ${info.version}`, ...licence].join(" · ");
-  find("about", HTMLElement).replaceChildren(...prose(info.description));
-  const token = (description.security ?? []).length > 0 ? showCredential() : () => "";
-  find("operations", HTMLElement).replaceChildren(
-    ...operationsOf(description).map((operation) => {
-      const heading = `${operation.object.operationId}-title`;
-      const { method, path, object } = operation;
-      const parts = path.split(/(\{[^}]*\})/).map((part) => (part.startsWith("{") ? element("em", {}, [part]) : part));
-      return element("article", { class: "operation", "aria-labelledby": heading }, [
-        element("header", {}, [
-          element("p", { class: "line" }, [
-            element("span", { class: `method ${method.toLowerCase()}` }, [method]),
-            element("span", { class: "path" }, parts),
-          ]),
-          element("h2", { id: heading }, [object.summary ?? object.operationId]),
-        ]),
-        element("div", { class: "columns" }, [
-          showReading(description, operation),
-          showTrying(description, operation, token),
-        ]),
-      ]);
-    }),
-  );
+  find("title", HTMLElement).textContent = description.info.title;
+  const connection = showConnection(description);
+  const mark = showSidebar(description);
+  const turn = () => {
+    const view = viewOf(description, connection);
+    if (view === undefined) return false;
+    document.title = view.title;
+    find("view", HTMLElement).replaceChildren(...view.content);
+    mark(location.hash);
+    return true;
+  };
+  turn();
+  addEventListener("hashchange", () => {
+    if (!turn()) return;
+    scrollTo(0, 0);
+    // So that a screen reader tells what is shown now.
+    find("view", HTMLElement).querySelector("h1")?.focus({ preventScroll: true });
+  });
 }
 
 /**
- * Shows the form for the token, and keeps it for this tab.
- *
- * @returns {() => string} the token at that moment, or ""
+ * @param {Description} description
+ * @param {Connection} connection
  */
-function showCredential() {
-  const form = find("credential", HTMLFormElement);
-  const input = find("token", HTMLInputElement);
-  const forget = find("forget", HTMLButtonElement);
-  const note = find("token-note", HTMLElement);
-  const token = () => sessionStorage.getItem(tokenKey) ?? "";
-  const tell = () => {
-    forget.hidden = token() === "";
-    note.textContent =
-      token() === ""
-        ? "Goes with the requests of this page, and nowhere else."
-        : "Kept until this tab is closed, and sent with the requests of this page.";
-  };
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    // The whole line that the server prints may have been pasted.
-    sessionStorage.setItem(tokenKey, input.value.trim().replace(/^(?:authorization:\s*)?bearer\s+/i, ""));
-    input.value = "";
-    tell();
-  });
-  forget.addEventListener("click", () => {
-    sessionStorage.removeItem(tokenKey);
-    tell();
-    input.focus();
-  });
-  form.hidden = false;
-  tell();
-  return token;
+function viewOf(description, connection) {
+  const route = readRoute(location.hash);
+  if (route?.view === "operation") {
+    const operation = operationsOf(description).find(({ id }) => id === route.name);
+    if (operation !== undefined) return operationView(description, operation, connection);
+  }
+  if (route?.view === "schema" && description.components?.schemas?.[route.name] !== undefined) {
+    return schemaView(description, route.name);
+  }
+  // A link may be older than the interface.
+  return route === undefined ? undefined : overview(description, connection);
 }
 
 try {
@@ -84,7 +59,7 @@ try {
   show(await response.json());
 } catch (error) {
   const reason = error instanceof Error ? error.message : String(error);
-  find("operations", HTMLElement).replaceChildren(
+  find("view", HTMLElement).replaceChildren(
     element("p", { role: "alert" }, [`The description could not be loaded: ${reason}.`]),
   );
 }

@@ -1,89 +1,123 @@
-import { jsonSchemaOf, kindOf, resolveSchema } from "./description.js";
+import { isLines, mainMediaOf } from "./description.js";
 import { element } from "./element.js";
+import { exampleOf } from "./example.js";
+import { definition, showFields } from "./fields.js";
+import { jsonText } from "./json-text.js";
 import { prose } from "./prose.js";
+import { showKind } from "./schema-kind.js";
 
 /**
+ * @typedef {import("./description.js").Content} Content
  * @typedef {import("./description.js").Description} Description
  * @typedef {import("./description.js").Operation} Operation
- * @typedef {import("./description.js").Schema} Schema
+ * @typedef {import("./description.js").Parameter} Parameter
+ * @typedef {import("./example.js").Mark} Mark
  */
 
+// More of them are shown when they are asked for.
+const shownAtOnce = 8;
+
 /**
- * Shows the parameters, the body and the responses of an operation.
+ * Shows the parameters, the body and the answers of an operation.
  *
  * @param {Description} description
  * @param {Operation} operation
+ * @param {"h2" | "h3"} heading
  * @returns {HTMLElement}
  */
-export function showReading(description, { object }) {
+export function showReading(description, { object }, heading) {
   const parameters = object.parameters ?? [];
-  const body = jsonSchemaOf(object.requestBody?.content);
+  const titled = (/** @type {string} */ title, /** @type {HTMLElement[]} */ content) =>
+    content.length === 0 ? [] : [element("section", {}, [element(heading, { class: "part" }, [title]), ...content])];
   return element("div", { class: "reading" }, [
-    ...titled("Description", prose(object.description)),
-    ...titled(
-      "Parameters",
-      parameters.flatMap((parameter) =>
-        definition(
-          parameter.name,
-          [kindOf(description, parameter.schema), parameter.in, ...(parameter.required ? ["required"] : [])],
-          prose(parameter.description),
-        ),
-      ),
-      "dl",
-    ),
-    ...titled("Body", body === undefined ? [] : [showFields(description, body)]),
-    ...titled("Answers", showAnswers(description, object), "dl"),
+    ...prose(object.description),
+    ...titled("Parameters of the path", showParameters(parameters.filter((parameter) => parameter.in === "path"))),
+    ...titled("Parameters of the query", showParameters(parameters.filter((parameter) => parameter.in === "query"))),
+    ...titled("Body", showBody(description, object.requestBody?.content, "readOnly")),
+    ...titled("Answers", showAnswers(description, object)),
   ]);
+}
+
+/** @param {Parameter[]} parameters */
+function showParameters(parameters) {
+  if (parameters.length === 0) return [];
+  const list = element(
+    "dl",
+    {},
+    parameters.flatMap(({ name, schema, required, deprecated, description }) =>
+      definition(
+        name,
+        showKind(schema),
+        [...(required ? ["required"] : []), ...(deprecated ? ["deprecated"] : [])],
+        prose(description),
+      ),
+    ),
+  );
+  return [limited(list, "parameters")];
 }
 
 /**
  * @param {Description} description
  * @param {Operation["object"]} object
  */
-function showAnswers(description, object) {
-  return Object.entries(object.responses).flatMap(([status, response]) => {
-    const schema = jsonSchemaOf(response.content);
-    const badge = element("span", { class: status.startsWith("2") ? "badge" : "badge bad" }, [status]);
-    const kind = element("span", { class: "kind" }, [schema === undefined ? "no body" : "application/json"]);
-    const fields = schema === undefined ? [] : [showFields(description, schema)];
-    return [element("dt", {}, [badge, kind]), element("dd", {}, [...prose(response.description), ...fields])];
+function showAnswers(description, { responses }) {
+  return Object.entries(responses).map(([status, response]) => {
+    const isGood = status.startsWith("2");
+    const body = showBody(description, response.content, "writeOnly");
+    const head = [element("span", { class: isGood ? "badge" : "badge bad" }, [status]), ...prose(response.description)];
+    if (body.length === 0) return element("div", { class: "answer" }, [...head, note("No body")]);
+    const details = element("details", { class: "answer" }, [element("summary", {}, head), ...body]);
+    // Errors are much the same everywhere.
+    details.open = isGood || Object.keys(responses).length < 3;
+    return details;
   });
 }
 
 /**
  * @param {Description} description
- * @param {Schema} schema
+ * @param {Content | undefined} content
+ * @param {Mark} leftOut
  */
-function showFields(description, schema) {
-  const { properties, required = [] } = resolveSchema(description, schema);
-  if (properties === undefined) return element("p", {}, [element("code", {}, [kindOf(description, schema)])]);
-  return element(
-    "dl",
-    {},
-    Object.entries(properties).flatMap(([name, property]) =>
-      definition(
-        name,
-        [kindOf(description, property), ...(required.includes(name) ? ["required"] : [])],
-        prose(resolveSchema(description, property).description),
-      ),
-    ),
-  );
+function showBody(description, content, leftOut) {
+  const main = mainMediaOf(content);
+  if (main === undefined) return [];
+  const schema = main.media.schema ?? main.media.itemSchema ?? {};
+  const types = Object.keys(content ?? {}).map((type) => element("code", {}, [type]));
+  const example = exampleOf(description, main.media, leftOut);
+  if (main.type === "*/*") return [note("Bytes of any type")];
+  return [
+    element("p", { class: "note" }, [
+      isLines(main.type) ? "stream of " : "",
+      ...showKind(schema),
+      " as ",
+      ...types.flatMap((type) => [type, " "]),
+    ]),
+    ...(schema.$ref === undefined && schema.properties === undefined
+      ? []
+      : [limited(showFields(description, schema), "fields")]),
+    ...(example === undefined ? [] : [showExample(example)]),
+  ];
 }
 
 /**
- * @param {string} name
- * @param {string[]} facts
- * @param {HTMLElement[]} about
+ * @param {HTMLElement} list
+ * @param {string} what
  */
-function definition(name, facts, about) {
-  return [element("dt", {}, [name, element("span", { class: "kind" }, [facts.join(" · ")])]), element("dd", {}, about)];
+function limited(list, what) {
+  const count = [...list.children].filter(({ localName }) => localName === "dt").length;
+  if (count <= shownAtOnce) return list;
+  return element("details", {}, [element("summary", {}, [`All ${count} ${what}`]), list]);
 }
 
-/**
- * @param {string} title
- * @param {HTMLElement[]} content
- * @param {"div" | "dl"} list
- */
-function titled(title, content, list = "div") {
-  return content.length === 0 ? [] : [element("h3", {}, [title]), element(list, {}, content)];
+/** @param {unknown} example */
+function showExample(example) {
+  return element("details", { class: "example" }, [
+    element("summary", {}, ["Example"]),
+    element("pre", { class: "terminal", tabindex: "0", "aria-label": "Example" }, jsonText(JSON.stringify(example))),
+  ]);
+}
+
+/** @param {string} text */
+function note(text) {
+  return element("p", { class: "note" }, [text]);
 }

@@ -1,23 +1,57 @@
-// The input of the form, as a request and as a command for a shell.
+// The input of a form, as a request.
+import { parametersOfSegments } from "./rpc.js";
 
-/** @typedef {import("./description.js").Operation} Operation */
+/**
+ * @typedef {import("./description.js").Operation} Operation
+ * @typedef {{
+ *   method: string, url: string, headers: [string, string][], body: string | File | undefined,
+ * }} Request what is sent, but for the credential
+ * @typedef {{
+ *   values: ReadonlyMap<string, string>, accept: string | undefined,
+ *   body: string | File | undefined, contentType: string | undefined,
+ * }} Input what a person has entered: the parameters by place and name, such as `path id`, and the body
+ */
 
-// The page is at <base URL>/docs. Not `servers`: with a forwarded port these are different, and a token that is
-// entered here must only be sent to where the page came from.
-const baseUrl = new URL(".", location.href).href.replace(/\/$/, "");
+/**
+ * Creates the request of an operation.
+ *
+ * @param {string} baseUrl
+ * @param {Operation} operation
+ * @param {Input} input
+ * @returns {Request}
+ */
+export function requestOf(baseUrl, operation, { values, accept, body, contentType }) {
+  /** @type {[string, string][]} */
+  const headers = [];
+  if (accept !== undefined) headers.push(["Accept", accept]);
+  if (body !== undefined && contentType) headers.push(["Content-Type", contentType]);
+  return { method: operation.method, url: urlOf(baseUrl, operation, values), headers, body };
+}
 
 /**
  * Creates the URL of an operation. A missing parameter of the path stays visible as `{id}`.
  *
+ * @param {string} baseUrl
  * @param {Operation} operation
- * @param {ReadonlyMap<string, string>} values the parameters that were filled in, by place and name: `path id`
+ * @param {ReadonlyMap<string, string>} values
  * @returns {string}
  */
-export function urlOf({ path, object }, values) {
-  const filled = path.replaceAll(/\{([^}]*)\}/g, (gap, name) => {
+function urlOf(baseUrl, operation, values) {
+  const ofSegments = parametersOfSegments(operation);
+  const filled = operation.path.replaceAll(/\{([^}]*)\}/g, (gap, name) => {
     const value = values.get(`path ${name}`) ?? "";
-    return value === "" ? gap : encodeURIComponent(value);
+    if (value === "") return gap;
+    return ofSegments.has(name) ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
   });
+  const query = queryOf(operation, values);
+  return `${baseUrl}${filled}${query === "" ? "" : `?${query}`}`;
+}
+
+/**
+ * @param {Operation} operation
+ * @param {ReadonlyMap<string, string>} values
+ */
+function queryOf({ object }, values) {
   const query = new URLSearchParams();
   for (const { name, schema, in: place } of object.parameters ?? []) {
     const value = place === "query" ? values.get(`query ${name}`) : undefined;
@@ -25,50 +59,21 @@ export function urlOf({ path, object }, values) {
     // A repeated parameter has one line per value.
     for (const line of schema?.type === "array" ? value.split("\n") : [value]) query.append(name, line);
   }
-  return `${baseUrl}${filled}${query.size === 0 ? "" : `?${query}`}`;
+  return String(query);
 }
 
 /**
- * Writes the request as a curl command. It leaves out the token, because shells keep a history of commands.
+ * Sends a request, and resolves when the header of its answer is there.
  *
- * @param {string} method
- * @param {string} url
- * @param {{ needsToken: boolean, body: string | undefined }} request
- * @returns {string}
+ * @param {Request} request
+ * @param {string} token the credential, or ""
+ * @param {AbortSignal} signal
+ * @returns {Promise<Response>}
  */
-export function curlOf(method, url, { needsToken, body }) {
-  const parts = ["curl -i", `-X ${method}`];
-  if (needsToken) parts.push('-H "Authorization: Bearer $TOKEN"');
-  if (body !== undefined) parts.push("-H 'Content-Type: application/json'", `--data ${quote(body)}`);
-  return [...parts, quote(url)].join(" \\\n  ");
-}
-
-/** @param {string} text */
-function quote(text) {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/**
- * Sends a request and waits for the whole response.
- *
- * @param {string} method
- * @param {string} url
- * @param {{ token: string, body: string | undefined }} request
- * @returns {Promise<{ status: number, headers: [string, string][], text: string, durationMs: number }>}
- */
-export async function send(method, url, { token, body }) {
-  const headers = new Headers();
-  if (token !== "") headers.set("authorization", `Bearer ${token}`);
-  if (body !== undefined) headers.set("content-type", "application/json");
-  const startMs = performance.now();
+export async function send({ method, url, headers, body }, token, signal) {
+  const fields = new Headers(headers);
+  if (token !== "") fields.set("authorization", `Bearer ${token}`);
   /** @type {RequestInit} */
-  const init = { method, headers, cache: "no-store", redirect: "manual", ...(body !== undefined && { body }) };
-  const response = await fetch(url, init);
-  const text = await response.text();
-  return {
-    status: response.status,
-    headers: [...response.headers],
-    text,
-    durationMs: performance.now() - startMs,
-  };
+  const init = { method, headers: fields, signal, cache: "no-store", redirect: "manual", credentials: "omit" };
+  return await fetch(url, { ...init, ...(body !== undefined && { body }) });
 }

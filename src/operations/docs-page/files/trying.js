@@ -1,164 +1,111 @@
-import { jsonSchemaOf, kindOf, resolveSchema } from "./description.js";
+import { showAnswer } from "./answer.js";
+import { mainMediaOf } from "./description.js";
 import { element } from "./element.js";
-import { jsonText } from "./json-text.js";
-import { curlOf, send, urlOf } from "./request.js";
+import { acceptInputs, bodyInputs, parameterInputs } from "./inputs.js";
+import { requestOf, send } from "./request.js";
+import { messagesOf } from "./rpc.js";
+import { snippetBox } from "./snippet-box.js";
 
 /**
+ * @typedef {import("./connection.js").Connection} Connection
  * @typedef {import("./description.js").Description} Description
  * @typedef {import("./description.js").Operation} Operation
- * @typedef {import("./description.js").Parameter} Parameter
- * @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Control
+ * @typedef {import("./request.js").Input} Input
+ * @typedef {import("./snippets.js").Call} Call
  */
 
-// The spelling of integers in path and query; a number field of the browser would accept 1e3.
-const integerPattern = "0|-?[1-9][0-9]*";
-
 /**
- * Shows the form that sends an operation, the same request for a shell, and the answer.
+ * Shows the form that sends an operation, the answer, and the same request as a program.
  *
  * @param {Description} description
  * @param {Operation} operation
- * @param {() => string} token what the person has entered, or ""
+ * @param {Connection} connection
+ * @param {"h2" | "h3"} heading
  * @returns {HTMLElement}
  */
-export function showTrying(description, operation, token) {
-  const { method, object } = operation;
-  const needsToken = (description.security ?? []).length > 0;
-  const inputs = (object.parameters ?? []).map((parameter) => inputOf(description, operation, parameter));
-  const body = bodyInput(operation);
-  const curl = element("pre", { class: "terminal command", tabindex: "0" });
+export function showTrying(description, operation, connection, heading) {
+  const inputs = [parameterInputs(description, operation), bodyInputs(description, operation), acceptInputs(operation)];
   const outcome = element("p", { class: "outcome", role: "status" });
   const details = element("div", { class: "details" });
-  const button = element("button", { type: "submit" }, [`Send ${method}`]);
-  const form = element("form", {}, [...inputs.map(({ field }) => field), ...(body ? [body.field] : []), button]);
+  const button = element("button", { type: "submit" }, [`Send ${operation.method}`]);
+  const stop = element("button", { type: "button", class: "quiet", hidden: "" }, ["Stop"]);
+  const buttons = element("div", { class: "row" }, [button, stop]);
+  const form = element("form", {}, [...inputs.flatMap(({ fields }) => fields), buttons]);
+  const { box, show } = snippetBox();
 
-  const request = () => {
-    const values = new Map(inputs.map(({ key, control }) => [key, control.value.trim()]));
-    return { url: urlOf(operation, values), body: body?.control.value.trim() || undefined };
-  };
-  const showCurl = () => {
-    const { url, body: text } = request();
-    curl.textContent = curlOf(method, url, { needsToken, body: text });
+  const read = () => readInputs(inputs);
+  const update = () => show(callOf(operation, read(), connection));
+  const clear = () => {
+    outcome.replaceChildren();
+    details.replaceChildren();
   };
   const sendForm = async () => {
-    const { url, body: text } = request();
-    button.disabled = true;
+    clear();
+    aborter = new AbortController();
+    const { signal } = aborter;
+    const startMs = performance.now();
+    const request = requestOf(connection.baseUrl(), operation, read());
     try {
-      const answer = await send(method, url, { token: token(), body: text });
-      outcome.replaceChildren(...showOutcome(operation, answer));
-      details.replaceChildren(...showDetails(answer));
+      const response = await send(request, connection.token(), signal);
+      await showAnswer(description, operation, response, { startMs, outcome, details });
     } catch {
-      // Browsers do not tell pages why.
-      outcome.replaceChildren(
-        element("span", { class: "badge bad" }, ["no answer"]),
-        "The server could not be reached.",
-      );
-      details.replaceChildren();
-    } finally {
-      button.disabled = false;
+      if (signal.aborted) outcome.append(element("span", { class: "note" }, ["Stopped."]));
+      else outcome.replaceChildren(...noAnswer());
     }
   };
-  form.addEventListener("input", showCurl);
+  let aborter = new AbortController();
+  form.addEventListener("input", update);
+  // What was answered before has nothing to do with what is refused now.
+  form.addEventListener("invalid", clear, { capture: true });
+  stop.addEventListener("click", () => aborter.abort());
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    void sendForm();
+    [button.disabled, stop.hidden] = [true, false];
+    void sendForm().finally(() => {
+      [button.disabled, stop.hidden] = [false, true];
+    });
   });
-  showCurl();
+  connection.onChange(update);
+  update();
   return element("div", { class: "trying" }, [
-    element("h3", {}, ["Try it"]),
-    form,
-    outcome,
-    details,
-    element("h3", {}, ["In a shell"]),
-    curl,
-    ...copyButton(curl),
+    element("section", {}, [element(heading, { class: "part" }, ["Try it"]), form, outcome, details]),
+    element("section", {}, [element(heading, { class: "part" }, ["As a program"]), box]),
   ]);
 }
 
 /**
- * @param {Description} description
- * @param {Operation} operation
- * @param {Parameter} parameter
+ * @param {import("./inputs.js").Inputs[]} inputs
+ * @returns {Input}
  */
-function inputOf(description, { object }, { name, schema, required, in: place }) {
-  const id = `${object.operationId}-${place}-${name}`;
-  const resolved = resolveSchema(description, schema);
-  const control = controlOf(resolved, id);
-  if (required) control.required = true;
-  const kind = element("span", { class: "note" }, [` ${kindOf(description, schema)}`]);
-  const label = element("label", { for: id }, [name, kind]);
-  return { key: `${place} ${name}`, control, field: element("div", { class: "field" }, [label, control]) };
+function readInputs(inputs) {
+  /** @type {Input} */
+  const nothing = { values: new Map(), body: undefined, contentType: undefined, accept: undefined };
+  return inputs.reduce((input, { read }) => ({ ...input, ...read() }), nothing);
+}
+
+// Browsers do not tell pages why.
+function noAnswer() {
+  const why = "The server could not be reached, or it takes no calls from pages of this origin.";
+  return [element("span", { class: "badge bad" }, ["no answer"]), element("span", { class: "meaning" }, [why])];
 }
 
 /**
- * @param {import("./description.js").Schema} schema
- * @param {string} id
- * @returns {Control}
+ * @param {Operation} operation
+ * @param {Input} input
+ * @param {Connection} connection
+ * @returns {Call}
  */
-function controlOf(schema, id) {
-  const choices = schema.type === "boolean" ? ["true", "false"] : schema.enum;
-  if (choices !== undefined) {
-    const options = ["", ...choices].map((choice) => element("option", { value: choice }, [choice]));
-    return element("select", { id }, options);
-  }
-  if (schema.type === "array") return element("textarea", { id, rows: "3", spellcheck: "false" });
-  const input = element("input", { id, autocomplete: "off", spellcheck: "false" });
-  if (schema.type === "integer") {
-    input.inputMode = "numeric";
-    input.pattern = integerPattern;
-    input.title = "An integer without leading zeros";
-  }
-  return input;
-}
-
-/** @param {Operation} operation */
-function bodyInput({ object }) {
-  if (jsonSchemaOf(object.requestBody?.content) === undefined) return undefined;
-  const id = `${object.operationId}-body`;
-  const control = element("textarea", { id, spellcheck: "false" });
+function callOf(operation, input, { baseUrl, needsToken }) {
+  const { object } = operation;
+  const body = typeof input.body === "string" ? input.body : "";
+  const isLinewise = mainMediaOf(object.requestBody?.content)?.type !== "application/json";
+  const bodies = (isLinewise ? body.split("\n") : [body]).filter((text) => text !== "");
   return {
-    control,
-    field: element("div", { class: "field" }, [element("label", { for: id }, ["Body, JSON"]), control]),
+    request: requestOf(baseUrl(), operation, input),
+    needsToken,
+    isStream: input.accept !== undefined,
+    baseUrl: baseUrl(),
+    procedure: object["x-rpc"]?.procedure,
+    messages: messagesOf(operation, input.values, bodies),
   };
-}
-
-/** @typedef {Awaited<ReturnType<typeof send>>} Answer */
-
-/**
- * @param {Operation} operation
- * @param {Answer} answer
- */
-function showOutcome({ object }, { status, durationMs }) {
-  const meaning = object.responses[String(status)] ?? object.responses["default"];
-  const isGood = status >= 200 && status < 300;
-  return [
-    element("span", { class: isGood ? "badge" : "badge bad" }, [String(status)]),
-    meaning?.description ?? "",
-    element("span", { class: "note" }, [`${durationMs.toFixed(0)} ms`]),
-  ];
-}
-
-/** @param {Answer} answer */
-function showDetails({ headers, text }) {
-  const isJson = headers.some(([name, value]) => name === "content-type" && value.startsWith("application/json"));
-  const fields = headers.map(([name, value]) => `${name}: ${value}`).join("\n");
-  return [
-    element("p", { class: "note" }, [text === "" ? "No body" : "Body"]),
-    ...(text === "" ? [] : [element("pre", { class: "terminal" }, isJson ? jsonText(text) : [text])]),
-    element("p", { class: "note" }, ["Header fields"]),
-    element("pre", { class: "terminal" }, [fields]),
-  ];
-}
-
-/** @param {HTMLElement} source */
-function copyButton(source) {
-  // Over plain http, browsers only offer the clipboard to pages of the same machine.
-  if (!("clipboard" in navigator)) return [];
-  const button = element("button", { type: "button", class: "quiet copy" }, ["Copy"]);
-  const copy = async () => {
-    await navigator.clipboard.writeText(source.textContent ?? "");
-    button.textContent = "Copied";
-  };
-  button.addEventListener("click", () => void copy());
-  return [button];
 }

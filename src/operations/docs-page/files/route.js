@@ -1,0 +1,30 @@
+// What the part of the URL behind "#" says: one view of the page. Links to views can be kept and sent.
+
+/** @typedef {{ view: "overview" } | { view: "operation" | "schema", name: string }} Route */
+
+const views = /^#\/(operations|schemas)\/(.+)$/;
+
+/**
+ * Reads the view from the part of a URL behind "#".
+ *
+ * @param {string} hash
+ * @returns {Route | undefined} `undefined` if it leads to a place within the page
+ */
+export function readRoute(hash) {
+  if (hash === "" || hash === "#" || hash === "#/") return { view: "overview" };
+  const [, kind, name = ""] = views.exec(hash) ?? [];
+  if (kind === undefined) return undefined;
+  return { view: kind === "schemas" ? "schema" : "operation", name: decodeURIComponent(name) };
+}
+
+/** @param {string} id */
+export function linkToOperation(id) {
+  return `#/operations/${encodeURIComponent(id)}`;
+}
+
+/** @param {string} name */
+export function linkToSchema(name) {
+  return `#/schemas/${encodeURIComponent(name)}`;
+}
+
+export const linkToOverview = "#/";
