@@ -4,6 +4,7 @@ import type { Compression, UniversalHandlerOptions } from "@connectrpc/connect/p
 import { allocateBytes } from "../carriers/index.ts";
 import type { Codec } from "./codec.ts";
 import { messageTooLarge } from "./compression.ts";
+import { type MessageReader, readMessages } from "./message-reader.ts";
 
 // Each message on a gRPC, gRPC-Web or Connect stream has a prefix of five bytes: flags, and its length as an unsigned
 // 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
@@ -85,7 +86,9 @@ export function readEnvelopedMessages(
   compression: Compression | undefined,
   readMaxBytes: number,
 ): AsyncIterable<Message> {
-  return readEnvelopes(pieces, readMaxBytes, (envelope) => decodeEnvelope(envelope, codec, compression, readMaxBytes));
+  const read = (envelope: Envelope): Message | Promise<Message> =>
+    decodeEnvelope(envelope, codec, compression, readMaxBytes);
+  return readMessages(pieces, new EnvelopeReader(readMaxBytes, read));
 }
 
 function decodeEnvelope(
@@ -122,40 +125,63 @@ export function envelop(
 }
 
 /**
- * Reads the envelopes of a stream as they arrive.
+ * Reads the envelopes of a stream.
  *
  * A message takes time and memory in proportion to the bytes of it that have arrived, in however many pieces, and
- * whatever its prefix announces.
- *
- * @param read - turns an envelope into a message
- * @throws ConnectError `ResourceExhausted` for a length over the limit, `InvalidArgument` for a stream that ends within
- * an envelope or has reserved flags, and what `read` throws
+ * whatever its prefix announces. Throws a `ConnectError`: `ResourceExhausted` for a length over the limit,
+ * `InvalidArgument` for a stream that ends within an envelope or has reserved flags.
  */
-export async function* readEnvelopes<T>(
-  pieces: AsyncIterable<Uint8Array>,
-  readMaxBytes: number,
-  read: (envelope: Envelope) => T | Promise<T>,
-): AsyncGenerator<Awaited<T>> {
-  let begun: BegunEnvelope | undefined;
-  for await (const piece of pieces) {
-    let at = 0;
-    if (begun !== undefined) {
-      at = begun.take(piece);
-      if (begun.whole === undefined) continue;
-      yield await read(toEnvelope(begun.whole, 0, begun.whole.byteLength));
-      begun = undefined;
-    }
-    for (let end = endOfEnvelope(piece, at, readMaxBytes); end > at; end = endOfEnvelope(piece, at, readMaxBytes)) {
-      const envelope = toEnvelope(piece, at, end);
-      at = end;
-      yield await read(envelope);
-    }
-    if (at === piece.byteLength) continue;
-    begun = new BegunEnvelope(readMaxBytes);
-    begun.take(piece.subarray(at));
+export class EnvelopeReader<T> implements MessageReader<T> {
+  readonly #readMaxBytes: number;
+  readonly #read: (envelope: Envelope) => T | Promise<T>;
+  #piece: Uint8Array = nothing;
+  #at = 0;
+  #begun: BegunEnvelope | undefined;
+
+  /** @param read - turns an envelope into a message */
+  constructor(readMaxBytes: number, read: (envelope: Envelope) => T | Promise<T>) {
+    this.#readMaxBytes = readMaxBytes;
+    this.#read = read;
   }
-  if (begun !== undefined) throw cutShort();
+
+  add(piece: Uint8Array): void {
+    this.#piece = piece;
+    this.#at = 0;
+  }
+
+  take(): T | Promise<T> | undefined {
+    if (this.#begun !== undefined) return this.#complete(this.#begun);
+    const piece = this.#piece;
+    const at = this.#at;
+    const end = endOfEnvelope(piece, at, this.#readMaxBytes);
+    if (end === at) return this.#keepRest();
+    this.#at = end;
+    return this.#read(toEnvelope(piece, at, end));
+  }
+
+  end(): undefined {
+    if (this.#begun !== undefined) throw cutShort();
+  }
+
+  #complete(begun: BegunEnvelope): T | Promise<T> | undefined {
+    this.#at += begun.take(this.#piece.subarray(this.#at));
+    const { whole } = begun;
+    if (whole === undefined) return undefined;
+    this.#begun = undefined;
+    return this.#read(toEnvelope(whole, 0, whole.byteLength));
+  }
+
+  #keepRest(): undefined {
+    if (this.#at < this.#piece.byteLength) {
+      this.#begun = new BegunEnvelope(this.#readMaxBytes);
+      this.#begun.take(this.#piece.subarray(this.#at));
+    }
+    // The chunk that it came in is not kept while the client is waited for.
+    this.add(nothing);
+  }
 }
+
+const nothing = new Uint8Array(0);
 
 /** @throws ConnectError `InvalidArgument` for reserved flags */
 function toEnvelope(bytes: Uint8Array, at: number, end: number): Envelope {

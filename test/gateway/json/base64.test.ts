@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseBase64 } from "../../../src/gateway/json/base64.ts";
 
@@ -24,6 +25,24 @@ describe("parseBase64()", () => {
   ])("reads base64 with $why", ({ text, want }) => {
     const bytes = parseBase64(text);
     expect(bytes === undefined ? undefined : [...bytes]).toEqual(want);
+  });
+
+  test("reads whatever was written in base64, and nothing that has another character in it", () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array(),
+        fc.nat(),
+        fc.constantFrom("!", " ", "\u0141", "=", "\u00e9", "\0"),
+        (bytes, at, other) => {
+          const padded = Buffer.from(bytes).toString("base64");
+          const url = Buffer.from(bytes).toString("base64url");
+          for (const text of [padded, padded.replaceAll("=", ""), url]) expect(parseBase64(text)).toEqual(bytes);
+          const digits = padded.replaceAll("=", "");
+          const cut = at % (digits.length + 1);
+          expect(parseBase64(digits.slice(0, cut) + other + digits.slice(cut + 1) + "A")).toBeUndefined();
+        },
+      ),
+    );
   });
 
   test("returns bytes that share no memory with others", () => {

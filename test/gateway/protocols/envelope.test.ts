@@ -3,10 +3,11 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   type Envelope,
-  readEnvelopes,
+  EnvelopeReader,
   readSingleEnvelope,
   writeEnvelope,
 } from "../../../src/gateway/protocols/envelope.ts";
+import { readMessages } from "../../../src/gateway/protocols/message-reader.ts";
 import { collect } from "../../support/collect.ts";
 import { costRatio } from "../../support/cost-ratio.ts";
 
@@ -62,13 +63,13 @@ describe("readSingleEnvelope", () => {
   });
 });
 
-describe("readEnvelopes", () => {
+describe("EnvelopeReader", () => {
   test("reads every message, wherever a stream is cut", async () => {
     const messages = fc.array(fc.uint8Array({ maxLength: limitBytes }), { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(messages, fc.array(fc.nat({ max: 100 })), async (given, cuts) => {
         const stream = Buffer.concat(given.map((message) => writeEnvelope(0, message)));
-        const read = await collect(readEnvelopes(from(cutAt(stream, cuts)), limitBytes, messageOf));
+        const read = await collect(readAll(cutAt(stream, cuts), limitBytes));
         expect(read).toEqual(given.map((message) => Buffer.from(message)));
       }),
     );
@@ -82,7 +83,7 @@ describe("readEnvelopes", () => {
     { name: "reserved flags", given: [bytes(0b10, 0, 0, 0, 0)], code: Code.InvalidArgument },
   ])("refuses $name, behind what was whole", async ({ given: [first = bytes(), ...others], code }) => {
     const whole = [0, 0, 0, 0, 1, 7];
-    const messages = readEnvelopes(from([bytes(...whole, ...first), ...others]), limitBytes, messageOf);
+    const messages = readAll([bytes(...whole, ...first), ...others], limitBytes)[Symbol.asyncIterator]();
     expect(await messages.next()).toEqual({ done: false, value: Buffer.of(7) });
     await expect(messages.next()).rejects.toMatchObject({ code });
   });
@@ -91,7 +92,7 @@ describe("readEnvelopes", () => {
     const read = (stream: Buffer) => {
       const octets = Array.from(stream, (octet) => bytes(octet));
       return async () => {
-        for await (const message of readEnvelopes(from(octets), stream.byteLength, messageOf)) {
+        for await (const message of readAll(octets, stream.byteLength)) {
           expect(message.byteLength).not.toBe(0);
         }
       };
@@ -101,6 +102,10 @@ describe("readEnvelopes", () => {
     expect(await costRatio(read(long), read(short), 3)).toBeLessThan(4);
   });
 });
+
+function readAll(pieces: readonly Uint8Array[], readMaxBytes: number): AsyncIterable<Buffer> {
+  return readMessages(from(pieces), new EnvelopeReader(readMaxBytes, messageOf));
+}
 
 function messageOf({ bytes: message }: Envelope): Buffer {
   return Buffer.from(message);

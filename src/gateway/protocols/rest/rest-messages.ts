@@ -3,7 +3,8 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import type { Exchange } from "../../carriers/index.ts";
 import type { MessageStream } from "../../rest/index.ts";
 import { decodesPieces } from "../compression.ts";
-import { readLines } from "./read-lines.ts";
+import { type MessageReader, readMessages } from "../message-reader.ts";
+import { LineReader } from "./line-reader.ts";
 import type { RestSelection } from "./rest-unary.ts";
 
 /** Returns the content codings that the body of a call may have; those of a stream are decoded as they arrive. */
@@ -31,8 +32,8 @@ export function readRestMessages(
   const { readMaxBytes } = procedure.options;
   const stream = binding.openStream({ captures, query, contentType });
   const pieces = readPieces(exchange, coding, readMaxBytes);
-  const isBytes = binding.bodyFormat.kind === "bytes";
-  return isBytes ? readBytes(pieces, readMaxBytes, stream) : readLines(pieces, readMaxBytes, stream);
+  const Reader = binding.bodyFormat.kind === "bytes" ? ByteReader : LineReader;
+  return readMessages(pieces, new Reader(readMaxBytes, stream));
 }
 
 /** Reads the body without its content coding, from when the handler asks for it. */
@@ -47,15 +48,30 @@ async function* readPieces(
 }
 
 /** Reads bytes as messages of as many as arrived at once, up to the limit of a message. */
-async function* readBytes(
-  pieces: AsyncIterable<Uint8Array>,
-  readMaxBytes: number,
-  stream: MessageStream,
-): AsyncGenerator<Message> {
-  for await (const piece of pieces) {
-    for (let at = 0; at < piece.byteLength; at += readMaxBytes)
-      yield stream.read(piece.subarray(at, at + readMaxBytes));
+class ByteReader implements MessageReader<Message> {
+  readonly #readMaxBytes: number;
+  readonly #stream: MessageStream;
+  #piece = nothing;
+
+  constructor(readMaxBytes: number, stream: MessageStream) {
+    this.#readMaxBytes = readMaxBytes;
+    this.#stream = stream;
   }
-  const last = stream.end();
-  if (last !== undefined) yield last;
+
+  add(piece: Uint8Array): void {
+    this.#piece = piece;
+  }
+
+  take(): Message | undefined {
+    const piece = this.#piece;
+    if (piece.byteLength === 0) return undefined;
+    this.#piece = piece.subarray(this.#readMaxBytes);
+    return this.#stream.read(piece.subarray(0, this.#readMaxBytes));
+  }
+
+  end(): Message | undefined {
+    return this.#stream.end();
+  }
 }
+
+const nothing: Uint8Array = new Uint8Array(0);
