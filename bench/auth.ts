@@ -23,7 +23,7 @@ import { benchToken } from "./servers/plants.ts";
 import { formatTable } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
 
-// `node bench/auth.ts [--rounds 3] [--turns 4]`: what a credential costs, in `admit` alone and in the whole server.
+// `npx node bench/auth.ts [--rounds 3] [--turns 4]`: what a credential costs, in `admit` alone and in the whole server.
 
 const { values } = parseArgs({
   options: { rounds: { type: "string", default: "3" }, turns: { type: "string", default: "4" } },

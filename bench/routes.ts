@@ -3,7 +3,7 @@
  * finding the rule of a path and taking its variables out.
  *
  * In one process and without sockets, because on a socket nothing of it would show. Run it alone:
- * `node bench/routes.ts`.
+ * `npx node bench/routes.ts`.
  */
 import { createRestRouter, type RestRouter } from "../src/gateway/rest/index.ts";
 import { Health } from "../src/gen/es/grpc/health/v1/health_pb.ts";

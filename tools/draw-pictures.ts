@@ -1,5 +1,5 @@
 // Draws the pictures of README.md and docs/ from the tables of the docs, so that a picture says what its page says:
-//   node tools/draw-pictures.ts
+//   npx node tools/draw-pictures.ts
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,7 +1,7 @@
 /**
  * What a server does when more is asked of it than its store can do: PostgreSQL held to 2,000 deletions a second, first
  * offered nine tenths of that, then three times as much.
- * `node bench/overload/main.ts [--seconds 10] [--offered 6000]`
+ * `npx node bench/overload/main.ts [--seconds 10] [--offered 6000]`
  */
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";

@@ -1,7 +1,7 @@
 /**
  * What durable deletions cost: deletes of random plants end to end, on each store, against the same server with one
  * transaction a request, against the same server in memory, and against the store without a server.
- * `node bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
+ * `npx node bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
  */
 import { parseArgs } from "node:util";
 import { migratePlants, openSqliteStore } from "../../src/plants/index.ts";

@@ -13,9 +13,9 @@ import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
 // Blocks of shell commands are run from the top in an empty folder that has a certificate, with `plantstore` on
-// PATH. Replaced are the port, by a free one, and the address 0.0.0.0, by that of the loopback. What a page shows
-// of the output must come; tokens and their hashes differ from run to run. A server, which never ends by itself,
-// is asked to delete a plant with the token that the block made.
+// PATH. Replaced are the port, by a free one, and the address 0.0.0.0, by that of the loopback; what is exported stays
+// for the commands behind it. What a page shows of the output must come; tokens and their hashes differ from run to
+// run. A server, which never ends by itself, is asked to delete a plant with the token that the block made.
 
 /** One command, and what the page shows that it prints. */
 interface Step {
@@ -47,6 +47,8 @@ interface Place extends Disposable {
   /** The certificate of the authority that has issued the one in the folder. */
   readonly authority: string;
   start(command: string): CommandLine;
+  /** Sets variables of the commands that are started from now on: `A=1 B=2`. */
+  export(variables: string): void;
 }
 
 function openPlace(): Place {
@@ -57,12 +59,16 @@ function openPlace(): Place {
   mkdirSync(folder.file("bin"));
   const program = [process.execPath, join(projectFolder, "src/cli/main.ts")].map((part) => `"${part}"`).join(" ");
   writeFileSync(folder.file("bin/plantstore"), `#!/bin/sh\nexec ${program} "$@"\n`, { mode: 0o755 });
+  const exported: Record<string, string> = {};
   const path = [folder.file("bin"), process.env["PATH"]].join(delimiter);
   return {
     authority,
     start: (command) => {
       const here = command.replaceAll("0.0.0.0", "127.0.0.1");
-      return startProgram("sh", ["-c", `exec env ${here}`], folder.path, { PATH: path, PORT: "0" });
+      return startProgram("sh", ["-c", `exec env ${here}`], folder.path, { ...exported, PATH: path, PORT: "0" });
+    },
+    export: (variables) => {
+      for (const [, name = "", value = ""] of variables.matchAll(/(\w+)=(\S*)/g)) exported[name] = value;
     },
     [Symbol.dispose]: () => folder[Symbol.dispose](),
   };
@@ -83,6 +89,10 @@ test.each(blocks)("the commands at line $line of $page do what is shown", async 
   using place = openPlace();
   let printed = "";
   for (const step of stepsOf(language, text)) {
+    if (step.command.startsWith("export ")) {
+      place.export(step.command);
+      continue;
+    }
     if (!step.command.endsWith("plantstore serve")) {
       printed += await run(place, step);
       continue;
@@ -91,7 +101,10 @@ test.each(blocks)("the commands at line $line of $page do what is shown", async 
     const [, port = ""] = await running.find(/"port":(\d+)/);
     const [credential = ""] = token.exec(printed) ?? [];
     const authority = step.command.includes("TLS_CERT_FILE") ? place.authority : undefined;
-    expect(await deletePlant(authority, Number(port), credential)).toEqual({ error: 5, message: "plant 42 not found" });
+    expect(await deletePlant(authority, Number(port), credential)).toEqual({
+      error: 5,
+      message: "plant 4200 not found",
+    });
   }
   expect(printed).toMatch(token);
 });
@@ -104,14 +117,14 @@ test.each(blocks.filter(({ text }) => text.includes("sha256:")))(
   },
 );
 
-/** Deletes plant 42, over TLS where there is an authority to trust, and returns the record of the error. */
+/** Deletes plant 4200, which is never there, over TLS where there is an authority to trust, and returns the record of the error. */
 async function deletePlant(authority: string | undefined, port: number, credential: string): Promise<unknown> {
   const headers = { authorization: `Bearer ${credential}`, connection: "close" };
   if (authority === undefined) {
-    const response = await fetch(`http://127.0.0.1:${String(port)}/plants/42`, { method: "DELETE", headers });
+    const response = await fetch(`http://127.0.0.1:${String(port)}/plants/4200`, { method: "DELETE", headers });
     return await response.json();
   }
-  const url = `https://localhost:${String(port)}/plants/42`;
+  const url = `https://localhost:${String(port)}/plants/4200`;
   const request = requestHttps(url, { method: "DELETE", headers, ca: authority, agent: false });
   request.end();
   const [response]: IncomingMessage[] = await once(request, "response");

@@ -15,9 +15,14 @@ function wideLines(page: string): string[] {
     .filter((line) => line.replaceAll(/`[^`]{80,}`/g, "").length > columnsMax);
 }
 
-test.each([...pages, "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md"])(
-  "no line of prose in %s is wider than 120 columns",
-  (page) => {
-    expect(wideLines(page)).toEqual([]);
-  },
-);
+const texts = [...pages, "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md"];
+
+test.each(texts)("no line of prose in %s is wider than 120 columns", (page) => {
+  expect(wideLines(page)).toEqual([]);
+});
+
+// The machine's own may be Node 20, which takes no TypeScript.
+test.each(texts)("what %s runs of the sources, it runs on the project's Node", (page) => {
+  const text = readFileSync(join(projectFolder, page), "utf8");
+  expect(text.match(/(?<!npx )\bnode (?:src|tools|test|bench|examples)\/\S*/g)).toBeNull();
+});
