@@ -2,6 +2,7 @@ import {
   type Configuration,
   openLog,
   showConfiguration,
+  socketPathOf,
   startServer,
   type StartedServer,
   type StartOptions,
@@ -55,6 +56,7 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
   if (others.length > 0) throw new UsageError(`--demo brings its own settings; leave out --${others.join(", --")}`);
   using demo = await prepareDemo(terminal.environment);
   const configuration = readOrThrow(flags, demo.environment);
+  if (socketPathOf(configuration.host) !== undefined) throw new UsageError("--demo listens on a TCP port");
   return await serveUntilStopped(configuration, {
     stop: firstStopSignal(),
     plantsWhenCreated: demoPlants,
@@ -128,6 +130,8 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
 // The messages of the system ("listen EADDRINUSE: …") only help those who know them.
 function explain(reason: unknown, { host, port }: Configuration): unknown {
   const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
+  const path = socketPathOf(host);
+  if (path !== undefined) return explainSocket(reason, code, path);
   const at = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   if (code === "EADDRINUSE")
     return new Error(
@@ -139,4 +143,11 @@ function explain(reason: unknown, { host, port }: Configuration): unknown {
     return new Error(`${host} is no address of this machine`, { cause: reason });
   }
   return reason;
+}
+
+function explainSocket(cause: unknown, code: unknown, path: string): unknown {
+  if (code === "EADDRINUSE") return new Error(`${path} is in use, or is no socket`, { cause });
+  // libuv says the same of a folder that is missing.
+  if (code === "EACCES") return new Error(`the folder of ${path} is not there, or not this user's to write`, { cause });
+  return cause;
 }

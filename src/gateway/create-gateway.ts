@@ -3,7 +3,7 @@ import { type IncomingMessage, METHODS } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
 import { createServing, type ServingOptions } from "./calls/index.ts";
-import { type GatewayLoad, Listener, type ListenOptions } from "./carriers/sockets/index.ts";
+import { type BoundAddress, type GatewayLoad, Listener, type ListenOptions } from "./carriers/sockets/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import { createNodeHandler, type NodeHandler } from "./node-handler.ts";
@@ -24,8 +24,11 @@ export interface GatewayOptions extends ServingOptions {
 export interface Gateway extends FetchGateway {
   /** Serves one request of a node, Express or Fastify server; replaces the handler of `connectNodeAdapter`. */
   readonly handler: NodeHandler;
-  /** Listens on one port for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`, such as EADDRINUSE. */
-  listen(options?: ListenOptions): Promise<{ readonly address: string; readonly port: number }>;
+  /**
+   * Listens on one port, or one Unix socket, for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`, such
+   * as EADDRINUSE.
+   */
+  listen(options?: ListenOptions): Promise<BoundAddress>;
   /** What its port carries at the moment. Counted when it is read; zeros before {@link listen}. */
   readonly load: GatewayLoad;
   /** Uses a renewed certificate for new connections. */

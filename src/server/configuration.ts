@@ -2,7 +2,7 @@ import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
 import { type ConfigurationSources, givenText, withoutPassword } from "./given-text.ts";
 import { isLoopback } from "./loopback.ts";
-import type { Setting } from "./setting-readers.ts";
+import { type Setting, socketPathOf } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 
@@ -53,6 +53,13 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
   }
   if (workers !== undefined && workers > 1 && database !== undefined && database.kind !== "postgres") {
     problems.push("PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: a file has one writer");
+  }
+  const isUnix = host !== undefined && socketPathOf(host) !== undefined;
+  if (isUnix && workers !== undefined && workers > 1) {
+    problems.push("PLANTSTORE_WORKERS must be 1 with a Unix socket: processes share a TCP port alone");
+  }
+  if (isUnix && configuration.proxyProtocol === "on" && isGiven(settings.tlsCertFile)) {
+    problems.push("PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE together need a TCP port");
   }
   if (configuration.proxyProtocol === "on" && !isGiven(settings.trustedProxies)) {
     problems.push("PLANTSTORE_PROXY_PROTOCOL needs PLANTSTORE_TRUSTED_PROXIES: nobody else's header is read");

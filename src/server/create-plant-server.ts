@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
 import { createBearerAuth, principalKey, type TokenVerifier } from "../auth/index.ts";
 import {
+  type BoundAddress,
   type CorsOptions,
   createGateway,
   type Endpoint,
@@ -33,13 +34,6 @@ import type { PlantDescriptionOptions, PlantServerOptions } from "./plant-server
 import { errorRecord } from "./rest-policy.ts";
 import { policyOf } from "./rpc-policy.ts";
 
-/** The address that a server listens on. */
-export interface ListeningAddress {
-  /** The IP address that the host was resolved to. */
-  readonly address: string;
-  readonly port: number;
-}
-
 /** A plant server: all protocols on one port. */
 export interface PlantServer {
   /**
@@ -48,7 +42,7 @@ export interface PlantServer {
    * @throws Error when the host is not a loopback address and there is no verifier; the error of the system
    * (`EADDRINUSE` and the like) when it cannot listen
    */
-  listen(at: ListenOptions): Promise<ListeningAddress>;
+  listen(at: ListenOptions): Promise<BoundAddress>;
   /** What its port carries at the moment; zeros before {@link listen}. */
   readonly load: GatewayLoad;
   /** Whether calls should be sent here, as `/readyz` says. */

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { socketPathOf } from "./setting-readers.ts";
 
 // RFC 6890: 127.0.0.0/8 and ::1, and the mapped form of the former, which dual-stack sockets report.
 const loopback = new BlockList();
@@ -9,10 +10,10 @@ loopback.addSubnet("::ffff:127.0.0.0", 104, "ipv6");
 /**
  * Whether a host to listen on can be reached from this machine only.
  *
- * `localhost` counts (RFC 6761 §6.3); any other name may resolve to anything and does not.
+ * A Unix socket can, and `localhost` counts (RFC 6761 §6.3); any other name may resolve to anything and does not.
  */
 export function isLoopback(host: string): boolean {
-  if (host.toLowerCase() === "localhost") return true;
+  if (host.toLowerCase() === "localhost" || socketPathOf(host) !== undefined) return true;
   const family = isIP(host);
   return family !== 0 && loopback.check(host, family === 4 ? "ipv4" : "ipv6");
 }

@@ -53,12 +53,40 @@ export function readableFile(text: string): ParseResult<string> {
   }
 }
 
-/** Reads IP addresses and networks such as `10.0.0.0/8`, separated by commas. */
+/** What a `HOST` begins with that is the path of a Unix socket. */
+const unixPrefix = "unix:";
+
+/** Bytes of the path of a Unix socket: what Linux has room for (unix(7), sun_path), less its end. */
+const socketPathBytesMax = 107;
+
+/** Reads `HOST`: an IP address, the name of a host, or `unix:` and the path of a socket. */
+export function readHost(text: string): ParseResult<string> {
+  const path = socketPathOf(text);
+  if (path !== undefined && path !== "" && Buffer.byteLength(path) <= socketPathBytesMax) return parsed(text);
+  const isHost = path === undefined && /^[A-Za-z0-9.:_%-]+$/.test(text);
+  return isHost
+    ? parsed(text)
+    : notParsed(`be an IP address, a host name, or unix: and a path of ${socketPathBytesMax} bytes at most`);
+}
+
+/** Returns the path of the Unix socket that a `HOST` names; `undefined` when it names something else. */
+export function socketPathOf(host: string): string | undefined {
+  return host.startsWith(unixPrefix) ? host.slice(unixPrefix.length) : undefined;
+}
+
+/** Reads the mode of a file as `chmod` takes it: `660`. */
+export function readFileMode(text: string): ParseResult<number> {
+  return /^0?[0-7]{3}$/.test(text)
+    ? parsed(Number.parseInt(text, 8))
+    : notParsed("be a mode of three digits, such as 660");
+}
+
+/** Reads IP addresses and networks such as `10.0.0.0/8`, and `unix:`, separated by commas. */
 export function readAddresses(text: string): ParseResult<readonly string[]> {
   const entries = text.split(",").map((entry) => entry.trim());
   return entries.every(isAddressOrNetwork)
     ? parsed(entries)
-    : notParsed("be IP addresses or networks such as 10.0.0.0/8, separated by commas");
+    : notParsed("be IP addresses or networks such as 10.0.0.0/8, or unix:, separated by commas");
 }
 
 /**

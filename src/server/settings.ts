@@ -1,4 +1,3 @@
-import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
 import { type LogLevel, logLevels, type RequestIdAnswers } from "../operations/index.ts";
 import { type Database, readDatabaseUrl, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
@@ -9,6 +8,8 @@ import {
   readAddresses,
   readAdminAddress,
   readCorsOrigins,
+  readFileMode,
+  readHost,
   readPublicUrl,
   type Setting,
   wholeNumber,
@@ -18,6 +19,7 @@ import {
 export interface Configuration extends CredentialConfiguration {
   readonly host: string;
   readonly port: number;
+  readonly socketMode: number;
   readonly workers: number;
   readonly database: Database;
   readonly deletionsKeptHours: number;
@@ -57,16 +59,23 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   host: {
     variable: "HOST",
     flag: "host",
-    about: "address to listen on",
+    about: "address to listen on, or unix:<path> for a Unix socket",
     fallback: "127.0.0.1",
     read: readHost,
   },
   port: {
     variable: "PORT",
     flag: "port",
-    about: "TCP port for every protocol; 0 takes a free one",
+    about: "TCP port for every protocol; 0 takes a free one; not used with a Unix socket",
     fallback: "8080",
     read: wholeNumber(0, 65_535),
+  },
+  socketMode: {
+    variable: "PLANTSTORE_SOCKET_MODE",
+    flag: "socket-mode",
+    about: "who may connect to a Unix socket: its mode",
+    fallback: "660",
+    read: readFileMode,
   },
   workers: {
     variable: "PLANTSTORE_WORKERS",
@@ -114,7 +123,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   trustedProxies: {
     variable: "PLANTSTORE_TRUSTED_PROXIES",
     flag: "trusted-proxies",
-    about: "IP addresses and networks of proxies that say who the client is, separated by commas",
+    about: "IP addresses and networks of proxies that say who the client is, and unix: for those on a Unix socket",
     read: readAddresses,
   },
   proxyFields: {
@@ -204,7 +213,3 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     read: readAdminAddress,
   },
 };
-
-function readHost(text: string): ParseResult<string> {
-  return /^[A-Za-z0-9.:_%-]+$/.test(text) ? parsed(text) : notParsed("be an IP address or a host name");
-}

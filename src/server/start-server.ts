@@ -1,11 +1,12 @@
 import type { DestinationStream } from "pino";
 import { type ResourceMetadata, createResourceMetadata } from "../auth/index.ts";
+import type { BoundAddress, ListenOptions } from "../gateway/index.ts";
 import { type Log, openLog, openReserveLog } from "../operations/index.ts";
 import { type IdRange, type OnBatch, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
-import { createPlantServer, type ListeningAddress } from "./create-plant-server.ts";
+import { createPlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
 import { openVerifier } from "./open-verifier.ts";
-import { requestPathPrefixOf } from "./setting-readers.ts";
+import { requestPathPrefixOf, socketPathOf } from "./setting-readers.ts";
 import type { AdminServer } from "./admin-server.ts";
 import type { OpenTelemetryVariables, PlantTelemetry } from "./plant-telemetry.ts";
 import type { AdminAddress } from "./setting-readers.ts";
@@ -15,11 +16,11 @@ import { followTlsFiles, readTlsFiles, tlsFilesOf } from "./tls-files.ts";
 import { plantScopes } from "./rpc-policy.ts";
 
 /** A running server. */
-export interface StartedServer extends ListeningAddress {
+export interface StartedServer extends BoundAddress {
   /** Stops accepting, finishes running calls, and closes the store and the files. */
   drain(): Promise<void>;
   /** Where `/metrics` is; `undefined` without an admin address. */
-  readonly admin: ListeningAddress | undefined;
+  readonly admin: BoundAddress | undefined;
   /** Returns the metrics as they are now; none unless they are collected. */
   collectMetrics(): readonly MetricFamily[];
   /** Reads the files of credentials, keys and certificates again right away instead of when they change. */
@@ -47,7 +48,7 @@ export interface StartOptions {
  * @throws StoreOpenError, and the error of the system when it cannot listen on the address
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
-  const { host, port, http2, logLevel } = configuration;
+  const { http2, logLevel } = configuration;
   const log = openLog(logLevel, options.logLines);
   const trailLevel = configuration.audit === "always" && logLevel !== "silent" ? "info" : logLevel;
   const tlsFiles = tlsFilesOf(configuration);
@@ -86,8 +87,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   const admin = telemetry && adminAddress && (await serveMetrics(adminAddress, () => telemetry.collect(), log));
   if (admin !== undefined) opened.use(admin);
   const address = await server.listen({
-    host,
-    port,
+    ...placeOf(configuration),
     http2,
     proxyProtocol: configuration.proxyProtocol === "on",
     reusePort: options.reusePort ?? false,
@@ -114,6 +114,11 @@ export async function startServer(configuration: Configuration, options: StartOp
       await flush(log);
     },
   };
+}
+
+function placeOf({ host, port, socketMode }: Configuration): ListenOptions {
+  const path = socketPathOf(host);
+  return path === undefined ? { host, port } : { path, socketMode };
 }
 
 /** Returns what is served and with what, for the line about the start. */

@@ -30,6 +30,17 @@ test("a draining server is not ready, serves on until the delay is over, and end
   expect(await server.end()).toBe(1);
 });
 
+test.each([
+  { name: "a file", path: "text", want: "text is in use, or is no socket" },
+  { name: "a folder that is not there", path: "none/s", want: "the folder of none/s is not there" },
+])("a Unix socket in the place of $name is refused with exit code 1", async ({ path, want }) => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("text"), "mine");
+  await using server = serve(folder, { HOST: `unix:${path}` });
+  expect(await server.end()).toBe(1);
+  expect(server.stderr()).toContain(want);
+});
+
 test("a port that is in use is named, with exit code 1", async () => {
   using folder = createTempFolder();
   const other = createServer().listen(0, "127.0.0.1");

@@ -27,6 +27,7 @@ test("what is not given has its default", () => {
   expect(configurationOf(minimal)).toEqual({
     host: "127.0.0.1",
     port: 8080,
+    socketMode: 0o660,
     workers: 1,
     database: { kind: "memory" },
     deletionsKeptHours: 2160,
@@ -85,6 +86,16 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: Partial<Confi
   },
   { name: "an IPv6 address is a host", environment: { HOST: "::1" }, want: { host: "::1" } },
   {
+    name: "a path of a Unix socket is a host",
+    environment: { HOST: "unix:/run/p l/http.sock", PLANTSTORE_SOCKET_MODE: "600" },
+    want: { host: "unix:/run/p l/http.sock", socketMode: 0o600 },
+  },
+  {
+    name: "a Unix socket is for owner and group, and needs no credential to be sure of",
+    environment: { HOST: "unix:s", DATABASE_URL: "memory:" },
+    want: { host: "unix:s", socketMode: 0o660, database: { kind: "memory" } },
+  },
+  {
     name: "the public URL may have a path",
     environment: { PLANTSTORE_PUBLIC_URL: "https://x.example/api" },
     want: { publicUrl: new URL("https://x.example/api") },
@@ -124,7 +135,33 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
   {
     name: "a host with a port",
     environment: { HOST: "http://x" },
-    want: 'HOST must be an IP address or a host name, not "http://x"',
+    want: 'HOST must be an IP address, a host name, or unix: and a path of 107 bytes at most, not "http://x"',
+  },
+  {
+    name: "a path that is too long for a socket",
+    environment: { HOST: `unix:/${"x".repeat(107)}` },
+    want: `HOST must be an IP address, a host name, or unix: and a path of 107 bytes at most, not "unix:/${"x".repeat(107)}"`,
+  },
+  {
+    name: "a mode that is none",
+    environment: { PLANTSTORE_SOCKET_MODE: "rw" },
+    want: 'PLANTSTORE_SOCKET_MODE must be a mode of three digits, such as 660, not "rw"',
+  },
+  {
+    name: "several processes on a Unix socket",
+    environment: { HOST: "unix:s", PLANTSTORE_WORKERS: "2", DATABASE_URL: "postgres://plants" },
+    want: "PLANTSTORE_WORKERS must be 1 with a Unix socket: processes share a TCP port alone",
+  },
+  {
+    name: "PROXY headers in front of TLS on a Unix socket",
+    environment: {
+      HOST: "unix:s",
+      PLANTSTORE_PROXY_PROTOCOL: "on",
+      PLANTSTORE_TRUSTED_PROXIES: "unix:",
+      TLS_CERT_FILE: someFile,
+      TLS_KEY_FILE: someFile,
+    },
+    want: "PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE together need a TCP port",
   },
   {
     name: "a negative delay",
@@ -203,7 +240,7 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
   {
     name: "a proxy that is neither an address nor a network",
     environment: { PLANTSTORE_TRUSTED_PROXIES: "10.0.0.0/8, proxy.example" },
-    want: 'PLANTSTORE_TRUSTED_PROXIES must be IP addresses or networks such as 10.0.0.0/8, separated by commas, not "10.0.0.0/8, proxy.example"',
+    want: 'PLANTSTORE_TRUSTED_PROXIES must be IP addresses or networks such as 10.0.0.0/8, or unix:, separated by commas, not "10.0.0.0/8, proxy.example"',
   },
   {
     name: "the PROXY protocol without proxies",

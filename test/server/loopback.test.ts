@@ -1,12 +1,18 @@
 import { expect, test } from "vitest";
 import { isLoopback } from "../../src/server/loopback.ts";
 
-test.each(["127.0.0.1", "127.255.255.254", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "localhost", "LOCALHOST"])(
-  "%s is reached from this machine only",
-  (host) => {
-    expect(isLoopback(host)).toBe(true);
-  },
-);
+test.each([
+  "127.0.0.1",
+  "127.255.255.254",
+  "::1",
+  "0:0:0:0:0:0:0:1",
+  "::ffff:127.0.0.1",
+  "localhost",
+  "LOCALHOST",
+  "unix:/run/s",
+])("%s is reached from this machine only", (host) => {
+  expect(isLoopback(host)).toBe(true);
+});
 
 test.each([
   "0.0.0.0",

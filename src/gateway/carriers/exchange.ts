@@ -86,9 +86,9 @@ export interface BodyReceiver {
 
 /** The other end of the connection. */
 export interface Peer {
-  /** The IP address; empty if the socket closed before anyone read it. */
+  /** The IP address, or `unix:` on a Unix socket; empty if the socket closed before anyone read it. */
   readonly address: string;
-  /** The TCP port; 0 if the socket closed before anyone read it. */
+  /** The TCP port; 0 on a Unix socket, and if the socket closed before anyone read it. */
   readonly port: number;
 }
 

@@ -6,25 +6,31 @@ export interface AddressSet {
   has(address: string): boolean;
 }
 
+/** The address of everyone who connects to a Unix socket, which tells none. */
+export const unixAddress = "unix:";
+
 /**
- * Creates a set of IP addresses from addresses and networks (`10.0.0.0/8`, `2001:db8::/32`, RFC 4632 §3.1).
+ * Creates a set of IP addresses from addresses and networks (`10.0.0.0/8`, `2001:db8::/32`, RFC 4632 §3.1), and
+ * {@link unixAddress}.
  *
  * @throws TypeError naming the first entry that is neither
  */
 export function createAddressSet(entries: readonly string[]): AddressSet {
   const list = new BlockList();
-  for (const entry of entries) add(list, entry);
+  for (const entry of entries) if (entry !== unixAddress) add(list, entry);
+  const hasUnix = entries.includes(unixAddress);
   return {
     has: (text) => {
+      if (text === unixAddress) return hasUnix;
       const address = toIpAddress(text);
       return address !== undefined && list.check(address, familyOf(address));
     },
   };
 }
 
-/** Whether a text is an IP address, or a network such as `10.0.0.0/8`. */
+/** Whether a text is an IP address, a network such as `10.0.0.0/8`, or {@link unixAddress}. */
 export function isAddressOrNetwork(text: string): boolean {
-  return parseNetwork(text) !== undefined;
+  return text === unixAddress || parseNetwork(text) !== undefined;
 }
 
 function add(list: BlockList, entry: string): void {

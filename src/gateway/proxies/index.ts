@@ -4,7 +4,7 @@
  * Behind a proxy the connection is the proxy's. Which proxies are believed, and what they say about the client: in
  * header fields (RFC 7239 and its predecessors), or in front of the connection (PROXY protocol). No sockets.
  */
-export { isAddressOrNetwork } from "./address-set.ts";
+export { isAddressOrNetwork, unixAddress } from "./address-set.ts";
 export { clientNetwork } from "./ip-address.ts";
 export { type ProxyHeader, readProxyHeader } from "./proxy-header.ts";
 export {

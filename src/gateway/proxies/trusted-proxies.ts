@@ -5,7 +5,7 @@ import { parseNode } from "./ip-address.ts";
 
 /** The proxies whose word about a client is taken, and how they give it. */
 export interface TrustedProxiesOptions {
-  /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`. */
+  /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`; `unix:` for all who connect to a Unix socket. */
   readonly addresses: readonly string[];
   /**
    * The fields that the proxies write: `X-Forwarded-For`, `-Proto` and `-Host`, `Forwarded` (RFC 7239), or none, for

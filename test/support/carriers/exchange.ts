@@ -1,4 +1,4 @@
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 
 /** Which HTTP carries a request: HTTP/1.1, or HTTP/2 with prior knowledge. */
 export type HttpVersion = "1.1" | "2";
@@ -25,8 +25,23 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** Where a server under test listens. */
+/** Where a server under test listens: an IP address and a port, or the path of a Unix socket. */
 export type Address = Pick<AddressInfo, "address" | "port">;
+
+/** Opens a connection to a server under test. */
+export function openSocket({ address, port }: Address): Socket {
+  const place = isPath(address) ? { path: address } : { host: address, port, noDelay: true };
+  return connect({ ...place, allowHalfOpen: true });
+}
+
+/** The authority of requests to a server under test. */
+export function authorityOf({ address, port }: Address): string {
+  return isPath(address) ? "localhost" : `${address}:${String(port)}`;
+}
+
+function isPath(address: string): boolean {
+  return address.startsWith("/");
+}
 
 /** All values of a field joined by ", ", or `undefined` when it did not come. `name` is in lower case. */
 export function fieldValue(fields: readonly Field[], name: string): string | undefined {

@@ -1,8 +1,8 @@
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { createByteReader, type ByteReader } from "./byte-reader.ts";
 import { within } from "../deadline.ts";
-import type { Address, Field, HttpAnswer, HttpRequest } from "./exchange.ts";
+import { type Address, authorityOf, type Field, type HttpAnswer, type HttpRequest, openSocket } from "./exchange.ts";
 
 /** One answer on an HTTP/1.1 connection, with what only HTTP/1.1 has. */
 export interface Http1Answer extends HttpAnswer {
@@ -30,10 +30,10 @@ export interface Http1Connection {
 
 /** Opens an HTTP/1.1 connection. Dispose of it with `using`. */
 export async function openHttp1(address: Address): Promise<Http1Connection> {
-  const socket = connect({ host: address.address, port: address.port, allowHalfOpen: true, noDelay: true });
+  const socket = openSocket(address);
   const reader = createByteReader(socket);
   await within(once(socket, "connect"), "a connection");
-  return overHttp1(socket, reader, `${address.address}:${String(address.port)}`);
+  return overHttp1(socket, reader, authorityOf(address));
 }
 
 /** Speaks HTTP/1.1 over a socket that is connected, a TLS socket for one. `host` is the Host field of requests. */

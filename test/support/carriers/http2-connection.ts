@@ -8,7 +8,15 @@ import {
   type SecureClientSessionOptions,
 } from "node:http2";
 import { within } from "../deadline.ts";
-import { fieldsOf, type Address, type Field, type HttpAnswer, type HttpRequest } from "./exchange.ts";
+import {
+  authorityOf,
+  openSocket,
+  fieldsOf,
+  type Address,
+  type Field,
+  type HttpAnswer,
+  type HttpRequest,
+} from "./exchange.ts";
 
 /** One answer on an HTTP/2 stream, with what only HTTP/2 has. */
 export interface Http2Answer extends HttpAnswer {
@@ -28,12 +36,13 @@ export interface Http2Connection {
 
 /** Opens an HTTP/2 connection with prior knowledge, or over TLS when `tls` is given. Dispose of it with `using`. */
 export async function openHttp2(address: Address, tls?: SecureClientSessionOptions): Promise<Http2Connection> {
-  const authority = `${address.address}:${String(address.port)}`;
+  const authority = authorityOf(address);
   const scheme = tls === undefined ? "http" : "https";
   // Not strict, so that a field that may come once can be sent twice: what the server makes of it is a row of the contract.
   const sessionOptions: SecureClientSessionOptions & { strictSingleValueFields: boolean } = {
     ...tls,
     strictSingleValueFields: false,
+    ...(tls === undefined && { createConnection: () => openSocket(address) }),
   };
   const session = connect(`${scheme}://${authority}`, sessionOptions);
   // What goes wrong with the session shows at the streams that are waited for.

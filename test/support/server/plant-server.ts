@@ -54,6 +54,8 @@ export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
   readonly tls?: Certificate;
   /** Whether connections of trusted proxies begin with a PROXY header. Default false. */
   readonly proxyProtocol?: boolean;
+  /** The Unix socket to listen on, instead of a port. */
+  readonly path?: string;
 }
 
 /** Starts a plant server that knows the {@link tokens}; its store is empty unless one is given. */
@@ -61,11 +63,13 @@ export async function startPlantServer({
   tls,
   http2 = "own",
   proxyProtocol = false,
+  path,
   ...options
 }: TestPlantServerOptions = {}): Promise<TestPlantServer> {
   const store: PlantStore = options.store ?? openMemoryStore();
   const server = createPlantServer({ auth: testVerifier, ...options, store });
-  const address = await server.listen({ host: "127.0.0.1", port: 0, http2, proxyProtocol, ...(tls && { tls }) });
+  const place = path === undefined ? { host: "127.0.0.1", port: 0 } : { path };
+  const address = await server.listen({ ...place, http2, proxyProtocol, ...(tls && { tls }) });
   return {
     address,
     [Symbol.asyncDispose]: async () => {

@@ -5,6 +5,7 @@
  * request into an exchange: header in, body in, answer out. This room knows connections and what to do with a body that
  * nobody reads; it knows nothing of RPC.
  */
+export type { BindOptions, BoundAddress } from "./bind.ts";
 export type { GatewayLoad } from "./http-server.ts";
 export { Listener, type ListenOptions } from "./listener.ts";
 export { type ConnectionPolicy, connectionOn, http1LingerMs } from "./node-http1-connection.ts";

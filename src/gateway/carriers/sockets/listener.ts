@@ -1,9 +1,10 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
 import type { Peer } from "../index.ts";
-import { createTrustedProxies, type TrustedProxies } from "../../proxies/index.ts";
+import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
 import { BacklogBudget } from "../../http2/index.ts";
+import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions } from "./http-server.ts";
 import { createNodeHttp1Server } from "./node-http1-server.ts";
 import { createNodeHttp2Server } from "./node-http2-server.ts";
@@ -13,13 +14,7 @@ import { showPeer, takeProxyHeader } from "./take-proxy-header.ts";
 import { createTlsServer } from "./tls-server.ts";
 
 /** Where and how to listen. */
-export interface ListenOptions {
-  /** The address to bind. Default 127.0.0.1: nothing beyond this machine can reach it. */
-  readonly host?: string;
-  /** The port; 0, the default, picks a free one. */
-  readonly port?: number;
-  /** Lets several processes share the port. */
-  readonly reusePort?: boolean;
+export interface ListenOptions extends BindOptions {
   /**
    * Certificate and key, and with `requestCert` and `ca` client certificates. When set, connections without TLS are
    * closed unless `allowCleartext`.
@@ -30,7 +25,7 @@ export interface ListenOptions {
   readonly http2?: "own" | "node";
   /**
    * Whether connections of the `trustedProxies` begin with a header of the PROXY protocol, version 1 or 2, in front of
-   * TLS too. All others begin as ever: a header there is bad HTTP. Default false.
+   * TLS too. All others begin as ever: a header there is bad HTTP. Not with TLS on a Unix socket. Default false.
    */
   readonly proxyProtocol?: boolean;
 }
@@ -52,6 +47,7 @@ export class Listener {
   #net: Server | undefined;
   #tls: TlsServer | undefined;
   #cleartext = true;
+  #isUnix = false;
   readonly #trustedProxies: TrustedProxies | undefined;
   /** Whose connections begin with a PROXY header. */
   #announced: TrustedProxies | undefined;
@@ -67,8 +63,10 @@ export class Listener {
   }
 
   /** Starts to listen, once. Rejects with the errors of `net.Server`, such as EADDRINUSE. */
-  async listen(options: ListenOptions): Promise<{ readonly address: string; readonly port: number }> {
+  async listen(options: ListenOptions): Promise<BoundAddress> {
     if (this.#net !== undefined) throw new Error("the gateway is listening already");
+    this.#isUnix = options.path !== undefined;
+    if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined) throw new Error(noSourceInTls);
     if (options.http2 === "node") this.#servers.http2 = createNodeHttp2Server(this.#options);
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
     if (options.proxyProtocol === true) this.#announced = this.#trustedProxies ?? nobody;
@@ -77,12 +75,9 @@ export class Listener {
     // where node treats it as gone, for an error that says its request was cut short.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     server.maxConnections = this.#options.limits.connections;
-    const { host = "127.0.0.1", port = 0, reusePort = false } = options;
-    server.listen({ host, port, reusePort });
-    await once(server, "listening");
+    const bound = await bind(server, options);
     this.#net = server;
-    const bound = server.address() as AddressInfo;
-    return { address: bound.address, port: bound.port };
+    return bound;
   }
 
   /** What the port carries at the moment. */
@@ -122,7 +117,8 @@ export class Listener {
     // Before a server takes the socket, and after it lets go: an error of a connection ends that connection only.
     socket.on("error", () => socket.destroy());
     const { headerTimeoutMs } = this.#options.limits;
-    if (this.#announced?.has(socket.remoteAddress ?? "") !== true) return this.#sniff(socket);
+    if (this.#announced?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
+      return this.#sniff(socket);
     takeProxyHeader(socket, headerTimeoutMs, (source) => {
       if (source !== undefined) this.#showSource(socket, source);
       this.#sniff(socket);
@@ -150,6 +146,8 @@ export class Listener {
   #serve(socket: Socket, version: HttpMajorVersion): void {
     const source = this.#sources.get(keyOf(socket));
     if (source !== undefined) showPeer(socket, source);
+    // Unless a PROXY header has told more.
+    else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
     // Reading the address once makes node keep it after the connection has closed.
     void socket.remoteAddress;
     this.#servers[version].take(socket);
@@ -187,6 +185,9 @@ export class Listener {
 function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
+
+// Connections on a Unix socket have no addresses by which the one inside TLS and the one around it find each other.
+const noSourceInTls = "the PROXY protocol in front of TLS needs a TCP port";
 
 const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });
 

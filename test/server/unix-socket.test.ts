@@ -1,0 +1,119 @@
+import { once } from "node:events";
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { describe, expect, test } from "vitest";
+import { createGateway } from "../../src/gateway/index.ts";
+import { openMemoryStore } from "../../src/plants/index.ts";
+import { expectedAnswer, seenAnswer } from "../contract/expected-answer.ts";
+import { createByteReader } from "../support/carriers/byte-reader.ts";
+import type { Field } from "../support/carriers/exchange.ts";
+import { openSocket } from "../support/carriers/exchange.ts";
+import { overHttp1 } from "../support/carriers/http1-connection.ts";
+import { carriages, deletePlantRequest, exchange } from "../support/gateway/wire-format.ts";
+import { openLogLines } from "../support/operations/log-lines.ts";
+import { startNode } from "../support/process/command-line.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { authorized, http2Engines, startPlantServer } from "../support/server/plant-server.ts";
+
+const overBoth = carriages.flatMap((carriage) =>
+  http2Engines.map((http2) => ({ ...carriage, name: `${carriage.name}, HTTP/2 by ${http2}`, http2 })),
+);
+
+test.each(overBoth)("a Unix socket serves $name", async ({ format, httpVersion, http2 }) => {
+  using folder = createTempFolder();
+  await using server = await startPlantServer({
+    path: folder.file("s"),
+    http2,
+    store: openMemoryStore(new Set([7n])),
+  });
+  const request = deletePlantRequest(format, 7n, [authorized]);
+  const answer = await exchange(server.address, httpVersion, request);
+  expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, { code: "ok" }));
+});
+
+describe("the peer of a request on a Unix socket", () => {
+  const forwarded: Field = ["x-forwarded-for", "203.0.113.7"];
+
+  test.each([
+    { name: "is unix:", trusted: ["127.0.0.1"], header: [forwarded], want: "unix:" },
+    {
+      name: "is the client that a proxy on it names, if it is trusted",
+      trusted: ["unix:"],
+      header: [forwarded],
+      want: "203.0.113.7",
+    },
+    { name: "is unix: if that proxy names none", trusted: ["unix:"], header: [], want: "unix:" },
+  ])("$name", async ({ trusted, header, want }) => {
+    using folder = createTempFolder();
+    const { log, lines } = openLogLines("info");
+    await using server = await startPlantServer({
+      path: folder.file("s"),
+      log,
+      trustedProxies: { addresses: trusted },
+    });
+    await exchange(server.address, "1.1", { httpMethod: "GET", path: "/livez", header });
+    await expect.poll(() => lines().find(({ msg }) => msg === "call")).toMatchObject({ peer: want });
+  });
+
+  test.each([
+    { name: "is the one of a PROXY header", line: "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n", want: "203.0.113.7" },
+    { name: "is unix: after a PROXY header that names none", line: "PROXY UNKNOWN\r\n", want: "unix:" },
+  ])("$name", async ({ line, want }) => {
+    using folder = createTempFolder();
+    const { log, lines } = openLogLines("info");
+    const trustedProxies = { addresses: ["unix:"] };
+    await using server = await startPlantServer({ path: folder.file("s"), log, trustedProxies, proxyProtocol: true });
+    const socket = openSocket(server.address);
+    socket.write(line);
+    using connection = overHttp1(socket, createByteReader(socket), "localhost");
+    connection.request({ httpMethod: "GET", path: "/livez", header: [] });
+    await connection.readAnswer();
+    await expect.poll(() => lines().find(({ msg }) => msg === "call")).toMatchObject({ peer: want });
+  });
+});
+
+describe("the file of a Unix socket", () => {
+  test("is for owner and group unless another mode is set, and gone after the drain", async () => {
+    using folder = createTempFolder();
+    for (const [mode, options] of [[0o660, {}] as const, [0o600, { socketMode: 0o600 }] as const]) {
+      const gateway = createGateway({ routes: () => {} });
+      const path = folder.file("s");
+      expect(await gateway.listen({ path, ...options })).toEqual({ address: path, port: 0 });
+      expect(statSync(path).mode & 0o777).toBe(mode);
+      await gateway.close();
+      expect(existsSync(path)).toBe(false);
+    }
+  });
+
+  test("is replaced where a process has left it behind", async () => {
+    using folder = createTempFolder();
+    const path = folder.file("s");
+    const program = `require("node:net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
+    await using dead = startNode(["-e", program], folder.path);
+    await dead.end();
+    expect(existsSync(path)).toBe(true);
+    await using server = await startPlantServer({ path });
+    const { httpStatus } = await exchange(server.address, "1.1", { httpMethod: "GET", path: "/livez", header: [] });
+    expect(httpStatus).toBe(200);
+  });
+
+  test("is left alone where somebody listens on it, or where it is another file", async () => {
+    using folder = createTempFolder();
+    const [taken, text] = [folder.file("taken"), folder.file("text")];
+    writeFileSync(text, "mine");
+    const other = createServer().listen({ path: taken });
+    await once(other, "listening");
+    for (const path of [taken, text]) {
+      const gateway = createGateway({ routes: () => {} });
+      await expect(gateway.listen({ path })).rejects.toMatchObject({ code: "EADDRINUSE" });
+      expect(existsSync(path)).toBe(true);
+    }
+    other.close();
+  });
+
+  test("cannot be spoken to by a PROXY header in front of TLS", async () => {
+    using folder = createTempFolder();
+    const gateway = createGateway({ routes: () => {} });
+    await expect(gateway.listen({ path: folder.file("s"), proxyProtocol: true, tls: {} })).rejects.toThrow("TCP port");
+  });
+});
