@@ -12,7 +12,7 @@ export interface StaticToken {
   readonly expiresAtMs: number | undefined;
 }
 
-/** Looks up a token by its digest; the text only says more about one that is not there. */
+/** Looks up a token by its digest; the text is only used to say why an unknown one is refused. */
 export type StaticTokenLookup = (token: PresentedToken) => TokenOutcome;
 
 interface Entry {

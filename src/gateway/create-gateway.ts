@@ -16,7 +16,7 @@ export interface GatewayOptions extends ServingOptions {
   readonly fallback?: NodeHandler;
   /** Returns the initial context values; used by {@link Gateway.handler} only, which has a node request to pass. */
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
-  /** The proxies whose word about a client is taken, in header fields and by the PROXY protocol. Default none. */
+  /** The proxies that are trusted to say who their client is, in fields or by the PROXY protocol. Default none. */
   readonly trustedProxies?: TrustedProxiesOptions;
 }
 

@@ -24,7 +24,7 @@ export function limitRates(admit: Admit, { perPrincipal, perAddress }: RateLimit
   if (ofAddress === undefined && ofPrincipal === undefined) return admit;
   return (request) => {
     if (isHealthCheck(request)) return admit(request);
-    // First: who sends a thousand wrong tokens is not to have them all verified.
+    // First, so that a client that sends a thousand wrong tokens does not get them all verified.
     ofAddress?.take(clientNetwork(request.peer.address));
     const admitted = admit(request);
     if (ofPrincipal === undefined) return admitted;

@@ -33,7 +33,7 @@ export interface PlantServerOptions {
    * those that are errors.
    */
   readonly requestIdAnswers?: RequestIdAnswers | undefined;
-  /** The proxies whose word about a client is taken. Default none. */
+  /** The proxies that are trusted to say who their client is. Default none. */
   readonly trustedProxies?: TrustedProxiesOptions | undefined;
   /** How often each principal and each address may call. Default as often as they like. */
   readonly rateLimits?: RateLimits | undefined;

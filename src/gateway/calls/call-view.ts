@@ -45,7 +45,7 @@ export class CallView implements HandlerContext {
   readonly values: ContextValues;
   readonly timeoutMs: () => number | undefined;
   declare readonly signal: AbortSignal;
-  /** Spread copies of a request have it too. */
+  /** The call itself. An own property, so that spread copies of a request have it too. */
   readonly call: ViewedCall;
 
   constructor(call: ViewedCall, { exchange, procedure, protocol, values, timeoutMs }: CallViewInit) {

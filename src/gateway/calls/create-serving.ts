@@ -60,7 +60,7 @@ export interface RestOptions extends Omit<RestRouterOptions, "readJson" | "write
   readonly json?: ReadJsonOptions;
 }
 
-/** What the platform of a gateway brings along. */
+/** The parts of a gateway that depend on its platform. */
 export interface Platform {
   /** The content codings and encodings of messages, unless `acceptCompression` is set; the preferred one first. */
   readonly compressions: readonly Compression[];
@@ -72,7 +72,7 @@ export interface Platform {
   readonly commonJsPrototype?: () => unknown;
 }
 
-/** What every carrier of a gateway is given: how an exchange is matched, served and refused. */
+/** What every carrier gets from its gateway: functions that match, serve and refuse an exchange. */
 export interface Serving {
   readonly table: MatchTable;
   readonly limits: Limits;

@@ -43,14 +43,14 @@ export function guardCallback<A extends readonly unknown[]>(
   };
 }
 
-/** Returns what was thrown and where, whoever called. */
+/** Returns the message of an error and the place where it was thrown, the same for every caller. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const [place = ""] = /\n +at .*/.exec(error.stack ?? "") ?? [];
   return error.message + place;
 }
 
-/** Causes remembered for a callback. One with more of them puts parts of requests into its messages. */
+/** Causes remembered for a callback. A callback with more of them puts parts of requests into its messages. */
 const causesMax = 64;
 
 function warn(error: unknown, what: string): void {

@@ -5,17 +5,17 @@ const pooled: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();
 
-/** Returns so many bytes for whoever fills them all: their content is arbitrary until then. */
+/** Returns an array of this length. Its content is arbitrary: the caller must fill all of it. */
 export const allocateBytes: (length: number) => Uint8Array = pooled?.allocUnsafe ?? newBytes;
 
-/** Returns so many bytes in a buffer of their own, for what is kept: a part of node's pool would keep all of it alive. */
+/** Returns one in a buffer of its own, for bytes that are kept: a part of node's pool would keep all of it alive. */
 export const allocateBuffer: (length: number) => Uint8Array = pooled?.allocUnsafeSlow ?? newBytes;
 
 /** Returns a text as UTF-8. */
 export const toUtf8: (text: string) => Uint8Array =
   pooled === undefined ? (text) => encoder.encode(text) : (text) => pooled.from(text);
 
-/** Returns pieces as one. */
+/** Joins pieces into one array. */
 export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
   if (pooled !== undefined) return pooled.concat(pieces);
   const whole = new Uint8Array(pieces.reduce((length, piece) => length + piece.byteLength, 0));

@@ -28,7 +28,7 @@ export interface Exchange extends HeaderReader {
   readonly bodyEmpty: boolean;
   /** The status of its answer; 0 before there is one. */
   readonly httpStatus: number;
-  /** Fields added to the answer, whatever it is. */
+  /** Fields to add to the answer, be it a message, an error or a refusal. */
   addedFields: HeaderFields;
   /** Whether the client has gone away. */
   readonly gone: boolean;

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Limits } from "./limits.ts";
 
-/** What is wrong with a request as HTTP, whatever it asks for. */
+/** A mistake in a request that does not depend on what it asks for, such as a missing Host. */
 export interface HttpProblem {
   readonly httpStatus: number;
   readonly error: ConnectError;

@@ -3,8 +3,8 @@ import { allocateBuffer } from "./bytes.ts";
 /**
  * A body that is put together as it arrives, in one buffer.
  *
- * Buffers of megabytes are dear: each counts for the garbage collector, which otherwise would have little to do. So the
- * announced length is set aside as soon as a quarter of it has arrived, and nothing is copied after that.
+ * Buffers of megabytes are expensive: each brings the next garbage collection nearer. So the announced length is set
+ * aside as soon as a quarter of it has arrived, and nothing is copied after that.
  */
 export class WholeBody {
   readonly #announcedBytes: number;

@@ -3,7 +3,7 @@ import { type Match, matchRequest, type Serving } from "../calls/index.ts";
 import { headerTooLarge, type HttpProblem, type Limits, type Peer, readRequestTarget } from "../carriers/index.ts";
 import { FetchExchange } from "../carriers/fetch/index.ts";
 
-/** What a server knows of a request that the request itself does not tell. */
+/** What a server knows of a request and a `Request` cannot express. */
 export interface FetchContext {
   /** The other end of the connection. Default: an empty address. */
   readonly peer?: Peer;

@@ -22,13 +22,13 @@ export interface StreamCompression extends PieceDecompression {
   openEncoder(): PieceEncoder;
 }
 
-/** Encodes a body that is sent in pieces: a client can decode each one by itself and what came before. */
+/** Encodes a body that is sent in pieces, so that a client can decode each piece as soon as it arrives. */
 export interface PieceEncoder {
   /** Encodes a piece. Rejects once {@link close} was called. */
   write(bytes: Uint8Array): Promise<Uint8Array>;
   /** Encodes the last piece and the end. Never settles if {@link close} was called. */
   end(bytes: Uint8Array): Promise<Uint8Array>;
-  /** Frees its memory without an end, when nobody reads on. */
+  /** Frees its memory before the end, for a body that nobody reads on. */
   close(): void;
 }
 
@@ -97,7 +97,7 @@ export function negotiateGrpcEncodings(available: readonly Compression[], common
   return negotiateEncodings(available, common.grpcEncoding, common.grpcAcceptEncoding, "grpc-accept-encoding");
 }
 
-/** Returns the header fields of an answer of gRPC or gRPC-Web: its content type, and the encodings if they must be told. */
+/** Returns the header fields of an answer of gRPC or gRPC-Web: its content type, and the encodings that matter. */
 export function grpcHeaderFields(contentType: HeaderFields, { response, acceptFields }: Encodings): HeaderFields {
   if (response !== undefined) return [...contentType, "grpc-encoding", response.name];
   return acceptFields.length === 0 ? contentType : [...contentType, ...acceptFields];

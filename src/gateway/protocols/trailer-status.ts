@@ -3,7 +3,7 @@ import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 
 const secondMs = 1000;
 
-// As delay-seconds (RFC 9110 §10.2.3), of which nobody waits more than a day.
+// delay-seconds (RFC 9110 §10.2.3). Five digits are more than a day, longer than any client waits.
 const delaySeconds = /^\d{1,5}$/;
 
 /**

@@ -3,7 +3,7 @@ import { type AddressSet, createAddressSet } from "./address-set.ts";
 import { readForwarded } from "./forwarded.ts";
 import { parseNode } from "./ip-address.ts";
 
-/** The proxies whose word about a client is taken, and how they give it. */
+/** The proxies that are trusted to say who their client is, and how they say it. */
 export interface TrustedProxiesOptions {
   /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`; `unix:` for all who connect to a Unix socket. */
   readonly addresses: readonly string[];

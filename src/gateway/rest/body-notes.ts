@@ -13,7 +13,7 @@ import {
 import { findProtoField } from "./field-path.ts";
 import type { HttpPattern } from "./http-rule.ts";
 
-/** What a rule needs to know about a body beside the message that is read from it. */
+/** What a rule needs to know about a body in addition to the message that is read from it. */
 export interface BodyNotes {
   /** Returns empty notes for the reading of one body. */
   open(): ReadNotes;

@@ -32,7 +32,7 @@ export type ZlibCoding = keyof typeof openDecoder;
 // What gzip can reach (1,032), so that no body in gzip is refused, and no other coding costs more.
 const decodedRatioMax = 1032;
 
-/** Does what {@link StreamCompression.decodePieces} says. */
+/** Implements {@link StreamCompression.decodePieces}. */
 export async function* decodePieces(
   pieces: AsyncIterable<Uint8Array>,
   coding: ZlibCoding,
@@ -65,7 +65,7 @@ export async function* decodePieces(
   if (decoder.bytesWritten !== encodedBytes) throw notOfCoding(coding);
 }
 
-/** Whether an error is about the bytes, and not about whoever sent them. */
+/** Whether an error says that the bytes are wrong, rather than that their sender has gone away. */
 function isOfDecoder(error: unknown): boolean {
   return error instanceof Error && "errno" in error && typeof error.errno === "number" && "code" in error;
 }

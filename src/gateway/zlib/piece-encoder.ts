@@ -6,7 +6,7 @@ type Encoder = zlib.Gzip | zlib.BrotliCompress | zlib.ZstdCompress;
 
 const { constants } = zlib;
 
-// All flush after each write, so that a client can decode every message when it was sent. Windows of 32 KiB at most and
+// All flush after each write, so that a client can decode every message as soon as it is sent. Windows of 32 KiB at most and
 // quick levels: a stream holds its encoder as long as it is open, and with zlib's own settings that is up to 860 KiB.
 // These take 200 KiB (gzip, zstd) and 350 KiB (br), and find what small messages repeat as well.
 const openEncoder = {
@@ -31,7 +31,7 @@ export class ZlibEncoder implements PieceEncoder {
   constructor(coding: ZlibCoding) {
     this.#encoder = openEncoder[coding]();
     this.#encoder.on("data", (bytes: Buffer) => void this.#encoded.push(bytes));
-    // Those that wait for it are told.
+    // The callbacks below get it.
     this.#encoder.on("error", ignore);
   }
 

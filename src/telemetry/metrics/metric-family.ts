@@ -1,7 +1,7 @@
 /** The attributes of a series, by the names of OpenTelemetry's semantic conventions. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** What a metric is, whatever it counts at the moment. */
+/** The name, the unit and the meaning of a metric. */
 export interface MetricDescription {
   /** The name by OpenTelemetry's semantic conventions, such as `rpc.server.call.duration`. */
   readonly name: string;

@@ -5,7 +5,7 @@ import { type PrometheusForm, prometheusTypes, writePrometheus } from "./prometh
 /**
  * Creates the endpoint `/metrics`, in the form that `Accept` asks for: OpenMetrics, or Prometheus' own.
  *
- * It is open to everyone who reaches it: serve it on an address of its own, that clients of the service cannot reach.
+ * It is open to everyone who reaches it: serve it on an address of its own that clients of the service cannot reach.
  *
  * @param collect - returns the metrics as they are now; called for each request
  */

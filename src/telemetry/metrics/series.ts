@@ -14,7 +14,7 @@ interface Series<Point> {
   toPoint(): Point;
 }
 
-/** The series of a metric. Whoever records keeps the series, because finding one by its attributes is expensive. */
+/** The series of a metric. Code that records keeps its series, because finding one by its attributes is expensive. */
 export class SeriesTable<One extends Series<Point>, Point> {
   readonly #byAttributes = new Map<string, One>();
   readonly #open: (attributes: Attributes) => One;

@@ -27,7 +27,7 @@ export function writeSpans(resource: Resource, spans: readonly EndedSpan[]): Uin
 /**
  * Writes metrics as OTLP's `ExportMetricsServiceRequest` in protobuf.
  *
- * @param startMs - since when counters count, in milliseconds since 1970
+ * @param startMs - when counters began to count, in milliseconds since 1970
  */
 export function writeMetrics(
   resource: Resource,

@@ -20,7 +20,7 @@ const worthRepeating: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /**
  * Sends messages to a collector by OTLP over HTTP, in protobuf.
  *
- * Whoever sends waits for the outcome and keeps what follows within bounds. The first failure and the recovery are
+ * Callers wait for the outcome, and bound what they collect meanwhile. The first failure and the recovery are
  * logged, not every failure.
  */
 export class OtlpSender {

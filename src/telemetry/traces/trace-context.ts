@@ -18,7 +18,7 @@ export const sampledFlag = 1;
 // §3.2.2: version, trace-id, parent-id, trace-flags. A version above 00 may be longer, after another hyphen.
 const traceparentForm = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/;
 
-// §3.2.2.1: what version 00 is long; and more than any version needs, so that nobody has a long text searched.
+// §3.2.2.1: the length of version 00, and a bound for later versions, so that no client makes us search a long text.
 const traceparentLength = 55;
 const traceparentLengthMax = 256;
 

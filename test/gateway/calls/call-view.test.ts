@@ -201,7 +201,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.code).toBe(Code.Internal);
     });
 
-    test("interceptors run in the order they are listed", async () => {
+    test("a response that passes through interceptors in the order in which they are listed", async () => {
       const order: string[] = [];
       const named =
         (name: string): Interceptor =>

@@ -107,7 +107,7 @@ export class FetchExchange implements Exchange {
     if (this.gone) return Promise.reject(goneAway());
     const answer = this.#answer;
     if (answer === undefined) return;
-    // Copied, because whoever takes it may transfer its bytes, and with them those of others that share their buffer.
+    // Copied, because a reader may transfer the buffer, and other pieces may share it.
     answer.enqueue(new Uint8Array(piece));
     if ((answer.desiredSize ?? 0) > 0) return;
     return new Promise((resolve, reject) => {
@@ -179,7 +179,7 @@ function responseInit(status: number, headers: Headers): ResponseInit & { readon
   return { status, headers, encodeBody: "manual" };
 }
 
-/** Tells whoever reads an answer that it is incomplete; nobody, if it has been cancelled. */
+/** Tells the reader of an answer that it is incomplete; does nothing if the answer was cancelled. */
 function failAnswer(answer: ReadableStreamDefaultController<Uint8Array> | undefined): void {
   answer?.error(new TypeError("the answer is incomplete"));
 }

@@ -15,7 +15,7 @@ export class PieceReader implements AsyncIterableIterator<Uint8Array, undefined>
     this.#pieces = body.iterator({ destroyOnReturn: false });
   }
 
-  /** Drops the rest, so that it must not be taken for complete: whoever waits for it, or reads on, gets an error. */
+  /** Drops the rest. Reading then fails, so that what was read is not taken for the whole body. */
   cut(): void {
     this.#isCut = true;
     this.#interrupt(goneAway());

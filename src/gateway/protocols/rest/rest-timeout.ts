@@ -20,7 +20,8 @@ const noTimeout: RestTimeout = {};
 
 /**
  * Reads the deadline of a REST request from the fields that other protocols and proxies use: `Connect-Timeout-Ms`,
- * `Grpc-Timeout` and `X-Server-Timeout`. The shortest counts, because nobody waits any longer. Zero has passed already.
+ * `Grpc-Timeout` and `X-Server-Timeout`. The shortest counts, because its sender waits no longer. A timeout of zero has
+ * already passed.
  *
  * @returns the timeout, or an `InvalidArgument` that names the malformed field
  */
