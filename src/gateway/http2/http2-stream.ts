@@ -112,9 +112,15 @@ export class Http2Stream {
 
   /** Sends the header section of the answer, then the body and trailer section that there are, and ends our side. */
   answer(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
-    const isAll = body === undefined && trailer === undefined;
-    this.sendHeaders(parts, isAll);
-    if (!isAll) this.end(body, trailer);
+    if (this.closed || this.localEnded) return;
+    const { output, sendFlow } = this.#carrier;
+    // Nearly every answer fits into one frame that may be sent now.
+    if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
+      output.answer(this.id, parts, body, trailer);
+      return this.#end();
+    }
+    this.sendHeaders(parts, false);
+    this.end(body, trailer);
   }
 
   /** Sends a piece of the body; what the windows do not admit is queued. */

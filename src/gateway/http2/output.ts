@@ -101,6 +101,18 @@ export class Output {
     }
   }
 
+  /** Adds a whole answer: its header block, a frame of its body and its trailer block. The last of them ends the stream. */
+  answer(
+    streamId: number,
+    parts: readonly Uint8Array[],
+    body: Uint8Array | undefined,
+    trailer: Uint8Array | undefined,
+  ): void {
+    this.headerBlock(streamId, body === undefined && trailer === undefined, parts);
+    if (body !== undefined) this.frame(FrameType.data, trailer === undefined ? FrameFlag.endStream : 0, streamId, body);
+    if (trailer !== undefined) this.headerBlock(streamId, true, [trailer]);
+  }
+
   /** Adds a frame whose payload is 32-bit numbers. */
   numbers(type: number, streamId: number, ...values: readonly number[]): void {
     const at = this.#reserve(frameHeaderBytes + values.length * 4);

@@ -34,6 +34,14 @@ export class SendFlow {
     return taken;
   }
 
+  /** Takes room for one frame of this size out of the windows, or nothing. @returns whether it may be sent now */
+  takeAll(stream: Http2Stream, bytes: number): boolean {
+    if (this.#output.congested || bytes > Math.min(this.#window, stream.sendWindow, frameBytesMax)) return false;
+    this.#window -= bytes;
+    stream.sendWindow -= bytes;
+    return true;
+  }
+
   /**
    * Widens the window of the connection after WINDOW_UPDATE.
    *
