@@ -19,6 +19,14 @@ test("check of a store that is not there yet leaves nothing behind", async () =>
   expect(readdirSync(folder.path)).toEqual([]);
 });
 
+test("check leaves nothing beside a store that nobody has open", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("plants #1?.db");
+  openDatabase({ file }).close();
+  expect(await check(folder, { DATABASE_URL: `sqlite:${file}` })).toEqual(good);
+  expect(readdirSync(folder.path)).toEqual(["plants #1?.db"]);
+});
+
 test("check passes beside a server that holds the store", async () => {
   using folder = createTempFolder();
   using db = openDatabase({ file: folder.file("plants.db") });

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
 import { type IdRange, migrate, versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
@@ -71,12 +72,20 @@ export function checkDatabaseFile(file: string): void {
   if (placeProblem !== undefined) throw new StoreOpenError(`cannot open ${file}: ${placeProblem}`);
   if (!existsSync(path)) return;
   try {
-    using db = new DatabaseSync(path, { readOnly: true, readBigInts: true });
+    using db = new DatabaseSync(urlToRead(path), { readOnly: true, readBigInts: true });
     versionOf(db);
   } catch (fault) {
     const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
     throw new StoreOpenError(`cannot open ${file}: ${text}`, { cause: fault });
   }
+}
+
+// A reader of a store that nobody has open would leave a log and its index behind, unless the file is said not to change.
+// Whoever has it open keeps such files beside it, as does a crash.
+function urlToRead(path: string): URL {
+  const url = pathToFileURL(path);
+  if (!existsSync(`${path}-wal`) && !existsSync(`${path}-journal`)) url.searchParams.set("immutable", "1");
+  return url;
 }
 
 // For all of these SQLite only says "unable to open database file".
