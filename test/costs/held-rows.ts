@@ -269,6 +269,22 @@ export const heldRows: readonly HeldRow[] = [
     ),
   },
   {
+    what: "a body over HTTP/1.1 in pieces of one byte",
+    atMost: "4 MiB a connection",
+    n: 50_000,
+    run: async (server, n) => {
+      const client = (await openRaw(server.addresses.greenhouse)).drain();
+      client.write(
+        "POST /beds/7:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
+      );
+      for (let sent = 0; sent < n; sent += 10_000) {
+        client.write("1\r\n \r\n".repeat(10_000));
+        await server.ask("quiet");
+      }
+      return { clients: [client], units: 1 };
+    },
+  },
+  {
     what: "a message of a stream that trickles",
     atMost: "8 MiB a stream",
     n: 1_000_000,

@@ -102,6 +102,26 @@ test("the metrics of all workers are at one address, each with the place of its 
   expect(await ended.end()).toBe(0);
 });
 
+test("many who ask for the metrics of all workers at once are told what the workers are asked for once", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
+  await using ended = server;
+  const [, port = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const [, pid = ""] = await server.find(/"pid":(\d+),"address"/);
+  const scrape = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  await scrape();
+  // While this one is asked, it does not answer.
+  process.kill(Number(pid), "SIGSTOP");
+  const first = scrape();
+  const others = Array.from({ length: 20 }, scrape);
+  // An answer of another path comes after all of them have been asked.
+  await fetch(`http://127.0.0.1:${port}/nothing`);
+  process.kill(Number(pid), "SIGCONT");
+  expect(new Set(await Promise.all(others))).toEqual(new Set([await first]));
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(0);
+});
+
 test("an admin address that is in use ends the command before there are workers", async () => {
   using folder = createTempFolder();
   const other = createServer().listen(0, "127.0.0.1");

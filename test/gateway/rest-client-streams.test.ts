@@ -123,6 +123,12 @@ describe.each(ways)("a stream of a client on REST over $name", ({ version, http2
 
   test.each([
     { name: "is no JSON", path: "/readings", body: "{}\n\n{}\nx\n{}", want: /^line 4: not JSON: "x"/ },
+    {
+      name: "is no JSON, behind blank lines",
+      path: "/readings",
+      body: "\n\n{}\n\n\n\nx\n",
+      want: /^line 7: not JSON: "x"/,
+    },
     { name: "is two values", path: "/readings", body: "{}\n{} {}\n", want: /^line 2: not JSON: "\{" where the end/ },
     { name: "is half a value", path: "/readings", body: '{"sensor":\n"a"}', want: /^line 1: sensor: not a string/ },
     { name: "begins with a byte order mark", path: "/readings", body: "\ufeff{}\n", want: /^line 1: not JSON/ },

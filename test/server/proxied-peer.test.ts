@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import { createByteReader } from "../support/carriers/byte-reader.ts";
@@ -86,6 +86,33 @@ describe.each(carriers)("behind a proxy that speaks the PROXY protocol, over $na
     expect(await loggedPeer(log)).toBe(want);
   });
 });
+
+test("two connections of one port of a proxy, to two addresses, are each from their own client", async () => {
+  const log = openLogLines("info");
+  const options = { proxyProtocol: true, trustedProxies: loopback, tls: certificate, host: "0.0.0.0" };
+  await using server = await startPlantServer({ ...options, log: log.log });
+  const { port } = server.address;
+  const ofTheProxy = { localAddress: "127.0.0.1", localPort: await freePort() };
+  using first = disposable(connectTcp({ host: "127.0.0.1", port, ...ofTheProxy }));
+  using second = disposable(connectTcp({ host: "127.0.0.2", port, ...ofTheProxy }));
+  await within(Promise.all([first, second].map(({ value }) => once(value, "connect"))), "two connections");
+  // The header of the second one comes before the first one is asked anything.
+  first.value.write("PROXY TCP4 203.0.113.1 192.0.2.9 47 443\r\n");
+  second.value.write("PROXY TCP4 203.0.113.2 192.0.2.9 47 443\r\n");
+  expect(await get(second.value, "1.1", true)).toBe(200);
+  expect(await get(first.value, "1.1", true)).toBe(200);
+  const peers = (): unknown[] => log.lines().flatMap(({ msg, peer }) => (msg === "call" ? [peer] : []));
+  await expect.poll(peers).toEqual(["203.0.113.2", "203.0.113.1"]);
+});
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const address = probe.address();
+  probe.close();
+  await once(probe, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
 
 function disposable(value: Socket): { value: Socket; [Symbol.dispose](): void } {
   return { value, [Symbol.dispose]: () => void value.destroy() };

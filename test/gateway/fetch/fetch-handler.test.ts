@@ -12,6 +12,7 @@ import {
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../support/carriers/exchange.ts";
 import { exchangeFetch, openFetch, openFetchUpload } from "../../support/carriers/fetch.ts";
+import { collectGarbage } from "../../support/carriers/held-bytes.ts";
 import { within } from "../../support/deadline.ts";
 import { reasonOf } from "../../support/gateway/call-end.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../support/gateway/envelope.ts";
@@ -197,6 +198,28 @@ describe("a request over Fetch", () => {
     announced.headers.set("content-length", "101");
     expect((await fetch(announced)).status).toBe(413);
     expect(asked).toBe(11);
+  });
+
+  test("is kept in few pieces, however many it comes in", async () => {
+    const pieces: WeakRef<Uint8Array>[] = [];
+    const pull: Pull = (controller) => {
+      const piece = new Uint8Array([0x20]);
+      pieces.push(new WeakRef(piece));
+      controller.enqueue(piece);
+    };
+    const kept = Promise.withResolvers<number>();
+    const fetch = serve({});
+    void fetch(
+      pulled((controller) => {
+        if (pieces.length < 1_000) return pull(controller);
+        // What a WeakRef was made of in this turn stays until its end.
+        setImmediate(() => {
+          collectGarbage();
+          kept.resolve(pieces.filter((piece) => piece.deref() !== undefined).length);
+        });
+      }),
+    );
+    expect(await within(kept.promise, "a thousand pieces")).toBeLessThan(100);
   });
 
   test.each<{ what: string; pull: Pull }>([

@@ -281,6 +281,28 @@ describe("a PostgreSQL store", () => {
     await other.end();
   });
 
+  test("leaves a plant alone that was locked, if its batch is given up, whose callers are told so", async () => {
+    await using opened = await openWith([1n, 2n, 3n, 4n]);
+    const other = new Client(configOf(opened.url));
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
+    // The batch is divided, and its second half fails for a while, then for good.
+    const busy = Array<string>(8).fill("40001");
+    await failTries(opened.url, "DELETE ON plants", ["P0001", ...busy, "42P01"], 3n);
+    // Plants 7 and 8 are batches of their own, and the others wait.
+    const told = [7n, 8n, 1n, 2n, 3n, 4n].map((id) =>
+      opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
+    );
+    // Plant 1 is set aside by now, and free.
+    await expect(told[3]).resolves.toBe(true);
+    await other.query("COMMIT");
+    const away = "the plant store cannot delete at the moment";
+    await expect(Promise.all(told)).resolves.toEqual([false, false, away, true, away, away]);
+    expect(await opened.plants()).toEqual([1n, 3n, 4n]);
+    expect(await countTries(opened.url)).toBe(10);
+    await other.end();
+  });
+
   test("uses few connections, however many deletions it has done, and tells of each batch", async () => {
     const batches: unknown[] = [];
     await using opened = await openWith(Array.from({ length: 20 }, (_, i) => BigInt(i)));

@@ -8,12 +8,16 @@ import { runSql } from "./postgres-server.ts";
  * of any function.
  *
  * @param event - which statements
+ * @param plant - only those that come to this plant
  */
 export async function failTries(
   url: string,
   event: "DELETE ON plants" | "UPDATE ON deletions",
   sqlStates: readonly string[],
+  plant?: bigint,
 ): Promise<void> {
+  const row = plant === undefined ? "" : "FOR EACH ROW";
+  const condition = plant === undefined ? "" : `OLD.id = ${plant} AND`;
   await runSql(
     url,
     `CREATE SEQUENCE tries;
@@ -25,7 +29,7 @@ export async function failTries(
          RETURN 'tries';
        END $$;
      CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-     CREATE TRIGGER fail_try BEFORE ${event} WHEN (fail_try()::regclass IS NULL) EXECUTE FUNCTION pass()`,
+     CREATE TRIGGER fail_try BEFORE ${event} ${row} WHEN (${condition} fail_try()::regclass IS NULL) EXECUTE FUNCTION pass()`,
   );
 }
 

@@ -38,7 +38,7 @@ export const testVerifier: TokenVerifier = {
   },
 };
 
-/** A plant server in this process, on a free port of loopback. Dispose of it with `await using`. */
+/** A plant server in this process, on a free port. Dispose of it with `await using`. */
 export interface TestPlantServer {
   readonly address: Address;
   [Symbol.asyncDispose](): Promise<void>;
@@ -52,6 +52,8 @@ export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
   /** What serves HTTP/2. Default "own", as where it is not said. */
   readonly http2?: "own" | "node";
   readonly tls?: Certificate;
+  /** Where it listens. Default 127.0.0.1. */
+  readonly host?: string;
   /** Whether connections of trusted proxies begin with a PROXY header. Default false. */
   readonly proxyProtocol?: boolean;
   /** The Unix socket to listen on, instead of a port. */
@@ -62,13 +64,14 @@ export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
 export async function startPlantServer({
   tls,
   http2 = "own",
+  host = "127.0.0.1",
   proxyProtocol = false,
   path,
   ...options
 }: TestPlantServerOptions = {}): Promise<TestPlantServer> {
   const store: PlantStore = options.store ?? openMemoryStore();
   const server = createPlantServer({ auth: testVerifier, ...options, store });
-  const place = path === undefined ? { host: "127.0.0.1", port: 0 } : { path };
+  const place = path === undefined ? { host, port: 0 } : { path };
   const address = await server.listen({ ...place, http2, proxyProtocol, ...(tls && { tls }) });
   return {
     address,
