@@ -122,12 +122,6 @@ export const harmlessFaults: readonly HarmlessFaults[] = [
     why: "to look first is cheaper, and changes nothing",
   },
   {
-    file: "src/plants/postgres/server-url.ts",
-    line: 'const host = name.replace(/^\\[(.*)\\]$/, "$1");',
-    fault: "/^",
-    why: "no name of a host has a bracket elsewhere",
-  },
-  {
     file: "src/plants/delete-queue.ts",
     line: "const answeredAtOnce = 64;",
     why: "a number between two bad ones: 65 would do",
