@@ -34,6 +34,8 @@ export interface FetchUpload extends Disposable {
   readAnswer(): Promise<HttpAnswer>;
   /** Reads what is sent next, until it has some text. */
   readUntil(text: string): Promise<string>;
+  /** Cuts the body. */
+  reset(): void;
 }
 
 /** Sends the header of a request whose body follows piece by piece. Dispose of it with `using`: the body is then cut. */
@@ -69,6 +71,7 @@ export function openFetchUpload(
       }
       return seen;
     },
+    reset: (): void => void writer.abort().catch(() => undefined),
     [Symbol.dispose]: (): void => void writer.abort().catch(() => undefined),
   };
 }

@@ -16,6 +16,8 @@ export interface Upload extends Disposable {
   readAnswer(): Promise<HttpAnswer>;
   /** Reads what is sent next, until it has some text. */
   readUntil(text: string): Promise<string>;
+  /** Gives the request up at once: by a RST of TCP, a RST_STREAM of HTTP/2, or a body that fails. */
+  reset(): void;
 }
 
 /** Sends the header of a request, on a connection of its own. Dispose of it with `using`: the request is then aborted. */
@@ -50,6 +52,7 @@ async function openHttp1Upload(address: Address, request: string, header: readon
     end: () => connection.write("0\r\n\r\n"),
     readAnswer: () => connection.readAnswer(),
     readUntil: (text) => readUntil(connection.socket, text),
+    reset: () => void connection.socket.resetAndDestroy(),
     [Symbol.dispose]: () => connection[Symbol.dispose](),
   };
 }
@@ -75,6 +78,8 @@ async function openHttp2Upload(
     end: () => void stream.end(),
     readAnswer: () => answer,
     readUntil: (text) => readUntil(stream, text),
+    // Its method `close` ends the body before it resets the stream.
+    reset: () => void stream.destroy(new Error("reset")),
     [Symbol.dispose]: () => connection[Symbol.dispose](),
   };
 }
