@@ -1,14 +1,17 @@
 import type { Interceptor } from "@connectrpc/connect";
+import { credentialOf } from "./credential.ts";
 
 /**
  * Returns an interceptor that sends a bearer token with every call (RFC 6750 §2.1).
  *
- * @param token - the token, or a function that returns it for each call, for tokens that expire; if it throws, the call
- * fails
+ * @param token - the token, or a function that returns it for each call, for tokens that expire; if it throws, or
+ * returns what can be no token, the call fails
+ * @throws Error when the token is empty, or has a character that no token has
  */
 export function bearer(token: string | (() => string | Promise<string>)): Interceptor {
+  const credential = typeof token === "string" ? credentialOf(token) : async () => credentialOf(await token());
   return (next) => async (request) => {
-    request.header.set("authorization", `Bearer ${typeof token === "string" ? token : await token()}`);
+    request.header.set("authorization", typeof credential === "string" ? credential : await credential());
     return await next(request);
   };
 }

@@ -6,6 +6,7 @@ import {
   Metadata,
   status,
 } from "@grpc/grpc-js";
+import { credentialOf } from "./credential.ts";
 import { PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
 
 /** Options of {@link createPlantClient}. */
@@ -46,6 +47,8 @@ const serviceConfig = JSON.stringify({
  * Give each call a deadline; without one it waits as long as the server does. Close the client when it is no longer
  * needed.
  *
+ * @throws Error when the token is empty, or has a character that no token has
+ *
  * @example
  * ```ts
  * const client = createPlantClient({ address: "plants.example:443", token });
@@ -63,20 +66,19 @@ export function createPlantClient(options: PlantClientOptions): PlantServiceClie
 
 // An interceptor rather than call credentials, which refuse a connection without TLS even to the same machine.
 function bearer(token: PlantClientOptions["token"]): Interceptor {
+  const credential = typeof token === "string" ? credentialOf(token) : async () => credentialOf(await token());
   return (callOptions, nextCall) => {
     return new InterceptingCall(nextCall(callOptions), {
       start: (metadata, listener, next) => {
         const send = (text: string): void => {
-          metadata.set("authorization", `Bearer ${text}`);
+          metadata.set("authorization", text);
           next(metadata, listener);
         };
-        if (typeof token === "string") return send(token);
-        Promise.resolve()
-          .then(token)
-          .then(send, (reason: unknown) => {
-            const details = `the token could not be had: ${String(reason)}`;
-            listener.onReceiveStatus({ code: status.UNAUTHENTICATED, details, metadata: new Metadata() });
-          });
+        if (typeof credential === "string") return send(credential);
+        credential().then(send, (reason: unknown) => {
+          const details = `the token could not be had: ${String(reason)}`;
+          listener.onReceiveStatus({ code: status.UNAUTHENTICATED, details, metadata: new Metadata() });
+        });
       },
     });
   };

@@ -62,6 +62,8 @@ const adviceByCode: Partial<Record<keyof typeof status, string>> = {
 /**
  * Creates a client whose calls are promises with a deadline. Close it when it is no longer needed.
  *
+ * @throws Error when the token is empty, or has a character that no token has
+ *
  * @example
  * ```ts
  * const plants = createPlants({ address: "plants.example:443", token });
@@ -73,6 +75,8 @@ export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...
   return {
     delete: (id, { timeoutMs = usualTimeoutMs, signal } = {}) =>
       new Promise((resolve, reject) => {
+        if (!isId(id))
+          throw new PlantsError("INVALID_ARGUMENT", "the id is no bigint of 64 bits, such as 42n", undefined);
         const deadline = Date.now() + timeoutMs;
         const call = client.deletePlant({ id }, new Metadata(), { deadline }, (error) => {
           signal?.removeEventListener("abort", cancel);
@@ -86,6 +90,11 @@ export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...
       }),
     close: () => client.close(),
   };
+}
+
+// Programs without types pass numbers, which have 53 bits.
+function isId(id: unknown): boolean {
+  return typeof id === "bigint" && BigInt.asIntN(64, id) === id;
 }
 
 function toPlantsError(error: ServiceError): PlantsError {

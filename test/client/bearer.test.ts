@@ -26,6 +26,10 @@ test.each([
   await expect(deletePlant(id, token)).resolves.toBeDefined();
 });
 
+test.each(["", "secret-token\n"])("%j is refused at once, and not quoted", (token) => {
+  expect(() => bearer(token)).toThrow(/^the token (?!.*secret)/);
+});
+
 test("a token that cannot be had ends the call with what was thrown", async () => {
   const away = new ConnectError("the provider is away", Code.Unavailable);
   await expect(deletePlant(1n, () => Promise.reject(away))).rejects.toBe(away);

@@ -37,6 +37,31 @@ test("a plant that is not there is an outcome, not an error", async () => {
   expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_992n])))).toBe("not-found");
 });
 
+test.each([2n ** 63n, -(2n ** 63n) - 1n])(
+  "an id of more than 64 bits, %s, is refused before it is sent",
+  async (id) => {
+    const plants = createPlants({ address: "127.0.0.1:1", token: tokens.good });
+    await expect(plants.delete(id)).rejects.toThrow("INVALID_ARGUMENT: the id is no bigint of 64 bits, such as 42n");
+    plants.close();
+  },
+);
+
+test.each([
+  { name: "an empty token", token: "", want: "the token is empty" },
+  { name: "a token with the line break of its file", token: "secret-token\n", want: "may end with a line break" },
+])("$name is refused at once, and not quoted", ({ token, want }) => {
+  const create = (): unknown => createPlants({ address: "127.0.0.1:1", token });
+  expect(create).toThrow(want);
+  expect(create).not.toThrow("secret");
+});
+
+test("a function that returns no token fails its call", async () => {
+  expect(await deletePlant(openMemoryStore(), { token: () => "" })).toEqual({
+    code: "UNAUTHENTICATED",
+    message: expect.stringContaining("the token could not be had: Error: the token is empty; give a token"),
+  });
+});
+
 test("a refused token is an error that says what to do", async () => {
   expect(await deletePlant(openMemoryStore(), { token: tokens.unknown })).toEqual({
     code: "UNAUTHENTICATED",

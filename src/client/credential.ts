@@ -1,0 +1,15 @@
+// b64token of RFC 6750 §2.1. Anything else is refused here, because libraries quote a bad field with the token in it.
+const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
+
+/**
+ * Returns the value of the field `authorization` for a token.
+ *
+ * @throws Error when the text can be no token, which it does not quote
+ */
+export function credentialOf(token: string): string {
+  if (token === "") throw new Error("the token is empty");
+  if (bearerToken.test(token)) return `Bearer ${token}`;
+  throw new Error(
+    "the token has a character that no token has; one that is read from a file may end with a line break",
+  );
+}
