@@ -1,8 +1,8 @@
-import { copyFileSync, rmSync, symlinkSync } from "node:fs";
+import { copyFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../support/process/child-program.ts";
-import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { blocksRunBy, readPage } from "../support/docs/page-blocks.ts";
 import { greeterModule, greeterRules } from "../support/package/greeter.ts";
 import {
   createUserProject,
@@ -118,10 +118,23 @@ test.each(managers)(
   120_000,
 );
 
-test("the plant store comes with these packages", () => {
+test.each(["@plantstore/gateway", "plantstore"] as const)(
+  "the tarball of %s has the size that is documented",
+  (name) => {
+    const row = readPage("docs/packages.md")
+      .split("\n")
+      .find((line) => line.startsWith(`| \`${name}\` |`));
+    const documented = Number(/tarball of about (\d+) KB/.exec(row ?? "")?.[1]) * 1000;
+    expect(Math.abs(statSync(tarballs[name]).size / documented - 1)).toBeLessThan(0.15);
+  },
+);
+
+test("the plant store comes with these packages, as many as are documented", () => {
   const project = createProject({ ...dependencyOn("plantstore"), ...dependencyOn("@plantstore/gateway") });
   project.run("npm", "install", "--no-audit", "--no-fund");
-  expect(installedPackages(project)).toMatchInlineSnapshot(`
+  const installed = installedPackages(project);
+  expect(readPage("docs/packages.md")).toContain(`is ${String(installed.length)} packages and`);
+  expect(installed).toMatchInlineSnapshot(`
     [
       "@bufbuild/protobuf",
       "@connectrpc/connect",

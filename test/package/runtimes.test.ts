@@ -133,8 +133,8 @@ describe.each(Object.entries(runtimes))("%s", (_name, { command: [file = "", ...
 });
 
 test.each([
-  { node: "node20", says: /^plantstore: this is Node 20\.20\.2, and 24\.4 or newer is needed\n$/ },
-  { node: "node22", says: /^plantstore: this is Node 22\.\d+\.\d+, and 24\.4 or newer is needed\n$/ },
+  { node: "node20", says: /^plantstore: this is Node 20\.20\.2, and 24\.15 or newer is needed\n$/ },
+  { node: "node22", says: /^plantstore: this is Node 22\.\d+\.\d+, and 24\.15 or newer is needed\n$/ },
   { node: "node24", says: /^\d+\.\d+\.\d+\n$/ },
   { node: "node26", says: /^\d+\.\d+\.\d+\n$/ },
 ])("the command of the plant store runs on $node or says what it needs", ({ node, says }) => {
