@@ -13,10 +13,7 @@ describe("docs/clients.md, shell", () => {
   test.each(commands)("%s", async (documented) => {
     // By the port of the test's server; the rest is run as it is shown.
     const command = documented.replaceAll(/plants\.example(:443)?/g, "$AUTHORITY");
-    const build = async (): Promise<ClientProgram> => ({
-      command: ["bash", "-c", command],
-      environment: { PATH: path },
-    });
-    expect(await runDocumented(build)).toEqual([43n]);
+    const program: ClientProgram = { command: ["bash", "-c", command], environment: { PATH: path } };
+    expect(await runDocumented(program)).toEqual([43n]);
   });
 });

@@ -33,9 +33,9 @@ const clients: readonly Row[] = [
     name: "connect-go",
     build: async () => ({ ...(await buildGoClient("connect-go")), environment: { HTTP2: "yes" } }),
   },
-  { name: "grpc-java", build: () => buildJavaClient("Main") },
+  { name: "grpc-java", build: () => buildJavaClient() },
   { name: "grpcio", build: () => buildPythonClient("grpcio_client.py") },
-  { name: "tonic", build: () => buildRustClient("plantstore-test-client") },
+  { name: "tonic", build: () => buildRustClient() },
   { name: "grpc-js", build: () => typescript("proto-loader.ts") },
   { name: "connect-node", build: () => typescript("connect-node.ts") },
 ];

@@ -1,20 +1,23 @@
 import { describe } from "vitest";
 import { buildStep } from "../../support/process/build-step.ts";
-import type { ClientProgram } from "../../support/clients/client-program.ts";
 import { describeClient } from "../../support/clients/describe-client.ts";
-import { describeDocumented } from "../../support/clients/documented-client.ts";
+import { describeExample } from "../../support/clients/example-client.ts";
 import { buildJavaClient } from "../../support/clients/java-clients.ts";
 import { hasProgram } from "../../support/process/tools-folder.ts";
 
 /** Java takes the authorities of the system out of a store of its own. */
-async function buildTrusting(authorityFile: string): Promise<ClientProgram> {
+async function trusting(authorityFile: string): Promise<Readonly<Record<string, string>>> {
   const store = ["-keystore", `${authorityFile}.p12`, "-storepass", "changeit"];
   await buildStep("keytool", ["-importcert", "-noprompt", "-alias", "authority", "-file", authorityFile, ...store]);
   const options = `-Djavax.net.ssl.trustStore=${authorityFile}.p12 -Djavax.net.ssl.trustStorePassword=changeit`;
-  return { ...(await buildJavaClient("Documented")), environment: { JAVA_TOOL_OPTIONS: options } };
+  return { JAVA_TOOL_OPTIONS: options };
 }
 
 describe.runIf(hasProgram("java") && hasProgram("mvn"))("Java", () => {
-  describeClient({ name: "grpc-java", build: () => buildJavaClient("Main") });
-  describeDocumented({ language: "java", build: buildTrusting });
+  describeClient({ name: "grpc-java", build: () => buildJavaClient() });
+  describeExample({
+    language: "java",
+    program: "src/main/java/DeletePlant.java",
+    environment: trusting,
+  });
 });

@@ -1,7 +1,10 @@
+import { delimiter, join } from "node:path";
 import { describe } from "vitest";
 import { describeClient } from "../../support/clients/describe-client.ts";
-import { describeDocumented } from "../../support/clients/documented-client.ts";
+import { describeExample } from "../../support/clients/example-client.ts";
 import { buildPythonClient } from "../../support/clients/python-clients.ts";
+import { projectFolder } from "../../support/process/child-program.ts";
+import { openPython } from "../../support/process/python.ts";
 import { hasProgram } from "../../support/process/tools-folder.ts";
 
 const clients = [
@@ -12,5 +15,13 @@ const clients = [
 
 describe.runIf(hasProgram("python3"))("Python", () => {
   for (const { name, program } of clients) describeClient({ name, build: () => buildPythonClient(program) });
-  describeDocumented({ language: "python", build: () => buildPythonClient("documented.py") });
+  describeExample({
+    language: "python",
+    program: "main.py",
+    environment: async (authorityFile) => {
+      const programs = await openPython(join(projectFolder, "examples/clients/python/requirements.txt"));
+      const path = [programs, process.env["PATH"]].join(delimiter);
+      return { PATH: path, GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: authorityFile };
+    },
+  });
 });

@@ -1,7 +1,7 @@
 import { describe } from "vitest";
 import { describeClient } from "../../support/clients/describe-client.ts";
-import { describeDocumented } from "../../support/clients/documented-client.ts";
-import { buildRustClient } from "../../support/clients/rust-clients.ts";
+import { describeExample } from "../../support/clients/example-client.ts";
+import { buildRustClient, cargoTarget } from "../../support/clients/rust-clients.ts";
 import { hasProgram } from "../../support/process/tools-folder.ts";
 
 describe.runIf(hasProgram("cargo"))("Rust", () => {
@@ -9,8 +9,12 @@ describe.runIf(hasProgram("cargo"))("Rust", () => {
   // too, may be the first to say so.
   describeClient({
     name: "tonic",
-    build: () => buildRustClient("plantstore-test-client"),
+    build: () => buildRustClient(),
     onDeadline: /^(?:1 Timeout expired|4 the operation timed out)$/,
   });
-  describeDocumented({ language: "rust", build: () => buildRustClient("documented") });
+  describeExample({
+    language: "rust",
+    program: "src/main.rs",
+    environment: async (authorityFile) => ({ SSL_CERT_FILE: authorityFile, CARGO_TARGET_DIR: cargoTarget }),
+  });
 });

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { buildStep } from "../process/build-step.ts";
 import type { ClientProgram } from "./client-program.ts";
 import { buf, definitions, layOutRecipe, openApiFile } from "./client-recipe.ts";
-import { completeProgram } from "./documented-client.ts";
 
 /** The clients of Go whose programs are in `test/clients/go/`. */
 export const goClients = ["grpc-go", "connect-go", "oapi-codegen"] as const;
@@ -13,19 +12,17 @@ let built: Promise<string> | undefined;
 // Generates and compiles all of them.
 async function buildAll(): Promise<string> {
   const folder = layOutRecipe("go");
-  const address = { authority: 'os.Getenv("AUTHORITY")', url: 'os.Getenv("URL")' };
-  completeProgram(join(folder, "documented/main.go"), "go", address);
   await buildStep(buf, ["generate", ...definitions], { folder });
   mkdirSync(join(folder, "openapi"), { recursive: true });
   const output = ["-generate", "types,client", "-package", "openapi", "-o", "openapi/client.go"];
   await buildStep("go", ["tool", "oapi-codegen", ...output, openApiFile], { folder });
-  await buildStep("go", ["build", "-o", "bin/", ...[...goClients, "documented"].map((name) => `./${name}`)], {
+  await buildStep("go", ["build", "-o", "bin/", ...goClients.map((name) => `./${name}`)], {
     folder,
   });
   return folder;
 }
 
-/** Builds one of {@link goClients}, or the program of docs/clients.md, "documented"; what an earlier call has made is taken. */
+/** Builds one of {@link goClients}; what an earlier call has made is taken. */
 export async function buildGoClient(name: string): Promise<ClientProgram> {
   built ??= buildAll();
   return { command: [join(await built, "bin", name)] };

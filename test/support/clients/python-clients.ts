@@ -3,7 +3,6 @@ import { delimiter, join } from "node:path";
 import { buildStep } from "../process/build-step.ts";
 import type { ClientProgram } from "./client-program.ts";
 import { buf, layOutRecipe, openApiFile, protoFolder, recipeFolder, testProtoFolder } from "./client-recipe.ts";
-import { completeProgram } from "./documented-client.ts";
 import { openPython } from "../process/python.ts";
 
 /** The definitions that grpcio's stub is made of; it needs those that are imported too. */
@@ -21,8 +20,6 @@ async function generateAll(): Promise<{ folder: string; python: string }> {
   const programs = await openPython(join(recipeFolder("python"), "requirements.txt"));
   const python = join(programs, "python");
   const folder = layOutRecipe("python");
-  const address = { authority: 'os.environ["AUTHORITY"]', url: 'os.environ["URL"]' };
-  completeProgram(join(folder, "documented.py"), "python", address);
   const environment = { PATH: [programs, process.env["PATH"]].join(delimiter) };
   mkdirSync(join(folder, "grpcio"), { recursive: true });
   const options = ["-I", protoFolder, "-I", testProtoFolder, "--python_out=grpcio", "--grpc_python_out=grpcio"];

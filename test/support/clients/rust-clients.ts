@@ -1,24 +1,25 @@
 import { join } from "node:path";
 import { buildStep } from "../process/build-step.ts";
 import type { ClientProgram } from "./client-program.ts";
+import { toolsFolder } from "../process/tools-folder.ts";
 import { buf, definitions, layOutRecipe } from "./client-recipe.ts";
-import { completeProgram } from "./documented-client.ts";
+
+/** Where cargo puts what it compiles: the same crates for every client. */
+export const cargoTarget: string = join(toolsFolder("client-rust"), "target");
 
 let built: Promise<string> | undefined;
 
-// Generates and compiles all of them.
+// Generates and compiles it.
 async function buildAll(): Promise<string> {
   const folder = layOutRecipe("rust");
-  const address = { authority: 'std::env::var("AUTHORITY")?', url: 'std::env::var("URL")?' };
-  completeProgram(join(folder, "src/bin/documented.rs"), "rust", address);
   const output = ["--as-file-descriptor-set", "-o", "definitions.binpb"];
   await buildStep(buf, ["build", ...definitions, ...output], { folder });
   await buildStep("cargo", ["build", "--locked"], { folder });
-  return join(folder, "target/debug");
+  return join(cargoTarget, "debug");
 }
 
-/** Builds a program of `test/clients/rust/`: its own, or that of docs/clients.md, "documented". What an earlier call has made is taken. */
-export async function buildRustClient(name: "plantstore-test-client" | "documented"): Promise<ClientProgram> {
+/** Builds the program of `test/clients/rust/`; what an earlier call has made is taken. */
+export async function buildRustClient(): Promise<ClientProgram> {
   built ??= buildAll();
-  return { command: [join(await built, name)] };
+  return { command: [join(await built, "plantstore-test-client")] };
 }

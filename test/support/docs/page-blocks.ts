@@ -50,12 +50,6 @@ export const blockRules: readonly BlockRule[] = [
   { page: "README.md", language: "console", run: { by: "test/clients/readme.test.ts" } },
   { page: "docs/packages.md", language: "sh", run: { by: "test/package/install.test.ts" } },
   { page: "docs/demo.md", language: "console", run: { by: "test/clients/demo.test.ts" } },
-  {
-    page: "docs/clients.md",
-    language: "sh",
-    start: "python -m grpc_tools.protoc",
-    run: { not: "test/support/clients/python-clients.ts runs it, into a folder of its own" },
-  },
   { page: "docs/clients.md", language: "sh", run: { by: "test/clients/documented-shell.test.ts" } },
   { page: "docs/clients.md", language: "go", run: { by: "test/clients/go/go.test.ts" } },
   { page: "docs/clients.md", language: "python", run: { by: "test/clients/python/python.test.ts" } },

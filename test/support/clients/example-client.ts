@@ -1,0 +1,76 @@
+import { cpSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildLimitMs, buildStep } from "../process/build-step.ts";
+import { projectFolder } from "../process/child-program.ts";
+import { toolsFolder } from "../process/tools-folder.ts";
+import { tokens } from "../server/plant-server.ts";
+import { type ServerPair, startServerPair } from "../server/server-pair.ts";
+import { answerLimitMs, authorityOf } from "./client-program.ts";
+
+/** A project of `examples/clients/`. */
+export interface ExampleClient {
+  /** Its folder, which is also the language of its lines in docs/clients.md. */
+  readonly language: string;
+  /** The file of its program, whose first comment has the commands. */
+  readonly program: string;
+  /** What its commands need beside PATH, such as what makes it trust an authority. */
+  readonly environment?: (authorityFile: string) => Promise<Readonly<Record<string, string>>>;
+}
+
+const commandLine = /^[\s/!*]+((?:buf|go|python|mvn|java|cargo) .*)$/gm;
+
+/** Describes that the project does what its first comment says, and that docs/clients.md shows lines of it. */
+export function describeExample({ language, program, environment }: ExampleClient): void {
+  describe(`examples/clients/${language}`, { timeout: answerLimitMs }, () => {
+    const text = readFileSync(join(projectFolder, "examples/clients", language, program), "utf8");
+    const commands = [...text.matchAll(commandLine)].map(([, command = ""]) => command);
+    const opened = new AsyncDisposableStack();
+    let servers: ServerPair;
+    let run: (command: string) => Promise<string>;
+
+    beforeAll(async () => {
+      servers = opened.use(await startServerPair(new Set([42n]), "own"));
+      const folder = layOut(language);
+      const settings = { PATH: path, ...(await environment?.(servers.authorityFile)) };
+      // Its standard output alone: tools tell on the other what they do.
+      run = (command) => buildStep("bash", ["-c", `${command} 2>/dev/null`], { folder, environment: settings });
+      for (const command of commands.slice(0, -1)) await run(command);
+    }, buildLimitMs);
+    afterAll(() => opened.disposeAsync());
+
+    test("deletes plant 42 over TLS, and finds none over plain text behind that", async () => {
+      const command = (commands.at(-1) ?? "").replace("TOKEN", tokens.good);
+      const secure = command
+        .replace("http:", "https:")
+        .replace("127.0.0.1:8080", authorityOf("localhost", servers.secure));
+      expect(await run(secure)).toBe("plant 42 is deleted\n");
+      const cleartext = command.replace("127.0.0.1:8080", authorityOf("127.0.0.1", servers.cleartext));
+      expect(await run(cleartext)).toBe("there is no plant 42\n");
+    });
+
+    test("has the lines that docs/clients.md shows, in their order", () => {
+      const lines = text.split("\n").map((line) => line.trim());
+      const shown = documentedLines(language);
+      expect(lines.filter((line) => shown.includes(line))).toEqual(shown);
+    });
+  });
+}
+
+const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
+
+/** Copies the project to a folder outside of the checkout, at the same distance from the definitions. */
+function layOut(language: string): string {
+  const root = toolsFolder("examples");
+  for (const part of ["proto", `examples/clients/${language}`]) {
+    cpSync(join(projectFolder, part), join(root, part), { recursive: true, preserveTimestamps: true });
+  }
+  return join(root, "examples/clients", language);
+}
+
+function documentedLines(language: string): string[] {
+  const page = readFileSync(join(projectFolder, "docs/clients.md"), "utf8");
+  const [, lines] = new RegExp(`^\`\`\`${language}\\n(.*?)\\n\`\`\`$`, "ms").exec(page) ?? [];
+  if (lines === undefined) throw new Error(`docs/clients.md has no lines of ${language}`);
+  return lines.split("\n").map((line) => line.trim());
+}
