@@ -285,6 +285,13 @@ test("an interface without credentials asks for none", async () => {
   expect(await page.locator(".command").innerText()).not.toContain("Authorization");
 });
 
+test("an RPC without a comment is named once, and one with a comment is described by it", async () => {
+  await open("operations/create");
+  expect(await page.getByText("kitchensink.v1.KitchenSink").count()).toBe(1);
+  await open("operations/query");
+  expect(await page.locator(".reading").innerText()).toMatch(/^And more\./);
+});
+
 test("text of a description is never read as HTML", async () => {
   await open("operations/query");
   await page.getByRole("heading", { level: 1, name: "Asks <img src=x onerror=alert(1)>" }).waitFor();

@@ -30,12 +30,18 @@ export function showReading(description, { object }, heading) {
   const titled = (/** @type {string} */ title, /** @type {HTMLElement[]} */ content) =>
     content.length === 0 ? [] : [element("section", {}, [element(heading, { class: "part" }, [title]), ...content])];
   return element("div", { class: "reading" }, [
-    ...prose(object.description),
+    ...(isOnlyName(object) ? [] : prose(object.description)),
     ...titled("Parameters of the path", showParameters(parameters.filter((parameter) => parameter.in === "path"))),
     ...titled("Parameters of the query", showParameters(parameters.filter((parameter) => parameter.in === "query"))),
     ...titled("Body", showBody(description, object.requestBody?.content, "readOnly")),
     ...titled("Answers", showAnswers(description, object)),
   ]);
+}
+
+// An RPC without a comment is described by its name, which is told above.
+/** @param {Operation["object"]} object */
+function isOnlyName({ description, "x-rpc": rpc }) {
+  return description === `The RPC \`${rpc?.procedure.slice(1).replace("/", ".")}\`.`;
 }
 
 /** @param {Parameter[]} parameters */
