@@ -72,7 +72,8 @@ async function run(files: readonly string[]): Promise<TestAnswer> {
   const specifications = found.toSorted((a, b) => placeOf(a) - placeOf(b));
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   const failed = testModules.filter(hasFailed);
-  const outside = unhandledErrors.length > 0 ? "an error outside of every test" : undefined;
+  const [unhandled] = unhandledErrors;
+  const outside = unhandled === undefined ? undefined : `an error outside of every test: ${stackOf(unhandled)}`;
   const failure = failed[0] ? failureOf(failed[0]) : outside;
   return {
     failure,
@@ -85,6 +86,10 @@ async function run(files: readonly string[]): Promise<TestAnswer> {
 // A module whose run was stopped by a failure is pending for ever.
 function hasFailed(module: TestModule): boolean {
   return module.state() === "failed" || module.children.allTests("failed").next().done !== true;
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Object && "stack" in error ? String(error.stack) : String(error);
 }
 
 function passingOf(module: TestModule): number {

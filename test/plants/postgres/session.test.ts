@@ -269,7 +269,7 @@ async function startForgetfulPooler(url: string): Promise<Forwarding> {
     const upstream = connect(socketOf(server.socketFolder));
     for (const socket of [client, upstream]) socket.on("error", () => undefined);
     const cancel = async (request: Buffer): Promise<void> => {
-      for (let looks = 0; looks < 20; looks++) await runSql(url, "SELECT");
+      for (let looks = 0; looks < 2; looks++) await runSql(url, "SELECT");
       if (open.size > 0) upstream.write(request);
       client.destroy();
     };
