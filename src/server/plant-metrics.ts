@@ -11,6 +11,7 @@ import {
   measureReadiness,
   type MetricFamily,
   Metrics,
+  type SpanExporter,
 } from "../telemetry/index.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
@@ -51,6 +52,14 @@ export class PlantMetrics implements Disposable {
           value: Math.max(0, (Date.now() - atMs) / 1_000),
         })),
     );
+  }
+
+  /** Adds what became of spans. */
+  watchSpans(exporter: Pick<SpanExporter, "dropped">): void {
+    const description = "Spans that were dropped because the collector did not take them in time";
+    this.#metrics.observedCounter({ name: "plantstore.spans.dropped", unit: "{span}", description }, () => [
+      { attributes: {}, value: exporter.dropped },
+    ]);
   }
 
   collect(): readonly MetricFamily[] {

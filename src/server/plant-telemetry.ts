@@ -48,6 +48,7 @@ export class PlantTelemetry implements AsyncDisposable {
     }
     const exporter = new SpanExporter(new OtlpSender(settings.traces, "traces", log), settings);
     this.#exporters.push(exporter);
+    metrics.watchSpans(exporter);
     const sampler = createSampler(settings.sampler, settings.samplerRatio);
     const tracing = createTracing({ sampler, take: (span) => exporter.take(span) });
     this.hooks = tracedHooks(tracing, metrics);

@@ -27,7 +27,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly docs: "open" | "closed";
   readonly corsOrigins: readonly string[] | "*" | undefined;
   readonly trustedProxies: readonly string[] | undefined;
-  readonly proxyFields: "x-forwarded" | "forwarded" | "none";
+  readonly proxyFields: "x-forwarded" | "forwarded" | "none" | undefined;
   readonly proxyProtocol: "on" | "off";
   readonly ratePerPrincipal: number | undefined;
   readonly ratePerAddress: number | undefined;
@@ -129,8 +129,8 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   proxyFields: {
     variable: "PLANTSTORE_PROXY_FIELDS",
     flag: "proxy-fields",
-    about: "the fields in which they say it: x-forwarded, forwarded (RFC 7239), or none",
-    fallback: "x-forwarded",
+    about:
+      "the fields in which they say it: x-forwarded, forwarded (RFC 7239), or none; by default none with PROXY headers, else x-forwarded",
     ...oneOf(["x-forwarded", "forwarded", "none"]),
   },
   proxyProtocol: {

@@ -1,6 +1,6 @@
 import type { DestinationStream } from "pino";
 import { type ResourceMetadata, createResourceMetadata } from "../auth/index.ts";
-import type { BoundAddress, ListenOptions } from "../gateway/index.ts";
+import type { BoundAddress, ListenOptions, TrustedProxiesOptions } from "../gateway/index.ts";
 import { type Log, openLog, openReserveLog } from "../operations/index.ts";
 import { type IdRange, type OnBatch, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
 import { createPlantServer } from "./create-plant-server.ts";
@@ -71,10 +71,7 @@ export async function startServer(configuration: Configuration, options: StartOp
     requestIdAnswers: configuration.requestIdAnswers,
     requestPathPrefix: requestPathPrefixOf(configuration.publicUrl),
     description: { open: configuration.docs === "open", baseUrl: configuration.publicUrl?.href.replace(/\/+$/, "") },
-    trustedProxies: configuration.trustedProxies && {
-      addresses: configuration.trustedProxies,
-      fields: configuration.proxyFields,
-    },
+    trustedProxies: trustedProxiesOf(configuration),
     rateLimits: { perPrincipal: configuration.ratePerPrincipal, perAddress: configuration.ratePerAddress },
     cors: configuration.corsOrigins && { origins: configuration.corsOrigins },
     resourceMetadata: resourceMetadataOf(configuration),
@@ -114,6 +111,13 @@ export async function startServer(configuration: Configuration, options: StartOp
       await flush(log);
     },
   };
+}
+
+/** Who passes on connections writes no fields: those that come are the client's own, unless the operator knows better. */
+function trustedProxiesOf(configuration: Configuration): TrustedProxiesOptions | undefined {
+  const { trustedProxies, proxyProtocol, proxyFields } = configuration;
+  const fields = proxyFields ?? (proxyProtocol === "on" ? "none" : "x-forwarded");
+  return trustedProxies && { addresses: trustedProxies, fields };
 }
 
 function placeOf({ host, port, socketMode }: Configuration): ListenOptions {

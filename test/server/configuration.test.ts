@@ -48,7 +48,7 @@ test("what is not given has its default", () => {
     publicUrl: undefined,
     docs: "closed",
     trustedProxies: undefined,
-    proxyFields: "x-forwarded",
+    proxyFields: undefined,
     proxyProtocol: "off",
     ratePerPrincipal: undefined,
     ratePerAddress: undefined,

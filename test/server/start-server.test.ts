@@ -9,6 +9,9 @@ import {
   startIdentityProviderAt,
   testAudience,
 } from "../support/auth/identity-provider.ts";
+import { createByteReader } from "../support/carriers/byte-reader.ts";
+import { openSocket } from "../support/carriers/exchange.ts";
+import { overHttp1 } from "../support/carriers/http1-connection.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
 interface RunningServer extends AsyncDisposable {
@@ -52,6 +55,35 @@ async function request({ baseUrl }: RunningServer, method: string, path: string,
 async function startProvider(): Promise<IdentityProvider> {
   return await startIdentityProvider(await createSigningKey("ES256", "key"));
 }
+
+describe("behind a trusted proxy", () => {
+  const trusted = { PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8" };
+  const proxied = { ...trusted, PLANTSTORE_PROXY_PROTOCOL: "on" };
+
+  test.each([
+    { name: "its fields are read", environment: trusted, want: "203.0.113.9" },
+    { name: "no fields are read where it passes on connections", environment: proxied, want: "127.0.0.7" },
+    {
+      name: "they are read there too where it is said",
+      environment: { ...proxied, PLANTSTORE_PROXY_FIELDS: "x-forwarded" },
+      want: "203.0.113.9",
+    },
+  ])("$name", async ({ environment, want }) => {
+    const lines: string[] = [];
+    const always = { PORT: "0", DATABASE_URL: "memory:", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+    const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
+    if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+    const server = await startServer(reading.value, { logLines: { write: (line) => void lines.push(line) } });
+    const socket = openSocket(server);
+    if ("PLANTSTORE_PROXY_PROTOCOL" in environment) socket.write("PROXY TCP4 127.0.0.7 127.0.0.1 47 80\r\n");
+    using connection = overHttp1(socket, createByteReader(socket), "localhost");
+    connection.request({ httpMethod: "GET", path: "/livez", header: [["x-forwarded-for", "203.0.113.9"]] });
+    await connection.readAnswer();
+    await expect.poll(() => lines.find((line) => line.includes('"msg":"call"'))).toContain(`"peer":"${want}"`);
+    socket.destroy();
+    await server.drain();
+  });
+});
 
 describe("a server behind an identity provider", () => {
   test("takes the provider's tokens, and deletes with them", async () => {

@@ -62,7 +62,7 @@ export class CallView implements HandlerContext {
     this.responseHeader = protocol.responseHeader;
     this.responseTrailer = protocol.responseTrailer;
     this.values = values;
-    this.timeoutMs = timeoutMs === undefined ? noTimeout : timeLeft(Date.now() + timeoutMs);
+    this.timeoutMs = timeoutMs === undefined ? noTimeout : timeLeft(performance.now() + timeoutMs);
     this.call = call;
     Object.defineProperty(this, "signal", signalDescriptor);
   }
@@ -82,5 +82,5 @@ const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
 function noTimeout(): undefined {}
 
 function timeLeft(deadlineMs: number): () => number {
-  return () => deadlineMs - Date.now();
+  return () => deadlineMs - performance.now();
 }

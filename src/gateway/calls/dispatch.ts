@@ -69,7 +69,7 @@ export interface AnsweredRequest {
   /** `undefined` over Fetch, which does not tell. */
   readonly httpVersion: Exchange["httpVersion"];
   readonly scheme: "http" | "https";
-  /** 0 when the client went away before it was answered. */
+  /** 0 when nothing was answered: the client went away, or the answer could not be written, as `error` says. */
   readonly httpStatus: number;
   /** The error in the answer; `undefined` on success. */
   readonly error: ConnectError | undefined;

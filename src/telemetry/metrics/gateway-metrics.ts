@@ -28,6 +28,14 @@ export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void
     { name: "gateway.backlog", unit: "By", description: "Bytes that wait because clients do not take them" },
     () => single(gateway.load.backlogBytes),
   );
+  metrics.observedCounter(
+    { name: "gateway.bad_requests", unit: "{request}", description: "Requests that were answered as wrong HTTP" },
+    () =>
+      [...gateway.load.badRequests].map(([status, value]) => ({
+        attributes: { "http.response.status_code": status },
+        value,
+      })),
+  );
 }
 
 /** Adds whether the server is ready, and whether it drains. */

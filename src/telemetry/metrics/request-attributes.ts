@@ -24,6 +24,7 @@ export function httpAttributes({
   httpStatus,
   httpVersion,
   scheme,
+  error,
 }: AnsweredRequest): Attributes {
   return {
     "http.request.method": knownMethods.includes(httpMethod) ? httpMethod : "_OTHER",
@@ -31,16 +32,23 @@ export function httpAttributes({
     ...(httpVersion !== undefined && { "network.protocol.version": httpVersion === "2.0" ? "2" : httpVersion }),
     ...(httpRoute !== undefined && { "http.route": httpRoute }),
     ...(httpStatus !== 0 && { "http.response.status_code": httpStatus }),
-    ...(httpStatus === 0 && { "error.type": "canceled" }),
+    ...(httpStatus === 0 && { "error.type": snakeCase(unansweredCode(error)) }),
     ...(httpStatus >= 500 && { "error.type": String(httpStatus) }),
   };
 }
 
 /** Returns a number that two requests of a route share exactly if their {@link httpAttributes} are the same. */
-export function httpSeriesKey({ httpMethod, httpStatus, httpVersion, scheme }: AnsweredRequest): number {
+export function httpSeriesKey({ httpMethod, httpStatus, httpVersion, scheme, error }: AnsweredRequest): number {
   const method = knownMethods.indexOf(httpMethod) + 1;
   const version = httpVersions.indexOf(httpVersion);
-  return ((httpStatus * 16 + method) * 4 + version) * 2 + (scheme === "https" ? 1 : 0);
+  // Codes are smaller than every status.
+  const outcome = httpStatus === 0 ? unansweredCode(error) : httpStatus;
+  return ((outcome * 16 + method) * 4 + version) * 2 + (scheme === "https" ? 1 : 0);
+}
+
+/** Why nothing was answered: the client went away, unless there is an error that says otherwise. */
+function unansweredCode(error: AnsweredRequest["error"]): Code {
+  return error?.code ?? Code.Canceled;
 }
 
 const httpVersions: readonly AnsweredRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];

@@ -13,6 +13,7 @@ export class SpanExporter {
   readonly #timer: NodeJS.Timeout;
   #queue: EndedSpan[] = [];
   #sending: Promise<void> | undefined;
+  #dropped = 0;
 
   constructor(sender: OtlpSender, settings: OtlpSettings) {
     this.#sender = sender;
@@ -20,9 +21,14 @@ export class SpanExporter {
     this.#timer = setInterval(() => this.#export(), settings.spanDelayMs).unref();
   }
 
+  /** Spans that found the queue full. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
   /** Takes a span that has ended. */
   take(span: EndedSpan): void {
-    if (this.#queue.length >= this.#settings.spanQueueMax) return;
+    if (this.#queue.length >= this.#settings.spanQueueMax) return void (this.#dropped += 1);
     this.#queue.push(span);
     if (this.#queue.length >= this.#settings.spanBatchMax) this.#export();
   }

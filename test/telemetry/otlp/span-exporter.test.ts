@@ -29,7 +29,7 @@ function openExporter(url: string, variables: Readonly<Record<string, string>>):
   return new SpanExporter(new OtlpSender(settings.traces, "traces", quietLog), settings);
 }
 
-test("a full queue drops further spans while a collector hangs, and sends the earlier ones after it", async () => {
+test("a full queue drops and counts further spans while a collector hangs, and sends the earlier ones after it", async () => {
   await using collector = await startOtlpReceiver();
   const held: ServerResponse[] = [];
   collector.answer = (response) => void held.push(response);
@@ -37,7 +37,9 @@ test("a full queue drops further spans while a collector hangs, and sends the ea
   const exporter = openExporter(collector.url, variables);
   for (let at = 0; at < 10; at++) exporter.take(spanAt(at));
   await expect.poll(() => held.length).toBe(1);
+  expect(exporter.dropped).toBe(0);
   for (let at = 10; at < 100_000; at++) exporter.take(spanAt(at));
+  expect(exporter.dropped).toBe(100_000 - 110);
   collector.answer = (response) => void response.end();
   held[0]?.end();
   await exporter.close();

@@ -25,6 +25,11 @@ export interface GatewayLoad {
   readonly requests: Readonly<Record<HttpMajorVersion, number>>;
   /** Bytes that wait because clients do not take them. */
   readonly backlogBytes: number;
+  /**
+   * Requests since the start that were answered because they are wrong as HTTP, such as one with too long a URL, by the
+   * HTTP status. Nothing else is told of them: they have neither a match nor a credential.
+   */
+  readonly badRequests: ReadonlyMap<number, number>;
 }
 
 /** Serves the connections of a port that speak one version of HTTP. Never listens itself. */

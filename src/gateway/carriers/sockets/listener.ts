@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
-import type { Peer } from "../index.ts";
+import type { HttpProblem, Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
 import { BacklogBudget } from "../../http2/index.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
@@ -53,12 +53,25 @@ export class Listener {
   #announced: TrustedProxies | undefined;
   /** Who the connections inside TLS are from, by the addresses and ports of both ends. */
   readonly #sources = new Map<string, Peer>();
+  readonly #badRequests = new Map<number, number>();
   #deadlineMs = Number.POSITIVE_INFINITY;
   #drained: Promise<void> | undefined;
 
   constructor(options: ListenerOptions) {
     this.#trustedProxies = options.trustedProxies;
-    this.#options = { ...options, budget: new BacklogBudget(options.limits.backlogBytes) };
+    const { refuse, writeProblem } = options;
+    this.#options = {
+      ...options,
+      budget: new BacklogBudget(options.limits.backlogBytes),
+      refuse: (exchange, problem) => {
+        this.#countBad(problem);
+        refuse(exchange, problem);
+      },
+      writeProblem: (problem) => {
+        this.#countBad(problem);
+        return writeProblem(problem);
+      },
+    };
     this.#servers = { http1: createNodeHttp1Server(this.#options), http2: createOwnHttp2Server(this.#options) };
   }
 
@@ -87,6 +100,7 @@ export class Listener {
       connections: { http1: http1.connections, http2: http2.connections },
       requests: { http1: http1.requests, http2: http2.requests },
       backlogBytes: this.#options.budget.bytes,
+      badRequests: this.#badRequests,
     };
   }
 
@@ -98,8 +112,12 @@ export class Listener {
   /** Stops accepting, lets requests in flight finish, and closes. Cuts off whatever is left after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void> {
     // A second call can only bring the deadline forward.
-    this.#deadlineMs = Math.min(this.#deadlineMs, Date.now() + timeoutMs);
+    this.#deadlineMs = Math.min(this.#deadlineMs, performance.now() + timeoutMs);
     return (this.#drained ??= this.#closeGracefully());
+  }
+
+  #countBad({ httpStatus }: HttpProblem): void {
+    this.#badRequests.set(httpStatus, (this.#badRequests.get(httpStatus) ?? 0) + 1);
   }
 
   #openTls(tls: TlsOptions): TlsServer {
@@ -168,10 +186,10 @@ export class Listener {
   /** Resolves when all connections have closed, when all have been idle for {@link quietMs}, or at the deadline. */
   async #quiet(): Promise<void> {
     // Idle HTTP/1.1 connections stay open: a request may be on its way to one. Their next answer ends them.
-    let quietSinceMs = Date.now();
-    while (this.#sockets.size > 0 && Date.now() < this.#deadlineMs) {
-      if (this.#isBusy()) quietSinceMs = Date.now();
-      else if (Date.now() - quietSinceMs >= quietMs) break;
+    let quietSinceMs = performance.now();
+    while (this.#sockets.size > 0 && performance.now() < this.#deadlineMs) {
+      if (this.#isBusy()) quietSinceMs = performance.now();
+      else if (performance.now() - quietSinceMs >= quietMs) break;
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
   }
