@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, StreamRequest, StreamResponse } from "@connectrpc/connect";
-import { afterTurn, concatBytes, type HeaderFields, type Heart, startHeart } from "../carriers/index.ts";
+import { afterTurn, concatBytes, type HeaderFields, type Interval, startInterval } from "../carriers/index.ts";
 import type { StreamProcedure, StreamProtocol } from "../protocols/index.ts";
 import { Call } from "./call.ts";
 import type { CallView } from "./call-view.ts";
@@ -21,7 +21,7 @@ const heartbeatMs = 15_000;
  * asked for its next message. An answer that completes within a turn is sent whole.
  */
 export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
-  #heart: Heart | undefined;
+  #heartbeat: Interval | undefined;
   /** Set until the header is final. */
   #header: Headers | undefined = this.protocol.responseHeader;
   #headerFields: HeaderFields = [];
@@ -39,7 +39,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #waiting = false;
 
   protected override read(): void {
-    if (this.protocol.heartbeat !== undefined) this.#heart = startHeart(heartbeatMs, () => this.#beat());
+    if (this.protocol.heartbeat !== undefined) this.#heartbeat = startInterval(heartbeatMs, () => this.#beat());
     if (this.procedure.method.methodKind === "server_streaming") super.read();
     else this.#invoke(this.protocol.readMessages());
   }
@@ -99,7 +99,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     if (this.done) return;
     this.#settleHeader();
     if (this.protocol.headOnly === true) return this.#succeed();
-    this.#heart?.restart();
+    this.#heartbeat?.restart();
     this.#pieces.push(bytes);
     this.#pieceBytes += bytes.byteLength;
     // The only message of its answer is sent together with the end.
@@ -188,7 +188,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   protected override end(error: ConnectError | undefined): void {
     super.end(error);
-    this.#heart?.stop();
+    this.#heartbeat?.stop();
     if (this.#messages !== undefined) letGo(this.#messages);
     this.#messages = undefined;
   }

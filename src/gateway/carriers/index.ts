@@ -26,4 +26,4 @@ export {
   urlTooLong,
 } from "./request-target.ts";
 export { WholeBody } from "./whole-body.ts";
-export { afterTurn, type Heart, startDeadline, startHeart, timerMsMax } from "./timeout.ts";
+export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timeout.ts";

@@ -18,16 +18,16 @@ export function startDeadline(timeoutMs: number, expire: () => void): () => void
   return () => clearTimeout(timer);
 }
 
-/** Calls something at intervals, until it is stopped. */
-export interface Heart {
+/** Calls a function at intervals, until it is stopped. */
+export interface Interval {
   /** Begins the present interval again. */
   restart(): void;
   stop(): void;
 }
 
-/** Calls `beat` whenever `everyMs` have passed without a restart. Keeps no process alive. */
-export function startHeart(everyMs: number, beat: () => void): Heart {
-  let timer = setInterval(beat, everyMs);
+/** Calls `run` whenever `everyMs` have passed without a restart. Keeps no process alive. */
+export function startInterval(everyMs: number, run: () => void): Interval {
+  let timer = setInterval(run, everyMs);
   // Only node's timers are objects.
   if (typeof timer === "object") {
     timer.unref();
@@ -35,7 +35,7 @@ export function startHeart(everyMs: number, beat: () => void): Heart {
   }
   const restart = (): void => {
     clearInterval(timer);
-    timer = setInterval(beat, everyMs);
+    timer = setInterval(run, everyMs);
   };
   return { restart, stop: () => clearInterval(timer) };
 }
