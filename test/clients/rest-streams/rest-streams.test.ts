@@ -34,6 +34,11 @@ const clients: readonly { readonly name: string; readonly program: string; reado
     program: "curl",
     command: (what, url) => [...curl(what, url), "--http2-prior-knowledge"],
   },
+  {
+    name: "fetch of Node",
+    program: "node",
+    command: (what, url) => [process.execPath, join(import.meta.dirname, "main.ts"), what, url],
+  },
   { name: "net/http of Go", program: "go", command: (what, url) => [go.file("streams"), what, url] },
   {
     name: "http.client of Python",
