@@ -24,7 +24,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/calls", to: ["protocols", "proxies", "carriers", "rest", "json"].map((room) => `gateway/${room}`) },
   { from: "gateway/protocols", to: ["gateway/carriers", "gateway/rest", "gateway/json"] },
   { from: "gateway/carriers", to: [] },
-  { from: "gateway/carriers/sockets", to: ["gateway/carriers", "gateway/proxies", "gateway/http2"] },
+  { from: "gateway/carriers/sockets", to: ["carriers", "proxies", "http1", "http2"].map((room) => `gateway/${room}`) },
   { from: "gateway/carriers/fetch", to: ["gateway/carriers"] },
   { from: "gateway/proxies", to: ["gateway/carriers"] },
   {
@@ -35,7 +35,8 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/rest", to: ["gateway/json", "gen"] },
   { from: "gateway/openapi", to: ["gateway/rest", "gateway/json", "gen"] },
   { from: "gateway/json", to: [] },
-  { from: "gateway/http2", to: [] },
+  { from: "gateway/http1", to: ["gateway/carriers"] },
+  { from: "gateway/http2", to: ["gateway/carriers"] },
 ];
 
 /** Longest first, so that "gateway/rest" is found before "gateway". */

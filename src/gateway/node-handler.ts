@@ -1,13 +1,7 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import {
-  type ConnectionPolicy,
-  connectionOn,
-  NodeHttp1Exchange,
-  http1LingerMs,
-  NodeHttp2Exchange,
-} from "./carriers/sockets/index.ts";
+import { NodeHttp1Exchange, NodeHttp2Exchange } from "./carriers/sockets/index.ts";
 import { CommonFields, type Exchange, readRequestTarget } from "./carriers/index.ts";
 import { matchRequest, type Serving } from "./calls/index.ts";
 
@@ -63,24 +57,9 @@ function toExchange(
   target: string,
   common: CommonFields,
 ): Exchange {
-  if (!("stream" in request)) {
-    const connection = connectionOn(request.socket, foreign);
-    const exchange = new NodeHttp1Exchange(request, response as ServerResponse, target, common, connection);
-    connection.carry(exchange);
-    return exchange;
-  }
+  if (!("stream" in request)) return new NodeHttp1Exchange(request, response as ServerResponse, target, common);
   const { stream } = request;
   // The compatibility layer would send an empty trailer section before ours.
   stream.removeAllListeners("wantTrailers");
   return new NodeHttp2Exchange(stream, request.headers, request.rawHeaders);
 }
-
-// The connections, and their time-outs, belong to the other server.
-const foreign: ConnectionPolicy = {
-  draining: false,
-  stallTimeoutMs: 0,
-  lingerMs: http1LingerMs,
-  requestsMax: Number.POSITIVE_INFINITY,
-  budget: undefined,
-  keepAlive: [],
-};

@@ -18,6 +18,7 @@ const credential = `authorization: Bearer ${tokens.good}\r\n`;
 const notHttp = { httpStatus: 400, error: 3, message: "the request is not valid HTTP" } as const;
 const badHost = { httpStatus: 400, error: 3, message: "the Host header is not valid" } as const;
 const badTarget = { httpStatus: 400, error: 3, message: "the request target is not valid" } as const;
+const badVersion = { httpStatus: 400, error: 3, message: "the HTTP version is not supported" } as const;
 const badCoding = { httpStatus: 400, error: 3, message: "the transfer encoding is not supported" } as const;
 const urlTooLong = { httpStatus: 414, error: 8, message: "the URL is longer than 8192 bytes" } as const;
 const headerTooLarge = { httpStatus: 431, error: 8, message: "the header fields are larger than 16384 bytes" } as const;
@@ -35,6 +36,12 @@ const targetRows: readonly Row[] = [
     sent: `DELETE /plants/7 HTTP/1.0\r\n${credential}\r\n`,
     want: "deleted",
     closes: true,
+  },
+  {
+    name: "HTTP/1.0 that asks for the connection to stay",
+    sent: `DELETE /plants/7 HTTP/1.0\r\nconnection: Keep-Alive\r\n${credential}\r\n`,
+    want: "deleted",
+    closes: false,
   },
   {
     name: "an absolute form without a host",
@@ -55,7 +62,7 @@ const targetRows: readonly Row[] = [
     closes: false,
   },
   { name: "a tunnel", sent: withLine("CONNECT x:80 HTTP/1.1"), want: badTarget, closes: true },
-  { name: "a target without a slash", sent: withLine("DELETE plants/7 HTTP/1.1"), want: notHttp, closes: true },
+  { name: "a target without a slash", sent: withLine("DELETE plants/7 HTTP/1.1"), want: badTarget, closes: false },
   { name: "a space in the target", sent: withLine("DELETE /plants/7 8 HTTP/1.1"), want: notHttp, closes: true },
   { name: "a tab in the target", sent: withLine("DELETE /plants/7\t HTTP/1.1"), want: notHttp, closes: true },
   { name: "UTF-8 in the target", sent: withLine("DELETE /plants/\xd9\xa7 HTTP/1.1"), want: notHttp, closes: true },
@@ -66,18 +73,20 @@ const targetRows: readonly Row[] = [
     closes: false,
   },
   { name: "a method in lower case", sent: withLine("delete /plants/7 HTTP/1.1"), want: notHttp, closes: true },
-  { name: "HTTP/1.2", sent: withLine("DELETE /plants/7 HTTP/1.2"), want: notHttp, closes: true },
+  { name: "HTTP/1.2", sent: withLine("DELETE /plants/7 HTTP/1.2"), want: badVersion, closes: true },
+  { name: "HTTP/2.0 as text", sent: withLine("DELETE /plants/7 HTTP/2.0"), want: badVersion, closes: true },
+  { name: "HTTP/0.9", sent: "GET /plants/7\r\n\r\n", want: badVersion, closes: true },
+  { name: "a version of two digits", sent: withLine("DELETE /plants/7 HTTP/1.10"), want: notHttp, closes: true },
+  { name: "a protocol in lower case", sent: withLine("DELETE /plants/7 http/1.1"), want: notHttp, closes: true },
+  { name: "a space behind the version", sent: withLine("DELETE /plants/7 HTTP/1.1 "), want: notHttp, closes: true },
+  { name: "two spaces before the target", sent: withLine("DELETE  /plants/7 HTTP/1.1"), want: notHttp, closes: true },
+  { name: "a space before the method", sent: withLine(" DELETE /plants/7 HTTP/1.1"), want: notHttp, closes: true },
+  { name: "a line feed before the method", sent: withLine("\nDELETE /plants/7 HTTP/1.1"), want: notHttp, closes: true },
   {
-    name: "HTTP/2.0 as a version of HTTP/1",
-    sent: withLine("DELETE /plants/7 HTTP/2.0"),
-    want: { httpStatus: 400, error: 3, message: "the HTTP version is not supported" },
-    closes: true,
-  },
-  {
-    name: "HTTP/0.9",
-    sent: "GET /plants/7\r\n\r\n",
-    want: { httpStatus: 400, error: 3, message: "the HTTP version is not supported" },
-    closes: true,
+    name: "empty lines before it",
+    sent: withLine("\r\n\r\nDELETE /plants/7 HTTP/1.1"),
+    want: "deleted",
+    closes: false,
   },
   { name: "no HTTP at all", sent: "HELLO\r\n\r\n", want: notHttp, closes: true },
   { name: "bytes", sent: "\x00\x01\x02\r\n\r\n", want: notHttp, closes: true },
@@ -88,10 +97,16 @@ const targetRows: readonly Row[] = [
     closes: false,
   },
   {
-    name: "a URL over every limit",
-    sent: withLine(`DELETE /plants/${"7".repeat(20_000)} HTTP/1.1`),
+    name: "a URL over the limit that does not end",
+    sent: `DELETE /plants/${"7".repeat(9_000)}`,
     want: urlTooLong,
     closes: true,
+  },
+  {
+    name: "a URL over every limit",
+    sent: withLine(`DELETE /plants/${"7".repeat(30_000)} HTTP/1.1`),
+    want: urlTooLong,
+    closes: false,
   },
 ];
 
@@ -140,11 +155,48 @@ const fieldRows: readonly Row[] = [
     want: { httpStatus: 400, error: 3, message: "this operation takes no body" },
     closes: false,
   },
-  {
-    name: "a chunk without a size",
-    sent: withFields("transfer-encoding: chunked", "zz\r\n"),
+  ...[
+    { name: "a chunk without a size", body: "zz\r\n" },
+    { name: "a chunk with an empty size", body: "\r\n" },
+    { name: "a chunk with a size below nothing", body: "-1\r\n" },
+    { name: "a chunk with a size as in a program", body: "0x0\r\n\r\n" },
+    { name: "a chunk with white space before its size", body: " 0\r\n\r\n" },
+    { name: "a chunk with white space behind its size", body: "0 \r\n\r\n" },
+    { name: "a chunk with a size that no number holds", body: "00000000000000\r\n\r\n" },
+    { name: "a chunk whose size ends in a line feed alone", body: "0\n\r\n" },
+    { name: "a chunk whose extension ends in a line feed alone", body: "0;a\n\r\n" },
+    { name: "a chunk with a carriage return in its extension", body: "0;a\rb\r\n\r\n" },
+    { name: "a chunk with a zero byte in its extension", body: "0;a=\0\r\n\r\n" },
+    { name: "a chunk longer than its size", body: "1\r\nxy\r\n0\r\n\r\n" },
+    { name: "a chunk that ends in a line feed alone", body: "1\r\nx\n0\r\n\r\n" },
+    { name: "a trailer that is no field", body: "0\r\nx\r\n\r\n" },
+    { name: "a trailer with a space before the colon", body: "0\r\nx : y\r\n\r\n" },
+    { name: "a trailer that ends in a line feed alone", body: "0\r\nx: y\n\r\n" },
+    { name: "a trailer section that ends in a line feed alone", body: "0\r\n\n" },
+    { name: "a trailer section over the limit", body: `0\r\nx: ${"y".repeat(17_000)}\r\n\r\n` },
+  ].map(({ name, body }) => ({
+    name,
+    sent: withFields("transfer-encoding: chunked", body),
     want: notHttp,
     closes: true,
+  })),
+  {
+    name: "chunk extensions over the limit",
+    sent: withFields("transfer-encoding: chunked", `0;${"x".repeat(17_000)}\r\n\r\n`),
+    want: { httpStatus: 400, error: 8, message: "the chunk extensions are too large" },
+    closes: true,
+  },
+  {
+    name: "an empty body in chunks with an extension",
+    sent: withFields("transfer-encoding: chunked", '0;a;b="c"\r\n\r\n'),
+    want: "deleted",
+    closes: false,
+  },
+  {
+    name: "an empty body in chunks in capitals",
+    sent: withFields("Transfer-Encoding: CHUNKED", "000\r\n\r\n"),
+    want: "deleted",
+    closes: false,
   },
   // RFC 9112 §6.1: the framing of such a message is faulty.
   ...["", "connection: keep-alive\r\n"].map((fields) => ({
@@ -171,6 +223,41 @@ const fieldRows: readonly Row[] = [
     want: notHttp,
     closes: true,
   },
+  {
+    name: "chunks twice",
+    sent: withFields("transfer-encoding: chunked\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
+    want: badCoding,
+    closes: true,
+  },
+  {
+    name: "chunks behind a comma",
+    sent: withFields("transfer-encoding: ,chunked", "0\r\n\r\n"),
+    want: badCoding,
+    closes: true,
+  },
+  {
+    name: "a transfer encoding with a byte of white space that is none",
+    sent: withFields("transfer-encoding: chunked\xa0", "0\r\n\r\n"),
+    want: badCoding,
+    closes: true,
+  },
+  {
+    name: "a transfer encoding with a control character",
+    sent: withFields("transfer-encoding: \x0bchunked", "0\r\n\r\n"),
+    want: notHttp,
+    closes: true,
+  },
+  {
+    name: "the same length twice",
+    sent: withFields("content-length: 0\r\ncontent-length: 0"),
+    want: notHttp,
+    closes: true,
+  },
+  { name: "a list of lengths", sent: withFields("content-length: 0, 0"), want: notHttp, closes: true },
+  { name: "an empty length", sent: withFields("content-length:"), want: notHttp, closes: true },
+  { name: "a length in another base", sent: withFields("content-length: 0x0"), want: notHttp, closes: true },
+  { name: "a length with a blank in it", sent: withFields("content-length: 0 0"), want: notHttp, closes: true },
+  { name: "a length in other digits", sent: withFields("content-length: \xb2"), want: notHttp, closes: true },
   { name: "two lengths", sent: withFields("content-length: 0\r\ncontent-length: 1"), want: notHttp, closes: true },
   { name: "a length with a sign", sent: withFields("content-length: +0"), want: notHttp, closes: true },
   {
@@ -188,6 +275,24 @@ const fieldRows: readonly Row[] = [
   { name: "a space before the colon", sent: withFields("foo : x"), want: notHttp, closes: true },
   { name: "a field without a colon", sent: withFields("foo"), want: notHttp, closes: true },
   { name: "a folded field", sent: withFields("foo: a\r\n b"), want: notHttp, closes: true },
+  {
+    name: "a first field that is folded",
+    sent: withLine("DELETE /plants/7 HTTP/1.1\r\n x: y"),
+    want: notHttp,
+    closes: true,
+  },
+  { name: "a field that is folded with a tab", sent: withFields("foo: a\r\n\tb"), want: notHttp, closes: true },
+  { name: "a field without a name", sent: withFields(": x"), want: notHttp, closes: true },
+  { name: "a field with a space in its name", sent: withFields("fo o: x"), want: notHttp, closes: true },
+  { name: "a field with a byte beyond ASCII in its name", sent: withFields("fo\xf6: x"), want: notHttp, closes: true },
+  { name: "a carriage return in a field", sent: withFields("foo: a\rb: c"), want: notHttp, closes: true },
+  { name: "a field that ends in a line feed alone", sent: withFields("foo: a\nb: c"), want: notHttp, closes: true },
+  { name: "a field that ends in two carriage returns", sent: withFields("foo: a\r"), want: notHttp, closes: true },
+  { name: "a field with DEL in it", sent: withFields("foo: a\x7fb"), want: notHttp, closes: true },
+  { name: "a field of other bytes", sent: withFields("foo: \xe9\x80\t!"), want: "deleted", closes: false },
+  { name: "a field without a value", sent: withFields("foo:"), want: "deleted", closes: false },
+  { name: "a field without the space", sent: withFields("foo:bar"), want: "deleted", closes: false },
+  { name: "the wish to close", sent: withFields("connection: foo , Close"), want: "deleted", closes: true },
   { name: "a zero byte in a field", sent: withFields("foo: a\0b"), want: notHttp, closes: true },
   {
     name: "lines that end in a line feed alone",
@@ -262,12 +367,16 @@ describe.concurrent("over HTTP/1.1, the server", () => {
   });
 
   const behind = [
-    { name: "no HTTP", sent: "HELLO\r\n\r\n" },
-    { name: "a header over the limit", sent: withLine(`DELETE /plants/8 HTTP/1.1\r\nfoo: ${"a".repeat(20_000)}`) },
-    { name: "bytes that no length announced", sent: "{}" },
-    { name: "a tunnel", sent: withLine("CONNECT x:80 HTTP/1.1") },
+    { name: "no HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400 },
+    {
+      name: "a header over the limit",
+      sent: withLine(`DELETE /plants/8 HTTP/1.1\r\nfoo: ${"a".repeat(20_000)}`),
+      httpStatus: 431,
+    },
+    { name: "bytes that no length announced", sent: "{}", httpStatus: 400 },
+    { name: "a tunnel", sent: withLine("CONNECT x:80 HTTP/1.1"), httpStatus: 400 },
   ];
-  test.each(behind)("answers a deletion that is under way although $name follows", async ({ sent }) => {
+  test.each(behind)("answers a deletion that is under way although $name follows", async ({ sent, httpStatus }) => {
     const plants = openMemoryStore(new Set([7n]));
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const store: PlantStore = { ...plants, delete: (id, call) => released.then(() => plants.delete(id, call)) };
@@ -278,9 +387,10 @@ describe.concurrent("over HTTP/1.1, the server", () => {
     await exchangeHttp1(server.address, { httpMethod: "GET", path: "/livez", header: [] });
     release();
 
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(204);
-    expect(answer.head).toMatch(/^connection: close$/im);
+    expect((await connection.readAnswer()).httpStatus).toBe(204);
+    const last = await connection.readAnswer();
+    expect(last.httpStatus).toBe(httpStatus);
+    expect(last.head).toMatch(/^connection: close$/im);
     expect(await connection.atEnd()).toBe(true);
   });
 

@@ -1,13 +1,6 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import {
-  defaultLimits,
-  defaultReadMaxBytes,
-  type Exchange,
-  type HttpProblem,
-  type Limits,
-  type ProblemWriter,
-} from "../carriers/index.ts";
+import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, type Limits } from "../carriers/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../proxies/index.ts";
 import { createErrorWriter, createRestRouter, type ErrorRecordPolicy, type RestRouterOptions } from "../rest/index.ts";
@@ -79,8 +72,6 @@ export interface Serving {
   readonly serve: Dispatch;
   /** Answers an exchange that is wrong as HTTP. */
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
-  /** Writes the answer to such a problem where there is no exchange. */
-  readonly writeProblem: ProblemWriter;
   readonly report: OnFault;
   readonly trustedProxies: TrustedProxies | undefined;
 }
@@ -144,7 +135,6 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
       const refusal = { protocol: "rest", httpStatus, error, procedure: undefined, fields: [] } as const;
       refuse(exchange, refusal, writeErrorRecord, report);
     },
-    writeProblem: ({ error, httpStatus }) => writeErrorRecord(error, { httpStatus, procedure: undefined }),
     report,
     trustedProxies,
   };

@@ -7,6 +7,8 @@ export type HeaderFields = readonly string[];
 
 /** Constant fields of answers, which a carrier may encode once. */
 export class PreparedFields extends Array<string> {
+  /** Their lines of HTTP/1.1, once they were needed. */
+  lines: string | undefined;
   /** Their HTTP/2 header block, once one was needed. */
   block: Uint8Array | undefined;
 }
@@ -54,6 +56,7 @@ export class CommonFields {
   contentEncoding: string | null = null;
   transferEncoding: string | null = null;
   expect: string | null = null;
+  connection: string | null = null;
   connectProtocolVersion: string | null = null;
   connectTimeoutMs: string | null = null;
   grpcTimeout: string | null = null;

@@ -6,6 +6,7 @@
  * None of it knows sockets or RPC, and it runs wherever JavaScript does. The carriers themselves are rooms of their own:
  * `sockets/` on node, `fetch/` anywhere.
  */
+export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBytes, concatBytes, toUtf8 } from "./bytes.ts";
 export { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, type Peer } from "./exchange.ts";
 export {
@@ -17,13 +18,6 @@ export {
   readField,
 } from "./header-fields.ts";
 export { defaultLimits, defaultReadMaxBytes, type Limits } from "./limits.ts";
-export {
-  headerTooLarge,
-  type HttpProblem,
-  httpProblem,
-  type ProblemWriter,
-  readRequestTarget,
-  urlTooLong,
-} from "./request-target.ts";
+export { headerTooLarge, type HttpProblem, httpProblem, readRequestTarget, urlTooLong } from "./request-target.ts";
 export { WholeBody } from "./whole-body.ts";
 export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timeout.ts";

@@ -9,22 +9,15 @@ export interface Limits {
   readonly urlBytes: number;
   /** Milliseconds until the header of a request must be complete. Default 10 s. */
   readonly headerTimeoutMs: number;
-  /**
-   * Milliseconds until an HTTP/1.1 request, or on the gateway's own HTTP/2 the body of a unary call, must be complete.
-   * Default 5 min.
-   */
+  /** Milliseconds until the body of an HTTP/1.1 request, or on our own HTTP/2 of a unary call, must be complete. Default 5 min. */
   readonly requestTimeoutMs: number;
   /**
    * Milliseconds for which a connection may be idle, or a client may leave its answer unread. Default 75 s: longer than
-   * the 60 s of common proxies. An HTTP/2 connection is idle when it has no stream; an HTTP/1.1 connection after twice
-   * `headerTimeoutMs` at the earliest. With node:http2 an unread answer is given up only once its connection carries
+   * the 60 s of common proxies. An HTTP/2 connection is idle when it has no stream. With node:http2 an unread answer is given up only once its connection carries
    * nothing else.
    */
   readonly idleTimeoutMs: number;
-  /**
-   * Streams that an HTTP/2 connection may have open; further ones are refused. Also requests that an HTTP/1.1
-   * connection may have in progress; pipelined requests beyond it are left unread. Default 256.
-   */
+  /** Streams that an HTTP/2 connection may have open; further ones are refused. Default 256. */
   readonly concurrentStreams: number;
   /**
    * Bytes that all connections together may hold because their clients do not read. Above it, connections that have

@@ -7,13 +7,6 @@ export interface HttpProblem {
   readonly error: ConnectError;
 }
 
-/** Writes the answer to a problem, for a connection that has no exchange. */
-export type ProblemWriter = (problem: HttpProblem) => {
-  readonly httpStatus: number;
-  readonly contentType: string;
-  readonly body: Uint8Array;
-};
-
 /** Returns an {@link HttpProblem} that is the client's fault. */
 export function httpProblem(httpStatus: number, message: string): HttpProblem {
   const tooLarge = httpStatus === 413 || httpStatus === 414 || httpStatus === 431;
@@ -21,12 +14,12 @@ export function httpProblem(httpStatus: number, message: string): HttpProblem {
 }
 
 /** Returns the problem of a header with more bytes than {@link Limits.headerBytes}. */
-export function headerTooLarge({ headerBytes }: Limits): HttpProblem {
+export function headerTooLarge({ headerBytes }: Pick<Limits, "headerBytes">): HttpProblem {
   return httpProblem(431, `the header fields are larger than ${headerBytes} bytes`);
 }
 
 /** Returns the problem of a request target with more bytes than {@link Limits.urlBytes}. */
-export function urlTooLong({ urlBytes }: Limits): HttpProblem {
+export function urlTooLong({ urlBytes }: Pick<Limits, "urlBytes">): HttpProblem {
   return httpProblem(414, `the URL is longer than ${urlBytes} bytes`);
 }
 

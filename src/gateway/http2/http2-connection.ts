@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Backlog, BacklogBudget } from "./backlog.ts";
+import type { Backlog, BacklogBudget } from "../carriers/index.ts";
 import { Deadlines } from "./deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
 import { FrameType, windowBytesMax } from "./frame-numbers.ts";

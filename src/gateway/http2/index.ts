@@ -5,8 +5,6 @@
  * event loop for all streams that answered. It exists because node:http2 makes objects and crosses into C++ for each
  * stream, which costs more than the rest of a call.
  */
-export { type Backlog, BacklogBudget } from "./backlog.ts";
-export { BodyPieces } from "./body-pieces.ts";
 export { encodeBlock } from "./hpack/encoder.ts";
 export { Http2Connection } from "./http2-connection.ts";
 export { ErrorCode } from "./http2-error.ts";

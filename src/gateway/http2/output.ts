@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Backlog } from "./backlog.ts";
+import type { Backlog } from "../carriers/index.ts";
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 import { emptyTable } from "./hpack/encoder.ts";
 

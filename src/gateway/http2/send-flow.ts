@@ -1,4 +1,4 @@
-import type { Backlog } from "./backlog.ts";
+import type { Backlog } from "../carriers/index.ts";
 import { frameBytesMax, windowBytesInitial, windowBytesMax } from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";

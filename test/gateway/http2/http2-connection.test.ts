@@ -1,13 +1,8 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import {
-  BacklogBudget,
-  defaultHttp2Limits,
-  encodeBlock,
-  ErrorCode,
-  type Http2Stream,
-} from "../../../src/gateway/http2/index.ts";
+import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
+import { defaultHttp2Limits, encodeBlock, ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { waitLimitMs, within } from "../../support/deadline.ts";
 import {
   answer,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { BacklogBudget, ErrorCode } from "../../../src/gateway/http2/index.ts";
+import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
+import { ErrorCode } from "../../../src/gateway/http2/index.ts";
 import { answer, echo, receiving, startEngine } from "../../support/http2/http2-engine.ts";
 import {
   dataFrame,

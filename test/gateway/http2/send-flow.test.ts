@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { BacklogBudget, defaultHttp2Limits, type Http2Stream } from "../../../src/gateway/http2/index.ts";
+import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
+import { defaultHttp2Limits, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
 import { frame, frameFlag, frameType, openFrames, resetFrame } from "../../support/carriers/http2-frames.ts";
 import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../support/http2/http2-requests.ts";

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
 import {
   defaultHttp2Limits,
   encodeBlock,
   Http2Connection,
   type Http2Limits,
   type Http2Stream,
-  BacklogBudget,
   type StreamReceiver,
 } from "../../../src/gateway/http2/index.ts";
 import type { Address } from "../carriers/exchange.ts";

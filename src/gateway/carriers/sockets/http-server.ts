@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
-import type { BacklogBudget } from "../../http2/index.ts";
-import type { Exchange, HttpProblem, Limits, ProblemWriter } from "../index.ts";
+import type { BacklogBudget, Exchange, HttpProblem, Limits } from "../index.ts";
 
 /** The version of HTTP that a connection speaks, inside TLS if there is any. */
 export type HttpMajorVersion = "http1" | "http2";
@@ -12,7 +11,6 @@ export interface HttpServerOptions {
   readonly budget: BacklogBudget;
   readonly serve: (exchange: Exchange) => void;
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
-  readonly writeProblem: ProblemWriter;
   /** Reports a fault that belongs to no call. */
   readonly report: (error: unknown, what: string) => void;
 }

@@ -1,12 +1,11 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
-import type { HttpProblem, Peer } from "../index.ts";
+import { BacklogBudget, type HttpProblem, type Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
-import { BacklogBudget } from "../../http2/index.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions } from "./http-server.ts";
-import { createNodeHttp1Server } from "./node-http1-server.ts";
+import { createOwnHttp1Server } from "./own-http1-server.ts";
 import { createNodeHttp2Server } from "./node-http2-server.ts";
 import { createOwnHttp2Server } from "./own-http2-server.ts";
 import { sniff, type Spoken } from "./sniff.ts";
@@ -59,7 +58,7 @@ export class Listener {
 
   constructor(options: ListenerOptions) {
     this.#trustedProxies = options.trustedProxies;
-    const { refuse, writeProblem } = options;
+    const { refuse } = options;
     this.#options = {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
@@ -67,12 +66,8 @@ export class Listener {
         this.#countBad(problem);
         refuse(exchange, problem);
       },
-      writeProblem: (problem) => {
-        this.#countBad(problem);
-        return writeProblem(problem);
-      },
     };
-    this.#servers = { http1: createNodeHttp1Server(this.#options), http2: createOwnHttp2Server(this.#options) };
+    this.#servers = { http1: createOwnHttp1Server(this.#options), http2: createOwnHttp2Server(this.#options) };
   }
 
   /** Starts to listen, once. Rejects with the errors of `net.Server`, such as EADDRINUSE. */

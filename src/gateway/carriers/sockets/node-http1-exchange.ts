@@ -10,15 +10,14 @@ import {
   readField,
   WholeBody,
 } from "../index.ts";
-import type { NodeHttp1Connection } from "./node-http1-connection.ts";
+import { lingerAtEnd } from "./linger-at-end.ts";
 import { dropRest, PieceReader } from "./piece-reader.ts";
 import { peerOf } from "./peer.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /**
- * An exchange carried by node:http: HTTP/1.0 and HTTP/1.1.
- *
- * It also carries requests of Express and Fastify servers, whose request and response objects are node's own.
+ * An exchange carried by a server of node:http that is not ours, or by Express or Fastify, whose request and response
+ * objects are node's own: HTTP/1.0 and HTTP/1.1. Its connection and the time-outs of it belong to that server.
  */
 export class NodeHttp1Exchange implements Exchange {
   readonly httpVersion: "1.0" | "1.1";
@@ -35,9 +34,6 @@ export class NodeHttp1Exchange implements Exchange {
   abortReceiver: AbortReceiver | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #connection: NodeHttp1Connection;
-  /** Bytes of the answer that the client has not taken. */
-  #heldBytes = 0;
   /** Stops collecting the body. It keeps the collected part alive. */
   #stopReading: () => void = ignore;
   /** Some of the body has been dropped. */
@@ -45,13 +41,7 @@ export class NodeHttp1Exchange implements Exchange {
   #reader: PieceReader | undefined;
 
   /** @param target - the request target in origin form */
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    target: string,
-    common: CommonFields,
-    connection: NodeHttp1Connection,
-  ) {
+  constructor(request: IncomingMessage, response: ServerResponse, target: string, common: CommonFields) {
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
     this.httpMethod = request.method ?? "";
     this.target = target;
@@ -63,7 +53,7 @@ export class NodeHttp1Exchange implements Exchange {
     this.bodyEmpty = common.transferEncoding === null && (common.contentLength ?? "0") === "0";
     this.#request = request;
     this.#response = response;
-    this.#connection = connection;
+    response.on("close", () => this.#closed());
   }
 
   get peer(): Peer {
@@ -137,11 +127,9 @@ export class NodeHttp1Exchange implements Exchange {
     const response = this.#response;
     if (response.destroyed) return Promise.reject(goneAway());
     if (response.write(piece)) return;
-    this.#hold();
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         response.off("drain", settle).off("close", settle);
-        this.#hold();
         if (response.destroyed) reject(goneAway());
         else resolve();
       };
@@ -165,22 +153,11 @@ export class NodeHttp1Exchange implements Exchange {
     this.httpStatus = httpStatus;
     let header = fields;
     if (this.addedFields.length > 0) header = [...header, ...this.addedFields];
-    const { keepAlive } = this.#connection.policy;
-    if (this.#isLast()) {
+    if (!this.#bodyIsSmall()) {
+      lingerAtEnd(this.#request.socket);
       if (readField(header, "connection") === null) header = [...header, "connection", "close"];
-    } else if (keepAlive.length > 0 && this.#response.shouldKeepAlive) {
-      header = header.length === 0 ? keepAlive : [...header, ...keepAlive];
     }
     this.#response.writeHead(httpStatus, header as string[]);
-  }
-
-  /** Whether this is the last answer of the connection. */
-  #isLast(): boolean {
-    const connection = this.#connection;
-    if (connection.latest !== this) return false;
-    if (!this.#bodyIsSmall()) connection.end();
-    else if (connection.policy.draining) connection.ended = true;
-    return connection.ended;
   }
 
   /**
@@ -193,20 +170,7 @@ export class NodeHttp1Exchange implements Exchange {
     return contentLength !== null && Number(contentLength) <= unreadBodyBytesMax;
   }
 
-  /** Whether the whole request has arrived. */
-  get requestComplete(): boolean {
-    return this.#request.complete;
-  }
-
-  /** Makes its answer, which has not been sent yet, the last of the connection. */
-  endConnection(): void {
-    const { socket } = this.#request;
-    this.#connection.end();
-    this.#response.on("finish", () => socket.destroySoon());
-  }
-
-  /** Told when the connection has closed. */
-  closed(): void {
+  #closed(): void {
     this.gone = true;
     if (!this.#response.writableEnded) this.abortReceiver?.aborted(goneAway());
   }
@@ -224,27 +188,6 @@ export class NodeHttp1Exchange implements Exchange {
       dropRest(request.on("data", ignore));
     }
     response.end();
-    this.#hold();
-    if (this.#heldBytes === 0) this.#connection.release(this);
-    else response.on("finish", () => this.#leave());
-  }
-
-  #leave(): void {
-    this.#hold();
-    this.#connection.release(this);
-  }
-
-  /**
-   * Counts what the client has not taken of the answer, and limits how long it may take none of it: the server cuts the
-   * connection if something still waits when that time is over.
-   */
-  #hold(): void {
-    const bytes = this.#response.writableLength;
-    if (bytes === this.#heldBytes) return;
-    this.#connection.hold(bytes - this.#heldBytes);
-    this.#heldBytes = bytes;
-    const { stallTimeoutMs } = this.#connection.policy;
-    if (bytes > 0 && stallTimeoutMs > 0) this.#request.socket.setTimeout(stallTimeoutMs);
   }
 
   #continued = false;

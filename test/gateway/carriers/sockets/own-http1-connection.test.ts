@@ -14,23 +14,28 @@ const shortest = "GET / HTTP/1.1\r\nHost:x\r\n\r\n";
 
 test("all connections together hold no more than the limit, and nothing once they have closed", async () => {
   const backlogBytes = 16 * 1024 * 1024;
-  const ahead = Buffer.from(shortest.repeat(20_000));
+  const pageBytes = 6 * 1024 * 1024;
   const taken = new Set<Socket>();
-  // So long that the system takes only a few hundred answers of a client that does not read.
   const admit: Admit = ({ connection }) => {
     if (connection instanceof Socket) taken.add(connection);
-    throw new ConnectError("who are you? ".repeat(1000), Code.Unauthenticated);
   };
-  await using greenhouse = await startGreenhouse({}, { limits: { backlogBytes }, admit, onAnswer: () => {} });
+  const page: Endpoint = {
+    path: "/",
+    open: false,
+    answer: () => ({ httpStatus: 200, body: Buffer.alloc(pageBytes, "plants") }),
+  };
+  await using greenhouse = await startGreenhouse(
+    {},
+    { limits: { backlogBytes }, admit, endpoints: [page], onAnswer: () => {} },
+  );
   const closed = (): number => [...taken].filter(({ destroyed }) => destroyed).length;
   const crowd = async (): Promise<{ heldBytes: number; stayBytes: number }> => {
     const beforeBytes = await heldBytes();
     const connections = await Promise.all(Array.from({ length: 8 }, () => openHttp1(greenhouse.address)));
     for (const connection of connections) {
       connection.socket.pause();
-      connection.write(ahead);
+      connection.write(shortest);
     }
-    // Each connection holds some 5 MiB.
     await expect.poll(() => taken.size === 8 && closed(), { interval: 50 }).toBeGreaterThan(3);
     expect(closed()).toBeLessThan(8);
     const crowdedBytes = await heldBytes();
@@ -43,6 +48,36 @@ test("all connections together hold no more than the limit, and nothing once the
   await crowd();
   expect(await leastOf(async () => (await crowd()).heldBytes, 1.5 * backlogBytes)).toBeLessThan(1.5 * backlogBytes);
   expect(await leastOf(async () => (await crowd()).stayBytes, 1024 * 1024)).toBeLessThan(1024 * 1024);
+});
+
+const refuseAtLength: Admit = () => {
+  throw new ConnectError("who are you? ".repeat(1000), Code.Unauthenticated);
+};
+
+test("a connection holds little of what its client sends ahead, and of answers that it does not take", async () => {
+  const connectionsCount = 8;
+  const aheadBytesMax = 512 * 1024;
+  const ahead = Buffer.from(shortest.repeat(20_000));
+  await using greenhouse = await startGreenhouse({}, { admit: refuseAtLength, onAnswer: () => {} });
+  const crowd = async (): Promise<number> => {
+    const beforeBytes = await heldBytes();
+    const connections = await Promise.all(
+      Array.from({ length: connectionsCount }, () => openHttp1(greenhouse.address)),
+    );
+    for (const connection of connections) {
+      connection.socket.pause();
+      connection.write(ahead);
+    }
+    // Another one is answered behind all that was read of them.
+    using other = await openHttp1(greenhouse.address);
+    other.write(shortest);
+    await other.readAnswer();
+    const crowdedBytes = await heldBytes();
+    for (const connection of connections) connection[Symbol.dispose]();
+    return crowdedBytes - beforeBytes;
+  };
+  const most = connectionsCount * aheadBytesMax;
+  expect(await leastOf(crowd, most)).toBeLessThan(most);
 });
 
 test("answers are made as far as they are taken, and in the end all of them", async () => {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BodyPieces } from "../../../src/gateway/http2/body-pieces.ts";
+import { BodyPieces } from "../../../../src/gateway/carriers/sockets/body-pieces.ts";
 
 /** A piece as it lies in a chunk. */
 function inChunk(text: string, chunkBytes: number): Uint8Array {

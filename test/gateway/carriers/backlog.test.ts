@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Backlog, BacklogBudget } from "../../../src/gateway/http2/index.ts";
+import { type Backlog, BacklogBudget } from "../../../src/gateway/carriers/index.ts";
 import { answer, startEngine } from "../../support/http2/http2-engine.ts";
 import { frame, type FrameConnection, frameType, openFrames } from "../../support/carriers/http2-frames.ts";
 import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../support/http2/http2-requests.ts";

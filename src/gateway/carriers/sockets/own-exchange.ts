@@ -1,0 +1,218 @@
+import type { Socket } from "node:net";
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  type AbortReceiver,
+  type BodyReceiver,
+  type CommonFields,
+  type Exchange,
+  goneAway,
+  type HeaderFields,
+  type Peer,
+  readField,
+  WholeBody,
+} from "../index.ts";
+import { BodyPieces } from "./body-pieces.ts";
+import { peerOf } from "./peer.ts";
+
+interface PendingRead {
+  readonly resolve: (result: IteratorResult<Uint8Array>) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** What a request says in its head. */
+export interface ExchangeHead {
+  readonly httpMethod: string;
+  readonly target: string;
+  readonly origin: string;
+  readonly fields: HeaderFields;
+  readonly common: CommonFields;
+  readonly bodyEmpty: boolean;
+  /** Bytes of the body; 0 if it is not said. */
+  readonly bodyBytes: number;
+}
+
+/** The request's side of an exchange carried by the gateway's own HTTP: how its body is read while it arrives. */
+export abstract class OwnExchange implements Exchange {
+  abstract readonly httpVersion: Exchange["httpVersion"];
+  readonly httpMethod: string;
+  readonly target: string;
+  readonly origin: string;
+  readonly connection: object;
+  readonly fields: HeaderFields;
+  readonly common: CommonFields;
+  readonly bodyEmpty: boolean;
+  httpStatus = 0;
+  gone = false;
+  addedFields: HeaderFields = none;
+  abortReceiver: AbortReceiver | undefined;
+  /** Bytes of body that were not read before the answer was complete, or arrived after it. */
+  protected unreadBytes = 0;
+  readonly #socket: Socket;
+  readonly #bodyBytes: number;
+  #complete = false;
+  /** Whether some of the body has been dropped, or will be. */
+  #cut = false;
+  #receiver: BodyReceiver | undefined;
+  #limitBytes = 0;
+  /** The part of the body that has arrived and was not read yet. */
+  #pieces: BodyPieces | undefined;
+  /** The part of the body that has arrived for {@link readBody}. */
+  #whole: WholeBody | undefined;
+  #pull: PendingRead | undefined;
+  #drained: (() => void) | undefined;
+
+  constructor(head: ExchangeHead, socket: Socket) {
+    this.httpMethod = head.httpMethod;
+    this.target = head.target;
+    this.origin = head.origin;
+    this.fields = head.fields;
+    this.common = head.common;
+    this.bodyEmpty = head.bodyEmpty;
+    this.connection = socket;
+    this.#bodyBytes = head.bodyBytes;
+    this.#socket = socket;
+  }
+
+  get peer(): Peer {
+    return peerOf(this.#socket);
+  }
+
+  get(name: string): string | null {
+    return readField(this.fields, name);
+  }
+
+  abstract answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
+  abstract begin(httpStatus: number, fields: HeaderFields): void;
+  abstract end(trailer?: HeaderFields): void;
+  abstract reset(): void;
+  /** Sends a piece of the answer, and returns whether the client has to take some before there is more. */
+  protected abstract send(piece: Uint8Array): boolean;
+  /** Whether all of the body has arrived. */
+  protected abstract get bodyEnded(): boolean;
+  /** Lets so many more bytes of the body come. */
+  protected abstract consumed(bytes: number): void;
+  /** RFC 9110 §10.1.1: the client is told to send the body only once it is wanted. */
+  protected abstract continue(): void;
+
+  readBody(limitBytes: number, receiver: BodyReceiver): void {
+    if (this.bodyEmpty) return receiver.received(empty);
+    const held = this.#pieces?.bytes ?? 0;
+    if (this.#bodyBytes > limitBytes || held > limitBytes) return receiver.received(undefined);
+    // What arrived while the request was being admitted was held back, and is used from here on.
+    const before = this.#pieces?.takeAll();
+    if (held > 0) this.consumed(held);
+    if (this.bodyEnded) return receiver.received(before ?? empty);
+    this.#limitBytes = limitBytes;
+    this.#receiver = receiver;
+    if (before === undefined) this.continue();
+    else this.#collect(receiver, before);
+  }
+
+  streamBody(): AsyncIterable<Uint8Array> {
+    if (this.#pieces === undefined) this.continue();
+    const next = (): Promise<IteratorResult<Uint8Array>> => {
+      const piece = this.#pieces?.shift();
+      if (piece !== undefined) {
+        this.consumed(piece.byteLength);
+        return Promise.resolve({ done: false, value: piece });
+      }
+      if (this.bodyEnded && !this.#cut) return Promise.resolve({ done: true, value: undefined });
+      if (this.gone || this.#cut) return Promise.reject(goneAway());
+      return new Promise((resolve, reject) => {
+        this.#pull = { resolve, reject };
+      });
+    };
+    return { [Symbol.asyncIterator]: () => ({ next }) };
+  }
+
+  write(piece: Uint8Array): void | Promise<void> {
+    if (this.gone) return Promise.reject(goneAway());
+    if (!this.send(piece)) return;
+    return new Promise((resolve, reject) => {
+      this.#drained = () => {
+        if (this.gone) reject(goneAway());
+        else resolve();
+      };
+    });
+  }
+
+  onData(piece: Uint8Array, last: boolean): void {
+    const bytes = piece.byteLength;
+    if (this.#complete) {
+      this.unreadBytes += bytes;
+      this.consumed(bytes);
+      return;
+    }
+    if (this.#pull !== undefined) {
+      const { resolve } = this.#pull;
+      this.#pull = undefined;
+      this.consumed(bytes);
+      return resolve({ done: false, value: piece });
+    }
+    const receiver = this.#receiver;
+    if (receiver === undefined) return this.#hold(piece);
+    if (bytes + (this.#whole?.byteLength ?? 0) > this.#limitBytes) {
+      this.#receiver = undefined;
+      receiver.received(undefined);
+    } else if (this.#whole === undefined && last) {
+      // The whole body in one piece, as most bodies are.
+      this.#receiver = undefined;
+      receiver.received(piece);
+    } else {
+      this.#collect(receiver, piece);
+      if (last) this.onEnd();
+    }
+    this.consumed(bytes);
+  }
+
+  onEnd(): void {
+    this.#pull?.resolve({ done: true, value: undefined });
+    this.#pull = undefined;
+    const receiver = this.#receiver;
+    const body = this.#whole?.bytes ?? empty;
+    this.#receiver = undefined;
+    this.#whole = undefined;
+    receiver?.received(body);
+  }
+
+  onWritable(): void {
+    const drained = this.#drained;
+    this.#drained = undefined;
+    drained?.();
+  }
+
+  /** The rest of the request will not come, and no answer arrive. */
+  protected lose(reason: ConnectError): void {
+    this.gone = true;
+    this.#receiver = undefined;
+    this.#pull?.reject(reason);
+    this.#pull = undefined;
+    this.onWritable();
+    this.abortReceiver?.aborted(reason);
+  }
+
+  /** Releases the call and the unread part of the body; what still arrives of it is dropped. */
+  protected complete(): void {
+    this.#complete = true;
+    this.#receiver = undefined;
+    // A body of which some is dropped must not be taken for complete.
+    this.#cut = !this.bodyEnded || this.#pieces !== undefined;
+    if (this.#cut) this.#pull?.reject(goneAway());
+    this.#pull = undefined;
+    this.unreadBytes = this.#pieces?.bytes ?? this.#whole?.byteLength ?? 0;
+    this.#pieces = undefined;
+    this.#whole = undefined;
+  }
+
+  #hold(piece: Uint8Array): void {
+    (this.#pieces ??= new BodyPieces()).add(piece);
+  }
+
+  #collect(receiver: BodyReceiver, piece: Uint8Array): void {
+    this.#whole ??= new WholeBody(this.#bodyBytes === 0 ? receiver.announcedBytes(piece) : this.#bodyBytes);
+    this.#whole.add(piece);
+  }
+}
+
+const none: HeaderFields = [];
+const empty = new Uint8Array(0);

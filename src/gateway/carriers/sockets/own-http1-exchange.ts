@@ -1,0 +1,97 @@
+import type { Http1Connection, RequestHead, RequestReceiver } from "../../http1/index.ts";
+import { goneAway, type HeaderFields, type HttpProblem } from "../index.ts";
+import { OwnExchange } from "./own-exchange.ts";
+
+/** An exchange carried by a connection of the gateway's own HTTP/1.1. */
+export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
+  readonly httpVersion: "1.0" | "1.1";
+  readonly #connection: Http1Connection;
+  readonly #refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void;
+  #bodyEnded: boolean;
+
+  /** @param target - the request target in origin form */
+  constructor(
+    { httpMethod, section }: RequestHead,
+    target: string,
+    connection: Http1Connection,
+    refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void,
+  ) {
+    const { httpVersion, fields, common, bodyBytes } = section;
+    const { socket } = connection;
+    const origin = `${"encrypted" in socket ? "https" : "http"}://${common.host ?? ""}`;
+    const bodyEmpty = bodyBytes === 0;
+    super({ httpMethod, target, origin, fields, common, bodyEmpty, bodyBytes: Math.max(0, bodyBytes) }, socket);
+    this.httpVersion = httpVersion;
+    this.#connection = connection;
+    this.#refuse = refuse;
+    this.#bodyEnded = bodyEmpty;
+    connection.receiver = this;
+  }
+
+  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
+    if (this.gone || this.httpStatus !== 0) return;
+    if (trailer === undefined) this.#connection.answer(httpStatus, fields, this.addedFields, body);
+    else this.#answerInPieces(httpStatus, fields, body, trailer);
+    this.httpStatus = httpStatus;
+    this.complete();
+  }
+
+  begin(httpStatus: number, fields: HeaderFields): void {
+    if (this.gone || this.httpStatus !== 0) return;
+    this.#connection.begin(httpStatus, fields, this.addedFields);
+    this.httpStatus = httpStatus;
+  }
+
+  end(trailer?: HeaderFields): void {
+    if (this.gone) return;
+    this.#connection.end(trailer);
+    this.complete();
+  }
+
+  reset(): void {
+    this.#connection.destroy();
+  }
+
+  override onData(piece: Uint8Array, last: boolean): void {
+    if (last) this.#bodyEnded = true;
+    super.onData(piece, last);
+  }
+
+  override onEnd(): void {
+    this.#bodyEnded = true;
+    super.onEnd();
+  }
+
+  onBroken(problem: HttpProblem): void {
+    if (this.httpStatus === 0) this.#refuse(this, problem);
+    // An answer that has begun cannot be completed any more; a call that is still being admitted need not run.
+    else this.#connection.destroy();
+    this.lose(problem.error);
+  }
+
+  onGone(): void {
+    if (!this.gone) this.lose(goneAway());
+  }
+
+  #answerInPieces(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined, trailer: HeaderFields): void {
+    this.#connection.begin(httpStatus, fields, this.addedFields);
+    if (body !== undefined) this.#connection.write(body);
+    this.#connection.end(trailer);
+  }
+
+  protected send(piece: Uint8Array): boolean {
+    return this.#connection.write(piece);
+  }
+
+  protected get bodyEnded(): boolean {
+    return this.#bodyEnded;
+  }
+
+  protected consumed(bytes: number): void {
+    this.#connection.consumed(bytes);
+  }
+
+  protected continue(): void {
+    if (this.httpStatus === 0) this.#connection.continue();
+  }
+}

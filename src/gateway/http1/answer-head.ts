@@ -1,0 +1,85 @@
+import { type HeaderFields, PreparedFields } from "../carriers/index.ts";
+
+/** How the end of an answer is told (RFC 9112 §6.3). */
+export type Framing =
+  /** By its `Content-Length`. */
+  | number
+  | "chunked"
+  /** By the end of the connection, as HTTP/1.0 has it. */
+  | "close"
+  /** The status or the method allows no body. */
+  | "none";
+
+/**
+ * Returns the fields as they are sent, without those that belong to the connection.
+ *
+ * @throws TypeError for a field that HTTP does not allow (RFC 9110 §5.1, §5.5): it might begin another answer
+ */
+export function fieldLines(fields: HeaderFields): string {
+  if (fields instanceof PreparedFields) return (fields.lines ??= toLines(fields));
+  return fields.length === 0 ? "" : toLines(fields);
+}
+
+function toLines(fields: HeaderFields): string {
+  let lines = "";
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? "";
+    const value = fields[i + 1] ?? "";
+    if (!fieldName.test(name)) throw new TypeError(`"${name}" is not allowed as the name of a field`);
+    if (!fieldValue.test(value)) {
+      throw new TypeError(`the value of "${name}" has a character that is not allowed in fields`);
+    }
+    if (!connectionFields.test(name)) lines += `${name}: ${value}\r\n`;
+  }
+  return lines;
+}
+
+const fieldName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// A character above U+00FF is no byte: truncated to one, it might be a line break.
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+const connectionFields = /^(?:connection|keep-alive|transfer-encoding|upgrade)$/i;
+
+/** Returns the status line. Its reason phrase is for people alone (RFC 9112 §4). */
+export function statusLine(httpStatus: number): string {
+  let line = statusLines.get(httpStatus);
+  if (line === undefined) {
+    const { STATUS_CODES } = process.getBuiltinModule("node:http");
+    line = `HTTP/1.1 ${httpStatus} ${STATUS_CODES[httpStatus] ?? ""}\r\n`;
+    if (httpStatus >= 100 && httpStatus <= 599) statusLines.set(httpStatus, line);
+  }
+  return line;
+}
+
+const statusLines = new Map<number, string>();
+
+/** Returns the lines that tell how the answer ends. */
+export function framingLines(framing: Framing): string {
+  if (typeof framing === "number") return `Content-Length: ${framing}\r\n`;
+  return framing === "chunked" ? "Transfer-Encoding: chunked\r\n" : "";
+}
+
+/** The last lines of every head: the date (RFC 9110 §6.6.1), and what becomes of the connection (RFC 9112 §9.3). */
+export class LastLines {
+  readonly #keepAlive: string;
+  #second = 0;
+  #persistent = "";
+  #last = "";
+
+  /** @param idleTimeoutMs - how long an idle connection is kept, which clients are told to the second */
+  constructor(idleTimeoutMs: number) {
+    const seconds = Math.floor(idleTimeoutMs / 1000);
+    this.#keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n\r\n`;
+  }
+
+  /** Returns them, with the empty line. */
+  now(persistent: boolean): string {
+    const second = Math.trunc(Date.now() / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      const date = `Date: ${new Date(second * 1000).toUTCString()}\r\n`;
+      this.#persistent = date + this.#keepAlive;
+      this.#last = `${date}Connection: close\r\n\r\n`;
+    }
+    return persistent ? this.#persistent : this.#last;
+  }
+}

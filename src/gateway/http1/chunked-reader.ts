@@ -1,0 +1,117 @@
+import { type HttpProblem, httpProblem } from "../carriers/index.ts";
+import { notHttp, readFieldLines } from "./request-head.ts";
+import { Incoming } from "./incoming.ts";
+import { findSectionEnd } from "./section-end.ts";
+
+/** Reads a body in chunks (RFC 9112 §7.1) as it arrives, however it is cut. */
+export class ChunkedReader {
+  /** Whether the last chunk and the trailer section have been read. */
+  done = false;
+  /** What is wrong with it; nothing behind it can be read. */
+  problem: HttpProblem | undefined;
+  #part: Part = "size";
+  /** Bytes that are left of the chunk. */
+  #chunkBytes = 0;
+  #digits = 0;
+  #extensionBytes = 0;
+  #trailer: Incoming | undefined;
+  readonly #trailerBytesMax: number;
+
+  constructor(trailerBytesMax: number) {
+    this.#trailerBytesMax = trailerBytesMax;
+  }
+
+  /**
+   * Reads on.
+   *
+   * @param deliver - called with each piece of the body
+   * @returns where the body ends, or the end of the bytes
+   */
+  read(bytes: Buffer, from: number, deliver: (piece: Buffer) => void): number {
+    let at = from;
+    while (at < bytes.byteLength && !this.done && this.problem === undefined) {
+      if (this.#part === "data") {
+        const end = Math.min(bytes.byteLength, at + this.#chunkBytes);
+        this.#chunkBytes -= end - at;
+        if (this.#chunkBytes === 0) this.#part = "data CR";
+        deliver(bytes.subarray(at, end));
+        at = end;
+      } else if (this.#part === "trailer") at = this.#readTrailer(bytes, at);
+      else this.#readOctet(bytes.readUInt8(at++));
+    }
+    return at;
+  }
+
+  #readOctet(octet: number): void {
+    switch (this.#part) {
+      case "size":
+        return this.#readSize(octet);
+      case "extension":
+        if (octet === cr) this.#part = "size LF";
+        else if (octet < 0x20 ? octet !== tab : octet === del) this.problem = notHttp;
+        else if (++this.#extensionBytes > extensionBytesMax) {
+          this.problem = httpProblem(413, "the chunk extensions are too large");
+        }
+        return;
+      case "size LF":
+        return this.#expect(octet, lf, this.#chunkBytes === 0 ? "trailer" : "data");
+      case "data CR":
+        return this.#expect(octet, cr, "data LF");
+      default:
+        this.#digits = 0;
+        return this.#expect(octet, lf, "size");
+    }
+  }
+
+  #readSize(octet: number): void {
+    const digit = hexDigit(octet);
+    if (digit >= 0 && this.#digits < chunkDigitsMax) {
+      this.#digits++;
+      this.#chunkBytes = this.#chunkBytes * 16 + digit;
+    } else if (this.#digits === 0) this.problem = notHttp;
+    else if (octet === cr) this.#part = "size LF";
+    else if (octet === semicolon) this.#part = "extension";
+    else this.problem = notHttp;
+  }
+
+  #expect(octet: number, wanted: number, then: Part): void {
+    if (octet === wanted) this.#part = then;
+    else this.problem = notHttp;
+  }
+
+  /** §7.1.2: the fields are checked, because what follows is found behind them, and dropped. */
+  #readTrailer(bytes: Buffer, from: number): number {
+    const trailer = (this.#trailer ??= new Incoming());
+    const before = trailer.left;
+    trailer.add(bytes.subarray(from));
+    const all = trailer.bytes;
+    const end = findSectionEnd(all, 0, trailer.seen);
+    const length = typeof end === "string" ? all.byteLength : end;
+    if (end === "broken" || length > this.#trailerBytesMax) this.problem = notHttp;
+    else if (end === "open") trailer.seen = all.byteLength;
+    else if (readFieldLines(all.toString("latin1", 0, end)) === undefined) this.problem = notHttp;
+    else this.done = true;
+    trailer.keep();
+    return this.done ? from + length + 2 - before : bytes.byteLength;
+  }
+}
+
+type Part = "size" | "extension" | "size LF" | "data" | "data CR" | "data LF" | "trailer";
+
+function hexDigit(octet: number): number {
+  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
+  const lower = octet | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}
+
+const tab = 0x09;
+const lf = 0x0a;
+const cr = 0x0d;
+const semicolon = 0x3b;
+const del = 0x7f;
+/** Digits of a chunk's size: 2^52, the largest number of them that is exact. Leading zeros count. */
+const chunkDigitsMax = 13;
+
+/** Bytes of all chunk extensions of a body, which nobody reads (RFC 9112 §7.1.1). */
+// As in node: enough for signatures of chunks, and far below what would cost anything.
+const extensionBytesMax = 16 * 1024;

@@ -1,0 +1,373 @@
+import type { Socket } from "node:net";
+import {
+  type Backlog,
+  type BacklogBudget,
+  type HeaderFields,
+  type HttpProblem,
+  httpProblem,
+} from "../carriers/index.ts";
+import { fieldLines, type LastLines } from "./answer-head.ts";
+import { AnswerWriter, framingOf } from "./answer-writer.ts";
+import { ChunkedReader } from "./chunked-reader.ts";
+import { HeadReader } from "./head-reader.ts";
+import type { Http1Limits } from "./http1-limits.ts";
+import { Incoming } from "./incoming.ts";
+import { chunked, notHttp, type RequestHead, unreadable } from "./request-head.ts";
+
+/** Receives what belongs to one request. */
+export interface RequestReceiver {
+  /** A piece of the body; `last` if its length said so. It counts as held until {@link Http1Connection.consumed}. */
+  onData(piece: Uint8Array, last: boolean): void;
+  /** The body has ended, unless its last piece said so. */
+  onEnd(): void;
+  /** The rest of the request cannot be read. If it is not answered, it is to be refused. */
+  onBroken(problem: HttpProblem): void;
+  /** The client has gone away before the answer was complete. */
+  onGone(): void;
+  /** The client takes more of the answer. */
+  onWritable(): void;
+}
+
+/** What the connections of a server share. */
+export interface Http1ConnectionOptions {
+  readonly limits: Http1Limits;
+  /** Milliseconds between two calls of {@link Http1Connection.look}. */
+  readonly lookEveryMs: number;
+  /** Counts what clients do not take. */
+  readonly budget: BacklogBudget;
+  readonly lastLines: LastLines;
+  /** Called with each request, one after the other. Must set the connection's receiver before it returns. */
+  readonly onRequest: (connection: Http1Connection, head: RequestHead) => void;
+  readonly onClose: (connection: Http1Connection) => void;
+  /** Called with a defect of ours, which ends the connection. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/**
+ * What comes next on a connection: the head of a request; its body; its answer, while nothing is read behind it; or
+ * nothing any more.
+ */
+type Stage = "head" | "body" | "answer" | "ended";
+
+/**
+ * The server's side of an HTTP/1.1 connection (RFC 9112) on a socket.
+ *
+ * Requests are served one after the other, also where a client sends them ahead: they may depend on each other, and only
+ * safe ones could be served at once (§9.3.2). Knows nothing of RPC.
+ */
+export class Http1Connection {
+  readonly socket: Socket;
+  receiver: RequestReceiver | undefined;
+  readonly #options: Http1ConnectionOptions;
+  readonly #backlog: Backlog;
+  readonly #incoming = new Incoming();
+  readonly #heads: HeadReader;
+  readonly #writer: AnswerWriter;
+  #stage: Stage = "head";
+  /** The head of the current request, or of the last one. */
+  #head: RequestHead = unreadable(notHttp);
+  /** Bytes of the body that are still to come, if its length is known. */
+  #bodyBytesLeft = 0;
+  #chunks: ChunkedReader | undefined;
+  #continued = false;
+  /** Bytes of the body that the receiver has not consumed. */
+  #heldBytes = 0;
+  /** Whether the answer to the current request, or to the next, is the last of the connection. */
+  #isLast = false;
+  #isDraining = false;
+  #clientEnded = false;
+  #isReading = false;
+  #droppedBytes = 0;
+  /** How often the connection was looked at since it began to wait for what it waits for. */
+  #looks = 0;
+
+  constructor(socket: Socket, options: Http1ConnectionOptions) {
+    const { budget, lastLines, limits } = options;
+    this.socket = socket;
+    this.#options = options;
+    this.#backlog = budget.open(() => socket.destroy());
+    this.#heads = new HeadReader(limits);
+    this.#writer = new AnswerWriter(socket, {
+      lastLines,
+      backlog: this.#backlog,
+      stallTimeoutMs: limits.stallTimeoutMs,
+    });
+    socket.on("data", (chunk: Buffer) => this.#arrived(chunk));
+    socket.on("drain", () => this.#drained());
+    socket.on("end", () => this.#ended());
+    socket.on("close", () => this.#closed());
+    socket.on("error", ignore);
+  }
+
+  /** Whether a request is not answered yet, or its answer not sent. */
+  get busy(): boolean {
+    return this.receiver !== undefined || this.socket.writableLength > 0;
+  }
+
+  /** Ends the connection with the next answer behind which no further request has arrived. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** RFC 9110 §10.1.1: tells the client to send the body, if it waits for that and has sent none. */
+  continue(): void {
+    const { expectsContinue, bodyBytes } = this.#head.section;
+    if (!expectsContinue || this.#continued || this.receiver === undefined) return;
+    this.#continued = true;
+    if (this.#bodyBytesLeft === bodyBytes) this.#writer.continue();
+  }
+
+  /** Lets so many more bytes of the body come. */
+  consumed(bytes: number): void {
+    this.#heldBytes -= bytes;
+    if (this.#stage === "body" && this.#heldBytes <= this.#options.limits.aheadBytes) this.socket.resume();
+  }
+
+  /**
+   * Sends a whole answer.
+   *
+   * @param fields - in two parts, of which the first may have been prepared
+   * @param body - absent where the status or the method allows none
+   * @throws TypeError for fields that HTTP does not allow, before anything is sent
+   */
+  answer(httpStatus: number, fields: HeaderFields, added: HeaderFields, body: Uint8Array | undefined): void {
+    const lines = fieldLines(fields) + fieldLines(added);
+    this.#writer.answer(this.#head, this.#isKept(), httpStatus, lines, body);
+    this.#finish();
+  }
+
+  /** Sends the head of an answer whose body follows in pieces. Throws as {@link answer} does. */
+  begin(httpStatus: number, fields: HeaderFields, added: HeaderFields): void {
+    const lines = fieldLines(fields) + fieldLines(added);
+    const framing = framingOf(this.#head, httpStatus, fields);
+    if (framing === "close") this.#isLast = true;
+    this.#writer.begin(this.#isKept(), httpStatus, lines, framing);
+  }
+
+  /** Sends a piece of the body. Returns whether the client has to take some before there is more. */
+  write(piece: Uint8Array): boolean {
+    this.#writer.write(piece);
+    return this.#writer.congested;
+  }
+
+  /** Ends the answer that {@link begin} began. */
+  end(trailer: HeaderFields | undefined): void {
+    if (this.#writer.end(trailer)) this.#finish();
+    else this.destroy();
+  }
+
+  /** Ends the connection at once, the only way to tell that an answer is incomplete (RFC 9112 §8). */
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  /** Checks the time-outs. Called at regular intervals, which is cheaper than a timer for each. */
+  look(): void {
+    const { limits, lookEveryMs } = this.#options;
+    const waitedMs = this.#looks++ * lookEveryMs;
+    if (this.#stage === "body" && waitedMs >= limits.requestTimeoutMs) this.#break(late);
+    // An answer that is not taken has a time-out of its own, and a handler may take its time.
+    else if (this.socket.writableLength > 0) return;
+    else if (this.#stage === "ended" && waitedMs >= limits.lingerMs) this.destroy();
+    else if (this.#stage !== "head") return;
+    else if (this.#incoming.left === 0 && waitedMs >= limits.idleTimeoutMs) this.#linger();
+    else if (this.#incoming.left > 0 && waitedMs >= limits.headerTimeoutMs) this.#refuse(late);
+  }
+
+  #arrived(chunk: Buffer): void {
+    if (this.#stage === "ended") return this.#drop(chunk.byteLength);
+    this.#incoming.add(chunk);
+    this.#read();
+  }
+
+  /** Uses as much of what has arrived as it can, and keeps the rest. */
+  #read(): void {
+    const incoming = this.#incoming;
+    const before = incoming.left;
+    this.#isReading = true;
+    try {
+      while (incoming.left > 0 && this.#readPart());
+    } catch (error) {
+      this.destroy();
+      this.#options.onFault(error);
+    }
+    this.#isReading = false;
+    incoming.keep();
+    if (incoming.left === 0) return;
+    if (incoming.left < before) this.#looks = 0;
+    if (incoming.left > this.#options.limits.aheadBytes) this.socket.pause();
+  }
+
+  /** Uses what comes next, and returns whether it was there. */
+  #readPart(): boolean {
+    if (this.#stage === "head") return !this.#writer.congested && this.#readHead();
+    if (this.#stage === "body") this.#readBody();
+    else if (this.#stage === "ended") this.#incoming.clear();
+    else return false;
+    return true;
+  }
+
+  #readHead(): boolean {
+    const head = this.#heads.read(this.#incoming);
+    if (head === undefined) return false;
+    // Where the next one would begin is not known.
+    if (head.problem !== undefined) this.#incoming.clear();
+    this.#begin(head);
+    return true;
+  }
+
+  #begin(head: RequestHead): void {
+    const { bodyBytes, persistent } = head.section;
+    this.#head = head;
+    this.#continued = false;
+    this.#looks = 0;
+    if (!persistent || head.problem !== undefined) this.#isLast = true;
+    this.#bodyBytesLeft = bodyBytes;
+    this.#chunks = bodyBytes === chunked ? new ChunkedReader(this.#options.limits.headerBytes) : undefined;
+    this.#stage = bodyBytes === 0 || head.problem !== undefined ? "answer" : "body";
+    this.#options.onRequest(this, head);
+  }
+
+  #readBody(): void {
+    const incoming = this.#incoming;
+    const { bytes, at } = incoming;
+    if (this.#chunks !== undefined) return this.#readChunks(this.#chunks);
+    const end = Math.min(bytes.byteLength, at + this.#bodyBytesLeft);
+    incoming.at = end;
+    this.#bodyBytesLeft -= end - at;
+    const isLast = this.#bodyBytesLeft === 0;
+    if (isLast) this.#stage = "answer";
+    if (this.receiver === undefined) {
+      if (isLast) this.#next();
+    } else this.#deliver(bytes.subarray(at, end), isLast);
+  }
+
+  #readChunks(chunks: ChunkedReader): void {
+    const incoming = this.#incoming;
+    const { bytes, at } = incoming;
+    // Answers given meanwhile may look at what is left.
+    incoming.at = bytes.byteLength;
+    const end = chunks.read(bytes, at, (piece) => this.#deliver(piece, false));
+    // One may have ended the connection.
+    if (this.#stage !== "body") return;
+    incoming.at = end;
+    if (chunks.problem !== undefined) this.#break(chunks.problem);
+    else if (chunks.done) {
+      this.#stage = "answer";
+      if (this.receiver === undefined) this.#next();
+      else this.receiver.onEnd();
+    }
+  }
+
+  #deliver(piece: Buffer, last: boolean): void {
+    if (this.receiver === undefined) return;
+    this.#heldBytes += piece.byteLength;
+    this.receiver.onData(piece, last);
+    if (this.#heldBytes > this.#options.limits.aheadBytes) this.socket.pause();
+  }
+
+  /** Serves, as the last request of the connection, one of which nothing but its problem is known. */
+  #refuse(problem: HttpProblem): void {
+    this.#incoming.clear();
+    this.#begin(unreadable(problem));
+  }
+
+  /** The rest of the current request cannot be read, and so nothing behind it. */
+  #break(problem: HttpProblem): void {
+    const { receiver } = this;
+    this.#isLast = true;
+    this.#stage = "answer";
+    if (receiver === undefined) this.#linger();
+    else receiver.onBroken(problem);
+  }
+
+  /** The answer is complete. */
+  #finish(): void {
+    this.receiver = undefined;
+    this.#heldBytes = 0;
+    this.#looks = 0;
+    if (this.#isLast) this.#linger();
+    else if (this.#stage === "answer") this.#next();
+    // What is left of the body is dropped as it comes.
+    else if (this.socket.isPaused()) this.socket.resume();
+  }
+
+  /** Turns to the next request. */
+  #next(): void {
+    this.#stage = "head";
+    if (!this.#isReading) this.#goOn();
+  }
+
+  #goOn(): void {
+    if (this.#incoming.left > 0) this.#read();
+    if (this.#stage !== "head" || this.#writer.congested) return;
+    if (this.#clientEnded) this.#endOfRequests();
+    else if (this.socket.isPaused()) this.socket.resume();
+  }
+
+  /** The client sends no further requests. */
+  #endOfRequests(): void {
+    if (this.#incoming.left > 0) this.#refuse(notHttp);
+    else this.#linger();
+  }
+
+  /**
+   * Ends our side, and reads on for a while. Closing a socket with unread bytes resets the connection, and many clients
+   * read their answer only after sending everything: they would lose it (RFC 9112 §9.6).
+   */
+  #linger(): void {
+    this.#stage = "ended";
+    this.#incoming.clear();
+    this.#looks = 0;
+    this.socket.end();
+    this.socket.resume();
+  }
+
+  #drop(bytes: number): void {
+    this.#droppedBytes += bytes;
+    if (this.#droppedBytes > this.#options.limits.lingerBytes) this.destroy();
+  }
+
+  /** The client has ended its side. While it waits for an answer that means that it has gone, as far as we can tell. */
+  #ended(): void {
+    this.#clientEnded = true;
+    if (this.#stage === "body") return this.#break(notHttp);
+    if (this.#stage === "answer") return this.destroy();
+    if (this.#stage === "head" && !this.#writer.congested) this.#endOfRequests();
+  }
+
+  #closed(): void {
+    this.#stage = "ended";
+    this.#incoming.clear();
+    this.#backlog.close();
+    const { receiver } = this;
+    this.receiver = undefined;
+    receiver?.onGone();
+    this.#options.onClose(this);
+  }
+
+  #drained(): void {
+    this.#writer.drained();
+    this.receiver?.onWritable();
+    if (this.#stage === "head") this.#goOn();
+  }
+
+  /** Decides whether the connection is kept after the answer that is about to be sent. */
+  #isKept(): boolean {
+    const canBe = this.#stage === "body" ? this.#restIsSmall() : !this.#isDraining || this.#incoming.left > 0;
+    if (!canBe) this.#isLast = true;
+    return !this.#isLast;
+  }
+
+  /** Whether the rest of the body is small enough to read, so that the next request can be found behind it. */
+  #restIsSmall(): boolean {
+    // A client that was not told to continue may or may not send it.
+    if (this.#chunks !== undefined || (this.#head.section.expectsContinue && !this.#continued)) return false;
+    return this.#bodyBytesLeft <= this.#options.limits.unwantedBodyBytes && !this.#isDraining;
+  }
+}
+
+const late: HttpProblem = httpProblem(408, "the request did not arrive in time");
+
+// A socket's error is followed by its close, which is handled.
+function ignore(): void {}

@@ -1,0 +1,149 @@
+import { CommonFields, type HeaderFields, type HttpProblem, httpProblem } from "../carriers/index.ts";
+
+/** The head of a request (RFC 9112 §3, §5). */
+export interface RequestHead {
+  readonly httpMethod: string;
+  /** The request target as sent. */
+  readonly target: string;
+  readonly section: FieldSection;
+  /** Why the request cannot be served, nor anything behind it be read. */
+  readonly problem: HttpProblem | undefined;
+}
+
+/** The header fields of a request, and what they say of its body and its connection. */
+export interface FieldSection {
+  /** The lines as sent, one character for each byte. */
+  readonly lines: string;
+  readonly httpVersion: Http1Version;
+  readonly fields: HeaderFields;
+  readonly common: CommonFields;
+  /** Bytes of the body (RFC 9112 §6.3), or {@link chunked}. */
+  readonly bodyBytes: number;
+  /** Whether the client waits to be told to send the body (RFC 9110 §10.1.1). */
+  readonly expectsContinue: boolean;
+  /** Whether the client takes further answers on the connection (RFC 9112 §9.3). */
+  readonly persistent: boolean;
+  readonly problem: HttpProblem | undefined;
+}
+
+export type Http1Version = "1.0" | "1.1";
+
+/** What {@link FieldSection.bodyBytes} is for a body in chunks, whose length is not known. */
+export const chunked = -1;
+
+/**
+ * Reads a complete head, each line with its end, without the empty one behind them; one character for each byte.
+ *
+ * @param before - the last section of the connection, which most clients send again with each request
+ */
+export function readRequestHead(requestLine: string, lines: string, before: FieldSection | undefined): RequestHead {
+  const line = requestLinePattern.exec(requestLine);
+  if (line === null) return unreadable(versionPattern.test(requestLine) ? badVersion : notHttp);
+  const [, httpMethod = "", target = "", minor] = line;
+  const httpVersion = minor === "0" ? "1.0" : "1.1";
+  const isSame = before !== undefined && before.lines === lines && before.httpVersion === httpVersion;
+  const section = isSame ? before : readSection(lines, httpVersion);
+  // RFC 9110 §9.3.6: tunnels are for proxies.
+  const problem = httpMethod === "CONNECT" ? badTarget : section.problem;
+  return { httpMethod, target, section, problem };
+}
+
+/** Returns a head of which nothing is known but its problem. */
+export function unreadable(problem: HttpProblem): RequestHead {
+  return { httpMethod: "", target: "/", section: readSection("", "1.1"), problem };
+}
+
+function readSection(lines: string, httpVersion: Http1Version): FieldSection {
+  const read = readFieldLines(lines);
+  const fields = read ?? [];
+  const common = new CommonFields(fields);
+  const { transferEncoding, contentLength, expect, connection } = common;
+  const length = contentLength === null ? 0 : readLength(contentLength);
+  return {
+    lines,
+    httpVersion,
+    fields,
+    common,
+    // RFC 9112 §6.3: with neither field there is no body.
+    bodyBytes: transferEncoding === null ? (length ?? 0) : chunked,
+    expectsContinue: expect !== null && httpVersion === "1.1",
+    persistent: isPersistent(connection, httpVersion),
+    problem: read === undefined || length === undefined ? notHttp : framingProblem(common, httpVersion),
+  };
+}
+
+/**
+ * Reads field lines, each with its line end, to name, value, name, value, …
+ *
+ * @returns undefined if one of them is not as RFC 9112 §5 says, or folded as §5.2 forbids
+ */
+export function readFieldLines(lines: string): HeaderFields | undefined {
+  if (!fieldLinesPattern.test(lines)) return undefined;
+  const fields: string[] = [];
+  let at = 0;
+  while (at < lines.length) {
+    const colon = lines.indexOf(":", at);
+    const end = lines.indexOf("\r\n", colon);
+    fields.push(lines.slice(at, colon), trimmed(lines, colon + 1, end));
+    at = end + 2;
+  }
+  return fields;
+}
+
+/** Removes the white space around a value (RFC 9110 §5.6.3). `trim` would also take U+00A0, which is a byte of it. */
+function trimmed(text: string, from: number, to: number): string {
+  let start = from;
+  let end = to;
+  while (start < end && isBlank(text.charCodeAt(start))) start++;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(character: number): boolean {
+  return character === 0x20 || character === 0x09;
+}
+
+/** Reads a Content-Length; several, joined, are none. */
+function readLength(contentLength: string): number | undefined {
+  const bytes = contentLengthPattern.test(contentLength) ? Number(contentLength) : Number.NaN;
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}
+
+/** Returns the problem of a request whose end cannot be determined, or that expects what cannot be met. */
+function framingProblem(
+  { transferEncoding, contentLength, expect }: CommonFields,
+  httpVersion: Http1Version,
+): HttpProblem | undefined {
+  if (transferEncoding !== null) {
+    // RFC 9112 §6.1: whoever sent this does not understand what it forwards.
+    if (httpVersion === "1.0") return httpProblem(400, "HTTP/1.0 has no transfer encoding");
+    // §6.3: one of both is wrong, perhaps to smuggle a request.
+    if (contentLength !== null) return notHttp;
+    if (transferEncoding.toLowerCase() !== "chunked") return httpProblem(400, "the transfer encoding is not supported");
+  }
+  // RFC 9110 §10.1.1: a server ignores what a client of HTTP/1.0 expects.
+  if (expect === null || httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
+  return httpProblem(417, "the expectation cannot be met");
+}
+
+function isPersistent(connection: string | null, httpVersion: Http1Version): boolean {
+  if (connection === null) return httpVersion === "1.1";
+  const options = connection
+    .toLowerCase()
+    .split(",")
+    .map((option) => option.trim());
+  return !options.includes("close") && (httpVersion === "1.1" || options.includes("keep-alive"));
+}
+
+export const notHttp: HttpProblem = httpProblem(400, "the request is not valid HTTP");
+const badTarget: HttpProblem = httpProblem(400, "the request target is not valid");
+const badVersion: HttpProblem = httpProblem(400, "the HTTP version is not supported");
+
+// RFC 9112 §3: one space each, and a target without white space, control characters or bytes beyond ASCII. Every
+// registered method is in upper case (RFC 9110 §16.1.1).
+const requestLinePattern = /^([A-Z][A-Z-]*) ([\x21-\x7e]+) HTTP\/1\.([01])\r\n$/;
+// The same of another version; HTTP/0.9 has none.
+const versionPattern = /^[A-Z][A-Z-]* [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;
+// RFC 9112 §5, RFC 9110 §5.5 and §5.6.2. No white space before the colon, no folded lines, no control characters.
+const fieldLinesPattern = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
+const contentLengthPattern = /^[0-9]+$/;
