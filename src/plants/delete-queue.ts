@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ConnectError } from "@connectrpc/connect";
-import { queueFull, storeAway } from "./errors.ts";
+import { queueFull, storeAway, subjectNotRecordable } from "./errors.ts";
 import type { DeleteCall, OnBatch, WaitingDeletions } from "./plant-store.ts";
+import { isStorable } from "./storable-text.ts";
 import { WaitingLimit } from "./waiting-limit.ts";
 
 /** A deletion that is queued or being committed. */
@@ -70,13 +71,15 @@ export class DeleteQueue {
   /**
    * Deletes a plant and resolves to whether it was there.
    *
-   * @throws ConnectError `ResourceExhausted` when too many deletions wait, `Unavailable` after `close`, whatever
-   * `commit` rejects with, and the reason of the abort when the call had to wait and was given up meanwhile
+   * @throws ConnectError `ResourceExhausted` when too many deletions wait, `Unavailable` after `close`,
+   * `FailedPrecondition` for a key of a subject that cannot be recorded as it is, whatever `commit` rejects with, and the reason of the abort when the call had to wait and was given up meanwhile
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeAway());
     // No plant has an id of more than 64 bits. Such an id must neither fail its batch nor be truncated.
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
+    // The answer to a key is for one subject, and the record must not mistake another for it.
+    if (call.idempotencyKey !== undefined && !isStorable(call.subject)) return Promise.reject(subjectNotRecordable());
     if (this.#waiting.length >= this.#limit.current) return Promise.reject(this.#refuse());
     return new Promise((resolve, reject) => {
       const pending = { id, call, resolve, reject };

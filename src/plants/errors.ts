@@ -13,6 +13,26 @@ export function idMissing(): ConnectError {
   return new ConnectError("id is missing", Code.InvalidArgument);
 }
 
+/** `InvalidArgument`: the `Idempotency-Key` field is not one structured-field string of a length that is kept. */
+export function idempotencyKeyMalformed(charsMax: number): ConnectError {
+  const message = `the Idempotency-Key header is not one string of 1 to ${charsMax} characters in double quotes`;
+  return new ConnectError(message, Code.InvalidArgument);
+}
+
+/**
+ * `AlreadyExists`: the key has been used for the deletion of another plant, or by another subject, of which the caller
+ * learns nothing.
+ */
+export function idempotencyKeyTaken(): ConnectError {
+  return new ConnectError("the idempotency key belongs to another deletion", Code.AlreadyExists);
+}
+
+/** `FailedPrecondition`: the record could not tell this subject from another one. */
+export function subjectNotRecordable(): ConnectError {
+  const message = "an idempotency key needs a subject that can be recorded as it is";
+  return new ConnectError(message, Code.FailedPrecondition);
+}
+
 /** `FailedPrecondition`: a constraint or trigger of the database protects this plant. Retrying does not help. */
 export function plantKept(id: bigint, cause?: unknown): ConnectError {
   return new ConnectError(`the database keeps plant ${id}`, Code.FailedPrecondition, undefined, undefined, cause);

@@ -6,6 +6,7 @@
  * of protocols, credentials or the process: what it needs of those is passed in.
  */
 export { StoreOpenError } from "./store-open-error.ts";
+export { idempotencyKeyField, idempotencyKeyPattern } from "./idempotency-key.ts";
 export { importPlants, type ImportProgress } from "./import-plants.ts";
 export { openMemoryStore } from "./memory-store.ts";
 export type { Deletion, ImportCounts, ImportOptions, PlantDatabase } from "./plant-database.ts";

@@ -1,14 +1,24 @@
-import { storeAway } from "./errors.ts";
+import { idempotencyKeyTaken, storeAway } from "./errors.ts";
 import type { PlantStore } from "./plant-store.ts";
 
 /**
- * Opens a store over the given set, for benches and tests: nothing outlives the process, and deletions are not
- * recorded. No deletion ever waits, so none is dropped.
+ * Opens a store over the given set, for benches and tests: nothing outlives the process, and of deletions only those
+ * with an idempotency key are recorded. No deletion ever waits, so none is dropped.
  */
 export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
+  const byKey = new Map<string, { readonly plantId: bigint; readonly subject: string }>();
   let closed = false;
   return {
-    delete: (id) => (closed ? Promise.reject(storeAway()) : Promise.resolve(plants.delete(id))),
+    delete: (id, { subject, idempotencyKey }) => {
+      if (closed) return Promise.reject(storeAway());
+      if (idempotencyKey === undefined) return Promise.resolve(plants.delete(id));
+      const record = byKey.get(idempotencyKey);
+      const isTaken = record !== undefined && (record.plantId !== id || record.subject !== subject);
+      if (isTaken) return Promise.reject(idempotencyKeyTaken());
+      const isDeleted = record !== undefined || plants.delete(id);
+      if (isDeleted) byKey.set(idempotencyKey, { plantId: id, subject });
+      return Promise.resolve(isDeleted);
+    },
     get problem() {
       return closed ? "the store is closed" : undefined;
     },

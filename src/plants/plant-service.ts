@@ -1,6 +1,7 @@
 import type { ContextKey, ServiceImpl } from "@connectrpc/connect";
 import type { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { idMissing, plantNotFound } from "./errors.ts";
+import { idempotencyKeyField, readIdempotencyKey } from "./idempotency-key.ts";
 import type { PlantStore } from "./plant-store.ts";
 
 /**
@@ -17,8 +18,8 @@ export interface PlantServiceOptions {
 /**
  * Creates the implementation of `plantstore.v1.PlantService`.
  *
- * `deletePlant` answers once the deletion is durable. It throws `InvalidArgument` when the request has no id,
- * `NotFound` when there is no such plant, and whatever the store throws.
+ * `deletePlant` answers once the deletion is durable. It throws `InvalidArgument` when the request has no id or a
+ * malformed idempotency key, `NotFound` when there is no such plant, and whatever the store throws.
  */
 export function createPlantService(options: PlantServiceOptions): ServiceImpl<typeof PlantService> {
   const { store, principalKey, requestIdKey } = options;
@@ -28,7 +29,8 @@ export function createPlantService(options: PlantServiceOptions): ServiceImpl<ty
       const { values } = context;
       const subject = values.get(principalKey)?.subject ?? "";
       const requestId = values.get(requestIdKey) ?? "";
-      const deleted = await store.delete(id, { subject, requestId, context });
+      const idempotencyKey = readIdempotencyKey(context.requestHeader.get(idempotencyKeyField));
+      const deleted = await store.delete(id, { subject, requestId, idempotencyKey, context });
       if (!deleted) throw plantNotFound(id);
       return {};
     },

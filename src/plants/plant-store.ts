@@ -7,6 +7,12 @@ export interface DeleteCall {
   /** The id that ties the call to its log lines. */
   readonly requestId: string;
   /**
+   * Makes all calls with the same key one deletion: once one of them has deleted its plant, those for the same plant by
+   * the same subject are told the same, for as long as its record is kept, and those for another plant or by another
+   * subject are refused. Without a key, each call is a deletion of its own.
+   */
+  readonly idempotencyKey?: string | undefined;
+  /**
    * Its `signal` aborts when the call is given up. Connect creates the signal when it is first read, so a store reads
    * it only for a deletion that had to wait, and drops the deletion if the signal has aborted. Its `values` are for
    * {@link OnBatch} alone.
@@ -35,17 +41,19 @@ export interface WaitingDeletions {
  * A store of plants.
  *
  * Every store guarantees: of any number of concurrent deletions of one plant exactly one gets `true`; nothing is
- * acknowledged before it is durable; an acknowledged deletion is never lost.
+ * acknowledged before it is durable; an acknowledged deletion is never lost. Calls with the same idempotency key are one
+ * deletion.
  */
 export interface PlantStore {
   /**
-   * Deletes a plant, and resolves to whether *this* call deleted it once that is durable.
+   * Deletes a plant, and resolves to whether *this* call, or an earlier one with its key, deleted it once that is durable.
    *
    * A missing plant is a value, not an error.
    *
    * @throws ConnectError `ResourceExhausted` when the queue is full, `Unavailable` when the store is unavailable or the
-   * outcome cannot be known, `FailedPrecondition` when the database protects this plant, the reason of the signal when
-   * the call was given up while it waited to be sent
+   * outcome cannot be known, `FailedPrecondition` when the database protects this plant, or a call with a key has a
+   * subject that cannot be recorded as it is, `AlreadyExists` when its key belongs to another deletion, the reason of the
+   * signal when the call was given up while it waited to be sent
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean>;
 

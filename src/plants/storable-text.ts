@@ -11,3 +11,8 @@ export function toStorableText(text: string): string {
   // Checking first is several times cheaper than a replacement that finds nothing.
   return short.includes("\0") ? short.replaceAll("\0", "\uFFFD") : short;
 }
+
+/** Whether both stores keep a text as it is, so that no other text is kept as the same. */
+export function isStorable(text: string): boolean {
+  return toStorableText(text) === text && text.isWellFormed();
+}

@@ -25,7 +25,7 @@ import {
   logReadiness,
   requestIdKey,
 } from "../operations/index.ts";
-import { createPlantService } from "../plants/index.ts";
+import { createPlantService, idempotencyKeyField } from "../plants/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "./loopback.ts";
@@ -104,7 +104,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       ...(options.endpoints ?? []),
     ],
     requestPathPrefix,
-    ...(options.cors && { cors: withExposed(options.cors, [requestIds.fieldName, "RateLimit", "RateLimit-Policy"]) }),
+    ...(options.cors && { cors: withOwnFields(options.cors, [requestIds.fieldName, "RateLimit", "RateLimit-Policy"]) }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(options.limits && { limits: options.limits }),
     onRequest: bothOf(requestIds.onRequest, options.onRequest),
@@ -156,8 +156,12 @@ function describe({ open = false, baseUrl }: PlantDescriptionOptions, prefix: st
   return createDocsPage({ document, open });
 }
 
-function withExposed(cors: CorsOptions, fields: readonly string[]): CorsOptions {
-  return { ...cors, exposedHeaders: [...(cors.exposedHeaders ?? []), ...fields] };
+function withOwnFields(cors: CorsOptions, exposed: readonly string[]): CorsOptions {
+  return {
+    ...cors,
+    allowedHeaders: [...(cors.allowedHeaders ?? []), idempotencyKeyField],
+    exposedHeaders: [...(cors.exposedHeaders ?? []), ...exposed],
+  };
 }
 
 /** Returns one listener for two. */

@@ -1,6 +1,6 @@
 import type { HttpRequest } from "../support/carriers/exchange.ts";
 import { authorized, bearer, tokens } from "../support/server/plant-server.ts";
-import { situations as ids } from "../support/plants/situation-store.ts";
+import { situations as ids, takenKey } from "../support/plants/situation-store.ts";
 import {
   deletePlantRequest,
   encodeDeletePlant,
@@ -37,6 +37,11 @@ const invalidWant: Want = {
   fields: {
     "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"`,
   },
+};
+const keyTakenWant: Want = { code: "already_exists", message: "the idempotency key belongs to another deletion" };
+const keyMalformedWant: Want = {
+  code: "invalid_argument",
+  message: "the Idempotency-Key header is not one string of 1 to 128 characters in double quotes",
 };
 /** What a request without a credential comes to, whatever else is wrong with it. */
 export const credentialMissing: Want = {
@@ -178,6 +183,27 @@ export const situationTable: readonly Situation[] = [
     name: "says when to come back while the queue is full",
     request: (format) => deletePlantRequest(format, ids.full, [authorized]),
     want: { code: "resource_exhausted", message: "too many deletions are waiting", fields: { "retry-after": "1" } },
+  },
+  {
+    name: "refuses an idempotency key that belongs to another plant",
+    request: (format, plant) => deletePlantRequest(format, plant, [authorized, ["idempotency-key", `"${takenKey}"`]]),
+    want: keyTakenWant,
+  },
+  {
+    name: "refuses an idempotency key that belongs to another subject",
+    request: (format) => deletePlantRequest(format, ids.keyTaken, [authorized, ["idempotency-key", `"${takenKey}"`]]),
+    want: keyTakenWant,
+  },
+  {
+    name: "refuses an idempotency key without quotes",
+    request: (format, plant) => deletePlantRequest(format, plant, [authorized, ["idempotency-key", takenKey]]),
+    want: keyMalformedWant,
+  },
+  {
+    name: "refuses two idempotency keys, the same or not",
+    request: (format, plant) =>
+      deletePlantRequest(format, plant, [authorized, ["idempotency-key", '"a"'], ["idempotency-key", '"a"']]),
+    want: keyMalformedWant,
   },
   {
     name: "gives up at the client's deadline",

@@ -124,6 +124,17 @@ describe("a queue of deletions", () => {
     await endAfter(1, 4, waiting);
   });
 
+  test.each(["s".repeat(1_025), "a\0b", "a\uD83Cb"])(
+    "refuses a key of the subject %j, which the record could not tell from another",
+    async (subject) => {
+      const { queue, sentIds } = openQueue();
+      const refused = await refusalOf(queue.delete(1n, deleteCall({ subject, idempotencyKey: "key" })));
+      expect(refused).toMatchObject({ code: Code.FailedPrecondition });
+      void queue.delete(2n, deleteCall({ subject }));
+      expect(sentIds()).toEqual([[2n]]);
+    },
+  );
+
   test("never sends a call that is given up while it waits, and tells it why when its turn comes", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());

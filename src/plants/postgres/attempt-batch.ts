@@ -56,7 +56,7 @@ export async function attemptBatch(
     if (mode.skipsLocked) return { kind: "done", fates: await skipLocked(session, batch, mayBeDone) };
     let deleted = await deletePlants(session, batch);
     if (mayBeDone) deleted = await findDeleted(session, batch);
-    if (deleted.length === batch.indexOf.size) return { kind: "all-deleted" };
+    if (deleted.length === batch.firstOf.size) return { kind: "all-deleted" };
     // What was deleted is committed.
     mayBeDone = true;
     return { kind: "done", fates: await completeFates(session, batch, pending, deleted) };
@@ -81,7 +81,7 @@ async function skipLocked(
  * the attempt has not deleted them, because its lock would have been waited for.
  */
 export async function findRefused(session: Session, batch: DeleteBatch): Promise<ReadonlyMap<bigint, PlantFate>> {
-  const there = await lockPlants(session, [...batch.indexOf.keys()]);
+  const there = await lockPlants(session, [...batch.firstOf.keys()]);
   // In this order: the record of an attempt that was waited for is complete.
   const deleted = await findDeleted(session, batch);
   const fates = new Map<bigint, PlantFate>(there.map((id) => [id, "kept"]));
@@ -100,8 +100,8 @@ async function completeFates(
   const fates = new Map<bigint, PlantFate>(deleted.map((id) => [id, "deleted"]));
   const there = new Set(await findPlants(session, missingIn(batch, fates)));
   if (there.size === 0) return fates;
-  const first = pending.filter(({ id }, i) => there.has(id) && batch.indexOf.get(id) === i);
-  const others = await deleteUnlocked(session, toDeleteBatch(batch.token, first, false));
+  const first = pending.filter((one) => there.has(one.id) && batch.firstOf.get(one.id) === one);
+  const others = await deleteUnlocked(session, toDeleteBatch(batch.token, first));
   for (const [id, fate] of others) fates.set(id, fate);
   return fates;
 }
@@ -115,6 +115,6 @@ async function deleteUnlocked(session: Session, batch: DeleteBatch): Promise<Map
   return fates;
 }
 
-function missingIn({ indexOf }: DeleteBatch, fates: ReadonlyMap<bigint, PlantFate>): bigint[] {
-  return [...indexOf.keys()].filter((id) => !fates.has(id));
+function missingIn({ firstOf }: DeleteBatch, fates: ReadonlyMap<bigint, PlantFate>): bigint[] {
+  return [...firstOf.keys()].filter((id) => !fates.has(id));
 }

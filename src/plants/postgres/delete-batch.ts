@@ -2,48 +2,64 @@ import type { PendingDelete } from "../delete-queue.ts";
 import { toStorableText } from "../storable-text.ts";
 import type { Row, Session } from "./session.ts";
 
-// A plain `= ANY` locks rows in the order of one index scan, so overlapping batches of several processes do not
-// deadlock; with a join in the DELETE the planner could choose another order.
-//
-// A trigger may drop a record without a word. Then the cast fails, and with it the statement: no plant is deleted
-// without its record. Its SQLSTATE, 22P02, leads to the plant in question, and its message tells the operator.
-const deleteSql = `
-  WITH gone AS (DELETE FROM plants WHERE id = ANY($1::bigint[]) RETURNING id),
-  recorded AS (
-    INSERT INTO deletions (plant_id, subject, request_id, batch)
-    SELECT gone.id, call.subject, call.request_id, $4::uuid
-    FROM gone JOIN unnest($1::bigint[], $2::text[], $3::text[]) AS call (id, subject, request_id) USING (id)
-    RETURNING plant_id)
-  SELECT coalesce(plant_id, ('a trigger drops the record of plant ' || id)::bigint)
-  FROM gone LEFT JOIN recorded ON plant_id = id`;
+/** The statements of a batch. */
+interface Statements {
+  readonly deleteAll: string;
+  /** The same for a single plant. Without the joins it takes the server a quarter less time. */
+  readonly deleteOne: string;
+  /**
+   * The same without waiting for the locks of others, and with a word on each plant that is there: `locked` by another
+   * transaction, `kept` by a trigger, or `deleted`. A plant that another transaction has deleted since the statement
+   * began counts as locked, and is gone at the next attempt.
+   */
+  readonly deleteUnlocked: string;
+}
 
-// The same for a single plant. Without the joins it takes the server a quarter less time.
-const deleteOneSql = `
-  WITH gone AS (DELETE FROM plants WHERE id = ANY($1::bigint[]) RETURNING id),
-  recorded AS (
-    INSERT INTO deletions (plant_id, subject, request_id, batch)
-    SELECT id, ($2::text[])[1], ($3::text[])[1], $4::uuid FROM gone
-    RETURNING plant_id)
-  SELECT coalesce((SELECT plant_id FROM recorded), ('a trigger drops the record of plant ' || id)::bigint) FROM gone`;
+/**
+ * Writes the statements whose records have these columns, of which each is an array that goes with the ids.
+ *
+ * A plain `= ANY` locks rows in the order of one index scan, so overlapping batches of several processes do not
+ * deadlock; with a join in the DELETE the planner could choose another order.
+ *
+ * A trigger may drop a record without a word. Then the cast fails, and with it the statement: no plant is deleted
+ * without its record. Its SQLSTATE, 22P02, leads to the plant in question, and its message tells the operator.
+ */
+function writeStatements(columns: readonly string[], arrays: readonly string[]): Statements {
+  const names = columns.join(", ");
+  const recordAll = `
+    INSERT INTO deletions (plant_id, batch, ${names}) SELECT gone.id, $4::uuid, ${names}
+    FROM gone JOIN unnest($1::bigint[], ${arrays.join(", ")}) AS call (id, ${names}) USING (id)
+    RETURNING plant_id`;
+  return {
+    deleteAll: `
+      WITH gone AS (DELETE FROM plants WHERE id = ANY($1::bigint[]) RETURNING id), recorded AS (${recordAll})
+      SELECT coalesce(plant_id, ('a trigger drops the record of plant ' || id)::bigint)
+      FROM gone LEFT JOIN recorded ON plant_id = id`,
+    deleteOne: `
+      WITH gone AS (DELETE FROM plants WHERE id = ANY($1::bigint[]) RETURNING id),
+      recorded AS (
+        INSERT INTO deletions (plant_id, batch, ${names})
+        SELECT id, $4::uuid, ${arrays.map((array) => `(${array})[1]`).join(", ")} FROM gone
+        RETURNING plant_id)
+      SELECT coalesce((SELECT plant_id FROM recorded), ('a trigger drops the record of plant ' || id)::bigint) FROM gone`,
+    deleteUnlocked: `
+      WITH free AS (SELECT id FROM plants WHERE id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED),
+      gone AS (DELETE FROM plants WHERE id = ANY(ARRAY(SELECT id FROM free)) RETURNING id), recorded AS (${recordAll})
+      SELECT plants.id, CASE
+        WHEN free.id IS NULL THEN 'locked'
+        WHEN gone.id IS NULL THEN 'kept'
+        WHEN plant_id IS NULL THEN ('a trigger drops the record of plant ' || plants.id)::bigint::text
+        ELSE 'deleted' END
+      FROM plants LEFT JOIN free USING (id) LEFT JOIN gone USING (id) LEFT JOIN recorded ON plant_id = plants.id
+      WHERE plants.id = ANY($1::bigint[])`,
+  };
+}
 
-// The same without waiting for the locks of others, and with a word on each plant that is there: `locked` by another
-// transaction, `kept` by a trigger, or `deleted`. A plant that another transaction has deleted since the statement
-// began counts as locked, and is gone at the next attempt.
-const deleteUnlockedSql = `
-  WITH free AS (SELECT id FROM plants WHERE id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED),
-  gone AS (DELETE FROM plants WHERE id = ANY(ARRAY(SELECT id FROM free)) RETURNING id),
-  recorded AS (
-    INSERT INTO deletions (plant_id, subject, request_id, batch)
-    SELECT gone.id, call.subject, call.request_id, $4::uuid
-    FROM gone JOIN unnest($1::bigint[], $2::text[], $3::text[]) AS call (id, subject, request_id) USING (id)
-    RETURNING plant_id)
-  SELECT plants.id, CASE
-    WHEN free.id IS NULL THEN 'locked'
-    WHEN gone.id IS NULL THEN 'kept'
-    WHEN plant_id IS NULL THEN ('a trigger drops the record of plant ' || plants.id)::bigint::text
-    ELSE 'deleted' END
-  FROM plants LEFT JOIN free USING (id) LEFT JOIN gone USING (id) LEFT JOIN recorded ON plant_id = plants.id
-  WHERE plants.id = ANY($1::bigint[])`;
+const withoutKeys = writeStatements(["subject", "request_id"], ["$2::text[]", "$3::text[]"]);
+const withKeys = writeStatements(
+  ["subject", "request_id", "idempotency_key"],
+  ["$2::text[]", "$3::text[]", "$5::text[]"],
+);
 
 // With a row without an id where the server has synchronous standbys.
 const stillThereSql = `
@@ -62,15 +78,35 @@ const lookSql = `
   WITH looked AS (
     UPDATE deletions SET batch = batch WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid RETURNING seq)
   SELECT CASE WHEN looked.seq IS NULL THEN ('a trigger keeps the record of plant ' || plant_id)::bigint
-    ELSE plant_id END AS plant_id
+    ELSE plant_id END AS plant_id, idempotency_key
   FROM deletions LEFT JOIN looked USING (seq) WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid`;
+
+// An UPDATE for the same reason.
+const lookForKeysSql = `
+  WITH looked AS (UPDATE deletions SET batch = batch WHERE idempotency_key = ANY($1::text[]) RETURNING seq)
+  SELECT idempotency_key, plant_id, subject, looked.seq
+  FROM deletions LEFT JOIN looked USING (seq) WHERE idempotency_key = ANY($1::text[])`;
 
 /** Deletions that share a statement, and the token that identifies their records. */
 export interface DeleteBatch {
   readonly token: string;
-  /** The index of the first deletion of each plant; a later one in the same batch finds the plant gone. */
-  readonly indexOf: ReadonlyMap<bigint, number>;
-  readonly parameters: { readonly ids: string; readonly subjects: string; readonly requestIds: string };
+  /** The first deletion of each plant, which is in the statement; a later one in the same batch finds the plant gone. */
+  readonly firstOf: ReadonlyMap<bigint, PendingDelete>;
+  /** The deletions with an idempotency key, in the statement or not. */
+  readonly keyed: readonly PendingDelete[];
+  /** Those that are not in the statement because another one with their key is. */
+  readonly postponed: ReadonlySet<PendingDelete>;
+  readonly ids: string;
+  /** What the statement deletes and records, in the order of its parameters. */
+  readonly values: readonly string[];
+}
+
+/** What came before an attempt. */
+export interface Before {
+  /** Whether deletions may have been given up since the queue has checked them. Default false. */
+  readonly afterFault?: boolean;
+  /** The deletions whose callers were told by their key, and which are left out. */
+  readonly told?: ReadonlySet<PendingDelete>;
 }
 
 /**
@@ -79,28 +115,52 @@ export interface DeleteBatch {
  * After a fault, deletions that were given up meanwhile are rejected and left out. Before that their signals are not
  * read, which would create them: the queue has just checked those that had to wait.
  */
-export function toDeleteBatch(token: string, pending: readonly PendingDelete[], afterFault: boolean): DeleteBatch {
-  const indexOf = new Map<bigint, number>();
-  const ids: string[] = [];
+export function toDeleteBatch(
+  token: string,
+  pending: readonly PendingDelete[],
+  { afterFault = false, told }: Before = {},
+): DeleteBatch {
+  const firstOf = new Map<bigint, PendingDelete>();
+  const keyed: PendingDelete[] = [];
+  const postponed = new Set<PendingDelete>();
+  const keys = new Set<string>();
   const subjects: string[] = [];
   const requestIds: string[] = [];
-  pending.forEach(({ id, call, reject }, i) => {
-    if (afterFault && call.context.signal.aborted) return reject(call.context.signal.reason);
-    if (indexOf.has(id)) return;
-    indexOf.set(id, i);
-    ids.push(String(id));
+  for (const one of pending) {
+    const { id, call, reject } = one;
+    const key = call.idempotencyKey;
+    if (afterFault && call.context.signal.aborted) {
+      reject(call.context.signal.reason);
+      continue;
+    }
+    if (key !== undefined) {
+      if (told?.has(one) === true) continue;
+      keyed.push(one);
+    }
+    if (firstOf.has(id)) continue;
+    if (key !== undefined) {
+      if (keys.has(key)) {
+        postponed.add(one);
+        continue;
+      }
+      keys.add(key);
+    }
+    firstOf.set(id, one);
     subjects.push(quoted(call.subject));
     requestIds.push(quoted(call.requestId));
-  });
-  return {
-    token,
-    indexOf,
-    parameters: {
-      ids: `{${ids.join()}}`,
-      subjects: `{${subjects.join()}}`,
-      requestIds: `{${requestIds.join()}}`,
-    },
-  };
+  }
+  const ids = toArray([...firstOf.keys()]);
+  const values = [ids, toArray(subjects), toArray(requestIds), token];
+  if (keyed.length > 0) values.push(toArray(Array.from(firstOf.values(), quotedKeyOf)));
+  return { token, firstOf, keyed, postponed, ids, values };
+}
+
+function quotedKeyOf({ call }: PendingDelete): string {
+  return call.idempotencyKey === undefined ? "NULL" : quoted(call.idempotencyKey);
+}
+
+function toArray(elements: readonly (string | bigint)[]): string {
+  return `{${elements.join()}}`;
 }
 
 // Quotes an element of an array in text form (postgresql.org/docs/current/arrays.html#ARRAYS-IO).
@@ -114,10 +174,13 @@ const special = /["\\]/;
 const everySpecial = /["\\]/g;
 
 /** Deletes the plants of a batch: one statement, one round trip, one commit. Returns those that it has deleted. */
-export async function deletePlants(session: Session, { token, indexOf, parameters }: DeleteBatch): Promise<bigint[]> {
-  const { ids, subjects, requestIds } = parameters;
-  const sql = indexOf.size === 1 ? deleteOneSql : deleteSql;
-  return toIds(await session.query(sql, [ids, subjects, requestIds, token]));
+export async function deletePlants(session: Session, batch: DeleteBatch): Promise<bigint[]> {
+  const { deleteOne, deleteAll } = statementsOf(batch);
+  return toIds(await session.query(batch.firstOf.size === 1 ? deleteOne : deleteAll, batch.values));
+}
+
+function statementsOf({ keyed }: DeleteBatch): Statements {
+  return keyed.length === 0 ? withoutKeys : withKeys;
 }
 
 /** What became of a plant that was there. */
@@ -127,21 +190,38 @@ export type PlantFate = "deleted" | "locked" | "kept";
  * Deletes the plants of a batch that no other transaction keeps locked, and returns the fate of each that was there. An
  * earlier attempt at the batch that is still running is another transaction, too.
  */
-export async function deleteUnlockedPlants(
-  session: Session,
-  { token, parameters }: DeleteBatch,
-): Promise<Map<bigint, PlantFate>> {
-  const { ids, subjects, requestIds } = parameters;
-  const rows = await session.query(deleteUnlockedSql, [ids, subjects, requestIds, token]);
+export async function deleteUnlockedPlants(session: Session, batch: DeleteBatch): Promise<Map<bigint, PlantFate>> {
+  const rows = await session.query(statementsOf(batch).deleteUnlocked, batch.values);
   return new Map(rows.map(([id, fate]) => [toId(id), toFate(fate)]));
 }
 
 /**
- * Returns the plants that any attempt at a batch has deleted. For a plant that is locked by nobody, or was waited for,
- * the answer is final: otherwise, a commit that comes later could be missed.
+ * Returns the plants that any attempt at a batch has deleted, except for another key: that of a caller who has gone. For a
+ * plant that is locked by nobody, or was waited for, the answer is final: otherwise, a commit that comes later could be
+ * missed.
  */
-export async function findDeleted(session: Session, { token, parameters }: DeleteBatch): Promise<bigint[]> {
-  return toIds(await session.query(lookSql, [parameters.ids, token]));
+export async function findDeleted(session: Session, { token, ids, firstOf }: DeleteBatch): Promise<bigint[]> {
+  const rows = await session.query(lookSql, [ids, token]);
+  return toIds(rows.filter(([id, key]) => (firstOf.get(toId(id))?.call.idempotencyKey ?? null) === key));
+}
+
+/** The record of the deletion for which a key was used. */
+export interface KeyRecord {
+  readonly plantId: bigint;
+  readonly subject: string;
+  /** Whether it is durable now; otherwise it is being dropped, or a trigger kept it from being written to. */
+  readonly isDurable: boolean;
+}
+
+/** Returns the records with these idempotency keys, by key. */
+export async function findKeys(session: Session, keys: readonly string[]): Promise<Map<string, KeyRecord>> {
+  const rows = await session.query(lookForKeysSql, [toArray(keys.map(quoted))]);
+  return new Map(
+    rows.map(([key, plantId, subject, seq]) => [
+      key ?? "",
+      { plantId: toId(plantId), subject: subject ?? "", isDurable: seq !== null },
+    ]),
+  );
 }
 
 /**
@@ -152,7 +232,7 @@ export async function findDeleted(session: Session, { token, parameters }: Delet
  * cannot have without all earlier ones.
  */
 export async function findPlants(session: Session, ids: readonly bigint[]): Promise<bigint[]> {
-  const rows = await session.query(stillThereSql, [`{${ids.join()}}`]);
+  const rows = await session.query(stillThereSql, [toArray(ids)]);
   const there = rows.filter(([id]) => id !== null);
   if (rows.length > there.length) await session.query(waitForStandbysSql);
   return toIds(there);

@@ -55,11 +55,16 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "0A", verdict: "give-up", why: "the server cannot do this" },
 ];
 
+/** The index of `deletions` that lets no idempotency key be used twice. */
+const keyIndex = "deletions_by_key";
+
 const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [row.sqlState, row.verdict]));
 
 /**
  * Returns the verdict on the error of a statement. An error without a SQLSTATE is one of the connection, and says
  * nothing about the statement.
+ *
+ * An idempotency key that another transaction has used at the same time refuses no plant: its record is there now.
  *
  * A trigger may raise any SQLSTATE, even one that nobody has heard of. If the table knows none, or has the whole store
  * give up, then a trigger is refusing a plant.
@@ -67,9 +72,14 @@ const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [
 export function verdictOn(fault: unknown): Verdict {
   const code = sqlStateOf(fault);
   if (code === undefined) return "look";
+  if (isKeyConflict(fault)) return "repeat";
   const verdict = verdicts.get(code) ?? verdicts.get(code.slice(0, 2));
   if ((verdict === undefined || verdict === "give-up") && isRaisedWithin(fault)) return "divide";
   return verdict ?? "look";
+}
+
+function isKeyConflict(fault: unknown): boolean {
+  return fault instanceof Error && "constraint" in fault && fault.constraint === keyIndex;
 }
 
 /**

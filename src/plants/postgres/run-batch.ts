@@ -3,10 +3,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Outcomes, type PendingDelete, tellOutcomes } from "../delete-queue.ts";
 import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
 import { type Attempt, attemptBatch, findRefused } from "./attempt-batch.ts";
+import { attemptKeyedBatch, type KeyedAttempt, type KeyedAttemptMode } from "./attempt-keyed-batch.ts";
 import { type DeleteBatch, type PlantFate, toDeleteBatch } from "./delete-batch.ts";
 import { isRaisedWithin, type Verdict, verdictOn } from "./fault-table.ts";
 import { inDoubt, type LockedDelete } from "./locked-deletes.ts";
 import type { Session } from "./session.ts";
+import { ToldByKey } from "./told-by-key.ts";
 
 /**
  * How long a batch is retried, in milliseconds from its first fault, together with everything it is divided into. Long
@@ -49,8 +51,9 @@ function stateAfter(verdict: Verdict): ServerState {
 /** Options of {@link runBatch}. */
 export interface RunBatchOptions {
   /**
-   * Takes a deletion whose plant another transaction keeps locked. It must not be begun again, or answered, before the
-   * batch has ended: if that is given up, all its callers are told so.
+   * Takes a deletion whose plant another transaction keeps locked, or whose idempotency key another deletion of the batch
+   * has. It must not be begun again, or answered, before the batch has ended: if that is given up, all its callers are
+   * told so.
    */
   readonly setAside: (pending: LockedDelete) => void;
   /** The token of an earlier batch that may have deleted these plants. By default none has. */
@@ -59,6 +62,8 @@ export interface RunBatchOptions {
   readonly skipsLocked?: boolean;
   /** Aborts when nothing more is to be started. By default ten seconds after the first fault. */
   readonly patience?: AbortSignal;
+  /** Those of the deletions whose callers were told by their key. By default none was. */
+  readonly told?: ToldByKey;
 }
 
 /**
@@ -73,22 +78,34 @@ export async function runBatch(
   pending: readonly PendingDelete[],
   options: RunBatchOptions,
 ): Promise<Outcomes> {
-  const token = options.token ?? randomUUID();
+  const { token = randomUUID(), told = new ToldByKey() } = options;
   let { patience, skipsLocked = false } = options;
-  let batch = toDeleteBatch(token, pending, patience !== undefined);
+  let batch = toDeleteBatch(token, pending, { afterFault: patience !== undefined, told });
   // Invariant: true from the first fault that may have followed a commit, to the end. A later fault that did nothing
   // says nothing about the earlier attempt.
   let mayBeDone = options.token !== undefined;
   for (let tries = 0; ; tries++) {
-    const attempt = await attemptBatch(session, batch, pending, { mayBeDone, skipsLocked });
-    if (attempt.kind !== "failed") return outcomesOf(batch, pending, attempt, mayBeDone, options.setAside);
+    const looksFirst: boolean = patience !== undefined;
+    const mode: KeyedAttemptMode = { mayBeDone, skipsLocked, looksFirst };
+    const attempt: KeyedAttempt =
+      batch.keyed.length === 0
+        ? await attemptBatch(session, batch, pending, mode)
+        : await attemptKeyedBatch(session, batch, pending, told, mode);
+    if (attempt.kind === "told") {
+      batch = toDeleteBatch(token, pending, { afterFault: true, told });
+      if (batch.firstOf.size === 0) return pending.map(() => undefined);
+      continue;
+    }
+    if (attempt.kind !== "failed") return outcomesOf(batch, pending, attempt, mayBeDone, { ...options, told });
     const { fault } = attempt;
-    const verdict = skipsLocked ? verdictBehindLocks(attempt.verdict, fault) : attempt.verdict;
+    let verdict = skipsLocked ? verdictBehindLocks(attempt.verdict, fault) : attempt.verdict;
+    // What a key was used for before comes first, whatever becomes of the plant now.
+    if (verdict === "divide" && batch.keyed.length > 0 && !looksFirst) verdict = "repeat";
     patience ??= AbortSignal.timeout(retryForMs);
     ({ mayBeDone } = attempt);
     if (verdict === "reconnect" || verdict === "look") session.discard();
     if (verdict === "divide") {
-      const divided = { ...options, patience, skipsLocked };
+      const divided = { ...options, patience, skipsLocked, told };
       return mayBeDone
         ? await divideInDoubt(session, batch, pending, fault, { ...divided, token })
         : await divide(session, pending, fault, divided);
@@ -97,9 +114,9 @@ export async function runBatch(
     if (verdict === "give-up" || patience.aborted) throw new BatchGivenUp(reason, fault, stateAfter(verdict));
     skipsLocked ||= verdict === "skip";
     await sleep(backoffMs(tries));
-    batch = toDeleteBatch(token, pending, true);
+    batch = toDeleteBatch(token, pending, { afterFault: true, told });
     // Callers who are gone say nothing about the server.
-    if (batch.indexOf.size === 0) throw new BatchGivenUp(reason, fault, "well");
+    if (batch.firstOf.size === 0) throw new BatchGivenUp(reason, fault, "well");
   }
 }
 
@@ -117,24 +134,29 @@ function verdictBehindLocks(verdict: Verdict, fault: unknown): Verdict {
 }
 
 function outcomesOf(
-  { indexOf, token }: DeleteBatch,
+  { firstOf, postponed, token }: DeleteBatch,
   pending: readonly PendingDelete[],
   attempt: Exclude<Attempt, { kind: "failed" }>,
   mayBeDone: boolean,
-  setAside: RunBatchOptions["setAside"],
+  { setAside, told }: RunBatchOptions,
 ): Outcomes {
   // Of several callers for one plant, the first has deleted it.
-  if (attempt.kind === "all-deleted") return pending.map(({ id }, i) => indexOf.get(id) === i);
-  return pending.map((one, i) => {
-    const fate = attempt.fates.get(one.id);
-    if (fate === "locked") setAside(mayBeDone && indexOf.get(one.id) === i ? inDoubt(one, token) : one);
-    if (fate === "kept") one.reject(plantKept(one.id));
-    return fate === "locked" || fate === "kept" ? undefined : fate === "deleted" && indexOf.get(one.id) === i;
+  const isFirst = (one: PendingDelete): boolean => firstOf.get(one.id) === one;
+  if (attempt.kind === "all-deleted" && postponed.size === 0) return pending.map(isFirst);
+  return pending.map((one) => {
+    if (told?.has(one) === true) return undefined;
+    const fate = attempt.kind === "all-deleted" ? "deleted" : attempt.fates.get(one.id);
+    if (postponed.has(one)) setAside(one);
+    else if (fate === "locked") setAside(mayBeDone && isFirst(one) ? inDoubt(one, token) : one);
+    else if (fate === "kept") one.reject(plantKept(one.id));
+    else return fate === "deleted" && isFirst(one);
+    return undefined;
   });
 }
 
 interface DivideOptions extends RunBatchOptions {
   readonly patience: AbortSignal;
+  readonly told: ToldByKey;
 }
 
 /**
@@ -165,16 +187,16 @@ async function divide(
  */
 async function divideInDoubt(
   session: Session,
-  { indexOf }: DeleteBatch,
+  { firstOf }: DeleteBatch,
   pending: readonly PendingDelete[],
   fault: unknown,
   options: DivideOptions,
 ): Promise<Outcomes> {
-  const isFirst = ({ id }: PendingDelete, i: number): boolean => indexOf.get(id) === i;
+  const isFirst = (one: PendingDelete): boolean => firstOf.get(one.id) === one;
   const outcomes = (await divide(session, pending.filter(isFirst), fault, options)).values();
-  return pending.map((one, i) => {
-    if (isFirst(one, i)) return outcomes.next().value;
-    options.setAside(one);
+  return pending.map((one) => {
+    if (isFirst(one)) return outcomes.next().value;
+    if (!options.told.has(one)) options.setAside(one);
     return undefined;
   });
 }
@@ -184,19 +206,26 @@ async function endRefused(
   session: Session,
   only: PendingDelete,
   fault: unknown,
-  { setAside, token }: DivideOptions,
+  { setAside, token, told }: DivideOptions,
 ): Promise<boolean | undefined> {
   let fate: PlantFate | undefined = verdictOn(fault) === "skip" ? "locked" : "kept";
-  if (fate === "kept" && token !== undefined) fate = await fateOfRefused(session, only, token);
+  if (fate === "kept" && token !== undefined) fate = await fateOfRefused(session, only, token, told);
   if (fate === "locked") setAside(token === undefined ? only : inDoubt(only, token));
   if (fate === "kept") only.reject(plantKept(only.id, fault));
   return fate === "locked" || fate === "kept" ? undefined : fate === "deleted";
 }
 
-async function fateOfRefused(session: Session, only: PendingDelete, token: string): Promise<PlantFate | undefined> {
+async function fateOfRefused(
+  session: Session,
+  only: PendingDelete,
+  token: string,
+  told: ToldByKey,
+): Promise<PlantFate | undefined> {
   try {
-    const fates = await findRefused(session, toDeleteBatch(token, [only], false));
-    return fates.get(only.id);
+    const batch = toDeleteBatch(token, [only]);
+    const fate = (await findRefused(session, batch)).get(only.id);
+    if (fate === undefined && batch.keyed.length > 0) await told.tell(session, batch.keyed);
+    return fate;
   } catch (fault) {
     const verdict = verdictOn(fault);
     if (verdict === "skip") return "locked";

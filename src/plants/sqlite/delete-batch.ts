@@ -11,6 +11,8 @@ export interface DeleteBatch {
   readonly ids: readonly bigint[];
   readonly subjects: readonly string[];
   readonly requestIds: readonly string[];
+  /** The idempotency keys; not there if none of the calls has one. */
+  readonly keys?: readonly (string | undefined)[];
 }
 
 /**
@@ -23,12 +25,22 @@ export interface BatchStop {
 }
 
 /**
- * The result of a batch. `outcomes` are durable; when the batch was stopped, they are those of its first plants, and
- * the stop concerns all others. `kept` are the indexes of plants that a constraint or trigger of the file protects.
+ * The end of a deletion that is neither done nor without a plant: `kept`, because a constraint or trigger of the file
+ * protects the plant; `replayed`, because an earlier one with its key was done; `key-taken`, because that was for another
+ * plant or by another subject.
+ */
+export interface OtherEnd {
+  readonly index: number;
+  readonly end: "kept" | "replayed" | "key-taken";
+}
+
+/**
+ * The result of a batch. `outcomes` say whether each call deleted its plant, durably; when the batch was stopped, they
+ * are those of its first plants, and the stop concerns all others. Some of those that did not are in `otherEnds`.
  */
 export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
   readonly outcomes: readonly boolean[];
-  readonly kept: readonly number[];
+  readonly otherEnds: readonly OtherEnd[];
 };
 
 /**
@@ -41,22 +53,22 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   const runPart = preparePart(db, lockTimeoutMs);
   return (batch) => {
     const outcomes: boolean[] = [];
-    const kept: number[] = [];
+    const otherEnds: OtherEnd[] = [];
     // The ends of the parts that are still to be run, the next one last.
     const ends: number[] = [];
     for (let to: number | undefined = batch.ids.length; to !== undefined; to = ends.pop()) {
       const from = outcomes.length;
-      const end = runPart(batch, to, outcomes, kept);
+      const end = runPart(batch, to, outcomes, otherEnds);
       if (end.kind === "committed") continue;
-      if (end.kind !== "refused") return { ...end, outcomes, kept };
+      if (end.kind !== "refused") return { ...end, outcomes, otherEnds };
       if (to - from > 1) {
         ends.push(to, end.divideAt);
       } else {
-        kept.push(from);
+        otherEnds.push({ index: from, end: "kept" });
         outcomes.push(false);
       }
     }
-    return { kind: "committed", outcomes, kept };
+    return { kind: "committed", outcomes, otherEnds };
   };
 }
 
@@ -69,52 +81,76 @@ type PartEnd =
   | { readonly kind: "committed" }
   | { readonly kind: "refused"; /** An index between the part's first and its end. */ readonly divideAt: number };
 
-/**
- * Prepares the function that runs one part of a batch in one transaction: from the first plant without an outcome up to
- * an index. It appends the outcomes once they are durable, and the indexes of plants that a trigger keeps without a
- * word.
- */
-function preparePart(
-  db: DatabaseSync,
-  lockTimeoutMs?: number,
-): (batch: DeleteBatch, to: number, outcomes: boolean[], kept: number[]) => PartEnd {
+/** How a deletion ended: whether it has deleted its plant, or else. */
+type End = boolean | OtherEnd["end"];
+
+/** Prepares the function that deletes the plant of one call of a batch, in a transaction, and records that. */
+function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => End {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
   const findPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
+  const recordWithKey = db.prepare(
+    "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, idempotency_key) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  const findKey = db.prepare("SELECT plant_id, subject FROM deletions WHERE idempotency_key = ?");
+
+  return (batch, i, deletedAt, number) => {
+    const id = batch.ids[i] ?? null;
+    const subject = batch.subjects[i] ?? "";
+    const requestId = batch.requestIds[i] ?? "";
+    const key = batch.keys?.[i];
+    // Before the plant is touched, which may have been restored since.
+    const earlier = key === undefined ? undefined : findKey.get(key);
+    if (earlier !== undefined) {
+      return earlier["plant_id"] === id && earlier["subject"] === subject ? "replayed" : "key-taken";
+    }
+    // RAISE(IGNORE) keeps a plant without a word.
+    if (deletePlant.run(id).changes === 0n) return findPlant.get(id) === undefined ? false : "kept";
+    const { changes } =
+      key === undefined
+        ? record.run(id, deletedAt, subject, requestId, number)
+        : recordWithKey.run(id, deletedAt, subject, requestId, number, key);
+    if (changes === 0n) throw new RecordRefused();
+    return true;
+  };
+}
+
+/**
+ * Prepares the function that runs one part of a batch in one transaction: from the first plant without an outcome up to
+ * an index. It appends the outcomes once they are durable, and to the other ends those that are in it.
+ */
+function preparePart(
+  db: DatabaseSync,
+  lockTimeoutMs?: number,
+): (batch: DeleteBatch, to: number, outcomes: boolean[], otherEnds: OtherEnd[]) => PartEnd {
+  const deleteOne = prepareDelete(db);
   const commit = db.prepare("COMMIT");
   let batchNumber = lastBatch(db);
 
-  const deleteAll = (batch: DeleteBatch, to: number, outcomes: boolean[], kept: number[]): void => {
+  const deleteAll = (batch: DeleteBatch, to: number, outcomes: boolean[], otherEnds: OtherEnd[]): void => {
     const deletedAt = Date.now();
     batchNumber++;
     for (let i = outcomes.length; i < to; i++) {
-      const id = batch.ids[i] ?? null;
-      const isDeleted = deletePlant.run(id).changes !== 0n;
-      if (isDeleted) {
-        const recorded = record.run(id, deletedAt, batch.subjects[i] ?? "", batch.requestIds[i] ?? "", batchNumber);
-        if (recorded.changes === 0n) throw new RecordRefused();
-      } else if (findPlant.get(id) !== undefined) {
-        // RAISE(IGNORE).
-        kept.push(i);
-      }
-      outcomes.push(isDeleted);
+      const end = deleteOne(batch, i, deletedAt, batchNumber);
+      if (typeof end === "string") otherEnds.push({ index: i, end });
+      outcomes.push(end === true);
     }
   };
 
-  return (batch, to, outcomes, kept) => {
+  return (batch, to, outcomes, otherEnds) => {
     const from = outcomes.length;
-    const keptBefore = kept.length;
+    const otherEndsBefore = otherEnds.length;
     try {
       beginWrite(db, lockTimeoutMs);
-      deleteAll(batch, to, outcomes, kept);
+      deleteAll(batch, to, outcomes, otherEnds);
       commit.run();
       return { kind: "committed" };
     } catch (fault) {
       const stoppedAt = outcomes.length;
       outcomes.length = from;
-      kept.length = keptBefore;
+      otherEnds.length = otherEndsBefore;
       const isCommitting = stoppedAt === to;
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
       // A refused commit leaves the transaction open, and nothing of it is in the file.

@@ -61,10 +61,10 @@ export function onlyWhileSameFile(
 ): (batch: DeleteBatch) => BatchResult {
   return (batch) => {
     const before = findPlaceProblem();
-    if (before !== undefined) return { kind: "nothing-done", problem: before, outcomes: [], kept: [] };
+    if (before !== undefined) return { kind: "nothing-done", problem: before, outcomes: [], otherEnds: [] };
     const result = deleteBatch(batch);
     const after = findPlaceProblem();
-    return after === undefined ? result : { kind: "unknown", problem: after, outcomes: [], kept: [] };
+    return after === undefined ? result : { kind: "unknown", problem: after, outcomes: [], otherEnds: [] };
   };
 }
 

@@ -16,4 +16,7 @@ export const migrations: readonly string[] = [
      batch INTEGER NOT NULL
    ) STRICT;
    CREATE INDEX deletions_by_time ON deletions (deleted_at);`,
+  // The index has no entries for deletions without a key, which pay nothing for it.
+  `ALTER TABLE deletions ADD COLUMN idempotency_key TEXT;
+   CREATE UNIQUE INDEX deletions_by_key ON deletions (idempotency_key) WHERE idempotency_key IS NOT NULL;`,
 ];

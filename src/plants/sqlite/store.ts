@@ -1,11 +1,11 @@
 import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
-import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
+import { idempotencyKeyTaken, outcomeUnknown, plantKept, storeAway } from "../errors.ts";
 import { StoreHealth } from "../store-health.ts";
 import type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "../plant-store.ts";
 import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
 import type { DatabaseOptions } from "./database.ts";
-import type { DeleteBatch } from "./delete-batch.ts";
+import type { DeleteBatch, OtherEnd } from "./delete-batch.ts";
 import { fileProblemOf } from "./problem.ts";
 import { StorageThread } from "./storage-thread.ts";
 
@@ -83,7 +83,8 @@ class SqliteStore implements PlantStore {
     const result = await this.#thread.deleteBatch(batchOf(pending)).catch((fault: unknown) => {
       throw outcomeUnknown(fault);
     });
-    rejectKept(result.kept.map((i) => pending[i]));
+    // First, because only the first word to a caller counts.
+    for (const end of result.otherEnds) tellOtherEnd(end, pending);
     if (result.kind === "committed") {
       if (result.outcomes.includes(true)) this.#health.worked();
       return result.outcomes;
@@ -95,18 +96,24 @@ class SqliteStore implements PlantStore {
   }
 }
 
-function rejectKept(kept: readonly (PendingDelete | undefined)[]): void {
-  for (const one of kept) one?.reject(plantKept(one.id));
+function tellOtherEnd({ index, end }: OtherEnd, pending: readonly PendingDelete[]): void {
+  const one = pending[index];
+  if (end === "replayed") one?.resolve(true);
+  else if (end === "kept") one?.reject(plantKept(one.id));
+  else one?.reject(idempotencyKeyTaken());
 }
 
 function batchOf(pending: readonly PendingDelete[]): DeleteBatch {
   const ids: bigint[] = [];
   const subjects: string[] = [];
   const requestIds: string[] = [];
+  let hasKeys = false;
   for (const { id, call } of pending) {
     ids.push(id);
     subjects.push(toStorableText(call.subject));
     requestIds.push(toStorableText(call.requestId));
+    hasKeys ||= call.idempotencyKey !== undefined;
   }
-  return { ids, subjects, requestIds };
+  const batch = { ids, subjects, requestIds };
+  return hasKeys ? { ...batch, keys: pending.map(({ call }) => call.idempotencyKey) } : batch;
 }

@@ -14,6 +14,11 @@ describe("the verdict on a fault", () => {
 
   test.each([
     { name: "a code beats its class", fault: refusal("53300"), verdict: "reconnect" },
+    {
+      name: "an idempotency key that is used at the same time keeps no plant",
+      fault: Object.assign(refusal("23505"), { constraint: "deletions_by_key" }),
+      verdict: "repeat",
+    },
     { name: "a code without a row has its class's verdict", fault: refusal("08P01"), verdict: "look" },
     { name: "what has no row may have been committed", fault: refusal("XX000"), verdict: "look" },
     {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/plants/sqlite/database.ts";
-import { type DeleteBatch, prepareDeleteBatch } from "../../../src/plants/sqlite/delete-batch.ts";
+import { type DeleteBatch, type OtherEnd, prepareDeleteBatch } from "../../../src/plants/sqlite/delete-batch.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 function batchOf(...ids: bigint[]): DeleteBatch {
@@ -11,6 +11,10 @@ function batchOf(...ids: bigint[]): DeleteBatch {
     subjects: ids.map(() => "s".repeat(2_000)),
     requestIds: ids.map(() => "request"),
   };
+}
+
+function keptAt(...indexes: readonly number[]): readonly OtherEnd[] {
+  return indexes.map((index) => ({ index, end: "kept" }));
 }
 
 function countOf(db: DatabaseSync, table: string): unknown {
@@ -25,7 +29,7 @@ describe("committing a batch", () => {
     expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({
       kind: "committed",
       outcomes: [true, false, false, true],
-      kept: [],
+      otherEnds: [],
     });
     db.close();
   });
@@ -41,12 +45,38 @@ describe("committing a batch", () => {
       kind: "nothing-done",
       problem: { text: "the disk is full", passing: true },
       outcomes: [],
-      kept: [],
+      otherEnds: [],
     });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 100n }, { rows: 0n }]);
     db.exec("PRAGMA max_page_count = 1000000");
-    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => true), kept: [] });
+    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => true), otherEnds: [] });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 0n }, { rows: 100n }]);
+    db.close();
+  });
+
+  test("tells calls whose key was used by their own end, and touches no plant for them", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
+    const deleteBatch = prepareDeleteBatch(db);
+    deleteBatch({ ...batchOf(1n), keys: ["used"] });
+    // Restored, and plant 2 is kept.
+    db.exec(`
+      INSERT INTO plants VALUES (1);
+      CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (1, 2) BEGIN SELECT RAISE(ABORT, 'no'); END`);
+    const keys = ["used", "kept", "used", undefined, "new", "new", "new"];
+    expect(deleteBatch({ ...batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), keys })).toEqual({
+      kind: "committed",
+      outcomes: [false, false, false, true, true, false, false],
+      otherEnds: [
+        { index: 0, end: "replayed" },
+        { index: 1, end: "kept" },
+        { index: 2, end: "key-taken" },
+        { index: 5, end: "replayed" },
+        { index: 6, end: "key-taken" },
+      ],
+    });
+    expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([1n, 2n, 3n, 6n, 7n, 8n]);
+    expect(idsIn(db, "SELECT idempotency_key AS id FROM deletions ORDER BY seq")).toEqual(["used", null, "new"]);
     db.close();
   });
 
@@ -117,14 +147,18 @@ describe("a batch of which the file keeps plants", () => {
     expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
       kind: "committed",
       outcomes: [true, true, false, true, true, false, true, true, false, false],
-      kept: [2, 5],
+      otherEnds: keptAt(2, 5),
     });
     expect(db.isTransaction).toBe(false);
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
     // A plant alone, and the batch after that.
-    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: [false], kept: [0] });
-    expect(deleteBatch(batchOf(6n, 3n))).toEqual({ kind: "committed", outcomes: [false, false], kept: [0, 1] });
+    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: [false], otherEnds: keptAt(0) });
+    expect(deleteBatch(batchOf(6n, 3n))).toEqual({
+      kind: "committed",
+      outcomes: [false, false],
+      otherEnds: keptAt(0, 1),
+    });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(countOf(db, "deletions")).toEqual({ rows: 6n });
     db.close();
@@ -142,7 +176,7 @@ describe("a batch of which the file keeps plants", () => {
       kind: "nothing-done",
       problem: { text: "the disk is full", passing: true },
       outcomes: [true, true, false],
-      kept: [2],
+      otherEnds: keptAt(2),
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual(ids.filter((id) => id > 2n));
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n]);
@@ -162,7 +196,7 @@ describe("a batch of which the file keeps plants", () => {
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
       kind: "committed",
       outcomes: ids.map(() => false),
-      kept: ids.map((_, i) => i),
+      otherEnds: keptAt(...ids.keys()),
     });
     expect(asked).toBeLessThanOrEqual(3 * ids.length);
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
@@ -180,7 +214,7 @@ test("a batch of which a commit refuses one plant is divided in the middle", () 
     INSERT INTO beds VALUES (1);
     CREATE TRIGGER count BEFORE DELETE ON plants BEGIN SELECT count(); END`);
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).kept).toEqual([0]);
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).otherEnds).toEqual(keptAt(0));
   // The whole, its halves, the halves of one of them …
   expect(asked).toBeLessThanOrEqual(3 * ids.length);
   db.close();

@@ -193,9 +193,9 @@ describe("a file whose write-ahead log is taken away", () => {
       return result;
     });
     const text = { text: problem, passing: false };
-    expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem: text, outcomes: [], kept: [] });
+    expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem: text, outcomes: [], otherEnds: [] });
     // The next one finds it before it writes.
-    expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem: text, outcomes: [], kept: [] });
+    expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem: text, outcomes: [], otherEnds: [] });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
     db.close();
   });

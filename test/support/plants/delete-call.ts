@@ -5,6 +5,7 @@ export function deleteCall({
   signal = new AbortController().signal,
   subject = "tester",
   requestId = "request-1",
+  idempotencyKey,
 }: Partial<Omit<DeleteCall, "context"> & DeleteCall["context"]> = {}): DeleteCall {
-  return { subject, requestId, context: { signal } };
+  return { subject, requestId, idempotencyKey, context: { signal } };
 }

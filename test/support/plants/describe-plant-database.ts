@@ -65,6 +65,20 @@ export function describePlantDatabase(open: () => Promise<OpenedDatabase>): void
       expect(await exported(opened.database)).toEqual([2n]);
     });
 
+    test("is left as it is when it is restored, and a deletion is repeated whose key was used before", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n]]);
+      const call = deleteCall({ idempotencyKey: "key" });
+      await opened.store.delete(1n, call);
+      await using restoring = await opened.database.startImport({ restore: true });
+      await restoring.add([1n]);
+      await expect(opened.store.delete(1n, call)).resolves.toBe(true);
+      expect(await exported(opened.database)).toEqual([1n, 2n]);
+      await expect(opened.store.delete(1n, deleteCall({ idempotencyKey: "new" }))).resolves.toBe(true);
+      expect(await exported(opened.database)).toEqual([2n]);
+      expect((await collect(opened.database.listDeletions())).flat()).toHaveLength(2);
+    });
+
     test("leaves what was restored as it is when the same ids are imported again", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);

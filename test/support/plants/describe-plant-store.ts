@@ -76,6 +76,112 @@ export function describePlantStore(open: (plants: readonly bigint[]) => Promise<
       expect(await opened.plants()).toEqual([]);
     });
 
+    describe("of calls with the same idempotency key", () => {
+      test("deletes for the first, and tells the same to those that repeat it", async () => {
+        await using opened = await open([1n, 2n]);
+        const call = deleteCall({ idempotencyKey: "key" });
+        for (let repeats = 0; repeats < 3; repeats++) await expect(opened.store.delete(1n, call)).resolves.toBe(true);
+        expect(await opened.plants()).toEqual([2n]);
+        // Without the key, or with another one, the plant is gone.
+        await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(false);
+        await expect(opened.store.delete(1n, deleteCall({ idempotencyKey: "KEY" }))).resolves.toBe(false);
+      });
+
+      test.each([
+        { name: "another plant that is there", id: 2n, subject: "ann" },
+        { name: "another plant that is not there", id: 9n, subject: "ann" },
+        { name: "the same plant by another subject", id: 1n, subject: "Ann" },
+        { name: "another plant by another subject", id: 2n, subject: "" },
+      ])("refuses $name, whose caller learns and deletes nothing", async ({ id, subject }) => {
+        await using opened = await open([1n, 2n]);
+        const first = deleteCall({ idempotencyKey: "key", subject: "ann" });
+        await opened.store.delete(1n, first);
+        const refused = await refusalOf(opened.store.delete(id, deleteCall({ idempotencyKey: "key", subject })));
+        expect(refused).toMatchObject({ code: Code.AlreadyExists });
+        expect(refused.rawMessage).toBe("the idempotency key belongs to another deletion");
+        await expect(opened.store.delete(1n, first)).resolves.toBe(true);
+        expect(await opened.plants()).toEqual([2n]);
+      });
+
+      test("takes the key of a call that found no plant for unused", async () => {
+        await using opened = await open([1n]);
+        const call = deleteCall({ idempotencyKey: "key" });
+        await expect(opened.store.delete(9n, call)).resolves.toBe(false);
+        await expect(opened.store.delete(9n, call)).resolves.toBe(false);
+        await expect(opened.store.delete(1n, call)).resolves.toBe(true);
+        await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.AlreadyExists });
+      });
+
+      test("tells all that repeat it at once the same, and nobody else", async () => {
+        await using opened = await open([7n]);
+        const keys = Array.from({ length: 500 }, (_, i) => `key-${i % 5}`);
+        const told = await Promise.all(
+          keys.map((idempotencyKey) => opened.store.delete(7n, deleteCall({ idempotencyKey }))),
+        );
+        const [first] = keys.filter((_, i) => told[i]);
+        expect(told).toEqual(keys.map((key) => key === first));
+        expect(await opened.plants()).toEqual([]);
+      });
+
+      test("deletes one plant of the many that it is asked for at once", async () => {
+        const ids = Array.from({ length: 60 }, (_, i) => BigInt(i));
+        await using opened = await open([...ids, 100n]);
+        const before = opened.store.delete(100n, deleteCall());
+        const call = deleteCall({ idempotencyKey: "key" });
+        const told = await Promise.allSettled(ids.map((id) => opened.store.delete(id, call)));
+        await before;
+        const left = await opened.plants();
+        expect(left).toHaveLength(ids.length - 1);
+        const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) };
+        expect(told).toEqual(ids.map((id) => (left.includes(id) ? refused : { status: "fulfilled", value: true })));
+      });
+
+      test("deletes the one plant that is there of two that it is asked for at once", async () => {
+        await using opened = await open([1n, 2n]);
+        const before = opened.store.delete(1n, deleteCall());
+        const call = deleteCall({ idempotencyKey: "key" });
+        const [absent, present] = [9n, 2n].map((id) => opened.store.delete(id, call));
+        await before;
+        await expect(present).resolves.toBe(true);
+        // Found missing before, or refused after.
+        expect(await absent?.catch(({ code }) => code)).toBeOneOf([false, Code.AlreadyExists]);
+        expect(await opened.plants()).toEqual([]);
+      });
+
+      test("gives each of many concurrent calls with and without keys its own outcome", async () => {
+        const there = Array.from({ length: 1_500 }, (_, i) => BigInt(i * 2));
+        await using opened = await open(there);
+        const asked = Array.from({ length: 3_000 }, (_, i) => BigInt(i));
+        const ask = (): Promise<unknown> =>
+          Promise.all(
+            asked.map((id) =>
+              opened.store.delete(id, deleteCall(id % 3n === 0n ? {} : { idempotencyKey: `key-${String(id)}` })),
+            ),
+          );
+        expect(await ask()).toEqual(asked.map((id) => id % 2n === 0n));
+        expect(await opened.plants()).toEqual([]);
+        // Those with keys are told the same again.
+        expect(await ask()).toEqual(asked.map((id) => id % 2n === 0n && id % 3n !== 0n));
+      });
+
+      test.each(['a"b\\c,{}', "NULL", "null", "{}", "'; --", "k".repeat(128)])(
+        "keeps the key %s",
+        async (idempotencyKey) => {
+          await using opened = await open([1n, 2n, 3n]);
+          const before = opened.store.delete(3n, deleteCall());
+          const call = deleteCall({ idempotencyKey });
+          const told = Promise.all([
+            opened.store.delete(1n, call),
+            opened.store.delete(2n, deleteCall()),
+            opened.store.delete(1n, call),
+          ]);
+          await before;
+          await expect(told).resolves.toEqual([true, true, true]);
+          await expect(opened.store.delete(1n, call)).resolves.toBe(true);
+        },
+      );
+    });
+
     test("finishes what it took when it is closed, and takes no more", async () => {
       await using opened = await open([1n, 2n, 3n]);
       const taken = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));

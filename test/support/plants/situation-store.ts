@@ -1,5 +1,6 @@
 import { plantKept, queueFull, storeAway } from "../../../src/plants/errors.ts";
 import { openMemoryStore, type PlantStore } from "../../../src/plants/index.ts";
+import { deleteCall } from "./delete-call.ts";
 
 /** Ids that make the store of the contract do what stores seldom do. */
 export const situations = {
@@ -9,11 +10,16 @@ export const situations = {
   away: -503n,
   /** A constraint of the database keeps the plant. */
   kept: -409n,
+  /** A caller with the key {@link takenKey} has deleted it. */
+  keyTaken: -208n,
   /** The queue of deletions is full. */
   full: -429n,
   /** The deletion takes until the call is given up. */
   slow: -504n,
 } as const;
+
+/** An idempotency key that belongs to the deletion of one plant, by a subject that no token has. */
+export const takenKey = "taken";
 
 /** What a fault says to itself; none of it may reach a client. */
 export const secretText = "ENOENT: /var/lib/secret/plants.db";
@@ -21,6 +27,8 @@ export const secretText = "ENOENT: /var/lib/secret/plants.db";
 /** A store that is the given set, in which the ids of {@link situations} bring about theirs. */
 export function openSituationStore(plants: Set<bigint>): PlantStore {
   const memory = openMemoryStore(plants);
+  plants.add(situations.keyTaken);
+  void memory.delete(situations.keyTaken, deleteCall({ idempotencyKey: takenKey, subject: "nobody" }));
   return {
     ...memory,
     delete: async (id, call) => {

@@ -209,7 +209,8 @@ export const PlantServiceService = {
    * Deletes the single plant with the given identifier.
    *
    * Returns once the deletion is durable. Repeating a call is safe: the second
-   * answer is NOT_FOUND and no other plant is touched.
+   * answer is NOT_FOUND and no other plant is touched. With the same
+   * `Idempotency-Key`, it is that of the first call.
    *
    * Over HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is
    * deleted, otherwise 400 with the `Error` record.
@@ -230,7 +231,8 @@ export interface PlantServiceServer extends UntypedServiceImplementation {
    * Deletes the single plant with the given identifier.
    *
    * Returns once the deletion is durable. Repeating a call is safe: the second
-   * answer is NOT_FOUND and no other plant is touched.
+   * answer is NOT_FOUND and no other plant is touched. With the same
+   * `Idempotency-Key`, it is that of the first call.
    *
    * Over HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is
    * deleted, otherwise 400 with the `Error` record.
@@ -243,7 +245,8 @@ export interface PlantServiceClient extends Client {
    * Deletes the single plant with the given identifier.
    *
    * Returns once the deletion is durable. Repeating a call is safe: the second
-   * answer is NOT_FOUND and no other plant is touched.
+   * answer is NOT_FOUND and no other plant is touched. With the same
+   * `Idempotency-Key`, it is that of the first call.
    *
    * Over HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is
    * deleted, otherwise 400 with the `Error` record.

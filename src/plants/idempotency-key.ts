@@ -1,0 +1,30 @@
+import { idempotencyKeyMalformed } from "./errors.ts";
+
+/** The header field, over RPC the metadata, that carries the key. */
+export const idempotencyKeyField = "Idempotency-Key";
+
+/** Characters. The hex digits of a SHA-512 are as many, and a UUID has 36. Records and their index keep each key. */
+const charsMax = 128;
+
+/**
+ * The pattern of the field's value, an sf-string (RFC 9651 §3.3.3): printable ASCII in double quotes, with a backslash
+ * before each quote and backslash in it.
+ */
+export const idempotencyKeyPattern: string = String.raw`^"((?:[ !#-\[\]-~]|\\["\\]){1,${charsMax}})"$`;
+
+const quotedKey = new RegExp(idempotencyKeyPattern);
+
+/**
+ * Reads the value of an `Idempotency-Key` field (draft-ietf-httpapi-idempotency-key-header): one structured-field string
+ * of 1 to 128 characters.
+ *
+ * @param field - the value of the field; `null` if it was not sent
+ * @returns the characters of the key; `undefined` without one
+ * @throws ConnectError `InvalidArgument` for any other value, two keys and parameters included
+ */
+export function readIdempotencyKey(field: string | null): string | undefined {
+  if (field === null) return undefined;
+  const [, escaped] = quotedKey.exec(field.trim()) ?? [];
+  if (escaped === undefined) throw idempotencyKeyMalformed(charsMax);
+  return escaped.replaceAll(/\\(.)/g, "$1");
+}

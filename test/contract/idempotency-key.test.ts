@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { TokenVerifier } from "../../src/auth/index.ts";
+import { openSqliteStore } from "../../src/plants/index.ts";
+import type { Field } from "../support/carriers/exchange.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import { carriages, deletePlantRequest, exchange, type Carriage } from "../support/gateway/wire-format.ts";
+import { openLogLines } from "../support/operations/log-lines.ts";
+import { readSqlite } from "../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { bearer, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
+
+/** The token of each caller is its name. */
+const auth: TokenVerifier = {
+  verify: ({ text }) => ({ kind: "principal", subject: text, issuer: undefined, scopes: "all" }),
+};
+const ann = bearer("ann-0123456789");
+const bob = bearer("bob-0123456789");
+
+const ok: Want = { code: "ok" };
+const taken: Want = { code: "already_exists", message: "the idempotency key belongs to another deletion" };
+const notFound = (id: bigint): Want => ({ code: "not_found", message: `plant ${String(id)} not found` });
+
+describe.each(http2Engines)("a server, with %s for HTTP/2,", (http2) => {
+  const folder = createTempFolder();
+  const file = folder.file("plants.db");
+  const log = openLogLines("debug");
+  let server: TestPlantServer;
+  beforeAll(async () => {
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 100n } });
+    server = await startPlantServer({ store, auth, http2, log: log.log, cors: { origins: "*" } });
+  });
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  const ask = async (carriage: Carriage, id: bigint, want: Want, ...header: readonly Field[]): Promise<void> => {
+    const answer = await exchange(
+      server.address,
+      carriage.httpVersion,
+      deletePlantRequest(carriage.format, id, header),
+    );
+    expect(seenAnswer(carriage.format, answer)).toStrictEqual(expectedAnswer(carriage.format, want));
+  };
+
+  const rows = carriages
+    .filter(({ httpVersion }) => http2 === "node" || httpVersion === "2")
+    .map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
+
+  test.each(rows)("answers a repeated call as the first time, $carriage.name", async ({ carriage, plant }) => {
+    const key: Field = ["idempotency-key", `"key of \\"${plant}\\""`];
+    await ask(carriage, plant, ok, ann, key);
+    await ask(carriage, plant, ok, ann, key);
+    await ask(carriage, plant, notFound(plant), ann);
+    await ask(carriage, plant + 1n, taken, ann, key);
+    await ask(carriage, plant, taken, bob, key);
+    await ask(carriage, plant + 1n, ok, bob);
+    expect(log.text()).not.toContain("key of");
+    expect(readSqlite(file, `SELECT * FROM deletions WHERE plant_id IN (${plant}, ${plant + 1n})`)).toMatchObject([
+      { plant_id: plant, idempotency_key: `key of "${plant}"` },
+      { plant_id: plant + 1n, idempotency_key: null },
+    ]);
+  });
+
+  test("answers over one protocol what was done over another", async () => {
+    const key: Field = ["idempotency-key", '"shared"'];
+    for (const { carriage } of rows) await ask(carriage, 100n, ok, ann, key);
+  });
+
+  test("lets pages of other origins send a key", async () => {
+    const { header } = await exchangeHttp1(server.address, {
+      httpMethod: "OPTIONS",
+      path: "/plants/1",
+      header: [
+        ["origin", "https://shop.example"],
+        ["access-control-request-method", "DELETE"],
+        ["access-control-request-headers", "idempotency-key"],
+      ],
+    });
+    const allowed = header.find(([name]) => name.toLowerCase() === "access-control-allow-headers")?.[1] ?? "";
+    expect(allowed.toLowerCase().split(", ")).toContain("idempotency-key");
+  });
+});
