@@ -1,6 +1,7 @@
 import { createOpenApi, type OpenApiDocument } from "../gateway/index.ts";
 import { comments } from "../gen/comments/plantstore/v1/plant_service_comments.ts";
 import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import { idempotencyKeyField, idempotencyKeyPattern } from "../plants/index.ts";
 import { policyOf } from "./rpc-policy.ts";
 
 /**
@@ -27,6 +28,16 @@ export function describePlantStore(baseUrl: string): OpenApiDocument {
         record: ErrorSchema,
         codeField: ErrorSchema.field.error.name,
         example: { error: 5, message: "plant 7 not found" },
+      },
+    ],
+    describeHeader: () => [
+      {
+        name: idempotencyKeyField,
+        description:
+          "Makes repeated requests one: while the record of the deletion is kept, a request with the same key, plant and " +
+          "subject is answered as the first time, and any other one with the key is refused. A structured-field string, " +
+          'with its double quotes, such as `"8e03978e-40d5-43e8-bc93-6894a57f9324"`.',
+        schema: { type: "string", pattern: idempotencyKeyPattern },
       },
     ],
     describeSuccess: ({ parent, name }) => policyOf(`/${parent.typeName}/${name}`)?.success,

@@ -99,6 +99,16 @@ describe("a person with a token", () => {
     expect([...plants]).toEqual([1n]);
   });
 
+  test("sends an idempotency key, with which a second delete is answered like the first", async () => {
+    await using visited = await visit();
+    const { page } = visited;
+    await authorize(page, tokens.good);
+    await page.getByLabel(/^Idempotency-Key/).fill('"once"');
+    expect(await page.locator(".command").innerText()).toContain(`-H 'Idempotency-Key: "once"'`);
+    expect((await sendDelete(page, "1")).outcome).toMatch(/^204/);
+    expect((await sendDelete(page, "1")).outcome).toMatch(/^204/);
+  });
+
   test("may paste the whole header line that the server prints", async () => {
     await using visited = await visit();
     await authorize(visited.page, `Authorization: Bearer ${tokens.good}`);

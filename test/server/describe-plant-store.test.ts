@@ -35,6 +35,7 @@ test("the description says what the specification says, and nothing else", () =>
           tags: ["PlantService"],
           parameters: [
             { name: "id", in: "path", required: true, description: text, schema: { type: "integer", format: "int64" } },
+            { name: "Idempotency-Key", in: "header", description: text, schema: { type: "string", pattern: text } },
           ],
           responses: {
             "204": { description: "The plant is deleted." },

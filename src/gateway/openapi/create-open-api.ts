@@ -11,6 +11,7 @@ import { commentOf, type Comments } from "./comments.ts";
 import type {
   OpenApiDocument,
   OpenApiInfo,
+  OpenApiParameter,
   OpenApiResponse,
   OpenApiSchema,
   OpenApiSecurityScheme,
@@ -41,6 +42,8 @@ export interface OpenApiOptions {
   readonly errors?: readonly OpenApiError[];
   /** Describes the success of an RPC, such as "The plant is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
+  /** Describes the header fields that an RPC takes, besides those of HTTP and the credential. */
+  readonly describeHeader?: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
   /** Called for every binding that OpenAPI cannot describe and the document leaves out. */
   readonly onOmitted?: OnOmitted;
 }
@@ -81,6 +84,7 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
       openapi,
       schemas,
       describeSuccess: options.describeSuccess ?? (() => undefined),
+      describeHeader: options.describeHeader ?? (() => []),
       errors: describeErrors(options.errors ?? standardErrors(schemas), schemas),
     },
     tagOf,

@@ -47,7 +47,7 @@ export type OpenApiSecurityScheme =
 /** A parameter of an operation. */
 export interface OpenApiParameter {
   readonly name: string;
-  readonly in: "path" | "query";
+  readonly in: "path" | "query" | "header";
   readonly required?: true;
   readonly deprecated?: true;
   readonly description?: string;

@@ -22,6 +22,8 @@ export interface OperationOptions {
   readonly schemas: Schemas;
   /** Describes the success of an RPC; `undefined` for the reason phrase of HTTP. */
   readonly describeSuccess: (method: DescMethod) => string | undefined;
+  /** Describes the header fields that an RPC takes. */
+  readonly describeHeader: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
   /** The error answers, by status. */
   readonly errors: Readonly<Record<string, OpenApiResponse>>;
 }
@@ -45,6 +47,7 @@ export function describeOperation(
   const parameters: readonly OpenApiParameter[] = [
     ...pathParameters.map((parameter) => describePathParameter(input, parameter, schemas)),
     ...describeQuery(input, boundByPathOrBody, schemas),
+    ...options.describeHeader(method).map((field) => ({ ...field, in: "header" as const })),
   ];
   const requestBody = describeBody(binding, options);
   return {

@@ -54,6 +54,20 @@ function answerOf(text: string): unknown {
   return operation(text).responses["200"]?.content?.["application/json"]?.schema;
 }
 
+test("header fields come after the parameters of the path and the query", () => {
+  const described = describeSink({
+    describeHeader: ({ name }) => (name === "Query" ? [{ name: "X-Shade", schema: { type: "string" } }] : []),
+  });
+  const asked = Object.values(described.paths).flatMap((item) => Object.values(item));
+  const fields = asked.map(({ operationId, parameters = [] }) => [operationId, parameters.at(-1)?.name]);
+  expect(fields.filter(([, name]) => name === "X-Shade")).toEqual([["query", "X-Shade"]]);
+  expect(operation("GET /v1/query", described).parameters?.at(-1)).toEqual({
+    name: "X-Shade",
+    in: "header",
+    schema: { type: "string" },
+  });
+});
+
 describe("a path parameter", () => {
   test.each([
     ["double", "f_double", { type: "number", format: "double" }],

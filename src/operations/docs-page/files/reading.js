@@ -33,6 +33,7 @@ export function showReading(description, { object }, heading) {
     ...(isOnlyName(object) ? [] : prose(object.description)),
     ...titled("Parameters of the path", showParameters(parameters.filter((parameter) => parameter.in === "path"))),
     ...titled("Parameters of the query", showParameters(parameters.filter((parameter) => parameter.in === "query"))),
+    ...titled("Header fields", showParameters(parameters.filter((parameter) => parameter.in === "header"))),
     ...titled("Body", showBody(description, object.requestBody?.content, "readOnly")),
     ...titled("Answers", showAnswers(description, object)),
   ]);

@@ -21,11 +21,24 @@ import { parametersOfSegments } from "./rpc.js";
  * @returns {Request}
  */
 export function requestOf(baseUrl, operation, { values, accept, body, contentType }) {
-  /** @type {[string, string][]} */
-  const headers = [];
+  const headers = headersOf(operation, values);
   if (accept !== undefined) headers.push(["Accept", accept]);
   if (body !== undefined && contentType) headers.push(["Content-Type", contentType]);
   return { method: operation.method, url: urlOf(baseUrl, operation, values), headers, body };
+}
+
+/**
+ * Returns the header fields of an operation that were filled in.
+ *
+ * @param {Operation} operation
+ * @param {ReadonlyMap<string, string>} values
+ * @returns {[string, string][]}
+ */
+function headersOf({ object }, values) {
+  return (object.parameters ?? []).flatMap(({ name, in: place }) => {
+    const value = place === "header" ? (values.get(`header ${name}`) ?? "") : "";
+    return value === "" ? [] : [[name, value]];
+  });
 }
 
 /**

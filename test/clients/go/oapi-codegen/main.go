@@ -29,7 +29,7 @@ func main() {
 			}
 			return nil
 		}
-		answer, err := client.DeletePlantWithResponse(ctx, id, authorize)
+		answer, err := client.DeletePlantWithResponse(ctx, id, &openapi.DeletePlantParams{}, authorize)
 		if errors.Is(err, context.DeadlineExceeded) {
 			return deadlineExceeded, err.Error()
 		}
