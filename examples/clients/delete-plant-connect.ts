@@ -9,8 +9,11 @@ const [baseUrl = "http://127.0.0.1:8080", token = "", id = "1"] = process.argv.s
 const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [bearer(token)] });
 const client = createClient(PlantService, transport);
 
+// The same in every repetition of this call, so that an answer that was lost is given again.
+const headers = { "idempotency-key": `"${crypto.randomUUID()}"` };
+
 try {
-  await client.deletePlant({ id: BigInt(id) }, { timeoutMs: 5_000 });
+  await client.deletePlant({ id: BigInt(id) }, { timeoutMs: 5_000, headers });
   console.log(`plant ${id} is deleted`);
 } catch (reason) {
   const error = ConnectError.from(reason);

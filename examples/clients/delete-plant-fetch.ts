@@ -7,9 +7,12 @@ interface ErrorRecord {
   readonly message: string;
 }
 
+// The same in every repetition of this request, so that an answer that was lost is given again.
+const idempotencyKey = `"${crypto.randomUUID()}"`;
+
 const answer = await fetch(`${baseUrl}/plants/${id}`, {
   method: "DELETE",
-  headers: { authorization: `Bearer ${token}` },
+  headers: { authorization: `Bearer ${token}`, "idempotency-key": idempotencyKey },
   signal: AbortSignal.timeout(5_000),
 });
 if (answer.ok) console.log(`plant ${id} is deleted`);

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   type ChannelCredentials,
   credentials,
@@ -23,8 +24,8 @@ export interface PlantClientOptions {
   readonly credentials?: ChannelCredentials;
 }
 
-// gRFC A6. UNAVAILABLE is the only code that means "not now". Deleting is idempotent, so repeating it does no harm; but
-// if only the first response was lost, the second may say NOT_FOUND for a plant that this very call deleted.
+// gRFC A6. UNAVAILABLE is the only code that means "not now". Deleting is idempotent, so repeating it does no harm, and
+// if only the first response was lost, the second is the same, by the idempotency key that all attempts carry.
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
@@ -41,8 +42,9 @@ const serviceConfig = JSON.stringify({
 });
 
 /**
- * Creates a client that sends the token with every call, and retries calls that the server could not accept: up to four
- * attempts within the deadline of the call.
+ * Creates a client that sends the token and an idempotency key with every call, and retries calls that the server could
+ * not accept: up to four attempts within the deadline of the call. The key is a new one, unless the metadata of the call
+ * has an `idempotency-key`.
  *
  * Give each call a deadline; without one it waits as long as the server does. Close the client when it is no longer
  * needed.
@@ -59,10 +61,31 @@ const serviceConfig = JSON.stringify({
  */
 export function createPlantClient(options: PlantClientOptions): PlantServiceClient {
   return new PlantServiceClient(options.address, options.credentials ?? credentials.createSsl(), {
-    interceptors: [bearer(options.token)],
+    interceptors: [sendIdempotencyKey, bearer(options.token)],
     "grpc.service_config": serviceConfig,
   });
 }
+
+/** The metadata that carries the key. */
+export const idempotencyKeyName = "idempotency-key";
+
+/** Writes a key as metadata: a structured-field string (RFC 9651 §4.1.6), which has double quotes. */
+export function quoteIdempotencyKey(key: string): string {
+  return `"${key.replaceAll(/["\\]/g, "\\$&")}"`;
+}
+
+// Interceptors see a call once, whatever the number of its attempts.
+const sendIdempotencyKey: Interceptor = (callOptions, nextCall) =>
+  new InterceptingCall(nextCall(callOptions), {
+    start: (given, listener, next) => {
+      // Of its own: the caller may use the object for another call.
+      const metadata = given.clone();
+      if (metadata.get(idempotencyKeyName).length === 0) {
+        metadata.set(idempotencyKeyName, quoteIdempotencyKey(randomUUID()));
+      }
+      next(metadata, listener);
+    },
+  });
 
 // An interceptor rather than call credentials, which refuse a connection without TLS even to the same machine.
 function bearer(token: PlantClientOptions["token"]): Interceptor {

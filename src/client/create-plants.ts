@@ -1,5 +1,10 @@
 import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
-import { createPlantClient, type PlantClientOptions } from "./create-plant-client.ts";
+import {
+  createPlantClient,
+  idempotencyKeyName,
+  type PlantClientOptions,
+  quoteIdempotencyKey,
+} from "./create-plant-client.ts";
 
 /** Milliseconds that a call may take with all its attempts, unless it says otherwise: long for a person who waits. */
 const defaultTimeoutMs = 5_000;
@@ -16,13 +21,15 @@ export interface CallOptions {
   readonly timeoutMs?: number;
   /** Gives the call up. The plant may be deleted nevertheless. */
   readonly signal?: AbortSignal;
+  /**
+   * Makes this call and all others with the same key one deletion, for a program that repeats a call that came to no
+   * outcome: 1 to 128 characters of ASCII, such as a UUID, for one plant alone. Default: a new key for each call, which
+   * all its attempts have.
+   */
+  readonly idempotencyKey?: string;
 }
 
-/**
- * What became of a plant: deleted by this call, or not there.
- *
- * After an answer that was lost, a repeated attempt finds that the plant is not there, although this call deleted it.
- */
+/** What became of a plant: deleted by this call, or by an earlier one with its idempotency key, or not there. */
 export type DeleteOutcome = "deleted" | "not-found";
 
 /** The plants of a server, over gRPC. */
@@ -57,6 +64,7 @@ const adviceByCode: Partial<Record<keyof typeof status, string>> = {
   DEADLINE_EXCEEDED: "the plant may be deleted, and repeating is safe; timeoutMs allows more time",
   CANCELLED: "the plant may be deleted, and repeating is safe",
   RESOURCE_EXHAUSTED: "repeat it later",
+  ALREADY_EXISTS: "give each plant an idempotency key of its own",
 };
 
 /**
@@ -73,12 +81,14 @@ const adviceByCode: Partial<Record<keyof typeof status, string>> = {
 export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...options }: PlantsOptions): Plants {
   const client = createPlantClient(options);
   return {
-    delete: (id, { timeoutMs = usualTimeoutMs, signal } = {}) =>
+    delete: (id, { timeoutMs = usualTimeoutMs, signal, idempotencyKey } = {}) =>
       new Promise((resolve, reject) => {
         if (!isId(id))
           throw new PlantsError("INVALID_ARGUMENT", "the id is no bigint of 64 bits, such as 42n", undefined);
         const deadline = Date.now() + timeoutMs;
-        const call = client.deletePlant({ id }, new Metadata(), { deadline }, (error) => {
+        const metadata = new Metadata();
+        if (idempotencyKey !== undefined) metadata.set(idempotencyKeyName, quoteIdempotencyKey(idempotencyKey));
+        const call = client.deletePlant({ id }, metadata, { deadline }, (error) => {
           signal?.removeEventListener("abort", cancel);
           if (error === null) resolve("deleted");
           else if (error.code === status.NOT_FOUND) resolve("not-found");

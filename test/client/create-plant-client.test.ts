@@ -1,4 +1,4 @@
-import { credentials, type ServiceError, status } from "@grpc/grpc-js";
+import { credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { createPlantClient, type PlantClientOptions } from "../../src/client/index.ts";
@@ -76,6 +76,40 @@ test.each<{ name: string; answer: (attempt: number) => Promise<boolean>; want: {
 ])("$name", async ({ answer, want }) => {
   const { store, attempts } = countingStore(answer);
   expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
+});
+
+test("every attempt of a call has the same idempotency key, and every call another", async () => {
+  const keys: (string | undefined)[] = [];
+  const store = fakeStore({
+    delete: (_, { idempotencyKey }) => {
+      keys.push(idempotencyKey);
+      return keys.length % 3 === 0 ? Promise.resolve(true) : Promise.reject(away());
+    },
+  });
+  await using server = await startPlantServer({ store });
+  const { address, port } = server.address;
+  using client = disposable(
+    createPlantClient({
+      address: `${address}:${String(port)}`,
+      token: tokens.good,
+      credentials: credentials.createInsecure(),
+    }),
+  );
+  // One object for all calls, in which nothing is left.
+  const metadata = new Metadata();
+  const call = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      client.deletePlant({ id: 1n }, metadata, (error) => (error === null ? resolve() : reject(error)));
+    });
+  await call();
+  await call();
+  expect(metadata.getMap()).toEqual({});
+  metadata.set("idempotency-key", '"mine"');
+  await call();
+  const [first, , , second] = keys;
+  expect(keys).toEqual([first, first, first, second, second, second, "mine", "mine", "mine"]);
+  expect(new Set([first, second, "mine"])).toHaveProperty("size", 3);
+  expect(first).toMatch(/^[0-9a-f-]{36}$/);
 });
 
 interface CountingStore {

@@ -69,6 +69,26 @@ test("a refused token is an error that says what to do", async () => {
   });
 });
 
+test("a key of the caller's own is sent as it is, and is refused for another plant", async () => {
+  await using server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n])) });
+  const { address, port } = server.address;
+  const plants = createPlants({
+    address: `${address}:${String(port)}`,
+    token: tokens.good,
+    credentials: credentials.createInsecure(),
+  });
+  const options = { idempotencyKey: 'mine: "\\"' };
+  expect(await plants.delete(1n, options)).toBe("deleted");
+  expect(await plants.delete(1n, options)).toBe("deleted");
+  expect(await plants.delete(1n)).toBe("not-found");
+  await expect(plants.delete(2n, options)).rejects.toMatchObject({
+    code: "ALREADY_EXISTS",
+    message:
+      "ALREADY_EXISTS: the idempotency key belongs to another deletion; give each plant an idempotency key of its own",
+  });
+  plants.close();
+});
+
 test("a call ends at its deadline, and says that repeating it is safe", async () => {
   const never = fakeStore({ delete: () => new Promise(() => undefined) });
   expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({

@@ -1,0 +1,95 @@
+import { credentials } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createPlants, type DeleteOutcome } from "../../src/client/index.ts";
+import { migratePlants, openPlantDatabase, openPlantStore, type PlantLocation } from "../../src/plants/index.ts";
+import { startLossyProxy } from "../support/carriers/lossy-proxy.ts";
+import { deleteUntilTold } from "../support/clients/delete-until-told.ts";
+import { collect } from "../support/collect.ts";
+import { Dice } from "../support/dice.ts";
+import { type PostgresServer, startPostgres } from "../support/plants/postgres-server.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { testSeed } from "../support/test-seed.ts";
+
+/** How many answers are lost on the way to their callers, on each store. */
+const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);
+
+/** Connections that are cut again and again, and the calls that each has in flight. */
+const connections = 16;
+const callsAtOnce = 64;
+
+/** Bytes of a connection between two cuts, at most: as many as bring the answers to the calls in flight. */
+const bytesMax = 4_096;
+
+/** Plants of a round, after which the tables are looked at. */
+const plantsOfRound = 2_000n;
+
+let postgres: PostgresServer;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+describe.each(["sqlite", "postgres"] as const)("over connections that break, with %s,", (kind) => {
+  test(
+    `nobody is told "not found" about a plant of its own, although ${lostReplies} answers are lost`,
+    { timeout: 120_000 + lostReplies * 20 },
+    async () => {
+      using folder = createTempFolder();
+      const location: PlantLocation =
+        kind === "sqlite" ? { kind, path: folder.file("plants.db") } : { kind, url: await postgres.createSchema() };
+      await migratePlants(location);
+      const store = await openPlantStore(location);
+      await using database = await openPlantDatabase(location);
+      // Answers of the server, of which each plant has one that arrives.
+      let answers = 0;
+      const counting = {
+        ...store,
+        problem: undefined,
+        delete: async (...args: Parameters<typeof store.delete>) => {
+          const isDeleted = await store.delete(...args);
+          if (isDeleted) answers++;
+          return isDeleted;
+        },
+        close: () => store.close(),
+      };
+      await using server = await startPlantServer({ store: counting });
+      const dice = new Dice(testSeed);
+
+      let plants = 0n;
+      while (answers - Number(plants) < lostReplies) {
+        const ids = Array.from({ length: Number(plantsOfRound) }, (_, i) => plants + BigInt(i));
+        await using running = await database.startImport();
+        await running.add(ids);
+        const told = new Map<DeleteOutcome, number>();
+        await Promise.all(
+          Array.from({ length: connections }, async (_, at) => {
+            await using proxy = await startLossyProxy(server.address);
+            const client = createPlants({
+              address: proxy.target,
+              token: tokens.good,
+              credentials: credentials.createInsecure(),
+              timeoutMs: 60_000,
+            });
+            const left = ids.filter((_id, i) => i % connections === at).values();
+            const callOneAfterAnother = async (): Promise<void> => {
+              for (const id of left) {
+                if (!proxy.isArmed) proxy.cutAfter(dice.roll(bytesMax));
+                const outcome = await deleteUntilTold(client, id);
+                told.set(outcome, (told.get(outcome) ?? 0) + 1);
+              }
+            };
+            await Promise.all(Array.from({ length: callsAtOnce }, callOneAfterAnother));
+            client.close();
+          }),
+        );
+        plants += plantsOfRound;
+        expect([...told]).toEqual([["deleted", Number(plantsOfRound)]]);
+        expect(await collect(database.exportPlants())).toEqual([]);
+      }
+      let records = 0;
+      for await (const chunk of database.listDeletions()) records += chunk.length;
+      expect(records).toBe(Number(plants));
+    },
+  );
+});

@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import type { Address } from "./exchange.ts";
+
+/** A proxy in front of a server, which loses what the server answers. */
+export interface LossyProxy extends AsyncDisposable {
+  /** Where it listens, as a gRPC target. */
+  readonly target: string;
+  /** How many connections were cut. */
+  readonly cuts: number;
+  /** Whether a cut is to come. */
+  readonly isArmed: boolean;
+  /** Cuts the connection that brings the byte of the server after so many further ones, which still pass. */
+  cutAfter(bytes: number): void;
+}
+
+/** Starts a proxy to a server, which cuts nothing until it is told to. */
+export async function startLossyProxy(server: Address): Promise<LossyProxy> {
+  const sockets = new Set<Socket>();
+  let bytesLeft = Number.POSITIVE_INFINITY;
+  let cuts = 0;
+  const proxy = createServer({ noDelay: true }, (client) => {
+    const upstream = connect({ host: server.address, port: server.port, noDelay: true });
+    const close = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on("error", close).on("close", () => {
+        sockets.delete(socket);
+        close();
+      });
+    }
+    client.on("data", (data) => upstream.write(data));
+    upstream.on("data", (data: Buffer) => {
+      if (data.length <= bytesLeft) {
+        bytesLeft -= data.length;
+        client.write(data);
+        return;
+      }
+      // The bytes before the cut arrive, as they may on a network that fails.
+      client.end(data.subarray(0, bytesLeft));
+      upstream.destroy();
+      bytesLeft = Number.POSITIVE_INFINITY;
+      cuts++;
+    });
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const bound = proxy.address();
+  return {
+    target: `127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : ""}`,
+    get cuts() {
+      return cuts;
+    },
+    get isArmed() {
+      return bytesLeft !== Number.POSITIVE_INFINITY;
+    },
+    cutAfter: (bytes) => {
+      bytesLeft = bytes;
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+}

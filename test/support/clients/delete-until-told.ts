@@ -1,0 +1,15 @@
+import { type DeleteOutcome, type Plants, PlantsError } from "../../../src/client/index.ts";
+
+/** Deletes a plant, and repeats the call with its idempotency key until there is an outcome, whatever is lost on the way. */
+export async function deleteUntilTold(plants: Plants, id: bigint): Promise<DeleteOutcome> {
+  const idempotencyKey = `key-${String(id)}`;
+  for (;;) {
+    try {
+      return await plants.delete(id, { idempotencyKey });
+    } catch (error) {
+      const mayRepeat =
+        error instanceof PlantsError && (error.code === "UNAVAILABLE" || error.code === "RESOURCE_EXHAUSTED");
+      if (!mayRepeat) throw error;
+    }
+  }
+}
