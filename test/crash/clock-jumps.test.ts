@@ -1,0 +1,98 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
+import { baseUrlOf } from "../support/process/serve-command.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
+
+// A server whose clock jumps, by libfaketime: the time of day does, and the clock that never jumps does not, as when a
+// machine is corrected.
+
+const libfaketime = execFileSync("faketime", ["-f", "+0", "printenv", "LD_PRELOAD"], { encoding: "utf8" }).trim();
+const dayMs = 86_400_000;
+const procedure = "plantstore.v1.PlantService/DeletePlant";
+
+describe("a server whose clock jumps", () => {
+  let folder: TempFolder;
+  let server: CommandLine;
+  let baseUrl: string;
+  let tokens: Readonly<Record<"lasting" | "brief", string>>;
+
+  beforeAll(async () => {
+    folder = createTempFolder();
+    const expiry = new Date(Date.now() + dayMs).toISOString();
+    tokens = { lasting: await createToken("lasting"), brief: await createToken("brief", "--expires", expiry) };
+    jump("+0");
+    server = startCommandLine(["serve"], folder.path, {
+      LD_PRELOAD: libfaketime,
+      FAKETIME_TIMESTAMP_FILE: folder.file("clock"),
+      FAKETIME_NO_CACHE: "1",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+      PORT: "0",
+      DATABASE_URL: "sqlite:plants.db",
+      PLANTSTORE_TOKEN_HASHES_FILE: "tokens",
+      PLANTSTORE_RATE_PER_PRINCIPAL: "1000",
+      PLANTSTORE_DRAIN_DELAY_MS: "0",
+    });
+    baseUrl = await baseUrlOf(server);
+  });
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  async function createToken(name: string, ...flags: readonly string[]): Promise<string> {
+    await using command = startCommandLine(["token", "create", name, "--file", "tokens", ...flags], folder.path);
+    expect(await command.end()).toBe(0);
+    return /plantstore_\S+/.exec(command.stdout())?.[0] ?? "";
+  }
+
+  /** Sets the clock of the server, as far from the true one as libfaketime is told. */
+  function jump(offset: string): void {
+    writeFileSync(folder.file("clock"), `${offset}\n`);
+  }
+
+  /** The code that a delete over Connect ends with. Its deadline is far: it passes only if a jump counts. */
+  async function codeOf(token: string): Promise<unknown> {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      "connect-timeout-ms": "20000",
+      connection: "close",
+    };
+    const answer = await fetch(`${baseUrl}/${procedure}`, { method: "POST", headers, body: '{"id":"1"}' });
+    return JSON.parse(await answer.text()).code;
+  }
+
+  test.each([
+    { offset: "+0", brief: "not_found" },
+    { offset: "+2d", brief: "unauthenticated" },
+    { offset: "+4000d", brief: "unauthenticated" },
+    { offset: "-400d", brief: "not_found" },
+    { offset: "+0", brief: "not_found" },
+  ])(
+    "by $offset: tokens expire by the time of day, and deadlines, rates and the store go on",
+    async ({ offset, brief }) => {
+      jump(offset);
+      expect(await codeOf(tokens.brief)).toBe(brief);
+      for (let calls = 0; calls < 20; calls++) expect(await codeOf(tokens.lasting)).toBe("not_found");
+      const ready = await fetch(`${baseUrl}/readyz`, { headers: { connection: "close" } });
+      expect(ready.status).toBe(200);
+    },
+  );
+
+  test("drains as ever when it jumps meanwhile", async () => {
+    // A connection that asks for nothing is waited for, but not for long.
+    const idle = connect(Number(new URL(baseUrl).port), "127.0.0.1").on("error", () => {});
+    idle.write("GET /livez HTTP/1.1\r\nhost: plants\r\n\r\n");
+    await once(idle, "data");
+    server.process.kill("SIGTERM");
+    await server.find(/"msg":"draining"/);
+    jump("-400d");
+    expect(await server.end()).toBe(0);
+    idle.destroy();
+    expect(server.stderr()).not.toMatch(/"level":"(?:error|fatal)"/);
+  });
+});
