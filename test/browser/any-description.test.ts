@@ -17,6 +17,7 @@ import { Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";
 import { kitchenSinkOptions } from "../support/gateway/kitchen-sink.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 import { auditAccess } from "./audit-access.ts";
+import { fillForm } from "./fill-form.ts";
 import { openBrowser } from "./open-browser.ts";
 
 // The page of an interface with every kind of parameter, body and stream.
@@ -120,13 +121,7 @@ async function open(view: string): Promise<void> {
 /** Fills in the form of an operation by the names of its fields, sends it, and returns what was sent. */
 async function send(operation: string, fields: Readonly<Record<string, string>>): Promise<Request> {
   await open(`operations/${operation}`);
-  for (const [name, value] of Object.entries(fields)) {
-    const field = page.getByLabel(new RegExp(`^${name.replace(".", "\\.")}\\b`));
-    const more = page.locator("form > details:not([open]) > summary");
-    if (!(await field.isVisible()) && (await more.isVisible())) await more.click();
-    const isChoice = (await field.evaluate((element) => element.localName)) === "select";
-    await (isChoice ? field.selectOption(value) : field.fill(value));
-  }
+  await fillForm(page, fields);
   const sent = page.waitForRequest((request) => !request.url().includes("/docs"));
   await page.getByRole("button", { name: /^Send/ }).click();
   await page.locator(".outcome", { hasText: "200" }).waitFor();

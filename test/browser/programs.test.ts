@@ -10,6 +10,7 @@ import { kitchenSinkOptions } from "../support/gateway/kitchen-sink.ts";
 import { buildLimitMs, buildStep } from "../support/process/build-step.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
+import { fillForm } from "./fill-form.ts";
 import { openBrowser } from "./open-browser.ts";
 
 // The programs that the page shows, run as they are: each must send what the form would.
@@ -92,13 +93,7 @@ describe.each(languages)("the program in $name", (language) => {
   ])("sends $what, and the token", { timeout: buildLimitMs }, async ({ operation, fields, want }) => {
     await page.goto(`http://127.0.0.1:${port}/docs#/operations/${operation}`);
     await page.getByRole("heading", { level: 1, name: operation }).waitFor();
-    const more = page.locator("form > details:not([open]) > summary");
-    if (await more.isVisible()) await more.click();
-    for (const [name, value] of Object.entries(fields)) {
-      const field = page.getByLabel(new RegExp(`^${name}\\b`));
-      const isChoice = (await field.evaluate((element) => element.localName)) === "select";
-      await (isChoice ? field.selectOption(value) : field.fill(value));
-    }
+    await fillForm(page, fields);
     authorizations.clear();
     const output = await runProgram(language);
     for (const part of want) expect(output).toContain(part);

@@ -1,0 +1,12 @@
+import type { Page } from "playwright-core";
+
+/** Fills in the form of the operation that a page shows, by the names of its fields; opens what hides some of them. */
+export async function fillForm(page: Page, fields: Readonly<Record<string, string>>): Promise<void> {
+  const more = page.locator("form > details:not([open]) > summary");
+  if (await more.isVisible()) await more.click();
+  for (const [name, value] of Object.entries(fields)) {
+    const field = page.getByLabel(new RegExp(`^${name.replace(".", "\\.")}\\b`));
+    const isChoice = (await field.evaluate((element) => element.localName)) === "select";
+    await (isChoice ? field.selectOption(value) : field.fill(value));
+  }
+}
