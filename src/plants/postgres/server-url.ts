@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { ClientConfig } from "pg";
+import type { ConnectionOptions } from "node:tls";
 import { StoreOpenError } from "../store-open-error.ts";
 import { type HostPart, parseUrl, type UrlParts } from "./parse-url.ts";
 
@@ -15,12 +15,29 @@ export interface Server {
 /** One host of a server. */
 export interface Host {
   /** The ways to connect, in the order in which they are tried (`sslmode` of libpq). */
-  readonly ways: readonly ClientConfig[];
+  readonly ways: readonly Way[];
   /** How long connecting may take, in milliseconds, for each way. */
   readonly connectTimeoutMs: number;
 }
 
-type Tls = ClientConfig["ssl"];
+/** A way to connect, as pg's client takes it; declared here, since programs need not have the types of pg. */
+export interface Way {
+  readonly host: string;
+  readonly port: number;
+  readonly ssl: boolean | ConnectionOptions;
+  readonly database?: string;
+  readonly user?: string;
+  readonly password?: string;
+  readonly options?: string;
+  readonly application_name: string;
+  readonly keepAlive: boolean;
+  readonly keepAliveInitialDelayMillis: number;
+  readonly enableChannelBinding: boolean;
+}
+
+type Tls = Way["ssl"];
+type Credentials = Pick<Way, "database" | "user" | "password" | "options" | "application_name">;
+type KeepAlive = Pick<Way, "keepAlive" | "keepAliveInitialDelayMillis">;
 type Parameters = UrlParts["parameters"];
 
 // libpq's default port.
@@ -110,7 +127,7 @@ function databaseOf({ database, parameters }: UrlParts): string {
 }
 
 // Missing parts come from the environment, as with libpq: PGUSER, PGPASSWORD, PGDATABASE.
-function credentialsOf(url: UrlParts): ClientConfig {
+function credentialsOf(url: UrlParts): Credentials {
   const { parameters } = url;
   const user = parameters.get("user") ?? url.user;
   const password = parameters.get("password") ?? url.password;
@@ -125,14 +142,14 @@ function credentialsOf(url: UrlParts): ClientConfig {
   };
 }
 
-function keepAliveOf(parameters: Parameters): ClientConfig {
+function keepAliveOf(parameters: Parameters): KeepAlive {
   const idleS = readSeconds(parameters, "keepalives_idle", keepAliveSDefault, keepAliveSMax);
   const keepAlive = readWord(parameters, "keepalives", ["0", "1"]) !== "0";
   return { keepAlive, keepAliveInitialDelayMillis: 1_000 * idleS };
 }
 
 // `require` is refused: the client would go on without, and say nothing.
-function channelBindingOf(parameters: Parameters): { readonly enableChannelBinding: boolean } {
+function channelBindingOf(parameters: Parameters): Pick<Way, "enableChannelBinding"> {
   return { enableChannelBinding: readWord(parameters, "channel_binding", ["disable", "prefer"]) === "prefer" };
 }
 
