@@ -92,6 +92,21 @@ describe("a store", () => {
     await store.close();
   });
 
+  test("waits for a server that is away when it is opened, and looks at its schema then", { timeout }, async () => {
+    const url = await createPlants("early", [1]);
+    await runSql(url, "UPDATE plantstore_schema SET version = version + 1");
+    await server.stop("fast");
+    const store = await openPlantStore({ kind: "postgres", url });
+    expect(store.problem).toMatch(/:5432\/postgres: connect /);
+    expect(await refusalOf(store.delete(1n, deleteCall()))).toMatchObject({ code: Code.Unavailable });
+    await server.start();
+    await expect.poll(() => store.problem).toMatch(/: it needs a newer release$/);
+    await runSql(url, "UPDATE plantstore_schema SET version = version - 1");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
   test("is away while its schema is another release's, and back with it", { timeout }, async () => {
     const url = await createPlants("migrated", [1]);
     const store = await openPlantStore({ kind: "postgres", url });

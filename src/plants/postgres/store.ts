@@ -53,23 +53,30 @@ export const deleteTimeouts: SessionTimeouts = {
  * processes of two releases may run at once, and the operator decides which of them migrates.
  *
  * Faults are handled as the fault table says, for ten seconds at most; then the store reports a `problem` and refuses
- * deletions until the server responds again.
+ * deletions until the server responds again. It does so from the start if the server is away, as in a cluster that starts
+ * as a whole.
  *
- * @throws StoreOpenError naming the server and what is wrong with it or its schema
+ * @throws StoreOpenError naming the server and what is wrong with it or its schema, if that will not pass by itself
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
   const server = readServerUrl(options.url);
+  const problem = await findFirstProblem(server);
+  if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
+  return new PostgresStore(server, problem, options);
+}
+
+async function findFirstProblem(server: Server): Promise<StoreProblem | undefined> {
   const session = new Session(server, deleteTimeouts);
   try {
     await checkDatabase(session);
     await checkRights(session);
+    return undefined;
   } catch (fault) {
-    throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
+    return problemOf(fault);
   } finally {
     await session.close();
   }
-  return new PostgresStore(server, options.deletionsKeptMs ?? deletionsKeptMsDefault, options.onBatch);
 }
 
 class PostgresStore implements PlantStore {
@@ -90,8 +97,13 @@ class PostgresStore implements PlantStore {
   });
   readonly #retention: Retention;
 
-  constructor(server: Server, deletionsKeptMs: number, onBatch: OnBatch | undefined) {
+  constructor(
+    server: Server,
+    problem: StoreProblem | undefined,
+    { deletionsKeptMs = deletionsKeptMsDefault, onBatch }: PostgresStoreOptions,
+  ) {
     this.#server = server;
+    if (problem !== undefined) this.#health.report(problem);
     this.#retention = new Retention(new Session(server, deleteTimeouts), deletionsKeptMs);
     const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
     this.#queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax, onBatch });
