@@ -68,13 +68,15 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** The exit codes. 78 is EX_CONFIG of sysexits.h; shells use 2 for wrong usage. */
+/** The exit codes. 74 and 78 are EX_IOERR and EX_CONFIG of sysexits.h; shells use 2 for wrong usage. */
 export const exitCode = {
   ok: 0,
   /** A correct command failed. */
   failure: 1,
   /** The command line is wrong. */
   usage: 2,
+  /** The store of a server has a fault that only a restart can mend. */
+  breakdown: 74,
   /** A setting is missing, wrong, or contradicts another. */
   configuration: 78,
 } as const;

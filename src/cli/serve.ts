@@ -120,11 +120,14 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   // Once the server listens, because the start would take longer, and only calls matter.
   disablePretenuring();
   await options.onListening?.(server);
-  await options.stop;
+  const code = await Promise.race([
+    options.stop.then(() => exitCode.ok),
+    server.breakdown.then(() => exitCode.breakdown),
+  ]);
   await server.drain();
   // A log that nobody reads would keep the process alive forever.
-  if (process.stderr.writableLength > 0) process.exit(exitCode.ok);
-  return exitCode.ok;
+  if (process.stderr.writableLength > 0) process.exit(code);
+  return code;
 }
 
 // The messages of the system ("listen EADDRINUSE: …") only help those who know them.

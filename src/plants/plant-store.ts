@@ -60,6 +60,12 @@ export interface PlantStore {
   /** Why the store cannot delete right now, for an operator; `undefined` while it can. */
   readonly problem: string | undefined;
 
+  /**
+   * Whether a restart of the process, and nothing else, may mend the problem: after a failed fsync nothing that it holds
+   * in memory can be trusted. Means nothing once the store is closed.
+   */
+  readonly needsRestart?: boolean;
+
   /** Deletions that wait; `undefined` where none ever does. */
   readonly waiting?: WaitingDeletions;
 

@@ -8,6 +8,11 @@ export interface StoreProblem {
    */
   readonly passing: boolean;
   /**
+   * Whether a restart would do harm before somebody has looked: it would serve another file, or bring plants back. Only
+   * of a problem that does not pass.
+   */
+  readonly needsOperator?: boolean;
+  /**
    * Whether it may be over in a few seconds, as a restart or a failover is. Callers wait for that, so a look that finds
    * it changes nothing until it has lasted for {@link StoreHealthOptions.briefMsMax}.
    */

@@ -14,11 +14,14 @@ import type { Configuration } from "./settings.ts";
 import type { MetricFamily } from "../telemetry/index.ts";
 import { followTlsFiles, readTlsFiles, tlsFilesOf } from "./tls-files.ts";
 import { plantScopes } from "./rpc-policy.ts";
+import { watchBreakdown } from "./watch-breakdown.ts";
 
 /** A running server. */
 export interface StartedServer extends BoundAddress {
   /** Stops accepting, finishes running calls, and closes the store and the files. */
   drain(): Promise<void>;
+  /** Resolves when the store has a fault that only a restart can mend. The server is drained then, as at its end. */
+  readonly breakdown: Promise<void>;
   /** Where `/metrics` is; `undefined` without an admin address. */
   readonly admin: BoundAddress | undefined;
   /** Returns the metrics as they are now; none unless they are collected. */
@@ -61,6 +64,8 @@ export async function startServer(configuration: Configuration, options: StartOp
   if (telemetry !== undefined) opened.use(telemetry);
   const store = await openStore(configuration, options.plantsWhenCreated, telemetry?.onBatch);
   opened.defer(() => store.close());
+  const watch = watchBreakdown(store, log);
+  opened.defer(async () => watch.stop());
   const server = createPlantServer({
     store,
     auth,
@@ -98,6 +103,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   return {
     ...address,
     admin,
+    breakdown: watch.breakdown,
     collectMetrics: () => telemetry?.collect() ?? [],
     reload: async () => {
       log.info("reloading");

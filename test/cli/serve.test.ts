@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
 import { baseUrlOf, deletePlant, serve, serveToken as token } from "../support/process/serve-command.ts";
@@ -39,6 +39,29 @@ test.each([
   await using server = serve(folder, { HOST: `unix:${path}` });
   expect(await server.end()).toBe(1);
   expect(server.stderr()).toContain(want);
+});
+
+test("a fault of the store that only a restart can mend ends the server with exit code 74", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder);
+  const baseUrl = await baseUrlOf(server);
+  rmSync(folder.file("plants.db-shm"));
+  expect(await deletePlant(baseUrl, 1)).toBe(400);
+  expect(await server.end()).toBe(74);
+  expect(server.stderr()).toMatch(/"level":"fatal".*its -shm file.*"msg":"only a restart can help"/);
+});
+
+test("a server whose file is gone waits, not ready: a restart would serve an empty store", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder);
+  const baseUrl = await baseUrlOf(server);
+  rmSync(folder.file("plants.db"));
+  expect(await deletePlant(baseUrl, 1)).toBe(400);
+  // The line is of a later look than the one that would end it.
+  await server.find(/"problem":"plants.db: the file was moved, replaced or deleted","msg":"not ready"/);
+  expect((await fetch(`${baseUrl}/readyz`)).status).toBe(503);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
 });
 
 test("a port that is in use is named, with exit code 1", async () => {

@@ -5,13 +5,19 @@ import type { StoreProblem } from "../store-health.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
 
-const fileGone: StoreProblem = { text: "the file was moved, replaced or deleted", passing: false };
+// A restart would serve what is at that place now, or an empty store.
+const fileGone: StoreProblem = {
+  text: "the file was moved, replaced or deleted",
+  passing: false,
+  needsOperator: true,
+};
 
 const logGone = "its write-ahead log was moved, replaced or deleted";
 const logSaved: StoreProblem = { text: `${logGone}; every acknowledged deletion is in the file`, passing: false };
 const logLost: StoreProblem = {
   text: `${logGone}; without it a restart may bring back plants whose deletion was acknowledged`,
   passing: false,
+  needsOperator: true,
 };
 
 // Whoever opens the file next makes another, and neither sees the locks of the other.

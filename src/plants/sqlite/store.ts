@@ -62,6 +62,11 @@ class SqliteStore implements PlantStore {
     return problem && `${this.#file}: ${problem.text}`;
   }
 
+  get needsRestart(): boolean {
+    const { problem } = this.#health;
+    return problem?.passing === false && problem.needsOperator !== true;
+  }
+
   get waiting(): WaitingDeletions {
     return { ...this.#queue.waiting, forLock: 0 };
   }

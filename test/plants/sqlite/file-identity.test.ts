@@ -167,18 +167,18 @@ describe("a file whose write-ahead log is taken away", () => {
     reader.exec("BEGIN; SELECT count(*) FROM plants");
     expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed", outcomes: [true] });
     rmSync(`${file}-wal`);
-    expect(findPlaceProblem()).toEqual({ text: lost, passing: false });
+    expect(findPlaceProblem()).toEqual({ text: lost, passing: false, needsOperator: true });
     reader.close();
     expect(findPlaceProblem()).toEqual({ text: saved, passing: false });
     db.close();
   });
 
   test.each([
-    { name: "its log", take: (file: string) => rmSync(`${file}-wal`), problem: saved },
+    { name: "its log", take: (file: string) => rmSync(`${file}-wal`), problem: { text: saved, passing: false } },
     {
       name: "the file",
       take: (file: string) => renameSync(file, `${file}.moved`),
-      problem: "the file was moved, replaced or deleted",
+      problem: { text: "the file was moved, replaced or deleted", passing: false, needsOperator: true },
     },
   ])("says that an outcome is unknown when $name goes between a commit and its answer", ({ take, problem }) => {
     using folder = createTempFolder();
@@ -192,10 +192,9 @@ describe("a file whose write-ahead log is taken away", () => {
       take(file);
       return result;
     });
-    const text = { text: problem, passing: false };
-    expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem: text, outcomes: [], otherEnds: [] });
+    expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem, outcomes: [], otherEnds: [] });
     // The next one finds it before it writes.
-    expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem: text, outcomes: [], otherEnds: [] });
+    expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem, outcomes: [], otherEnds: [] });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
     db.close();
   });
