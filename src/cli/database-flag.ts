@@ -4,6 +4,7 @@ import { type Flag, type GivenFlags, type Terminal, textOf } from "./command.ts"
 type PlantLocation = ReturnType<typeof plantLocationOf>;
 
 const { variable, flag = "database-url" } = settings.database;
+const { variable: fileVariable } = settings.databaseUrlFile;
 
 /** The flag that tells commands of an operator which plants to use. */
 export const databaseFlag: Readonly<Record<string, Flag>> = {
@@ -13,8 +14,8 @@ export const databaseFlag: Readonly<Record<string, Flag>> = {
 /**
  * Returns the location of the plants that a command is about.
  *
- * @throws ConfigurationError when neither flag nor variable names it
+ * @throws ConfigurationError when neither flag nor variables name it
  */
 export function databaseOf(flags: GivenFlags, { environment }: Terminal): PlantLocation {
-  return plantLocationOf(textOf(flags[flag]) ?? environment[variable]);
+  return plantLocationOf(textOf(flags[flag]) ?? environment[variable], environment[fileVariable]);
 }

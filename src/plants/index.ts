@@ -16,11 +16,13 @@ export {
   openPlantDatabase,
   openPlantStore,
   type PlantLocation,
+  type PostgresLocation,
 } from "./plant-location.ts";
 export { createPlantService } from "./plant-service.ts";
 export type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "./plant-store.ts";
 export { BadLine } from "./read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
+export { readServerUrlFile } from "./postgres/follow-server-url.ts";
 export { readServerUrl } from "./postgres/server-url.ts";
 export { openSqliteStore } from "./sqlite/store.ts";

@@ -6,10 +6,16 @@ import type { PlantDatabase } from "./plant-database.ts";
 import type { OnBatch, PlantStore } from "./plant-store.ts";
 
 /** Where plants are stored persistently. */
-export type PlantLocation =
-  | { readonly kind: "sqlite"; readonly path: string }
+export type PlantLocation = { readonly kind: "sqlite"; readonly path: string } | PostgresLocation;
+
+/** A PostgreSQL database. */
+export interface PostgresLocation {
+  readonly kind: "postgres";
   /** The URL, as libpq reads it. It may contain a password. */
-  | { readonly kind: "postgres"; readonly url: string };
+  readonly url: string;
+  /** The file that the URL is from; a store reads it again for each connection. */
+  readonly urlFile?: string;
+}
 
 /** Options of {@link openPlantStore}. */
 export interface StoreOptions {
@@ -30,7 +36,7 @@ export async function openPlantStore(location: PlantLocation, options: StoreOpti
   if (location.kind === "sqlite") return await openSqliteStore({ file: location.path, ...options });
   // Loaded on demand: without it, a server on SQLite starts in two thirds of the time.
   const { openPostgresStore } = await import("./postgres/store.ts");
-  return await openPostgresStore({ url: location.url, ...options });
+  return await openPostgresStore({ url: location.url, urlFile: location.urlFile, ...options });
 }
 
 /**

@@ -17,9 +17,14 @@ export function readConfiguration(sources: ConfigurationSources): ParseResult<Co
   const problems: string[] = [];
   const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
   // Keys and types are those of the table; the configuration is complete only if there are no problems.
-  const configuration: Configuration = Object.fromEntries(entries);
+  const configuration: Configuration = withDatabase(Object.fromEntries(entries));
   problems.push(...contradictions(configuration, sources), ...unknownVariables(sources.environment, settingVariables));
   return problems.length > 0 ? notParsed(...problems) : parsed(configuration);
+}
+
+// The file stands for the URL.
+function withDatabase(configuration: Configuration): Configuration {
+  return { ...configuration, database: configuration.database ?? configuration.databaseUrlFile };
 }
 
 const settingVariables = Object.values(settings).map(({ variable }) => variable);
@@ -27,10 +32,7 @@ const settingVariables = Object.values(settings).map(({ variable }) => variable)
 function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, problems: string[]): unknown {
   const given = givenText(setting, sources);
   const text = given?.text ?? setting.fallback;
-  if (text === undefined) {
-    if (setting.required) problems.push(`${setting.variable} is missing: ${setting.about}`);
-    return undefined;
-  }
+  if (text === undefined) return undefined;
   const reading = setting.read(text);
   if (reading.kind === "value") return reading.value;
   const name = given?.name ?? setting.variable;
@@ -48,6 +50,12 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
   const { host, database, workers } = configuration;
   const isExposed = host !== undefined && !isLoopback(host);
   const problems = credentialContradictions(configuration, isGiven);
+  if (isGiven(settings.database) && isGiven(settings.databaseUrlFile)) {
+    problems.push("DATABASE_URL and DATABASE_URL_FILE must not be given together");
+  }
+  if (!isGiven(settings.database) && !isGiven(settings.databaseUrlFile)) {
+    problems.push(`DATABASE_URL is missing: ${settings.database.about}`);
+  }
   if (isGiven(settings.tlsCertFile) !== isGiven(settings.tlsKeyFile)) {
     problems.push("TLS_CERT_FILE and TLS_KEY_FILE must be given together");
   }

@@ -1,5 +1,11 @@
 import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
-import { type PlantLocation, readServerUrl, StoreOpenError } from "../plants/index.ts";
+import {
+  type PlantLocation,
+  type PostgresLocation,
+  readServerUrl,
+  readServerUrlFile,
+  StoreOpenError,
+} from "../plants/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 
 /** The meaning of a `DATABASE_URL`. */
@@ -25,13 +31,28 @@ function isPostgresUrl(text: string): boolean {
   return /^postgres(?:ql)?:\/\//.test(text);
 }
 
-function readPostgresUrl(url: string): ParseResult<Database> {
-  try {
+function readPostgresUrl(url: string): ParseResult<PostgresLocation> {
+  return orProblem("be a URL of PostgreSQL", () => {
     readServerUrl(url);
-    return parsed({ kind: "postgres", url });
+    return { kind: "postgres", url };
+  });
+}
+
+/** Reads `DATABASE_URL_FILE`: the path of a file with a `postgres://` URL. */
+export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocation> {
+  return orProblem("name a file with a URL of PostgreSQL", () => {
+    const url = readServerUrlFile(urlFile);
+    readServerUrl(url);
+    return { kind: "postgres", url, urlFile };
+  });
+}
+
+function orProblem<Value>(must: string, read: () => Value): ParseResult<Value> {
+  try {
+    return parsed(read());
   } catch (fault) {
     if (!(fault instanceof StoreOpenError)) throw fault;
-    return notParsed(`be a URL of PostgreSQL: ${fault.message}`);
+    return notParsed(`${must}: ${fault.message}`);
   }
 }
 
@@ -41,13 +62,19 @@ export function showDatabaseUrl(text: string): string {
 }
 
 /**
- * Reads the `DATABASE_URL` for the command of an operator, which needs a persistent store.
+ * Reads the `DATABASE_URL` for the command of an operator, which needs a persistent store, or without one the
+ * `DATABASE_URL_FILE`.
  *
- * @throws ConfigurationError when it is missing, invalid or not persistent
+ * @throws ConfigurationError when both are missing, or the one is invalid or not persistent
  */
-export function plantLocationOf(url: string | undefined): PlantLocation {
-  const reading = url === undefined || url === "" ? notParsed("be set") : readDatabaseUrl(url);
-  if (reading.kind === "problems") throw new ConfigurationError([`DATABASE_URL must ${reading.problems.join(", ")}`]);
-  if (reading.value.kind !== "memory") return reading.value;
+export function plantLocationOf(url: string | undefined, urlFile?: string): PlantLocation {
+  if (!url && urlFile) return valueOf("DATABASE_URL_FILE", readDatabaseUrlFile(urlFile));
+  const database = valueOf("DATABASE_URL", url ? readDatabaseUrl(url) : notParsed("be set"));
+  if (database.kind !== "memory") return database;
   throw new ConfigurationError(["DATABASE_URL must not be memory:, which only its own server sees"]);
+}
+
+function valueOf<Value>(variable: string, reading: ParseResult<Value>): Value {
+  if (reading.kind === "value") return reading.value;
+  throw new ConfigurationError([`${variable} must ${reading.problems.join(", ")}`]);
 }

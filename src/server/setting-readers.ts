@@ -12,8 +12,6 @@ export interface Setting<T> {
   readonly about: string;
   /** The value when neither the variable nor the flag is given. */
   readonly fallback?: string;
-  /** Whether the server needs it; such a setting has no fallback. */
-  readonly required?: boolean;
   /** Whether the value must never appear in a message. */
   readonly secret?: boolean;
   /** What may be shown of the text of a secret. Default: nothing. */

@@ -1,5 +1,6 @@
 import { type LogLevel, logLevels, type RequestIdAnswers } from "../operations/index.ts";
-import { type Database, readDatabaseUrl, showDatabaseUrl } from "./database-url.ts";
+import type { PostgresLocation } from "../plants/index.ts";
+import { type Database, readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
 import {
   type AdminAddress,
@@ -21,7 +22,9 @@ export interface Configuration extends CredentialConfiguration {
   readonly port: number;
   readonly socketMode: number;
   readonly workers: number;
+  /** Where plants are stored, by `DATABASE_URL` or else by the file. */
   readonly database: Database;
+  readonly databaseUrlFile: PostgresLocation | undefined;
   readonly deletionsKeptHours: number;
   readonly publicUrl: URL | undefined;
   readonly docs: "open" | "closed";
@@ -88,10 +91,15 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     variable: "DATABASE_URL",
     flag: "database-url",
     about: "where plants are stored: sqlite:<file>, postgres://…, or memory: (loopback only)",
-    required: true,
     secret: true,
     shown: showDatabaseUrl,
     read: readDatabaseUrl,
+  },
+  databaseUrlFile: {
+    variable: "DATABASE_URL_FILE",
+    flag: "database-url-file",
+    about: "instead of it, a file with a postgres:// URL, which is read again for each connection",
+    read: readDatabaseUrlFile,
   },
   deletionsKeptHours: {
     variable: "PLANTSTORE_DELETIONS_KEPT_HOURS",

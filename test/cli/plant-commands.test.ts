@@ -133,6 +133,16 @@ test.each(commands)("%s without a database is a wrong configuration", async (...
   });
 });
 
+test("a command takes the URL of its database from a file", async () => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("url"), "postgres://ann:secret@127.0.0.1:1/p\n");
+  const { exitCode, err } = await runCommand(["export"], { DATABASE_URL_FILE: folder.file("url") });
+  expect({ exitCode, err }).toEqual({
+    exitCode: 1,
+    err: [expect.stringContaining("cannot use 127.0.0.1:1/p: connect")],
+  });
+});
+
 test.each(commands)("%s of plants in the memory of another process is a wrong configuration", async (...words) => {
   const { exitCode } = await runCommand([...words, "--database-url", "memory:"]);
   expect(exitCode).toBe(78);

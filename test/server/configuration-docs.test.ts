@@ -7,9 +7,8 @@ import { settings } from "../../src/server/settings.ts";
 const docs = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
 const documented = docs.split("\n").filter((line) => /^### |^\| `[A-Z0-9_]+` \|/.test(line));
 
-function rowOf({ variable, flag, fallback, required, about }: Setting<unknown>): string {
-  const unset = required ? "required" : "–";
-  const cells = [`\`${variable}\``, flag ? `\`--${flag}\`` : "–", fallback ? `\`${fallback}\`` : unset, about];
+function rowOf({ variable, flag, fallback, about }: Setting<unknown>): string {
+  const cells = [`\`${variable}\``, flag ? `\`--${flag}\`` : "–", fallback ? `\`${fallback}\`` : "–", about];
   return `| ${cells.join(" | ")} |`;
 }
 

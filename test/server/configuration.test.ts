@@ -1,12 +1,22 @@
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { writeFileSync } from "node:fs";
+import { afterAll, expect, test } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import type { Configuration } from "../../src/server/settings.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
 
 type Texts = Record<string, string>;
 
 const minimal: Texts = { DATABASE_URL: "memory:" };
 const someFile = fileURLToPath(import.meta.url);
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+const databaseUrl = "postgres://ann:secret@db/p";
+const databaseUrlFile = folder.file("url");
+writeFileSync(databaseUrlFile, `${databaseUrl}\n`);
+const otherUrlFile = folder.file("other-url");
+writeFileSync(otherUrlFile, "memory:");
 
 function read(environment: Texts, flags: Texts = {}): ReturnType<typeof readConfiguration> {
   return readConfiguration({ environment, flags });
@@ -223,6 +233,25 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
     want: "DATABASE_URL must be a URL of PostgreSQL: in the database URL, a port must be a number from 1 to 65535",
   },
   {
+    name: "two places of one database",
+    environment: { DATABASE_URL: "memory:", DATABASE_URL_FILE: databaseUrlFile },
+    want: "DATABASE_URL and DATABASE_URL_FILE must not be given together",
+  },
+  {
+    name: "a file with no URL of PostgreSQL",
+    environment: { DATABASE_URL: "", DATABASE_URL_FILE: otherUrlFile },
+    want: expect.stringMatching(
+      /^DATABASE_URL_FILE must name a file with a URL of PostgreSQL: the database URL must be postgres:/,
+    ),
+  },
+  {
+    name: "a file for the URL that is not there",
+    environment: { DATABASE_URL: "", DATABASE_URL_FILE: "/nowhere" },
+    want: expect.stringMatching(
+      /^DATABASE_URL_FILE must name a file with a URL of PostgreSQL: cannot read \/nowhere: /,
+    ),
+  },
+  {
     name: "an SQLite database that would be gone with the process",
     environment: { DATABASE_URL: "sqlite::memory:" },
     want: "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
@@ -286,6 +315,11 @@ test("a bad token is a problem that does not repeat the token", () => {
   const problems = problemsOf({ ...minimal, PLANTSTORE_TOKENS: "short" });
   expect(problems).toEqual([expect.stringContaining("PLANTSTORE_TOKENS must hold bearer tokens: token 1 ")]);
   expect(problems[0]).not.toContain('"short"');
+});
+
+test("a file stands for the URL of a database", () => {
+  const { database } = configurationOf({ DATABASE_URL_FILE: databaseUrlFile, PLANTSTORE_WORKERS: "2" });
+  expect(database).toEqual({ kind: "postgres", url: databaseUrl, urlFile: databaseUrlFile });
 });
 
 test("a missing database is a problem", () => {

@@ -7,6 +7,7 @@ import { type HostPart, parseUrl, type UrlParts } from "./parse-url.ts";
 export interface Server {
   /** Hosts, ports and database, without user and password, for operators. */
   readonly name: string;
+  /** Asked for anew for each connection. */
   readonly hosts: readonly Host[];
   /** Whether a host that is read-only is passed over: of several hosts one is the primary. */
   readonly mustBeWritable: boolean;

@@ -24,8 +24,8 @@ export type Row = readonly (string | null)[];
 export class Session {
   readonly #server: Server;
   readonly #answerTimeout: { readonly query_timeout?: number };
-  readonly #connectOptions: ConnectOptions;
-  /** The index of the host to try first. */
+  readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable">;
+  /** The index of the host to try first, beyond the last of which the first one comes again. */
   #host = 0;
   #client: Client | undefined;
   #isReplicated = true;
@@ -37,7 +37,6 @@ export class Session {
     this.#answerTimeout = timeouts === undefined ? {} : { query_timeout: timeouts.answerTimeoutMs };
     this.#connectOptions = {
       timeouts,
-      mustBeWritable: server.mustBeWritable,
       onLost: (client) => this.#forget(client),
       onNotice: (notice) => this.#read(notice),
     };
@@ -47,16 +46,18 @@ export class Session {
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
     if (this.#isInTransaction) throw new Error("the connection was lost in a transaction");
-    const { hosts } = this.#server;
+    // Read in this order, and once: they may change from one connection to the next.
+    const { hosts, mustBeWritable } = this.#server;
+    const options = { ...this.#connectOptions, mustBeWritable };
     let fault: unknown;
     for (let tried = 0; tried < hosts.length; tried++) {
-      const host = hosts[this.#host];
+      const host = hosts[this.#host % hosts.length];
       try {
-        if (host !== undefined) return this.#take(await connectTo(host, this.#connectOptions));
+        if (host !== undefined) return this.#take(await connectTo(host, options));
       } catch (reason) {
         fault = reason;
         // The next attempt, too, starts with the next host: this one may be slow to fail.
-        this.#host = (this.#host + 1) % hosts.length;
+        this.#host++;
       }
     }
     throw fault;
@@ -132,7 +133,7 @@ export class Session {
    */
   discard(): void {
     this.#isInTransaction = false;
-    this.#host = (this.#host + 1) % this.#server.hosts.length;
+    this.#host++;
     const client = this.#client;
     this.#client = undefined;
     if (client !== undefined) void disconnect(client);

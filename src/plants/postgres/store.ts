@@ -11,6 +11,7 @@ import { checkDatabase } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { Retention } from "./retention.ts";
 import { BatchGivenUp, retryForMs, runBatch } from "./run-batch.ts";
+import { followServerUrl } from "./follow-server-url.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 import { Session } from "./session.ts";
 
@@ -18,6 +19,8 @@ import { Session } from "./session.ts";
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database`, as {@link readServerUrl} reads it. */
   readonly url: string;
+  /** The file that the URL is from, which is read again for each connection. */
+  readonly urlFile?: string | undefined;
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
   readonly onBatch?: OnBatch | undefined;
@@ -60,7 +63,7 @@ export const deleteTimeouts: SessionTimeouts = {
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
-  const server = readServerUrl(options.url);
+  const server = options.urlFile === undefined ? readServerUrl(options.url) : followServerUrl(options.urlFile);
   const problem = await findFirstProblem(server);
   if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
   return new PostgresStore(server, problem, options);

@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { copyRowsOf } from "../../../src/plants/postgres/copy-rows.ts";
+import { followServerUrl } from "../../../src/plants/postgres/follow-server-url.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
@@ -441,6 +442,23 @@ describe("of several hosts", () => {
     await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
     await session.close();
   });
+});
+
+test("a URL in a file is read for each connection, and the last good one stays", async () => {
+  const url = await server.createSchema();
+  const file = folder.file("url");
+  const userAfter = async (session: Session, text: string): Promise<unknown> => {
+    writeFileSync(file, text);
+    session.discard();
+    return await session.query("SELECT current_user");
+  };
+  await runSql(url, "CREATE ROLE rotated LOGIN SUPERUSER");
+  writeFileSync(file, `${url}\n`);
+  const session = new Session(followServerUrl(file));
+  await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
+  await expect(userAfter(session, url.replace("user=tester", "user=rotated"))).resolves.toEqual([["rotated"]]);
+  await expect(userAfter(session, "postgres://half:wri")).resolves.toEqual([["rotated"]]);
+  await session.close();
 });
 
 describe("copying into a table", () => {
