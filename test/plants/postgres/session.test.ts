@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { copyRowsOf } from "../../../src/plants/postgres/copy-rows.ts";
 import { followServerUrl } from "../../../src/plants/postgres/follow-server-url.ts";
@@ -222,10 +223,10 @@ describe("a session", () => {
 
   test("has what it gives up ended before its connection is closed, on which a pooler depends", async () => {
     const url = await server.createSchema();
-    await using pooler = await startForgetfulPooler(url);
+    await using pooler = await startForgetfulPooler();
     const session = new Session(
       readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=given-up`),
-      { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 100 },
+      { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 1_000 },
     );
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
     session.discard();
@@ -264,13 +265,13 @@ describe("a session", () => {
  * A way to the server that, as PgBouncer does, ends a statement only for a connection that is still open. It takes its
  * time, in which a client that does not wait has closed it.
  */
-async function startForgetfulPooler(url: string): Promise<Forwarding> {
+async function startForgetfulPooler(): Promise<Forwarding> {
   const open = new Set<Socket>();
   const pooler = createServer((client) => {
     const upstream = connect(socketOf(server.socketFolder));
     for (const socket of [client, upstream]) socket.on("error", () => undefined);
     const cancel = async (request: Buffer): Promise<void> => {
-      for (let looks = 0; looks < 2; looks++) await runSql(url, "SELECT");
+      for (let turns = 0; turns < 50 && open.size > 0; turns++) await nextTurn();
       if (open.size > 0) upstream.write(request);
       client.destroy();
     };
