@@ -6,7 +6,7 @@ import { CommonFields, type Exchange, readRequestTarget } from "./carriers/index
 import { matchRequest, type Serving } from "./calls/index.ts";
 
 /**
- * A request listener for node's HTTP servers, which Express and Fastify (`req.raw`, `reply.raw`) can call too.
+ * A request handler for node's HTTP servers, which Express and Fastify (`req.raw`, `reply.raw`) can call too.
  *
  * @param next - called instead of answering when nothing matches, or with an Error when the server has already read the
  * body; without it that is answered as `Internal`

@@ -164,12 +164,12 @@ function withOwnFields(cors: CorsOptions, exposed: readonly string[]): CorsOptio
   };
 }
 
-/** Returns one listener for two. */
+/** Returns one callback that calls both. */
 function bothOf<T>(first: (told: T) => void, second: ((told: T) => void) | undefined): (told: T) => void {
   if (second === undefined) return first;
   return (told) => {
     first(told);
-    // Returned, so that the gateway sees the fault of an async listener.
+    // Returned, so that the gateway sees the fault of an async callback.
     return second(told);
   };
 }

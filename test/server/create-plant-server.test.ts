@@ -124,7 +124,7 @@ test("an interceptor of the embedder that throws is a fault like any other", asy
   );
 });
 
-test("a listener is told of the answer to every request, and cannot spoil one", async () => {
+test("a callback is told of the answer to every request, and cannot spoil one", async () => {
   const { log, lines } = openLogLines("error");
   const told: (string | undefined)[] = [];
   await using server = await serve({

@@ -38,7 +38,7 @@ function throws(error: unknown): () => never {
   };
 }
 
-/** What the type of a listener does not forbid. */
+/** What the type of a callback does not forbid. */
 function rejects(error: Error): () => unknown {
   return () => Promise.reject(error);
 }
@@ -46,7 +46,7 @@ function rejects(error: Error): () => unknown {
 const failure = new Error("no metrics today");
 const lenient = (): boolean => true;
 
-describe("a listener that fails", () => {
+describe("a callback that fails", () => {
   test.each<{ name: string; options: Partial<GatewayOptions>; what: string }>([
     {
       name: "in onAnswer by throwing",
