@@ -58,7 +58,7 @@ export interface Platform {
   /** The content codings and encodings of messages, unless `acceptCompression` is set; the preferred one first. */
   readonly compressions: readonly Compression[];
   /** The HTTP methods that reach the gateway; rules for others are refused. Default: every token. */
-  readonly parsedMethods?: ReadonlySet<string>;
+  readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
   /** The proxies that may speak for their clients. */
   readonly trustedProxies?: TrustedProxies | undefined;
   /** Returns the prototype of descriptors that a program in CommonJS makes with the same copy of protobuf-es. */

@@ -48,7 +48,7 @@ export class ChunkedReader {
         return this.#readSize(octet);
       case "extension":
         if (octet === cr) this.#part = "size LF";
-        else if (octet < 0x20 ? octet !== tab : octet === del) this.problem = notHttp;
+        else if (octet < 0x20 ? octet !== tab : octet === del) this.problem = notHttp();
         else if (++this.#extensionBytes > extensionBytesMax) {
           this.problem = httpProblem(413, "the chunk extensions are too large");
         }
@@ -68,15 +68,15 @@ export class ChunkedReader {
     if (digit >= 0 && this.#digits < chunkDigitsMax) {
       this.#digits++;
       this.#chunkBytes = this.#chunkBytes * 16 + digit;
-    } else if (this.#digits === 0) this.problem = notHttp;
+    } else if (this.#digits === 0) this.problem = notHttp();
     else if (octet === cr) this.#part = "size LF";
     else if (octet === semicolon) this.#part = "extension";
-    else this.problem = notHttp;
+    else this.problem = notHttp();
   }
 
   #expect(octet: number, wanted: number, then: Part): void {
     if (octet === wanted) this.#part = then;
-    else this.problem = notHttp;
+    else this.problem = notHttp();
   }
 
   /** §7.1.2: the fields are checked, because what follows is found behind them, and dropped. */
@@ -87,9 +87,9 @@ export class ChunkedReader {
     const all = trailer.bytes;
     const end = findSectionEnd(all, 0, trailer.seen);
     const length = typeof end === "string" ? all.byteLength : end;
-    if (end === "broken" || length > this.#trailerBytesMax) this.problem = notHttp;
+    if (end === "broken" || length > this.#trailerBytesMax) this.problem = notHttp();
     else if (end === "open") trailer.seen = all.byteLength;
-    else if (readFieldLines(all.toString("latin1", 0, end)) === undefined) this.problem = notHttp;
+    else if (readFieldLines(all.toString("latin1", 0, end)) === undefined) this.problem = notHttp();
     else this.done = true;
     trailer.keep();
     return this.done ? from + length + 2 - before : bytes.byteLength;

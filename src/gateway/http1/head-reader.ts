@@ -37,7 +37,7 @@ export class HeadReader {
   /** Returns why a head is none, or too large, as far as it has arrived. */
   #problem(bytes: Buffer, start: number, end: number | "open" | "broken"): HttpProblem | undefined {
     const { headerBytes, targetBytes } = this.#limits;
-    if (end === "broken" || isNoMethod(bytes[start])) return notHttp;
+    if (end === "broken" || isNoMethod(bytes[start])) return notHttp();
     const length = (end === "open" ? bytes.byteLength : end) - start;
     // The usual case.
     if (length <= Math.min(headerBytes, targetBytes)) return undefined;

@@ -12,7 +12,7 @@ import { ChunkedReader } from "./chunked-reader.ts";
 import { HeadReader } from "./head-reader.ts";
 import type { Http1Limits } from "./http1-limits.ts";
 import { Incoming } from "./incoming.ts";
-import { chunked, notHttp, type RequestHead, unreadable } from "./request-head.ts";
+import { chunked, noHead, notHttp, type RequestHead, unreadable } from "./request-head.ts";
 
 /** Receives what belongs to one request. */
 export interface RequestReceiver {
@@ -65,7 +65,7 @@ export class Http1Connection {
   readonly #writer: AnswerWriter;
   #stage: Stage = "head";
   /** The head of the current request, or of the last one. */
-  #head: RequestHead = unreadable(notHttp);
+  #head: RequestHead = noHead;
   /** Bytes of the body that are still to come, if its length is known. */
   #bodyBytesLeft = 0;
   #chunks: ChunkedReader | undefined;
@@ -165,13 +165,13 @@ export class Http1Connection {
   look(): void {
     const { limits, lookEveryMs } = this.#options;
     const waitedMs = this.#looks++ * lookEveryMs;
-    if (this.#stage === "body" && waitedMs >= limits.requestTimeoutMs) this.#break(late);
+    if (this.#stage === "body" && waitedMs >= limits.requestTimeoutMs) this.#break(late());
     // An answer that is not taken has a time-out of its own, and a handler may take its time.
     else if (this.socket.writableLength > 0) return;
     else if (this.#stage === "ended" && waitedMs >= limits.lingerMs) this.destroy();
     else if (this.#stage !== "head") return;
     else if (this.#incoming.left === 0 && waitedMs >= limits.idleTimeoutMs) this.#linger();
-    else if (this.#incoming.left > 0 && waitedMs >= limits.headerTimeoutMs) this.#refuse(late);
+    else if (this.#incoming.left > 0 && waitedMs >= limits.headerTimeoutMs) this.#refuse(late());
   }
 
   #arrived(chunk: Buffer): void {
@@ -307,7 +307,7 @@ export class Http1Connection {
 
   /** The client sends no further requests. */
   #endOfRequests(): void {
-    if (this.#incoming.left > 0) this.#refuse(notHttp);
+    if (this.#incoming.left > 0) this.#refuse(notHttp());
     else this.#linger();
   }
 
@@ -331,7 +331,7 @@ export class Http1Connection {
   /** The client has ended its side. While it waits for an answer that means that it has gone, as far as we can tell. */
   #ended(): void {
     this.#clientEnded = true;
-    if (this.#stage === "body") return this.#break(notHttp);
+    if (this.#stage === "body") return this.#break(notHttp());
     if (this.#stage === "answer") return this.destroy();
     if (this.#stage === "head" && !this.#writer.congested) this.#endOfRequests();
   }
@@ -367,7 +367,9 @@ export class Http1Connection {
   }
 }
 
-const late: HttpProblem = httpProblem(408, "the request did not arrive in time");
+function late(): HttpProblem {
+  return httpProblem(408, "the request did not arrive in time");
+}
 
 // A socket's error is followed by its close, which is handled.
 function ignore(): void {}

@@ -38,19 +38,19 @@ export const chunked = -1;
  */
 export function readRequestHead(requestLine: string, lines: string, before: FieldSection | undefined): RequestHead {
   const line = requestLinePattern.exec(requestLine);
-  if (line === null) return unreadable(versionPattern.test(requestLine) ? badVersion : notHttp);
+  if (line === null) return unreadable(versionPattern.test(requestLine) ? badVersion() : notHttp());
   const [, httpMethod = "", target = "", minor] = line;
   const httpVersion = minor === "0" ? "1.0" : "1.1";
   const isSame = before !== undefined && before.lines === lines && before.httpVersion === httpVersion;
   const section = isSame ? before : readSection(lines, httpVersion);
   // RFC 9110 §9.3.6: tunnels are for proxies.
-  const problem = httpMethod === "CONNECT" ? badTarget : section.problem;
+  const problem = httpMethod === "CONNECT" ? badTarget() : section.problem;
   return { httpMethod, target, section, problem };
 }
 
 /** Returns a head of which nothing is known but its problem. */
 export function unreadable(problem: HttpProblem): RequestHead {
-  return { httpMethod: "", target: "/", section: readSection("", "1.1"), problem };
+  return { ...noHead, problem };
 }
 
 function readSection(lines: string, httpVersion: Http1Version): FieldSection {
@@ -68,7 +68,7 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
     bodyBytes: transferEncoding === null ? (length ?? 0) : chunked,
     expectsContinue: expect !== null && httpVersion === "1.1",
     persistent: isPersistent(connection, httpVersion),
-    problem: read === undefined || length === undefined ? notHttp : framingProblem(common, httpVersion),
+    problem: read === undefined || length === undefined ? notHttp() : framingProblem(common, httpVersion),
   };
 }
 
@@ -118,7 +118,7 @@ function framingProblem(
     // RFC 9112 §6.1: whoever sent this does not understand what it forwards.
     if (httpVersion === "1.0") return httpProblem(400, "HTTP/1.0 has no transfer encoding");
     // §6.3: one of both is wrong, perhaps to smuggle a request.
-    if (contentLength !== null) return notHttp;
+    if (contentLength !== null) return notHttp();
     if (transferEncoding.toLowerCase() !== "chunked") return httpProblem(400, "the transfer encoding is not supported");
   }
   // RFC 9110 §10.1.1: a server ignores what a client of HTTP/1.0 expects.
@@ -135,9 +135,18 @@ function isPersistent(connection: string | null, httpVersion: Http1Version): boo
   return !options.includes("close") && (httpVersion === "1.1" || options.includes("keep-alive"));
 }
 
-export const notHttp: HttpProblem = httpProblem(400, "the request is not valid HTTP");
-const badTarget: HttpProblem = httpProblem(400, "the request target is not valid");
-const badVersion: HttpProblem = httpProblem(400, "the HTTP version is not supported");
+/** Returns the problem of what is no HTTP. */
+export function notHttp(): HttpProblem {
+  return httpProblem(400, "the request is not valid HTTP");
+}
+
+function badTarget(): HttpProblem {
+  return httpProblem(400, "the request target is not valid");
+}
+
+function badVersion(): HttpProblem {
+  return httpProblem(400, "the HTTP version is not supported");
+}
 
 // RFC 9112 §3: one space each, and a target without white space, control characters or bytes beyond ASCII. Every
 // registered method is in upper case (RFC 9110 §16.1.1).
@@ -147,3 +156,11 @@ const versionPattern = /^[A-Z][A-Z-]* [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;
 // RFC 9112 §5, RFC 9110 §5.5 and §5.6.2. No white space before the colon, no folded lines, no control characters.
 const fieldLinesPattern = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 const contentLengthPattern = /^[0-9]+$/;
+
+/** A head of which nothing is known. */
+export const noHead: RequestHead = {
+  httpMethod: "",
+  target: "/",
+  section: readSection("", "1.1"),
+  problem: undefined,
+};

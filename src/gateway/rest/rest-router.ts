@@ -57,7 +57,7 @@ export interface RouteConstraints {
   /** The path that everything is served under; templates do not include it. */
   readonly requestPathPrefix?: string;
   /** The HTTP methods that the server's parser accepts. Default: every token. */
-  readonly parsedMethods?: ReadonlySet<string>;
+  readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
 }
 
 /** What the method and the path of a REST request lead to. */
