@@ -35,7 +35,9 @@ function prepare(version: string): void {
   if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version)) throw new Error("give a version: npm run release -- 0.2.0");
   const changed = execFileSync("git", ["status", "--porcelain"], { cwd: project, encoding: "utf8" });
   if (changed !== "") throw new Error(`commit or undo these first:\n${changed}`);
-  const { version: before }: { version: string } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+  const { version: before, repository }: { version: string; repository?: unknown } = JSON.parse(
+    readFileSync(join(project, "package.json"), "utf8"),
+  );
   for (const file of ["package.json", "src/gateway/package.json"]) {
     rewrite(file, (text) => releaseManifest(text, before, version));
   }
@@ -44,6 +46,7 @@ function prepare(version: string): void {
   run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund");
   for (const script of ["check", "test", "test:package"]) run("npm", "run", "--silent", script);
   run("npm", "pack", "--pack-destination", "dist", "./dist/gateway", "./dist/plantstore");
+  if (repository === undefined) console.log("\nnpm proves an origin only for a package.json that has a `repository`.");
   console.log(`\nNothing is published. Commit and tag v${version}, and then, in a CI that can prove where it runs:`);
   for (const name of ["gateway", "plantstore"]) {
     console.log(`  npm publish --provenance --access public ./dist/${name}`);

@@ -2,6 +2,7 @@ import { copyFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../support/process/child-program.ts";
+import { startProgram } from "../support/process/command-line.ts";
 import { blocksRunBy, readPage } from "../support/docs/page-blocks.ts";
 import { greeterModule, greeterRules } from "../support/package/greeter.ts";
 import {
@@ -15,7 +16,10 @@ import {
 // A new project, by each package manager: what comes with the packages, and that the gateway serves.
 
 /** The commands of docs/packages.md for npm: for the gateway alone, and for both. */
-const [forGateway = "", forBoth = ""] = blocksRunBy("test/package/install.test.ts")[1]?.text.split("\n") ?? [];
+const [, inProject, onServer] = blocksRunBy("test/package/install.test.ts");
+const [forGateway = "", forBoth = ""] = inProject?.text.split("\n") ?? [];
+/** Those for a server. */
+const forServer = onServer?.text.split("\n") ?? [];
 
 const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.2.0" } as const;
 const folders: string[] = [];
@@ -117,6 +121,29 @@ test.each(managers)(
   },
   120_000,
 );
+
+test("an operator installs the command as documented, and serves with what it made", async () => {
+  const project = createProject({});
+  for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
+  project.write("bin/.keep", "");
+  const here = (line: string): string => line.replace("PREFIX", join(project.path, "opt")).replace("BIN", "bin");
+  for (const line of forServer) project.run("bash", "-c", here(line));
+  const command = join(project.path, "bin/plantstore");
+  const database = ["--database-url", "sqlite:plants.db"];
+  project.write("ids.txt", "41\n42\n");
+  project.run(command, "migrate", ...database);
+  expect(project.run(command, "import", "ids.txt", ...database)).toMatch(/^2 added/);
+  const token = project.run(command, "token", "create", "ci", "--file", "tokens").trim();
+  const settings = ["--port", "0", "--token-hashes-file", "tokens", "--drain-delay-ms", "0", ...database];
+  await using server = startProgram(command, ["serve", ...settings], project.path, { HOME: project.path });
+  const [, port = ""] = await server.find(/"port":(\d+)/);
+  const headers = { authorization: `Bearer ${token}`, connection: "close" };
+  const answer = await fetch(`http://127.0.0.1:${port}/plants/42`, { method: "DELETE", headers });
+  expect(answer.status).toBe(204);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+  expect(project.run(command, "export", ...database)).toBe("41\n");
+}, 120_000);
 
 test.each(["@plantstore/gateway", "plantstore"] as const)(
   "the tarball of %s has the size that is documented",

@@ -103,6 +103,11 @@ test("the gateway over Fetch loads nothing of node", () => {
   expect(files.size).toBeGreaterThan(1);
 });
 
+test("the man page is in a list: npm links no other", () => {
+  const manifest = user.run("cat", "node_modules/plantstore/package.json");
+  expect(JSON.parse(manifest)).toMatchObject({ man: ["./man/plantstore.1"] });
+});
+
 test("the command runs by its name", () => {
   expect(user.run("npx", "plantstore", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
