@@ -350,7 +350,7 @@ describe("a PostgreSQL store", () => {
     await runSql(opened.url, "DROP OWNED BY clerk; DROP ROLE clerk");
   });
 
-  test("is not opened on a server that is read-only, and waits for one that is not", async () => {
+  test("waits for a server that is read-only, whether it is open already or opened now", async () => {
     await using opened = await openWith([1n]);
     await runSql(opened.url, "CREATE ROLE writer LOGIN SUPERUSER");
     const url = opened.url.replace("user=tester", "user=writer");
@@ -359,9 +359,13 @@ describe("a PostgreSQL store", () => {
     await runSql(opened.url, "ALTER ROLE writer SET default_transaction_read_only = on");
     await runSql(opened.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer'");
     const told = store.delete(1n, deleteCall());
-    await expect(openPostgresStore({ url })).rejects.toThrow(/: the server is read-only$/);
+    const other = await openPostgresStore({ url });
+    expect(other.problem).toMatch(/: the server is read-only$/);
+    await expect(other.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     await runSql(opened.url, "ALTER ROLE writer RESET default_transaction_read_only");
     await expect(told).resolves.toBe(true);
+    await expect.poll(() => other.problem).toBeUndefined();
+    await other.close();
     await store.close();
   });
 
