@@ -284,13 +284,7 @@ export const harmlessFaults: readonly HarmlessFaults[] = [
   {
     file: "src/plants/postgres/attempt-batch.ts",
     line: "const first = pending.filter(",
-    fault: "there.has(id) && batch.indexOf.get(id) === i → there.has(id) ||",
+    fault: "there.has(one.id) && batch.firstOf.get(one.id) === one → there.has(one.id) ||",
     why: "a plant that is not there, or is named again, is left out by the statement, too",
-  },
-  {
-    file: "src/plants/postgres/attempt-batch.ts",
-    line: "const others = await deleteUnlocked(",
-    fault: "false → true",
-    why: "callers who have gone in this moment are told so earlier",
   },
 ];
