@@ -26,7 +26,7 @@ export class HeadReader {
       incoming.seen = bytes.byteLength;
       return undefined;
     }
-    incoming.at = end + 2;
+    incoming.use(end + 2);
     const lineEnd = bytes.indexOf(lf, start) + 1;
     const requestLine = bytes.toString("latin1", start, lineEnd);
     const head = readRequestHead(requestLine, bytes.toString("latin1", lineEnd, end), this.#before);

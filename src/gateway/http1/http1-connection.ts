@@ -183,17 +183,18 @@ export class Http1Connection {
   /** Uses as much of what has arrived as it can, and keeps the rest. */
   #read(): void {
     const incoming = this.#incoming;
-    const before = incoming.left;
+    const before = incoming.bytes.byteLength - incoming.at;
     this.#isReading = true;
     try {
-      while (incoming.left > 0 && this.#readPart());
+      while (incoming.at < incoming.bytes.byteLength && this.#readPart());
     } catch (error) {
       this.destroy();
       this.#options.onFault(error);
     }
     this.#isReading = false;
+    // The usual case.
+    if (incoming.at === incoming.bytes.byteLength) return;
     incoming.keep();
-    if (incoming.left === 0) return;
     if (incoming.left < before) this.#looks = 0;
     if (incoming.left > this.#options.limits.aheadBytes) this.socket.pause();
   }
@@ -233,7 +234,7 @@ export class Http1Connection {
     const { bytes, at } = incoming;
     if (this.#chunks !== undefined) return this.#readChunks(this.#chunks);
     const end = Math.min(bytes.byteLength, at + this.#bodyBytesLeft);
-    incoming.at = end;
+    incoming.use(end);
     this.#bodyBytesLeft -= end - at;
     const isLast = this.#bodyBytesLeft === 0;
     if (isLast) this.#stage = "answer";
@@ -245,12 +246,10 @@ export class Http1Connection {
   #readChunks(chunks: ChunkedReader): void {
     const incoming = this.#incoming;
     const { bytes, at } = incoming;
-    // Answers given meanwhile may look at what is left.
-    incoming.at = bytes.byteLength;
     const end = chunks.read(bytes, at, (piece) => this.#deliver(piece, false));
-    // One may have ended the connection.
+    // An answer that was given meanwhile may have ended the connection.
     if (this.#stage !== "body") return;
-    incoming.at = end;
+    incoming.use(end);
     if (chunks.problem !== undefined) this.#break(chunks.problem);
     else if (chunks.done) {
       this.#stage = "answer";
@@ -299,7 +298,7 @@ export class Http1Connection {
   }
 
   #goOn(): void {
-    if (this.#incoming.left > 0) this.#read();
+    if (this.#incoming.at < this.#incoming.bytes.byteLength) this.#read();
     if (this.#stage !== "head" || this.#writer.congested) return;
     if (this.#clientEnded) this.#endOfRequests();
     else if (this.socket.isPaused()) this.socket.resume();

@@ -26,12 +26,17 @@ export class Incoming {
     this.bytes = this.#room.subarray(0, end + chunk.byteLength);
   }
 
+  /** Has used everything up to here. */
+  use(end: number): void {
+    this.at = end;
+    // The chunk is not kept until the next one comes.
+    if (end === this.bytes.byteLength) this.clear();
+  }
+
   /** Keeps what is left, without the rest of the chunk that it came in. */
   keep(): void {
-    const { left } = this;
-    if (left === 0) return this.clear();
     if (this.at === 0 && this.bytes.buffer === this.#room.buffer) return;
-    const room = Buffer.allocUnsafeSlow(left);
+    const room = Buffer.allocUnsafeSlow(this.left);
     room.set(this.bytes.subarray(this.at));
     this.#room = this.bytes = room;
     this.seen = Math.max(0, this.seen - this.at);

@@ -30,10 +30,10 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
 
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
     if (this.gone || this.httpStatus !== 0) return;
+    this.complete();
     if (trailer === undefined) this.#connection.answer(httpStatus, fields, this.addedFields, body);
     else this.#answerInPieces(httpStatus, fields, body, trailer);
     this.httpStatus = httpStatus;
-    this.complete();
   }
 
   begin(httpStatus: number, fields: HeaderFields): void {
@@ -44,8 +44,8 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
 
   end(trailer?: HeaderFields): void {
     if (this.gone) return;
-    this.#connection.end(trailer);
     this.complete();
+    this.#connection.end(trailer);
   }
 
   reset(): void {
