@@ -96,8 +96,8 @@ const statusLines: Record<number, string> = {};
 
 /** Returns the lines that tell how the answer ends. */
 export function framingLines(framing: Framing): string {
-  if (typeof framing === "number") return `Content-Length: ${framing}\r\n`;
-  return framing === "chunked" ? "Transfer-Encoding: chunked\r\n" : "";
+  if (typeof framing === "number") return `content-length: ${framing}\r\n`;
+  return framing === "chunked" ? "transfer-encoding: chunked\r\n" : "";
 }
 
 /** The last lines of every head: the date (RFC 9110 §6.6.1), and what becomes of the connection (RFC 9112 §9.3). */
@@ -110,7 +110,7 @@ export class LastLines {
   /** @param idleTimeoutMs - how long an idle connection is kept, which clients are told to the second */
   constructor(idleTimeoutMs: number) {
     const seconds = Math.floor(idleTimeoutMs / 1000);
-    this.#keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n\r\n`;
+    this.#keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n\r\n`;
   }
 
   /** Returns them, with the empty line. */
@@ -118,9 +118,9 @@ export class LastLines {
     const second = Math.trunc(Date.now() / 1000);
     if (second !== this.#second) {
       this.#second = second;
-      const date = `Date: ${new Date(second * 1000).toUTCString()}\r\n`;
+      const date = `date: ${new Date(second * 1000).toUTCString()}\r\n`;
       this.#persistent = date + this.#keepAlive;
-      this.#last = `${date}Connection: close\r\n\r\n`;
+      this.#last = `${date}connection: close\r\n\r\n`;
     }
     return persistent ? this.#persistent : this.#last;
   }

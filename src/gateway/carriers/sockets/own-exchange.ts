@@ -151,6 +151,7 @@ export abstract class OwnExchange implements Exchange {
     }
     const receiver = this.#receiver;
     if (receiver === undefined) return this.#hold(piece);
+    this.consumed(bytes);
     if (bytes + (this.#whole?.byteLength ?? 0) > this.#limitBytes) {
       this.#receiver = undefined;
       receiver.received(undefined);
@@ -162,7 +163,6 @@ export abstract class OwnExchange implements Exchange {
       this.#collect(receiver, piece);
       if (last) this.onEnd();
     }
-    this.consumed(bytes);
   }
 
   onEnd(): void {
