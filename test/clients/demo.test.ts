@@ -47,7 +47,7 @@ function here(text: string): string {
 function comparable(text: string): string {
   return text
     .replaceAll("\r", "")
-    .replaceAll(/^Date: .*$/gm, "date: now")
+    .replaceAll(/^date: .*$/gm, "date: now")
     .replaceAll(/^x-request-id: [0-9a-f]{16}-\d+$/gm, "x-request-id: some")
     .trim();
 }
