@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { StoreOpenError } from "../store-open-error.ts";
+import { parseUrl } from "./parse-url.ts";
 import { type Host, readServerUrl, type Server } from "./server-url.ts";
 
 // Bytes: a file that was named by mistake, such as a disk image, is kept out of memory.
@@ -22,22 +23,25 @@ export function readServerUrlFile(file: string): string {
 }
 
 /**
- * Returns the server whose URL is in a file. The file is read again for each connection, so that a password can be
- * changed while a server runs. A file that cannot be used, as while it is written, changes nothing.
+ * Returns the server of a URL that was read from a file. The file is read again for each connection, so that user and
+ * password can be changed while a server runs. A file that cannot be used, or differs in anything else, changes nothing:
+ * the beginning of a half-written URL may be the URL of another database.
  *
- * @throws StoreOpenError when the file cannot be used now
+ * @throws StoreOpenError when the URL cannot be used
  */
-export function followServerUrl(file: string): Server {
-  return new FollowedServer(file);
+export function followServerUrl(url: string, file: string): Server {
+  return new FollowedServer(url, file);
 }
 
 class FollowedServer implements Server {
   readonly #file: string;
+  readonly #target: string;
   #current: Server;
 
-  constructor(file: string) {
+  constructor(url: string, file: string) {
     this.#file = file;
-    this.#current = readServerUrl(readServerUrlFile(file));
+    this.#target = targetOf(url);
+    this.#current = readServerUrl(url);
   }
 
   get name(): string {
@@ -50,10 +54,20 @@ class FollowedServer implements Server {
 
   get hosts(): readonly Host[] {
     try {
-      this.#current = readServerUrl(readServerUrlFile(this.#file));
+      const url = readServerUrlFile(this.#file);
+      if (targetOf(url) === this.#target) this.#current = readServerUrl(url);
     } catch {
       // The last one stays.
     }
     return this.#current.hosts;
   }
+}
+
+/** Returns all that a URL says but user and password, as a text to compare. */
+function targetOf(url: string): string {
+  const { user, hosts, database, parameters } = parseUrl(url);
+  const others = [...parameters].filter(([name]) => name !== "user" && name !== "password");
+  // A database that is not named has the name of the user.
+  const named = parameters.get("dbname") ?? database;
+  return JSON.stringify([hosts, database, others, named || (parameters.get("user") ?? user)]);
 }

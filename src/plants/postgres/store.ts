@@ -19,7 +19,7 @@ import { Session } from "./session.ts";
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database`, as {@link readServerUrl} reads it. */
   readonly url: string;
-  /** The file that the URL is from, which is read again for each connection. */
+  /** The file that the URL is from, which is read again for each connection, for another user and password. */
   readonly urlFile?: string | undefined;
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
@@ -63,7 +63,8 @@ export const deleteTimeouts: SessionTimeouts = {
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
-  const server = options.urlFile === undefined ? readServerUrl(options.url) : followServerUrl(options.urlFile);
+  const server =
+    options.urlFile === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.urlFile);
   const problem = await findFirstProblem(server);
   if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
   return new PostgresStore(server, problem, options);

@@ -455,11 +455,35 @@ test("a URL in a file is read for each connection, and the last good one stays",
   };
   await runSql(url, "CREATE ROLE rotated LOGIN SUPERUSER");
   writeFileSync(file, `${url}\n`);
-  const session = new Session(followServerUrl(file));
+  const session = new Session(followServerUrl(url, file));
   await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
   await expect(userAfter(session, url.replace("user=tester", "user=rotated"))).resolves.toEqual([["rotated"]]);
   await expect(userAfter(session, "postgres://half:wri")).resolves.toEqual([["rotated"]]);
+  // Half of it is a URL, too, of another schema.
+  await expect(userAfter(session, url.slice(0, url.indexOf("&options=")))).resolves.toEqual([["rotated"]]);
   await session.close();
+});
+
+test.each([
+  { name: "user and password", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable" },
+  { name: "a shorter database", text: "postgres://new:word@a:1,b:2/plants", kept: true },
+  { name: "no parameters", text: "postgres://new:word@a:1,b:2/plants_staging", kept: true },
+  { name: "no sslmode", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1", kept: true },
+  { name: "other options", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx&sslmode=disable", kept: true },
+  { name: "one host", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable", kept: true },
+  {
+    name: "another port",
+    text: "postgres://new:word@a:1,b/plants_staging?options=-cx%3D1&sslmode=disable",
+    kept: true,
+  },
+  { name: "a password of no database", first: "postgres://old:word@a", text: "postgres://old:new@a" },
+  { name: "a user whose database it is", first: "postgres://old:word@a", text: "postgres://new:word@a", kept: true },
+])("of a URL in a file, only user and password may change: $name", ({ first, text, kept }) => {
+  const file = folder.file("changed");
+  writeFileSync(file, text);
+  const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
+  const { hosts } = followServerUrl(url, file);
+  expect(hosts).toEqual(readServerUrl(kept === true ? url : text).hosts);
 });
 
 describe("copying into a table", () => {
