@@ -59,9 +59,18 @@ export class WaitingLimit {
   /** Records that a batch is durable. Its time includes that of its repetitions after faults. */
   committed(batch: Committed, nowMs: number): void {
     if (nowMs - this.#refusedAtMs > calmMs) this.#isOverloaded = false;
-    if (batch.size <= smallBatchMax) return this.#learn(batch.durationMs);
+    if (batch.size <= smallBatchMax) return this.#committedFew(batch.durationMs);
     this.#deletionsPerMs = batch.size / batch.durationMs;
     if (!this.#isOverloaded) this.#watch(batch, nowMs);
+  }
+
+  #committedFew(durationMs: number): void {
+    this.#learn(durationMs);
+    if (durationMs > this.#batchMsMax) return;
+    this.#lateSinceMs = undefined;
+    // A pause under overload can leave room for small batches only, which do not show how quick the store is. So the room
+    // doubles until a batch is large enough to judge by.
+    this.#deletionsPerMs *= 2;
   }
 
   get #batchMsMax(): number {

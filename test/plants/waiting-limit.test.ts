@@ -134,6 +134,10 @@ describe("a store that is offered three times what it can do", () => {
     expect(offer(store, (nowMs) => (nowMs < changesAtMs + 50 ? firstPerS : 6_000)).p99Ms).toBeLessThan(100);
   });
 
+  test("deletes nine tenths of that again after a pause of three seconds", () => {
+    expect(offer({ ...slow, pauseMs: 3_000 }, () => 6_000).deletedPerS / 2_000).toBeGreaterThan(0.9);
+  });
+
   test("takes many at once again, soon after that has ended", () => {
     const offeredPerS = (nowMs: number): number => {
       if (nowMs < countedFromMs - 2_000) return 6_000;
@@ -160,5 +164,15 @@ describe("a store that keeps up refuses nothing", () => {
     { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
   ])("$name", ({ store, perS }) => {
     expect(offer(store, () => perS)).toMatchObject({ refusedPerS: 0 });
+  });
+
+  test("two late batches, an hour of quick lone ones apart", () => {
+    const limit = new WaitingLimit(waitingMax);
+    const late = { size: 200, durationMs: 100 };
+    for (let s = 0; s < 8; s += 1) limit.committed({ size: 1, durationMs: 1.5 }, s * 1_000);
+    limit.committed(late, 8_000);
+    for (let s = 9; s < 3_600; s += 1) limit.committed({ size: 1, durationMs: 1.5 }, s * 1_000);
+    limit.committed(late, 3_600_000);
+    expect(limit.current).toBe(waitingMax);
   });
 });
