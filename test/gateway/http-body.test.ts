@@ -157,7 +157,7 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
   ])("is refused with $want where the handler says $status and throws", async ({ status, want }) => {
     const refuse = ({ responseHeader }: HandlerContext): never => {
       responseHeader.set("status", status);
-      throw new ConnectError("it was changed", Code.FailedPrecondition);
+      throw new ConnectError("it was changed", Code.FailedPrecondition, { status: "418", "x-a": "b" });
     };
     await using files = await startFiles(http2, {
       getFile: (_, context) => refuse(context),
@@ -169,6 +169,7 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
     for (const path of ["/files/a", "/downloads/a"]) {
       const answer = await ask(files, ["GET", path]);
       expect([answer.httpStatus, JSON.parse(answer.body.toString()).message]).toEqual([want, "it was changed"]);
+      expect(["status", "x-a"].map((name) => fieldValue(answer.header, name))).toEqual([undefined, "b"]);
     }
   });
 

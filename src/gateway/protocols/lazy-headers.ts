@@ -30,11 +30,15 @@ function toFields(headers: Headers): string[] {
 
 /** Returns the metadata of an error as header fields, without those that belong to the protocol itself. */
 export function metadataFields(error: ConnectError): HeaderFields {
+  return toFields(ownMetadata(error));
+}
+
+/** Returns the metadata of an error, without those that belong to the protocol itself. */
+export function ownMetadata(error: ConnectError): Headers {
+  const metadata = new Headers();
   // Metadata received from another server describe that call, not ours.
-  if (error.isWireError) return [];
-  const fields = new Headers();
-  mergeNonProtocolHeaders(fields, error.metadata);
-  return toFields(fields);
+  if (!error.isWireError) mergeNonProtocolHeaders(metadata, error.metadata);
+  return metadata;
 }
 
 /**

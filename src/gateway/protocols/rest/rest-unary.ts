@@ -6,7 +6,7 @@ import { chosenStatus, isWithoutBody, toRestFields } from "./response-header.ts"
 import { readRestTimeout } from "./rest-timeout.ts";
 import type { Exchange, HeaderFields } from "../../carriers/index.ts";
 import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
-import { LazyHeaders, metadataFields } from "../lazy-headers.ts";
+import { LazyHeaders, ownMetadata } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
 
@@ -122,7 +122,8 @@ export class RestUnary implements UnaryProtocol {
     const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.procedure.name };
     const record = this.#writeErrorRecord(error, failure);
     const metadata = untouched ? none : toRestFields(header, trailer);
-    const fields = ["content-type", record.contentType, ...this.#acceptFields, ...metadata, ...metadataFields(error)];
+    const ofError = toRestFields(ownMetadata(error));
+    const fields = ["content-type", record.contentType, ...this.#acceptFields, ...metadata, ...ofError];
     return { httpStatus: record.httpStatus, fields, body: record.body };
   }
 
