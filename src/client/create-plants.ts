@@ -23,8 +23,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /**
    * Makes this call and all others with the same key one deletion, for a program that repeats a call that came to no
-   * outcome: 1 to 128 characters of ASCII, such as a UUID, for one plant alone. Default: a new key for each call, which
-   * all its attempts have.
+   * outcome: 1 to 128 printable ASCII characters, such as a UUID, for one plant alone. Default: a new key for each call,
+   * which all its attempts have.
    */
   readonly idempotencyKey?: string;
 }
@@ -83,8 +83,7 @@ export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...
   return {
     delete: (id, { timeoutMs = usualTimeoutMs, signal, idempotencyKey } = {}) =>
       new Promise((resolve, reject) => {
-        if (!isId(id))
-          throw new PlantsError("INVALID_ARGUMENT", "the id is no bigint of 64 bits, such as 42n", undefined);
+        checkArguments(id, idempotencyKey);
         const deadline = Date.now() + timeoutMs;
         const metadata = new Metadata();
         if (idempotencyKey !== undefined) metadata.set(idempotencyKeyName, quoteIdempotencyKey(idempotencyKey));
@@ -102,9 +101,24 @@ export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...
   };
 }
 
+// The errors of grpc-js would have another type, and quote the key.
+function checkArguments(id: unknown, idempotencyKey: unknown): void {
+  if (!isId(id)) throw invalidArgument("the id is no bigint of 64 bits, such as 42n");
+  if (idempotencyKey === undefined || isIdempotencyKey(idempotencyKey)) return;
+  throw invalidArgument("the idempotency key is no string of 1 to 128 printable ASCII characters");
+}
+
+function invalidArgument(details: string): PlantsError {
+  return new PlantsError("INVALID_ARGUMENT", details, undefined);
+}
+
 // Programs without types pass numbers, which have 53 bits.
 function isId(id: unknown): boolean {
   return typeof id === "bigint" && BigInt.asIntN(64, id) === id;
+}
+
+function isIdempotencyKey(key: unknown): boolean {
+  return typeof key === "string" && /^[ -~]{1,128}$/.test(key);
 }
 
 function toPlantsError(error: ServiceError): PlantsError {

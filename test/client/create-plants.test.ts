@@ -47,6 +47,20 @@ test.each([2n ** 63n, -(2n ** 63n) - 1n])(
 );
 
 test.each([
+  { name: "no character", key: "" },
+  { name: "129 characters", key: "x".repeat(129) },
+  { name: "a letter beyond ASCII", key: "secr\u00e9t" },
+  { name: "a line break", key: "secret\n" },
+])("an idempotency key with $name is refused before it is sent, and not quoted", async ({ key }) => {
+  const plants = createPlants({ address: "127.0.0.1:1", token: tokens.good });
+  await expect(plants.delete(1n, { idempotencyKey: key })).rejects.toMatchObject({
+    name: "PlantsError",
+    message: "INVALID_ARGUMENT: the idempotency key is no string of 1 to 128 printable ASCII characters",
+  });
+  plants.close();
+});
+
+test.each([
   { name: "an empty token", token: "", want: "the token is empty" },
   { name: "a token with the line break of its file", token: "secret-token\n", want: "may end with a line break" },
 ])("$name is refused at once, and not quoted", ({ token, want }) => {
