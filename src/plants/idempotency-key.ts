@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { idempotencyKeyMalformed } from "./errors.ts";
 
 /** The header field, over RPC the metadata, that carries the key. */
@@ -27,4 +28,12 @@ export function readIdempotencyKey(field: string | null): string | undefined {
   const [, escaped] = quotedKey.exec(field.trim()) ?? [];
   if (escaped === undefined) throw idempotencyKeyMalformed(charsMax);
   return escaped.replaceAll(/\\(.)/g, "$1");
+}
+
+/**
+ * Returns a key as a store knows it, of up to 172 characters: the SHA-256 of the caller's issuer in base64url, which is
+ * empty without an issuer, a colon, and the key. Two issuers may have the same subject, which is not the same caller.
+ */
+export function scopeIdempotencyKey(key: string, issuer: string | undefined): string {
+  return `${issuer === undefined ? "" : hash("sha256", issuer, "base64url")}:${key}`;
 }

@@ -1,7 +1,7 @@
 import type { ContextKey, ServiceImpl } from "@connectrpc/connect";
 import type { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { idMissing, plantNotFound } from "./errors.ts";
-import { idempotencyKeyField, readIdempotencyKey } from "./idempotency-key.ts";
+import { idempotencyKeyField, readIdempotencyKey, scopeIdempotencyKey } from "./idempotency-key.ts";
 import type { PlantStore } from "./plant-store.ts";
 
 /**
@@ -9,8 +9,11 @@ import type { PlantStore } from "./plant-store.ts";
  */
 export interface PlantServiceOptions {
   readonly store: PlantStore;
-  /** Where a call's context values hold the caller, whose `subject` the deletion record names. */
-  readonly principalKey: ContextKey<{ readonly subject: string } | undefined>;
+  /**
+   * Where a call's context values hold the caller, whose `subject` the deletion record names, and to whose `issuer` the
+   * idempotency key belongs.
+   */
+  readonly principalKey: ContextKey<{ readonly subject: string; readonly issuer?: string | undefined } | undefined>;
   /** Where they hold the id that ties the call to its log lines. */
   readonly requestIdKey: ContextKey<string | undefined>;
 }
@@ -27,9 +30,11 @@ export function createPlantService(options: PlantServiceOptions): ServiceImpl<ty
     async deletePlant({ id }, context) {
       if (id === undefined) throw idMissing();
       const { values } = context;
-      const subject = values.get(principalKey)?.subject ?? "";
+      const principal = values.get(principalKey);
+      const subject = principal?.subject ?? "";
       const requestId = values.get(requestIdKey) ?? "";
-      const idempotencyKey = readIdempotencyKey(context.requestHeader.get(idempotencyKeyField));
+      const key = readIdempotencyKey(context.requestHeader.get(idempotencyKeyField));
+      const idempotencyKey = key === undefined ? undefined : scopeIdempotencyKey(key, principal?.issuer);
       const deleted = await store.delete(id, { subject, requestId, idempotencyKey, context });
       if (!deleted) throw plantNotFound(id);
       return {};

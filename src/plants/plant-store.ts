@@ -9,7 +9,8 @@ export interface DeleteCall {
   /**
    * Makes all calls with the same key one deletion: once one of them has deleted its plant, those for the same plant by
    * the same subject are told the same, for as long as its record is kept, and those for another plant or by another
-   * subject are refused. Without a key, each call is a deletion of its own.
+   * subject are refused. It names its issuer, since two issuers may have the same subject. Without a key, each call is a
+   * deletion of its own.
    */
   readonly idempotencyKey?: string | undefined;
   /**

@@ -35,8 +35,8 @@ export function describePlantStore(baseUrl: string): OpenApiDocument {
         name: idempotencyKeyField,
         description:
           "Makes repeated requests one: while the record of the deletion is kept, a request with the same key, plant and " +
-          "subject is answered as the first time, and any other one with the key is refused. A structured-field string, " +
-          'with its double quotes, such as `"8e03978e-40d5-43e8-bc93-6894a57f9324"`.',
+          "subject is answered as the first time, and any other one with the key is refused; each issuer of tokens has keys " +
+          'of its own. A structured-field string, with its double quotes, such as `"8e03978e-40d5-43e8-bc93-6894a57f9324"`.',
         schema: { type: "string", pattern: idempotencyKeyPattern },
       },
     ],

@@ -107,9 +107,9 @@ test("every attempt of a call has the same idempotency key, and every call anoth
   metadata.set("idempotency-key", '"mine"');
   await call();
   const [first, , , second] = keys;
-  expect(keys).toEqual([first, first, first, second, second, second, "mine", "mine", "mine"]);
-  expect(new Set([first, second, "mine"])).toHaveProperty("size", 3);
-  expect(first).toMatch(/^[0-9a-f-]{36}$/);
+  expect(keys).toEqual([first, first, first, second, second, second, ":mine", ":mine", ":mine"]);
+  expect(new Set([first, second, ":mine"])).toHaveProperty("size", 3);
+  expect(first).toMatch(/^:[0-9a-f-]{36}$/);
 });
 
 interface CountingStore {

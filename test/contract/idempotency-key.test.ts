@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TokenVerifier } from "../../src/auth/index.ts";
 import { openSqliteStore } from "../../src/plants/index.ts";
@@ -10,12 +11,17 @@ import { createTempFolder } from "../support/process/temp-folder.ts";
 import { bearer, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
-/** The token of each caller is its name. */
+/** The token of each caller is its name, behind its issuer if it has one. */
 const auth: TokenVerifier = {
-  verify: ({ text }) => ({ kind: "principal", subject: text, issuer: undefined, scopes: "all" }),
+  verify: ({ text }) => {
+    const [subject = "", issuer] = text.split("~").toReversed();
+    return { kind: "principal", subject, issuer, scopes: "all" };
+  },
 };
 const ann = bearer("ann-0123456789");
 const bob = bearer("bob-0123456789");
+const annOfOne = bearer("one~ann-0123456789");
+const annOfTwo = bearer("two~ann-0123456789");
 
 const ok: Want = { code: "ok" };
 const taken: Want = { code: "already_exists", message: "the idempotency key belongs to another deletion" };
@@ -58,7 +64,7 @@ describe.each(http2Engines)("a server, with %s for HTTP/2,", (http2) => {
     await ask(carriage, plant + 1n, ok, bob);
     expect(log.text()).not.toContain("key of");
     expect(readSqlite(file, `SELECT * FROM deletions WHERE plant_id IN (${plant}, ${plant + 1n})`)).toMatchObject([
-      { plant_id: plant, idempotency_key: `key of "${plant}"` },
+      { plant_id: plant, idempotency_key: `:key of "${plant}"` },
       { plant_id: plant + 1n, idempotency_key: null },
     ]);
   });
@@ -66,6 +72,23 @@ describe.each(http2Engines)("a server, with %s for HTTP/2,", (http2) => {
   test("answers over one protocol what was done over another", async () => {
     const key: Field = ["idempotency-key", '"shared"'];
     for (const { carriage } of rows) await ask(carriage, 100n, ok, ann, key);
+  });
+
+  test("takes the same key of the same subject, but of another issuer, for another key", async () => {
+    const key: Field = ["idempotency-key", '"of an issuer"'];
+    const [carriage] = rows.map((row) => row.carriage);
+    if (carriage === undefined) throw new Error("there is no carriage");
+    await ask(carriage, 97n, ok, annOfOne, key);
+    await ask(carriage, 97n, notFound(97n), annOfTwo, key);
+    await ask(carriage, 97n, notFound(97n), ann, key);
+    await ask(carriage, 98n, ok, annOfTwo, key);
+    await ask(carriage, 99n, ok, ann, key);
+    await ask(carriage, 97n, ok, annOfOne, key);
+    await ask(carriage, 98n, taken, annOfOne, key);
+    expect(readSqlite(file, "SELECT idempotency_key FROM deletions WHERE plant_id IN (97, 99)")).toMatchObject([
+      { idempotency_key: `${hash("sha256", "one", "base64url")}:of an issuer` },
+      { idempotency_key: ":of an issuer" },
+    ]);
   });
 
   test("lets pages of other origins send a key", async () => {

@@ -18,7 +18,7 @@ export const situations = {
   slow: -504n,
 } as const;
 
-/** An idempotency key that belongs to the deletion of one plant, by a subject that no token has. */
+/** An idempotency key, of no issuer, that belongs to the deletion of one plant, by a subject that no token has. */
 export const takenKey = "taken";
 
 /** What a fault says to itself; none of it may reach a client. */
@@ -28,7 +28,7 @@ export const secretText = "ENOENT: /var/lib/secret/plants.db";
 export function openSituationStore(plants: Set<bigint>): PlantStore {
   const memory = openMemoryStore(plants);
   plants.add(situations.keyTaken);
-  void memory.delete(situations.keyTaken, deleteCall({ idempotencyKey: takenKey, subject: "nobody" }));
+  void memory.delete(situations.keyTaken, deleteCall({ idempotencyKey: `:${takenKey}`, subject: "nobody" }));
   return {
     ...memory,
     delete: async (id, call) => {
