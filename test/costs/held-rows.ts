@@ -210,13 +210,13 @@ export const heldRows: readonly HeldRow[] = [
   },
   {
     what: "requests over HTTP/1.1 whose refusals nobody reads",
-    atMost: "8 MiB a connection",
+    atMost: "1 MiB a connection",
     n: 20_000,
     run: pipelined("plants", "GET / HTTP/1.1\r\nhost: x\r\n\r\n"),
   },
   {
     what: "requests over HTTP/1.1 that are sent ahead of a call that takes long",
-    atMost: "8 MiB a connection",
+    atMost: "1 MiB a connection",
     n: 1_000,
     run: pipelined("greenhouse", "GET /sensors/x/reading HTTP/1.1\r\nhost: x\r\n\r\n"),
   },

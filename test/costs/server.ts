@@ -84,21 +84,24 @@ const answers: { readonly [Q in Question]: () => Promise<Answers[Q]> } = {
     const { heapUsed, external } = process.memoryUsage();
     return { bytes: heapUsed + external, readBytes: readBytes() };
   },
-  release: async () => {
-    released.resolve();
-    released = Promise.withResolvers();
-  },
+  release: async () => release(),
   quiet: untilQuiet,
   spent: async () => {
     const { user, system } = process.cpuUsage();
     return user + system;
   },
   alone: async () => {
-    for (const socket of sockets) await new Promise((resolve) => socket.once("close", resolve));
+    // Calls that were sent ahead begin one after the other, and each is waited for.
+    for (; sockets.size > 0; await nextTurn()) release();
     // Connections that end with a reset cancel their calls a moment later.
     await untilQuiet();
   },
 };
+
+function release(): void {
+  released.resolve();
+  released = Promise.withResolvers();
+}
 
 async function answer(question: Question): Promise<void> {
   process.send?.({ answer: await answers[question]() });

@@ -1,5 +1,5 @@
 import { ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
-import { type Exchange, type HeaderFields, type HeaderReader, type Peer, toUtf8 } from "../carriers/index.ts";
+import { type Exchange, type HeaderFields, type HeaderReader, type Peer, toUtf8, goneAway } from "../carriers/index.ts";
 import {
   openStreamProtocol,
   openUnaryProtocol,
@@ -170,7 +170,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
     // No promise where the decision is at hand. Anything else may be a foreign thenable that still rejects.
     if (admitted === undefined) return this.#proceed();
     Promise.resolve(admitted).then(
-      () => this.#proceed(),
+      () => (this.header.gone ? this.settled(goneAway()) : this.#proceed()),
       (error: unknown) => this.#reject(error),
     );
   }

@@ -4,7 +4,7 @@ import type { CommonFields, HeaderFields, HeaderReader } from "./header-fields.t
 /**
  * One HTTP request and its answer, whatever carries them: the seam between RPC and HTTP.
  *
- * A carrier (node:http, node:http2, our own HTTP/2) knows connections, flow control and what to do with a body that
+ * A carrier (our own HTTP/1.1 and HTTP/2, node:http, node:http2, Fetch) knows connections, flow control and what to do with a body that
  * nobody reads; it knows nothing of RPC. Calls know nothing of sockets. An exchange is answered once: either by {@link
  * answer} alone, or by {@link begin}, {@link write} … and {@link end}. Once the client has gone away these do nothing,
  * so a late answer needs no check.

@@ -11,7 +11,7 @@ export type Framing =
   | "none";
 
 /**
- * Returns the fields as they are sent, without those that belong to the connection.
+ * Returns the fields as they are sent, without those of the connection and of the framing.
  *
  * @throws TypeError for a field that HTTP does not allow (RFC 9110 §5.1, §5.5): it might begin another answer
  */
@@ -37,10 +37,18 @@ function toLines(fields: HeaderFields): string {
 const fieldName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // A character above U+00FF is no byte: truncated to one, it might be a line break.
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
-const connectionFields = /^(?:connection|keep-alive|transfer-encoding|upgrade)$/i;
+// RFC 9110 §7.6.1, and how the end of the answer is told, which has one teller.
+const connectionFields = /^(?:connection|content-length|keep-alive|transfer-encoding|upgrade)$/i;
 
-/** Returns the status line. Its reason phrase is for people alone (RFC 9112 §4). */
+/**
+ * Returns the status line. Its reason phrase is for people alone (RFC 9112 §4).
+ *
+ * @throws RangeError for what is no status of a final answer (RFC 9110 §15)
+ */
 export function statusLine(httpStatus: number): string {
+  if (!Number.isInteger(httpStatus) || httpStatus < 200 || httpStatus > 599) {
+    throw new RangeError(`${httpStatus} is not the status of an answer`);
+  }
   return (statusLines[httpStatus] ??= `HTTP/1.1 ${httpStatus} ${reasonPhrases[httpStatus] ?? ""}\r\n`);
 }
 

@@ -8,26 +8,32 @@ export interface AnswerWriterOptions {
   readonly lastLines: LastLines;
   /** Counts what the client does not take. */
   readonly backlog: Backlog;
-  /** Milliseconds for which the client may take none of it. */
-  readonly stallTimeoutMs: number;
 }
 
-/** Writes answers to a socket, each in as few writes as it needs, and counts what the client does not take. */
+/**
+ * Writes answers to a socket, each in as few writes as it needs, and counts what the client does not take.
+ *
+ * What is large is handed to the socket in slices, because a socket tells only of a whole write that it was taken.
+ */
 export class AnswerWriter {
-  /** Whether the socket holds more than it should, so that anything that can wait should. */
+  /** Whether more waits than should, so that anything that can wait should. */
   congested = false;
   readonly #socket: Socket;
   readonly #options: AnswerWriterOptions;
   #framing: Framing = "none";
   /** Bytes that are left of a body whose length was announced. */
   #bytesLeft = 0;
-  /** Bytes in the socket when last counted. */
+  /** What the socket was not given yet, and the bytes of it. */
+  readonly #queue: (string | Uint8Array)[] = [];
+  #queuedBytes = 0;
+  /** Bytes that wait here and in the socket, when last counted and when last looked at. */
   #heldBytes = 0;
+  #seenBytes = 0;
+  #isLast = false;
 
   constructor(socket: Socket, options: AnswerWriterOptions) {
     this.#socket = socket;
     this.#options = options;
-    socket.on("timeout", () => this.#stalled());
   }
 
   /** Sends an interim answer. */
@@ -49,20 +55,20 @@ export class AnswerWriter {
     lines: string,
     body: Uint8Array | undefined,
   ): void {
-    const bodiless = isBodiless(httpStatus, request);
-    const framing = body === undefined && bodiless ? "none" : (body?.byteLength ?? 0);
+    const isHead = request.httpMethod === "HEAD";
+    const allowed = httpStatus === resetContent ? empty : body;
+    const framing = isWithoutBody(httpStatus) ? "none" : (allowed?.byteLength ?? 0);
     const head = this.#head(httpStatus, lines, framing, persistent);
-    if (body === undefined || body.byteLength === 0 || bodiless) this.#send(head);
-    else this.#sendAll([head, body]);
+    if (allowed === undefined || framing === "none" || framing === 0 || isHead) this.#send(head);
+    else this.#sendAll([head, allowed]);
   }
 
   /** Sends the head of an answer whose body follows in pieces, framed as {@link framingOf} has said. */
-  begin(persistent: boolean, httpStatus: number, lines: string, framing: Framing): void {
-    this.#framing = framing;
-    // A length is among the fields already.
-    const isAnnounced = typeof framing === "number";
-    this.#bytesLeft = isAnnounced ? framing : 0;
-    this.#send(this.#head(httpStatus, lines, isAnnounced ? "none" : framing, persistent));
+  begin(request: RequestHead, persistent: boolean, httpStatus: number, lines: string, framing: Framing): void {
+    const head = this.#head(httpStatus, lines, framing, persistent);
+    this.#framing = request.httpMethod === "HEAD" ? "none" : framing;
+    this.#bytesLeft = typeof framing === "number" ? framing : 0;
+    this.#send(head);
   }
 
   /** Sends a piece of the body. */
@@ -82,10 +88,30 @@ export class AnswerWriter {
     return typeof this.#framing !== "number" || this.#bytesLeft === 0;
   }
 
+  /** Ends our side once everything is sent. */
+  close(): void {
+    this.#isLast = true;
+    if (this.#queue.length === 0) this.#socket.end();
+  }
+
+  /** Lets go of what can no longer be sent. */
+  drop(): void {
+    this.#queue.length = 0;
+    this.#queuedBytes = 0;
+  }
+
   /** The socket takes more again. */
   drained(): void {
     this.congested = false;
-    this.#count(0);
+    this.#pump();
+    if (this.#isLast) this.close();
+  }
+
+  /** Returns whether the client has taken nothing of what waits since the last look. */
+  hasStalled(): boolean {
+    const before = this.#seenBytes;
+    this.#seenBytes = this.#socket.writableLength + this.#queuedBytes;
+    return before > 0 && before === this.#seenBytes;
   }
 
   #head(httpStatus: number, lines: string, framing: Framing, persistent: boolean): string {
@@ -103,45 +129,66 @@ export class AnswerWriter {
   }
 
   #send(data: string | Uint8Array): void {
-    const socket = this.#socket;
-    if (!socket.writable) return;
-    const more = typeof data === "string" ? socket.write(data, "latin1") : socket.write(data);
-    if (!more) this.congested = true;
-    this.#count(data.length);
+    const isSmall = data.length <= sliceBytes && this.#queue.length === 0;
+    if (!this.#socket.writable) return;
+    if (isSmall) {
+      this.#write(data);
+      this.#count(data.length);
+    } else {
+      this.#queue.push(data);
+      this.#queuedBytes += data.length;
+      this.#count(data.length);
+      if (!this.congested) this.#pump();
+    }
   }
 
-  /** Counts what the socket holds, after so many bytes more were written to it. */
-  #count(writtenBytes: number): void {
+  /** Gives the socket as much as it takes. */
+  #pump(): void {
+    for (let [first] = this.#queue; first !== undefined && !this.congested; [first] = this.#queue) {
+      const slice = typeof first === "string" ? first : first.subarray(0, sliceBytes);
+      if (typeof first === "string" || slice.length === first.length) this.#queue.shift();
+      else this.#queue[0] = first.subarray(sliceBytes);
+      this.#queuedBytes -= slice.length;
+      this.#write(slice);
+    }
+    this.#count(0);
+  }
+
+  #write(data: string | Uint8Array): void {
+    const more = typeof data === "string" ? this.#socket.write(data, "latin1") : this.#socket.write(data);
+    if (!more) this.congested = true;
+  }
+
+  /** Counts what waits, after so many bytes more were to be sent. */
+  #count(addedBytes: number): void {
     const before = this.#heldBytes;
-    const held = this.#socket.writableLength;
+    const held = this.#socket.writableLength + this.#queuedBytes;
     // The usual case: the system took everything.
     if (before === 0 && held === 0) return;
     this.#heldBytes = held;
-    const { backlog, stallTimeoutMs } = this.#options;
-    backlog.add(writtenBytes);
-    backlog.remove(before + writtenBytes - held);
-    if (held > 0) this.#socket.setTimeout(stallTimeoutMs);
-  }
-
-  /** The client has taken nothing for as long as it may. */
-  #stalled(): void {
-    if (this.#socket.writableLength > 0) this.#socket.destroy();
-    // A quiet stream may follow.
-    else this.#socket.setTimeout(0);
+    const { backlog } = this.#options;
+    backlog.add(addedBytes);
+    backlog.remove(before + addedBytes - held);
   }
 }
 
 /** Returns how the end of an answer is told whose body follows in pieces (RFC 9112 §6.3). */
 export function framingOf(request: RequestHead, httpStatus: number, fields: HeaderFields): Framing {
-  if (isBodiless(httpStatus, request)) return "none";
+  if (isWithoutBody(httpStatus)) return "none";
   const length = readField(fields, "content-length");
   if (length !== null) return Number(length);
+  if (request.httpMethod === "HEAD") return "none";
   return request.section.httpVersion === "1.0" ? "close" : "chunked";
 }
 
-function isBodiless(httpStatus: number, { httpMethod }: RequestHead): boolean {
-  return httpStatus === 204 || httpStatus === 304 || httpMethod === "HEAD";
+/** RFC 9112 §6.3: an answer to HEAD has no body either, but the length of one. */
+function isWithoutBody(httpStatus: number): boolean {
+  return httpStatus === 204 || httpStatus === 304;
 }
+
+// RFC 9110 §15.3.6: its body is empty.
+const resetContent = 205;
+const empty = new Uint8Array(0);
 
 function joined(parts: readonly (string | Uint8Array)[], length: number): Buffer {
   const all = Buffer.allocUnsafe(length);
@@ -153,6 +200,9 @@ function joined(parts: readonly (string | Uint8Array)[], length: number): Buffer
   }
   return all;
 }
+
+/** Bytes of a write at most: 75 seconds for each are 3.5 KB/s, and a megabyte takes four system calls. */
+const sliceBytes = 256 * 1024;
 
 /** Bytes. Above it a copy costs more than a further piece of a write. */
 const joinedBytesMax = 4096;

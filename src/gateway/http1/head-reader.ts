@@ -8,6 +8,7 @@ import { findSectionEnd } from "./section-end.ts";
 export class HeadReader {
   readonly #limits: Http1Limits;
   #before: FieldSection | undefined;
+  #emptyLines = 0;
 
   constructor(limits: Http1Limits) {
     this.#limits = limits;
@@ -17,7 +18,8 @@ export class HeadReader {
   read(incoming: Incoming): RequestHead | undefined {
     const { bytes } = incoming;
     // RFC 9112 §2.2: empty lines before a request are ignored.
-    while (bytes[incoming.at] === cr && bytes[incoming.at + 1] === lf) incoming.at += 2;
+    for (; bytes[incoming.at] === cr && bytes[incoming.at + 1] === lf; this.#emptyLines++) incoming.at += 2;
+    if (this.#emptyLines > emptyLinesMax) return unreadable(notHttp());
     const start = incoming.at;
     const end = findSectionEnd(bytes, start, incoming.seen);
     const problem = this.#problem(bytes, start, end);
@@ -27,6 +29,7 @@ export class HeadReader {
       return undefined;
     }
     incoming.use(end + 2);
+    this.#emptyLines = 0;
     const lineEnd = bytes.indexOf(lf, start) + 1;
     const requestLine = bytes.toString("latin1", start, lineEnd);
     const head = readRequestHead(requestLine, bytes.toString("latin1", lineEnd, end), this.#before);
@@ -59,5 +62,7 @@ const lf = 0x0a;
 const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
+/** Empty lines before a request. Old clients send one too many behind a body; more would only keep a connection open. */
+const emptyLinesMax = 16;
 /** Bytes of a request line beside its target: the longest method that is registered, spaces and version. */
 const requestLineBytes = 64;

@@ -80,6 +80,8 @@ export class Http1Connection {
   #droppedBytes = 0;
   /** How often the connection was looked at since it began to wait for what it waits for. */
   #looks = 0;
+  /** How often in a row it was seen that the client takes nothing of what waits for it. */
+  #stalledLooks = 0;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
     const { budget, lastLines, limits } = options;
@@ -87,11 +89,7 @@ export class Http1Connection {
     this.#options = options;
     this.#backlog = budget.open(() => socket.destroy());
     this.#heads = new HeadReader(limits);
-    this.#writer = new AnswerWriter(socket, {
-      lastLines,
-      backlog: this.#backlog,
-      stallTimeoutMs: limits.stallTimeoutMs,
-    });
+    this.#writer = new AnswerWriter(socket, { lastLines, backlog: this.#backlog });
     socket.on("data", (chunk: Buffer) => this.#arrived(chunk));
     socket.on("drain", () => this.#drained());
     socket.on("end", () => this.#ended());
@@ -120,7 +118,7 @@ export class Http1Connection {
   /** Lets so many more bytes of the body come. */
   consumed(bytes: number): void {
     this.#heldBytes -= bytes;
-    if (this.#stage === "body" && this.#heldBytes <= this.#options.limits.aheadBytes) this.socket.resume();
+    if (this.#stage === "body") this.#steer();
   }
 
   /**
@@ -131,6 +129,11 @@ export class Http1Connection {
    * @throws TypeError for fields that HTTP does not allow, before anything is sent
    */
   answer(httpStatus: number, fields: HeaderFields, added: HeaderFields, body: Uint8Array | undefined): void {
+    if (body === undefined && this.#head.httpMethod === "HEAD") {
+      // The length of the body that GET has is among the fields.
+      this.begin(httpStatus, fields, added);
+      return this.end(undefined);
+    }
     const lines = fieldLines(fields) + fieldLines(added);
     this.#writer.answer(this.#head, this.#isKept(), httpStatus, lines, body);
     this.#finish();
@@ -141,7 +144,7 @@ export class Http1Connection {
     const lines = fieldLines(fields) + fieldLines(added);
     const framing = framingOf(this.#head, httpStatus, fields);
     if (framing === "close") this.#isLast = true;
-    this.#writer.begin(this.#isKept(), httpStatus, lines, framing);
+    this.#writer.begin(this.#head, this.#isKept(), httpStatus, lines, framing);
   }
 
   /** Sends a piece of the body. Returns whether the client has to take some before there is more. */
@@ -165,9 +168,11 @@ export class Http1Connection {
   look(): void {
     const { limits, lookEveryMs } = this.#options;
     const waitedMs = this.#looks++ * lookEveryMs;
+    this.#stalledLooks = this.#writer.hasStalled() ? this.#stalledLooks + 1 : 0;
+    if (this.#stalledLooks * lookEveryMs >= limits.stallTimeoutMs) return this.destroy();
     if (this.#stage === "body" && waitedMs >= limits.requestTimeoutMs) this.#break(late());
     // An answer that is not taken has a time-out of its own, and a handler may take its time.
-    else if (this.socket.writableLength > 0) return;
+    else if (this.#writer.congested) this.#looks = 0;
     else if (this.#stage === "ended" && waitedMs >= limits.lingerMs) this.destroy();
     else if (this.#stage !== "head") return;
     else if (this.#incoming.left === 0 && waitedMs >= limits.idleTimeoutMs) this.#linger();
@@ -176,14 +181,17 @@ export class Http1Connection {
 
   #arrived(chunk: Buffer): void {
     if (this.#stage === "ended") return this.#drop(chunk.byteLength);
-    this.#incoming.add(chunk);
+    const incoming = this.#incoming;
+    const isFirst = incoming.at === incoming.bytes.byteLength;
+    incoming.add(chunk);
     this.#read();
+    // The time-out of a head begins with it.
+    if (isFirst && this.#stage === "head" && incoming.at < incoming.bytes.byteLength) this.#looks = 0;
   }
 
   /** Uses as much of what has arrived as it can, and keeps the rest. */
   #read(): void {
     const incoming = this.#incoming;
-    const before = incoming.bytes.byteLength - incoming.at;
     this.#isReading = true;
     try {
       while (incoming.at < incoming.bytes.byteLength && this.#readPart());
@@ -192,11 +200,25 @@ export class Http1Connection {
       this.#options.onFault(error);
     }
     this.#isReading = false;
-    // The usual case.
-    if (incoming.at === incoming.bytes.byteLength) return;
-    incoming.keep();
-    if (incoming.left < before) this.#looks = 0;
-    if (incoming.left > this.#options.limits.aheadBytes) this.socket.pause();
+    if (incoming.at < incoming.bytes.byteLength) incoming.keep();
+    this.#steer();
+  }
+
+  /** Reads on while there is room for what comes; only reading shows that a client has gone. */
+  #steer(): void {
+    const { socket } = this;
+    const hasRoom = this.#hasRoom();
+    if (hasRoom !== socket.isPaused()) return;
+    if (hasRoom) socket.resume();
+    else socket.pause();
+  }
+
+  #hasRoom(): boolean {
+    const { aheadBytes } = this.#options.limits;
+    // A client that takes nothing has to wait with anything else; reading would also put off the end of its time.
+    if (this.#writer.congested) return false;
+    if (this.#stage === "body") return this.#heldBytes <= aheadBytes;
+    return this.#stage !== "answer" || this.#incoming.left <= aheadBytes;
   }
 
   /** Uses what comes next, and returns whether it was there. */
@@ -221,6 +243,7 @@ export class Http1Connection {
     const { bodyBytes, persistent } = head.section;
     this.#head = head;
     this.#continued = false;
+    this.#heldBytes = 0;
     this.#looks = 0;
     if (!persistent || head.problem !== undefined) this.#isLast = true;
     this.#bodyBytesLeft = bodyBytes;
@@ -262,7 +285,6 @@ export class Http1Connection {
     if (this.receiver === undefined) return;
     this.#heldBytes += piece.byteLength;
     this.receiver.onData(piece, last);
-    if (this.#heldBytes > this.#options.limits.aheadBytes) this.socket.pause();
   }
 
   /** Serves, as the last request of the connection, one of which nothing but its problem is known. */
@@ -288,20 +310,23 @@ export class Http1Connection {
     if (this.#isLast) this.#linger();
     else if (this.#stage === "answer") this.#next();
     // What is left of the body is dropped as it comes.
-    else if (this.socket.isPaused()) this.socket.resume();
+    else this.#steer();
   }
 
   /** Turns to the next request. */
   #next(): void {
     this.#stage = "head";
-    if (!this.#isReading) this.#goOn();
+    // Not before the end of this one has been told of.
+    if (!this.#isReading && this.#hasMore()) queueMicrotask(() => this.#goOn());
+  }
+
+  #hasMore(): boolean {
+    return this.#incoming.left > 0 || this.#clientEnded || this.socket.isPaused();
   }
 
   #goOn(): void {
-    if (this.#incoming.at < this.#incoming.bytes.byteLength) this.#read();
-    if (this.#stage !== "head" || this.#writer.congested) return;
-    if (this.#clientEnded) this.#endOfRequests();
-    else if (this.socket.isPaused()) this.socket.resume();
+    if (this.#stage === "head") this.#read();
+    if (this.#stage === "head" && this.#clientEnded && !this.#writer.congested) this.#endOfRequests();
   }
 
   /** The client sends no further requests. */
@@ -318,8 +343,8 @@ export class Http1Connection {
     this.#stage = "ended";
     this.#incoming.clear();
     this.#looks = 0;
-    this.socket.end();
-    this.socket.resume();
+    this.#writer.close();
+    this.#steer();
   }
 
   #drop(bytes: number): void {
@@ -338,6 +363,7 @@ export class Http1Connection {
   #closed(): void {
     this.#stage = "ended";
     this.#incoming.clear();
+    this.#writer.drop();
     this.#backlog.close();
     const { receiver } = this;
     this.receiver = undefined;
@@ -347,8 +373,10 @@ export class Http1Connection {
 
   #drained(): void {
     this.#writer.drained();
+    if (this.#writer.congested) return;
     this.receiver?.onWritable();
     if (this.#stage === "head") this.#goOn();
+    else this.#steer();
   }
 
   /** Decides whether the connection is kept after the answer that is about to be sent. */

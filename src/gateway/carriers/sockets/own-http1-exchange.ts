@@ -43,13 +43,13 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
   }
 
   end(trailer?: HeaderFields): void {
-    if (this.gone) return;
+    if (this.gone || !this.#isCurrent) return;
     this.complete();
     this.#connection.end(trailer);
   }
 
   reset(): void {
-    this.#connection.destroy();
+    if (this.#isCurrent) this.#connection.destroy();
   }
 
   override onData(piece: Uint8Array, last: boolean): void {
@@ -80,7 +80,12 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
   }
 
   protected send(piece: Uint8Array): boolean {
-    return this.#connection.write(piece);
+    return this.#isCurrent && this.#connection.write(piece);
+  }
+
+  /** Whether the connection has not gone on to another request. */
+  get #isCurrent(): boolean {
+    return this.#connection.receiver === this;
   }
 
   protected get bodyEnded(): boolean {

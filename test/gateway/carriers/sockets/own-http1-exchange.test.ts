@@ -70,7 +70,7 @@ describe("a client that does not read", () => {
   });
 
   test("its answer for a while, and then all of it, is not cut off in the quiet stream that follows", async () => {
-    const timedOut = Promise.withResolvers<unknown>();
+    const timedOut = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {
         waterBed: () => ({ note: bigText }),
@@ -79,12 +79,7 @@ describe("a client that does not read", () => {
           yield { sensor: "quiet" };
         },
       },
-      {
-        limits: { idleTimeoutMs: 1000 },
-        admit: ({ connection }) => {
-          if (connection instanceof EventEmitter) timedOut.resolve(once(connection, "timeout"));
-        },
-      },
+      { limits: { idleTimeoutMs: 1000 } },
     );
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
@@ -95,7 +90,33 @@ describe("a client that does not read", () => {
       body: Buffer.from("\0\0\0\0\u0002{}"),
     });
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    // Another one is idle for as long, and is cut off.
+    using silent = await openHttp1(greenhouse.address);
+    silent.request(water([], '{"note":"n"}'));
+    await silent.readAnswer();
+    expect(await silent.atEnd()).toBe(true);
+    timedOut.resolve();
     expect(String((await connection.readAnswer()).body)).toContain("quiet");
+  });
+
+  test.each(["keep-alive", "close"])("and sends something now and then is cut off all the same (%s)", async (wish) => {
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
+        limits: { idleTimeoutMs: 500 },
+        admit: ({ connection }) => {
+          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write(`GET /page HTTP/1.1\r\nhost: x\r\nconnection: ${wish}\r\n\r\n`);
+    const trickle = setInterval(() => connection.write("\r\n"), 20);
+    await within(closed.promise, "the connection to be closed");
+    clearInterval(trickle);
   });
 
   test("and goes on with its request is cut off, with no warning of the process", async () => {
@@ -150,6 +171,36 @@ describe("a client that sends ahead", () => {
     for (let i = 0; i < requests; i++) connection.request(water([], body));
     for (let i = 0; i < requests; i++) expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
     expect(mostRunning).toBe(1);
+  });
+
+  test.each([
+    { name: "of a length", framing: "content-length: 2", body: "{}" },
+    { name: "in chunks", framing: "transfer-encoding: chunked", body: "2\r\n{}\r\n0\r\n\r\n" },
+  ])("much, and then a body $name, is read on behind its head", async ({ framing, body }) => {
+    const slow = Promise.withResolvers<void>();
+    const paused = Promise.withResolvers<unknown>();
+    const page = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({ note: "n" }) },
+      {
+        admit: async ({ connection }) => {
+          if (connection instanceof EventEmitter) paused.resolve(once(connection, "pause"));
+          await slow.promise;
+        },
+        endpoints: [page],
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    const count = 4000;
+    const fields = `host: x\r\ncontent-type: application/json\r\n${framing}`;
+    connection.request(water([], "{}"));
+    connection.write("GET /page HTTP/1.1\r\nhost: x\r\n\r\n".repeat(count));
+    connection.write(`POST ${path} HTTP/1.1\r\n${fields}\r\n\r\n`);
+    await within(paused.promise, "the server to read no more");
+    slow.resolve();
+    for (let i = 0; i <= count; i++) expect((await connection.readAnswer()).httpStatus).toBe(200);
+    connection.write(body);
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
   });
 
   test("is answered before what it sends next turns out not to be HTTP", async () => {

@@ -234,6 +234,46 @@ describe.concurrent("a client that takes too long", () => {
   });
 });
 
+describe("the lengths of an answer", () => {
+  test.each<{ name: string; header: Record<string, string>; httpStatus: number; body: string; want: string | null }>([
+    {
+      name: "another length than its body",
+      header: { "content-length": "2" },
+      httpStatus: 200,
+      body: "hello",
+      want: "5",
+    },
+    { name: "a body where the status has none", header: {}, httpStatus: 204, body: "hello", want: null },
+    { name: "a body where it is empty", header: {}, httpStatus: 205, body: "hello", want: "0" },
+  ])("are as it is sent when an endpoint gives $name", async ({ header, httpStatus, body, want }) => {
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        endpoints: [
+          {
+            path: "/page",
+            open: true,
+            answer: () => ({
+              httpStatus,
+              header,
+              body,
+            }),
+          },
+        ],
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    for (let i = 0; i < 2; i++) {
+      connection.request({ httpMethod: "GET", path: "/page", header: [] });
+      const answer = await connection.readAnswer();
+      expect(answer.httpStatus).toBe(httpStatus);
+      expect(answer.header.filter(([name]) => name === "content-length").map(([, value]) => value)).toEqual(
+        want === null ? [] : [want],
+      );
+    }
+  });
+});
+
 describe("HEAD", () => {
   test.each([
     { name: "an endpoint", target: "/page", want: "6" },
@@ -251,6 +291,30 @@ describe("HEAD", () => {
       expect(fieldValue(answer.header, "content-length")).toBe(want);
     }
   });
+});
+
+test("what is sent behind a request is served once the request has been told of", async () => {
+  const told: string[] = [];
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => Promise.resolve({}) },
+    { onAnswer: ({ path: asked }) => void told.push(asked) },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  const requests = [1, 2, 3].map(
+    (bed) =>
+      `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
+  );
+  connection.write(requests.join(""));
+  for (const _ of requests) await connection.readAnswer();
+  expect(told).toEqual(["/beds/1:water", "/beds/2:water", "/beds/3:water"]);
+});
+
+test("a client that sends nothing but empty lines is refused", async () => {
+  await using greenhouse = await startGreenhouse({});
+  using connection = await openHttp1(greenhouse.address);
+  connection.write("\r\n".repeat(100));
+  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 400 });
+  expect(await connection.atEnd()).toBe(true);
 });
 
 describe("a call whose client closes the connection", () => {
