@@ -115,7 +115,9 @@ test("embed.ts and the clients do what their first lines say, in a project of th
   const token = user.run("npx", "plantstore", "token", "create", "NAME", "--file", "tokens").trim();
   const port = await freePort();
   await using server = await startServer(startOf("embed.ts").replace("8080", port), /plants at/);
-  const clients = readdirSync(join(folder, "clients")).map((name) => startOf(`clients/${name}`));
+  const clients = readdirSync(join(folder, "clients"))
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => startOf(`clients/${name}`));
   for (const [at, client] of clients.entries()) {
     const words = client
       .replace("8080", port)

@@ -23,12 +23,16 @@ export class AnswerWriter {
   #framing: Framing = "none";
   /** Bytes that are left of a body whose length was announced. */
   #bytesLeft = 0;
-  /** What the socket was not given yet, and the bytes of it. */
+  /** What the socket was not given whole yet, and the bytes of it: a part of a buffer keeps all of it. */
   readonly #queue: (string | Uint8Array)[] = [];
   #queuedBytes = 0;
-  /** Bytes that wait here and in the socket, when last counted and when last looked at. */
+  /** Bytes of the first that the socket was given. */
+  #firstAt = 0;
+  /** Bytes that wait here and in the socket, when last counted. */
   #heldBytes = 0;
-  #seenBytes = 0;
+  /** Bytes that the socket was given in all, and those of them that the client had taken at the last look. */
+  #writtenBytes = 0;
+  #takenBytes = 0;
   #isLast = false;
 
   constructor(socket: Socket, options: AnswerWriterOptions) {
@@ -107,11 +111,12 @@ export class AnswerWriter {
     if (this.#isLast) this.close();
   }
 
-  /** Returns whether the client has taken nothing of what waits since the last look. */
+  /** Returns whether something waits, and the client has taken nothing since the last look. */
   hasStalled(): boolean {
-    const before = this.#seenBytes;
-    this.#seenBytes = this.#socket.writableLength + this.#queuedBytes;
-    return before > 0 && before === this.#seenBytes;
+    const before = this.#takenBytes;
+    const { writableLength } = this.#socket;
+    this.#takenBytes = this.#writtenBytes - writableLength;
+    return writableLength > 0 && before === this.#takenBytes;
   }
 
   #head(httpStatus: number, lines: string, framing: Framing, persistent: boolean): string {
@@ -145,17 +150,32 @@ export class AnswerWriter {
   /** Gives the socket as much as it takes. */
   #pump(): void {
     for (let [first] = this.#queue; first !== undefined && !this.congested; [first] = this.#queue) {
-      const slice = typeof first === "string" ? first : first.subarray(0, sliceBytes);
-      if (typeof first === "string" || slice.length === first.length) this.#queue.shift();
-      else this.#queue[0] = first.subarray(sliceBytes);
-      this.#queuedBytes -= slice.length;
-      this.#write(slice);
+      const isLast = typeof first === "string" || first.length - this.#firstAt <= sliceBytes;
+      const slice = typeof first === "string" ? first : first.subarray(this.#firstAt, this.#firstAt + sliceBytes);
+      if (isLast) this.#shift(first.length);
+      else this.#advance();
+      // A copy of the last one lets go of the others.
+      this.#write(isLast && typeof slice !== "string" ? Buffer.from(slice) : slice);
     }
     this.#count(0);
   }
 
+  #shift(bytes: number): void {
+    this.#queue.shift();
+    this.#queuedBytes -= bytes;
+    this.#firstAt = 0;
+  }
+
+  /** A client that takes slices goes on, although as much is kept for it. */
+  #advance(): void {
+    this.#firstAt += sliceBytes;
+    this.#options.backlog.remove(sliceBytes);
+    this.#options.backlog.add(sliceBytes);
+  }
+
   #write(data: string | Uint8Array): void {
     const more = typeof data === "string" ? this.#socket.write(data, "latin1") : this.#socket.write(data);
+    this.#writtenBytes += data.length;
     if (!more) this.congested = true;
   }
 

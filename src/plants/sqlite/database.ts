@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
 import { type IdRange, migrate, versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
-import { lockPollMs, lockTimeoutMsDefault } from "./transaction.ts";
+import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
 
 // Bytes of the write-ahead log that are kept for reuse: twice its usual size.
 const walKeptBytes = 16 * 2 ** 20;
@@ -35,9 +35,13 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
     const placeProblem = placeProblemOf(path);
     if (placeProblem !== undefined) throw new StoreOpenError(placeProblem);
     // Otherwise, run() throws for a rowid above 2^53 after it has deleted the row.
-    db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
+    const opened = new DatabaseSync(path, {
+      readBigInts: true,
+      timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault,
+    });
+    db = opened;
     migrate(db, options.plantsWhenCreated, options.lockTimeoutMs);
-    makeDurable(db);
+    untilUnlocked(() => makeDurable(opened), options.lockTimeoutMs);
     // A long read, such as an export, lets the log grow; without a limit it would keep that size.
     db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}`);
     // From here on beginWrite() waits for the lock.

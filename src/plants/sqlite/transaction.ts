@@ -19,17 +19,27 @@ export const lockGapMs: number = 2 * lockPollMs;
  *
  * @throws the error of SQLite, after the time-out the one that says that the file is locked
  */
-export function beginWrite(db: DatabaseSync, lockTimeoutMs: number = lockTimeoutMsDefault): void {
+export function beginWrite(db: DatabaseSync, lockTimeoutMs?: number): void {
+  untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockTimeoutMs);
+}
+
+/** Runs something again while another process holds the lock, and throws as {@link beginWrite} does. */
+export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeoutMsDefault): void {
   const until = performance.now() + lockTimeoutMs;
   for (;;) {
+    const triedAt = performance.now();
     try {
-      // Sleeps for lockPollMs before it reports that the file is locked.
-      return db.exec("BEGIN IMMEDIATE");
+      return run();
     } catch (fault) {
-      if (!isLocked(fault) || performance.now() > until) throw fault;
+      const now = performance.now();
+      if (!isLocked(fault) || now > until) throw fault;
+      // SQLite sleeps before it reports that, except where two would wait for each other.
+      if (now - triedAt < lockPollMs) Atomics.wait(alarm, 0, 0, lockPollMs);
     }
   }
 }
+
+const alarm = new Int32Array(new SharedArrayBuffer(4));
 
 /** Runs `work` in one write transaction: when this returns, all of it is durable; when it throws, nothing was done. */
 export function runInTransaction<Result>(db: DatabaseSync, work: () => Result, lockTimeoutMs?: number): Result {
