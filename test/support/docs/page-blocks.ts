@@ -68,7 +68,7 @@ export const blockRules: readonly BlockRule[] = [
   { page: "docs/gateway.md", language: "proto", run: { by: "test/examples/documented-gateway.test.ts" } },
   { page: "docs/gateway.md", language: "js", run: { by: "test/browser/rest-streams.test.ts" } },
   { page: "docs/performance.md", language: "", run: { by: "test/examples/documented-bench.test.ts" } },
-  { language: "ts", run: { by: "test/examples/documented-programs.test.ts" } },
+  { language: "ts", run: { by: "test/clients/documented-programs.test.ts" } },
   { language: "sh", run: { by: "test/examples/documented-commands.test.ts" } },
   { language: "console", run: { by: "test/examples/documented-commands.test.ts" } },
 ];

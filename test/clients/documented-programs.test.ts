@@ -159,7 +159,7 @@ const routes = (router) => router.service(Health, { check: ({ service }) => ({ s
   },
 ];
 
-const blocks = blocksRunBy("test/examples/documented-programs.test.ts");
+const blocks = blocksRunBy("test/clients/documented-programs.test.ts");
 let folder: string;
 let provider: IdentityProvider;
 let tls: ReturnType<typeof createIssuedCertificate>;
