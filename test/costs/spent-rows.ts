@@ -122,7 +122,7 @@ function manyFields(count: number): Field[] {
 export const spentRows: readonly SpentRow[] = [
   {
     what: "a request without a credential",
-    atMost: "4",
+    atMost: "5",
     n: 1000,
     run: onStreams("plants", (id) => [headersFrame(id, deletePlant, last)]),
   },
@@ -184,7 +184,7 @@ export const spentRows: readonly SpentRow[] = [
     n: 490,
     run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
   },
-  { what: "a SETTINGS frame", atMost: "4", n: 24, run: frames((n) => times(n, (i) => settingFrame(4, i))) },
+  { what: "a SETTINGS frame", atMost: "6", n: 24, run: frames((n) => times(n, (i) => settingFrame(4, i))) },
   {
     what: "a WINDOW_UPDATE",
     atMost: "0.2",
@@ -205,22 +205,22 @@ export const spentRows: readonly SpentRow[] = [
   },
   {
     what: "an octet of the body of a unary call that comes alone",
-    atMost: "1",
-    n: 500,
+    atMost: "2",
+    n: 1000,
     run: trickled("plants", headersFrame(1, [...deletePlant, authorized]), (n) => Buffer.alloc(n)),
   },
   {
     what: "an octet of a message of a stream that comes alone",
-    atMost: "1",
-    n: 500,
+    atMost: "2",
+    n: 1000,
     run: trickled("greenhouse", greenhouseCall(1, "RecordReadings"), (n) =>
       encodeEnvelope(0, Buffer.alloc(n), 4_000_000),
     ),
   },
   {
     what: "an octet of a line of a stream over REST that comes alone",
-    atMost: "1",
-    n: 500,
+    atMost: "2",
+    n: 1000,
     run: trickled("greenhouse", headersFrame(1, restReadings), (n) => Buffer.alloc(n, "x")),
   },
   {
@@ -260,7 +260,7 @@ export const spentRows: readonly SpentRow[] = [
   },
   ...compressed.map(({ coding, bytes }) => ({
     what: `a body that ${coding} makes larger than 4 MiB`,
-    atMost: "1000",
+    atMost: "1500",
     n: 4,
     run: apart("greenhouse", post(waterBed, "application/proto", bytes, `content-encoding: ${coding}`)),
   })),
