@@ -1,20 +1,34 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { StoreOpenError } from "../store-open-error.ts";
-import { migrations } from "./migrations.ts";
+import { type Migration, migrations } from "./migrations.ts";
 import type { Session } from "./session.ts";
 
 // "PLNT": a number that no other program is likely to use.
 const lockKey = 0x504c4e54;
 
+// Milliseconds between two tries to be the one that migrates. Waiting in a statement instead would keep a snapshot, for
+// whose end the build of an index waits in its turn.
+const lockIntervalMs = 100;
+
 /**
- * Migrates the database to the newest schema, one transaction per step, and returns the versions before and after. Of
- * several processes that do this at once, one does it and the others wait.
+ * Migrates the database to the newest schema, step by step, and returns the versions before and after. A step that fails
+ * leaves the version as it was, and is run again by the next attempt. Of several processes that do this at once, one does
+ * it and the others wait.
  *
+ * @param lock - a second session, which keeps the others waiting
  * @throws StoreOpenError when the schema is newer than this release, or the database is not fit for a store
  */
-export async function migrate(session: Session): Promise<{ readonly from: number; readonly to: number }> {
+export async function migrate(
+  session: Session,
+  lock: Session,
+): Promise<{ readonly from: number; readonly to: number }> {
   const from = await versionOf(session);
   await checkSettings(session);
-  for (let version = from; version < migrations.length; version++) await takeStep(session, version);
+  if (from < migrations.length) await lockOthersOut(lock);
+  for (const [version, step] of migrations.entries()) {
+    // Asked under the lock: another process may have taken the step.
+    if ((await versionOf(session)) === version) await takeStep(session, version, step);
+  }
   await checkDatabase(session);
   return { from, to: migrations.length };
 }
@@ -33,19 +47,39 @@ export async function checkDatabase(session: Session): Promise<void> {
   throw new StoreOpenError(`${found} and this release works with version ${migrations.length}: ${advice}`);
 }
 
-async function takeStep(session: Session, version: number): Promise<void> {
+/** Takes a lock that lasts until the session is closed, within a transaction, so that PgBouncer keeps its connection. */
+async function lockOthersOut(lock: Session): Promise<void> {
+  // An index may take long to build. Only under READ COMMITTED does an idle transaction keep no snapshot.
+  await lock.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0");
+  while ((await lock.query(`SELECT 1 WHERE pg_try_advisory_xact_lock(${lockKey})`)).length === 0) {
+    await sleep(lockIntervalMs);
+  }
+}
+
+async function takeStep(session: Session, version: number, { sql, index }: Migration): Promise<void> {
+  const setVersion = `UPDATE plantstore_schema SET version = ${version + 1}`;
   try {
-    await session.begin(`BEGIN; SELECT pg_advisory_xact_lock(${lockKey})`);
-    // Checked again under the lock.
-    if ((await versionOf(session)) === version) {
-      await session.run(migrations[version] ?? "");
-      await session.query("UPDATE plantstore_schema SET version = $1", [version + 1]);
-    }
+    await session.begin("BEGIN");
+    await session.run(index === undefined ? `${sql}; ${setVersion}` : sql);
     await session.commit();
+    if (index === undefined) return;
+    await buildIndex(session, index);
+    await session.run(setVersion);
   } catch (fault) {
     session.discard();
     throw fault;
   }
+}
+
+/** Builds an index, unless it is there. What an interrupted attempt has left is not valid, and serves no one. */
+async function buildIndex(session: Session, { name, create }: NonNullable<Migration["index"]>): Promise<void> {
+  const [found] = await session.query(
+    "SELECT indisvalid FROM pg_index JOIN pg_class ON oid = indexrelid WHERE relname = $1 AND pg_table_is_visible(oid)",
+    [name],
+  );
+  if (found?.[0] === "t") return;
+  if (found !== undefined) await session.run(`DROP INDEX CONCURRENTLY ${name}`);
+  await session.run(create);
 }
 
 async function checkSettings(session: Session): Promise<void> {

@@ -34,7 +34,15 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
 export function migratePostgres(url: string): Promise<{ readonly from: number; readonly to: number }> {
-  return onSession(readServerUrl(url), migrate);
+  const server = readServerUrl(url);
+  return onSession(server, async (session) => {
+    const lock = new Session(server);
+    try {
+      return await migrate(session, lock);
+    } finally {
+      await lock.close();
+    }
+  });
 }
 
 async function onSession<Result>(server: Server, work: (session: Session) => Promise<Result>): Promise<Result> {

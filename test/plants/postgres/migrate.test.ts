@@ -19,9 +19,25 @@ afterAll(() => server[Symbol.asyncDispose]());
 /** A database that an older release has made; 0 is an empty one. */
 async function databaseOfVersion(version: number): Promise<string> {
   const url = await server.createSchema();
-  for (const sql of migrations.slice(0, version)) await runSql(url, sql);
+  await takeSteps(url, version);
   if (version > 0) await runSql(url, `UPDATE plantstore_schema SET version = ${version}`);
   return url;
+}
+
+async function takeSteps(url: string, count: number): Promise<void> {
+  for (const { sql, index } of migrations.slice(0, count)) {
+    await runSql(url, sql);
+    if (index !== undefined) await runSql(url, index.create);
+  }
+}
+
+async function indexesOf(url: string): Promise<unknown[]> {
+  return await runSql(
+    url,
+    `SELECT relname, indisvalid, replace(pg_get_indexdef(oid), current_schema(), '') AS definition
+     FROM pg_index JOIN pg_class ON oid = indexrelid WHERE pg_table_is_visible(oid)
+     AND relnamespace = current_schema()::regnamespace ORDER BY 1`,
+  );
 }
 
 async function schemaOf(url: string): Promise<unknown[]> {
@@ -32,20 +48,46 @@ async function schemaOf(url: string): Promise<unknown[]> {
   );
 }
 
+const building = `SELECT pid FROM pg_stat_activity
+  WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE UNIQUE INDEX%' AND pid <> pg_backend_pid()`;
+const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
+  VALUES (1, 'ann', 'r', '00000000-0000-0000-0000-000000000000')`;
+
 describe("migrating a PostgreSQL database", () => {
   test.each(migrations.map((_, version) => version))("brings version %d to the newest schema", async (version) => {
     const url = await databaseOfVersion(version);
     if (version > 0) await runSql(url, "INSERT INTO plants VALUES (7)");
     await expect(migratePostgres(url)).resolves.toEqual({ from: version, to: newest });
-    expect(await schemaOf(url)).toEqual(await schemaOf(await databaseOfVersion(newest)));
+    const made = await databaseOfVersion(newest);
+    expect(await schemaOf(url)).toEqual(await schemaOf(made));
+    expect(await indexesOf(url)).toEqual(await indexesOf(made));
     expect(await runSql(url, "SELECT id FROM plants")).toEqual(version > 0 ? [{ id: "7" }] : []);
     await expect(migratePostgres(url)).resolves.toEqual({ from: newest, to: newest });
   });
 
-  test("is done once when many do it at the same time", async () => {
-    const url = await databaseOfVersion(0);
+  test.each([0, newest - 1])("from version %d is done once when many do it at the same time", async (version) => {
+    const url = await databaseOfVersion(version);
     await Promise.all(Array.from({ length: 5 }, () => migratePostgres(url)));
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: newest }]);
+  });
+
+  test("builds an index beside deletions, anew after it was interrupted", async () => {
+    const url = await databaseOfVersion(2);
+    const valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('deletions_by_key')";
+    const reader = new Session(readServerUrl(url));
+    // The build waits for whoever reads an older snapshot.
+    await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    const interrupted = migratePostgres(url);
+    interrupted.catch(() => undefined);
+    await expect.poll(() => runSql(url, building), { timeout: 20_000 }).toHaveLength(1);
+    await runSql(url, `SET lock_timeout = '1s'; DELETE FROM plants; ${recordSql}`);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
+    await runSql(url, `SELECT pg_terminate_backend(pid) FROM (${building}) AS build`);
+    await expect(interrupted).rejects.toThrow(StoreOpenError);
+    expect(await runSql(url, valid)).toEqual([{ indisvalid: false }]);
+    await reader.close();
+    await expect(migratePostgres(url)).resolves.toEqual({ from: 2, to: newest });
+    expect(await runSql(url, valid)).toEqual([{ indisvalid: true }]);
   });
 
   test("is undone as a whole when a step fails", async () => {
@@ -79,7 +121,7 @@ describe("migrating a PostgreSQL database", () => {
     const says = /\/western: the database has the encoding LATIN1 and must have UTF8$/;
     await expect(migratePostgres(url)).rejects.toThrow(says);
     expect(await schemaOf(`${url}&options=-csearch_path%3Dpublic`)).toEqual([]);
-    for (const sql of migrations) await runSql(url, sql);
+    await takeSteps(url, newest);
     await expect(openPostgresStore({ url })).rejects.toThrow(says);
   });
 
