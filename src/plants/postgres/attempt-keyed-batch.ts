@@ -40,7 +40,7 @@ export async function attemptKeyedBatch(
     mayBeDone = true;
     const undeleted = batch.keyed.filter((one) => !isDeletedFor(one, attempt, batch));
     // Another process may have deleted the plant for the same key, while the statement waited for its lock.
-    if (undeleted.length > 0) await told.tell(session, undeleted);
+    if (undeleted.length > 0) await told.tellUndeleted(session, undeleted, batch.postponed);
     return attempt;
   } catch (fault) {
     return { kind: "failed", verdict: verdictOn(fault), fault, mayBeDone };

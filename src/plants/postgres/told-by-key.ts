@@ -1,11 +1,11 @@
 import type { PendingDelete } from "../delete-queue.ts";
 import { idempotencyKeyTaken, outcomeUnknown } from "../errors.ts";
-import { findKeys, type KeyRecord } from "./delete-batch.ts";
+import { findKeys, findPlants, type KeyRecord } from "./delete-batch.ts";
 import type { Session } from "./session.ts";
 
 /**
- * The deletions of a batch whose callers were told what an earlier one with their idempotency key came to. They are left
- * out of every further attempt: their plants may have been restored.
+ * The deletions of a batch whose callers were told in its course, by their idempotency key. They are left out of every
+ * further attempt: their plants may have been restored.
  */
 export class ToldByKey extends Set<PendingDelete> {
   /** Tells those of the given deletions whose key has a record, and returns whether there were any. */
@@ -18,6 +18,27 @@ export class ToldByKey extends Set<PendingDelete> {
       tellOne(one, record);
     }
     return records.size > 0;
+  }
+
+  /**
+   * Tells the callers of a batch whose deletions came to nothing, after one attempt at it: first those whose key has a
+   * record. Of the others, those that had to stand back for another one with their key are told if their plant is not
+   * there: it needs no further attempt.
+   */
+  async tellUndeleted(
+    session: Session,
+    undeleted: readonly PendingDelete[],
+    postponed: ReadonlySet<PendingDelete>,
+  ): Promise<void> {
+    const ids = Array.from(postponed, ({ id }) => id);
+    // In this order: if another process has deleted a plant for the same key, the record is there when it is gone.
+    const there = new Set(ids.length === 0 ? [] : await findPlants(session, ids));
+    await this.tell(session, undeleted);
+    for (const one of postponed) {
+      if (this.has(one) || there.has(one.id)) continue;
+      this.add(one);
+      one.resolve(false);
+    }
   }
 }
 

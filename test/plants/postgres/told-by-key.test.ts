@@ -149,6 +149,7 @@ describe("of two deletions in one batch that have the same key", () => {
   test.each([
     { name: "both have deleted the plant", ids: [1n, 1n], setAside: [], told: [deleted, deleted] },
     { name: "both have found no plant", ids: [9n, 9n], setAside: [], told: [missing, missing] },
+    { name: "both have found no plant, each another", ids: [9n, 8n], setAside: [], told: [missing, missing] },
     { name: "the second is refused for another plant", ids: [1n, 2n], setAside: [], told: [deleted, taken] },
     {
       name: "the second is for later when the first has found no plant",
@@ -167,6 +168,14 @@ describe("of two deletions in one batch that have the same key", () => {
     const wasUsed = ids[0] === 1n;
     expect(await column(opened.url, keysSql)).toEqual(wasUsed ? ["1 key", "3 -"] : ["3 -"]);
   });
+});
+
+test("hundreds of deletions with the same key are told at once that their plants are not there", async () => {
+  await using opened = await openPlants(3);
+  const absent = Array.from({ length: 300 }, (_, i) => BigInt(1_000 + i));
+  const told = await Promise.allSettled(absent.map((id) => opened.store.delete(id, keyed("shared"))));
+  expect(told).toEqual(absent.map(() => missing));
+  await expect(opened.store.delete(1n, keyed("shared"))).resolves.toBe(true);
 });
 
 // Longer than any test takes.
