@@ -4,8 +4,8 @@ import { timerMsMax } from "../index.ts";
 /**
  * Calls `idle` when a connection has carried nothing for `idleTimeoutMs`, which may be infinite, up to a quarter later.
  *
- * It replaces a time-out that each request resets, which costs an HTTP/1.1 request 0.4 µs, and `session.setTimeout`,
- * which keeps every closed HTTP/2 session alive, two kilobytes each, until its time is over.
+ * Used instead of `session.setTimeout`, which keeps every closed session of node:http2 alive, two kilobytes each, until
+ * its time is over.
  *
  * @param connection - emits `close` when it is over
  * @param carried - returns a number that changes whenever the connection has carried something that counts

@@ -79,8 +79,8 @@ export class Listener {
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
     if (options.proxyProtocol === true) this.#announced = this.#trustedProxies ?? nobody;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;
-    // Half-open, because a client that has ended its side may still be waiting: on HTTP/2 for its answer, on HTTP/1.1,
-    // where node treats it as gone, for an error that says its request was cut short.
+    // Half-open, because a client that has ended its side may still be waiting: on HTTP/2 for its answer, on HTTP/1.1
+    // for an error that says its request was cut short.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     server.maxConnections = this.#options.limits.connections;
     const bound = await bind(server, options);

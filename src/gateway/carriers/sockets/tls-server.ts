@@ -26,15 +26,8 @@ export function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOpti
   });
   server.on("secureConnection", (socket: TLSSocket) => {
     socket.on("error", () => socket.destroy());
-    if (socket.alpnProtocol === "h2") return take(socket, "http2");
-    take(socket, "http1");
-    // Listening for data detaches node's parser from the socket handle, so that it gets its bytes from the stream.
-    // Attached, it fails on a request that spans several TLS records while an answer is still being written: node
-    // pauses the parser after the first record and still feeds it the second.
-    socket.on("data", ignore);
+    take(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
   });
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   return server;
 }
-
-function ignore(): void {}
