@@ -84,6 +84,9 @@ export interface BodyReceiver {
   received(body: Uint8Array | undefined): void;
 }
 
+/** The statuses of answers that are their header section alone (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
+export const statusesWithoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
+
 /** The other end of the connection. */
 export interface Peer {
   /** The IP address, or `unix:` on a Unix socket; empty if the socket closed before anyone read it. */

@@ -5,7 +5,29 @@
  */
 export type HeaderFields = readonly string[];
 
-/** Constant fields of answers, which a carrier may encode once. */
+/** Whether a text is a token (RFC 9110 §5.6.2), such as the name of a field. */
+export function isToken(text: string): boolean {
+  return token.test(text);
+}
+
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/**
+ * Checks that a field may have a value: one character for each byte.
+ *
+ * @throws TypeError for a character that HTTP does not allow in fields (RFC 9110 §5.5): it might begin another field, or
+ * another answer
+ */
+export function requireFieldValue(name: string, value: string): void {
+  if (!fieldValue.test(value)) {
+    throw new TypeError(`the value of "${name}" has a character that is not allowed in fields`);
+  }
+}
+
+// A character above U+00FF is no byte: truncated to one, it might be a line break.
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Fields of many answers, which a carrier may encode once. */
 export class PreparedFields extends Array<string> {
   /** Their lines of HTTP/1.1, once they were needed. */
   lines: string | undefined;
@@ -13,7 +35,7 @@ export class PreparedFields extends Array<string> {
   block: Uint8Array | undefined;
 }
 
-/** Prepares constant fields: name, value, name, value, … */
+/** Prepares fields: name, value, name, value, … */
 export function prepareFields(...fields: readonly string[]): PreparedFields {
   const prepared = new PreparedFields();
   prepared.push(...fields);

@@ -8,14 +8,23 @@
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBytes, concatBytes, toUtf8 } from "./bytes.ts";
-export { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, type Peer } from "./exchange.ts";
+export {
+  type AbortReceiver,
+  type BodyReceiver,
+  type Exchange,
+  goneAway,
+  type Peer,
+  statusesWithoutBody,
+} from "./exchange.ts";
 export {
   CommonFields,
   type HeaderFields,
   type HeaderReader,
+  isToken,
   PreparedFields,
   prepareFields,
   readField,
+  requireFieldValue,
 } from "./header-fields.ts";
 export { defaultLimits, defaultReadMaxBytes, type Limits } from "./limits.ts";
 export { headerTooLarge, type HttpProblem, httpProblem, readRequestTarget, urlTooLong } from "./request-target.ts";

@@ -1,3 +1,5 @@
+import { isToken } from "../carriers/index.ts";
+
 /** The parsed header of a request. One object may stand for many requests, so it must not be changed. */
 export interface RequestHead {
   /** All fields, pseudo-header fields among them: name, value, name, value, … */
@@ -116,10 +118,6 @@ function isRegularField(name: string, value: string): boolean {
 // RFC 9110 §5.6.2 token, without the upper-case letters that RFC 9113 §8.2.1 forbids.
 function isLowerCaseToken(text: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(text);
-}
-
-function isToken(text: string): boolean {
-  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(text);
 }
 
 /** §8.2.1: no NUL, CR or LF, and no white space at either end. RFC 9110 §5.5 lets us refuse the other controls. */

@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
-import { type HeaderFields, readField } from "../carriers/index.ts";
+import { type HeaderFields, isToken, readField } from "../carriers/index.ts";
 
 /**
  * Whether a field may be sent with a call: it neither describes the connection nor has a value that no field may have
@@ -66,7 +66,7 @@ export class LazyHeaders implements Headers {
 
   get(name: string): string | null {
     // A real Headers object rejects invalid names, including those of pseudo-header fields.
-    if (!this.pristine || !token.test(name)) return this.#build().get(name);
+    if (!this.pristine || !isToken(name)) return this.#build().get(name);
     return readField(this.#fields, name);
   }
 
@@ -150,8 +150,6 @@ const connectionFields: ReadonlySet<string> = new Set([
 
 const none: HeaderFields = [];
 const colon = 0x3a;
-// RFC 9110 §5.6.2.
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
  * Returns the fields to send for a response header or trailer.

@@ -8,6 +8,7 @@ import {
   type HeaderFields,
   type Peer,
   readField,
+  statusesWithoutBody,
 } from "../index.ts";
 import { FetchBody } from "./fetch-body.ts";
 
@@ -155,8 +156,9 @@ export class FetchExchange implements Exchange {
     return new ReadableStream({ start, pull, cancel: this.#leave }, strategy);
   }
 
+  /** `Response` takes no body with a status that has none (Fetch §2.2.3). */
   #allowsBody(httpStatus: number): boolean {
-    return this.httpMethod !== "HEAD" && !nullBodyStatuses.has(httpStatus);
+    return this.httpMethod !== "HEAD" && !statusesWithoutBody.has(httpStatus);
   }
 
   #toHeaders(fields: HeaderFields): Headers {
@@ -188,8 +190,6 @@ function failAnswer(answer: ReadableStreamDefaultController<Uint8Array> | undefi
 // 64 KiB, what is collected in one turn: the next turn is prepared while this one is being sent.
 const answerBytesMax = 64 * 1024;
 
-// Statuses whose answers have no body, and with which `Response` takes none (Fetch §2.2.3).
-const nullBodyStatuses: ReadonlySet<number> = new Set([204, 205, 304]);
 const none: HeaderFields = [];
 const unknownPeer: Peer = { address: "", port: 0 };
 

@@ -41,11 +41,6 @@ export function chosenStatus(header: Headers, failed: boolean): number | undefin
 const successStatus = /^[23][0-9]{2}$/;
 const errorStatus = /^[45][0-9]{2}$/;
 
-/** Whether an answer with this status is its header section alone (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
-export function isWithoutBody(httpStatus: number): boolean {
-  return httpStatus === 204 || httpStatus === 205 || httpStatus === 304;
-}
-
 function isRestField(name: string): boolean {
   return !name.startsWith("grpc-") && !name.startsWith("connect-") && !gatewayFields.has(name);
 }

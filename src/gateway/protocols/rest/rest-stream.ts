@@ -1,10 +1,10 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import type { Exchange, HeaderFields } from "../../carriers/index.ts";
+import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import type { ErrorWriter } from "../../rest/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import type { StreamProcedure } from "../procedure.ts";
-import { chosenStatus, isWithoutBody, toRestFields } from "./response-header.ts";
+import { chosenStatus, toRestFields } from "./response-header.ts";
 import { readableCodings, readRestMessages } from "./rest-messages.ts";
 import { type RestSelection, RestUnary } from "./rest-unary.ts";
 
@@ -30,7 +30,7 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
   }
 
   get headOnly(): boolean {
-    return this.exchange.httpMethod === "HEAD" || isWithoutBody(this.httpStatus);
+    return this.exchange.httpMethod === "HEAD" || statusesWithoutBody.has(this.httpStatus);
   }
 
   readMessages(): AsyncIterable<Message> {
@@ -40,7 +40,7 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
   headerToSend(header: Headers): HeaderFields {
     this.httpStatus = chosenStatus(header, false) ?? 200;
     const metadata = toRestFields(header);
-    return isWithoutBody(this.httpStatus) ? metadata : [...this.contentFields(header), ...metadata];
+    return statusesWithoutBody.has(this.httpStatus) ? metadata : [...this.contentFields(header), ...metadata];
   }
 
   /** Returns the fields that describe the body. */

@@ -2,9 +2,9 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { type ErrorWriter, errorWithHttpStatus, httpStatusOf, type RestBinding } from "../../rest/index.ts";
-import { chosenStatus, isWithoutBody, toRestFields } from "./response-header.ts";
+import { chosenStatus, toRestFields } from "./response-header.ts";
 import { readRestTimeout } from "./rest-timeout.ts";
-import type { Exchange, HeaderFields } from "../../carriers/index.ts";
+import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
 import { LazyHeaders, ownMetadata } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
@@ -102,7 +102,7 @@ export class RestUnary implements UnaryProtocol {
     const untouched = isUntouched(header) && isUntouched(trailer);
     const metadata = untouched ? none : toRestFields(header, trailer);
     const httpStatus = (untouched ? undefined : chosenStatus(header, false)) ?? standard;
-    if (isWithoutBody(httpStatus)) return this.exchange.answer(httpStatus, metadata);
+    if (statusesWithoutBody.has(httpStatus)) return this.exchange.answer(httpStatus, metadata);
     const fields = untouched ? own : [...own, ...metadata];
     // The bytes of an HttpBody are sent as they are.
     if (binding.toRaw !== undefined) return this.exchange.answer(httpStatus, fields, body);
