@@ -1,14 +1,7 @@
 import type { Socket } from "node:net";
-import { type Backlog, type HeaderFields, readField } from "../carriers/index.ts";
-import { fieldLines, type Framing, framingLines, type LastLines, statusLine } from "./answer-head.ts";
+import { type Backlog, type HeaderFields, readField, statusesWithoutBody } from "../carriers/index.ts";
+import { answerHead, fieldLines, type Framing } from "./answer-head.ts";
 import type { RequestHead } from "./request-head.ts";
-
-/** Options of {@link AnswerWriter}. */
-export interface AnswerWriterOptions {
-  readonly lastLines: LastLines;
-  /** Counts what the client does not take. */
-  readonly backlog: Backlog;
-}
 
 /**
  * Writes answers to a socket, each in as few writes as it needs, and counts what the client does not take.
@@ -19,7 +12,8 @@ export class AnswerWriter {
   /** Whether more waits than should, so that anything that can wait should. */
   congested = false;
   readonly #socket: Socket;
-  readonly #options: AnswerWriterOptions;
+  readonly #backlog: Backlog;
+  readonly #keepAlive: string;
   #framing: Framing = "none";
   /** Bytes that are left of a body whose length was announced. */
   #bytesLeft = 0;
@@ -35,9 +29,14 @@ export class AnswerWriter {
   #takenBytes = 0;
   #isLast = false;
 
-  constructor(socket: Socket, options: AnswerWriterOptions) {
+  /**
+   * @param backlog - counts what the client does not take
+   * @param idleTimeoutMs - how long an idle connection is kept, which clients are told to the second
+   */
+  constructor(socket: Socket, backlog: Backlog, idleTimeoutMs: number) {
     this.#socket = socket;
-    this.#options = options;
+    this.#backlog = backlog;
+    this.#keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(idleTimeoutMs / 1000)}\r\n`;
   }
 
   /** Sends an interim answer. */
@@ -56,20 +55,25 @@ export class AnswerWriter {
     request: RequestHead,
     persistent: boolean,
     httpStatus: number,
-    lines: string,
+    fields: readonly HeaderFields[],
     body: Uint8Array | undefined,
   ): void {
-    const isHead = request.httpMethod === "HEAD";
-    const allowed = httpStatus === resetContent ? empty : body;
-    const framing = isWithoutBody(httpStatus) ? "none" : (allowed?.byteLength ?? 0);
-    const head = this.#head(httpStatus, lines, framing, persistent);
-    if (allowed === undefined || framing === "none" || framing === 0 || isHead) this.#send(head);
-    else this.#sendAll([head, allowed]);
+    const framing = statusesWithoutBody.has(httpStatus) ? framingOfNone(httpStatus) : (body?.byteLength ?? 0);
+    const head = answerHead(httpStatus, fields, framing, persistent ? this.#keepAlive : lastLine);
+    const isBodySent = framing !== "none" && framing !== 0 && request.httpMethod !== "HEAD";
+    if (body === undefined || !isBodySent) this.#send(head);
+    else this.#sendAll([head, body]);
   }
 
   /** Sends the head of an answer whose body follows in pieces, framed as {@link framingOf} has said. */
-  begin(request: RequestHead, persistent: boolean, httpStatus: number, lines: string, framing: Framing): void {
-    const head = this.#head(httpStatus, lines, framing, persistent);
+  begin(
+    request: RequestHead,
+    persistent: boolean,
+    httpStatus: number,
+    fields: readonly HeaderFields[],
+    framing: Framing,
+  ): void {
+    const head = answerHead(httpStatus, fields, framing, persistent ? this.#keepAlive : lastLine);
     this.#framing = request.httpMethod === "HEAD" ? "none" : framing;
     this.#bytesLeft = typeof framing === "number" ? framing : 0;
     this.#send(head);
@@ -98,7 +102,7 @@ export class AnswerWriter {
     if (this.#queue.length === 0) this.#socket.end();
   }
 
-  /** Lets go of what can no longer be sent. */
+  /** Drops what waits, because the socket has closed. */
   drop(): void {
     this.#queue.length = 0;
     this.#queuedBytes = 0;
@@ -117,10 +121,6 @@ export class AnswerWriter {
     const { writableLength } = this.#socket;
     this.#takenBytes = this.#writtenBytes - writableLength;
     return writableLength > 0 && before === this.#takenBytes;
-  }
-
-  #head(httpStatus: number, lines: string, framing: Framing, persistent: boolean): string {
-    return statusLine(httpStatus) + lines + framingLines(framing) + this.#options.lastLines.now(persistent);
   }
 
   /** Sends parts in one write: small ones as one, large ones uncopied. */
@@ -154,7 +154,8 @@ export class AnswerWriter {
       const slice = typeof first === "string" ? first : first.subarray(this.#firstAt, this.#firstAt + sliceBytes);
       if (isLast) this.#shift(first.length);
       else this.#advance();
-      // A copy of the last one lets go of the others.
+      // A slice keeps the whole buffer alive while it waits in the socket. The last one is copied, so that the rest of
+      // the buffer, which has been taken, can be freed.
       this.#write(isLast && typeof slice !== "string" ? Buffer.from(slice) : slice);
     }
     this.#count(0);
@@ -169,8 +170,8 @@ export class AnswerWriter {
   /** A client that takes slices goes on, although as much is kept for it. */
   #advance(): void {
     this.#firstAt += sliceBytes;
-    this.#options.backlog.remove(sliceBytes);
-    this.#options.backlog.add(sliceBytes);
+    this.#backlog.remove(sliceBytes);
+    this.#backlog.add(sliceBytes);
   }
 
   #write(data: string | Uint8Array): void {
@@ -186,29 +187,27 @@ export class AnswerWriter {
     // The usual case: the system took everything.
     if (before === 0 && held === 0) return;
     this.#heldBytes = held;
-    const { backlog } = this.#options;
-    backlog.add(addedBytes);
-    backlog.remove(before + addedBytes - held);
+    this.#backlog.add(addedBytes);
+    this.#backlog.remove(before + addedBytes - held);
   }
 }
 
 /** Returns how the end of an answer is told whose body follows in pieces (RFC 9112 §6.3). */
-export function framingOf(request: RequestHead, httpStatus: number, fields: HeaderFields): Framing {
-  if (isWithoutBody(httpStatus)) return "none";
-  const length = readField(fields, "content-length");
+export function framingOf(request: RequestHead, httpStatus: number, fields: readonly HeaderFields[]): Framing {
+  if (statusesWithoutBody.has(httpStatus)) return framingOfNone(httpStatus);
+  const length = readField(fields.flat(), "content-length");
   if (length !== null) return Number(length);
   if (request.httpMethod === "HEAD") return "none";
   return request.section.httpVersion === "1.0" ? "close" : "chunked";
 }
 
-/** RFC 9112 §6.3: an answer to HEAD has no body either, but the length of one. */
-function isWithoutBody(httpStatus: number): boolean {
-  return httpStatus === 204 || httpStatus === 304;
+/** 204 and 304 end with their header section (RFC 9112 §6.3); 205 has a length of 0 (RFC 9110 §15.3.6). */
+function framingOfNone(httpStatus: number): Framing {
+  return httpStatus === resetContent ? 0 : "none";
 }
 
-// RFC 9110 §15.3.6: its body is empty.
 const resetContent = 205;
-const empty = new Uint8Array(0);
+const lastLine = "connection: close\r\n";
 
 function joined(parts: readonly (string | Uint8Array)[], length: number): Buffer {
   const all = Buffer.allocUnsafe(length);

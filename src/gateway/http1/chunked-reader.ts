@@ -30,20 +30,21 @@ export class ChunkedReader {
   read(bytes: Buffer, from: number, deliver: (piece: Buffer) => void): number {
     let at = from;
     while (at < bytes.byteLength && !this.done && this.problem === undefined) {
-      if (this.#part === "data") {
+      const part = this.#part;
+      if (part === "data") {
         const end = Math.min(bytes.byteLength, at + this.#chunkBytes);
         this.#chunkBytes -= end - at;
         if (this.#chunkBytes === 0) this.#part = "data CR";
         deliver(bytes.subarray(at, end));
         at = end;
-      } else if (this.#part === "trailer") at = this.#readTrailer(bytes, at);
-      else this.#readOctet(bytes.readUInt8(at++));
+      } else if (part === "trailer") at = this.#readTrailer(bytes, at);
+      else this.#readOctet(bytes.readUInt8(at++), part);
     }
     return at;
   }
 
-  #readOctet(octet: number): void {
-    switch (this.#part) {
+  #readOctet(octet: number, part: FramingPart): void {
+    switch (part) {
       case "size":
         return this.#readSize(octet);
       case "extension":
@@ -57,7 +58,7 @@ export class ChunkedReader {
         return this.#expect(octet, lf, this.#chunkBytes === 0 ? "trailer" : "data");
       case "data CR":
         return this.#expect(octet, cr, "data LF");
-      default:
+      case "data LF":
         this.#digits = 0;
         return this.#expect(octet, lf, "size");
     }
@@ -96,7 +97,9 @@ export class ChunkedReader {
   }
 }
 
-type Part = "size" | "extension" | "size LF" | "data" | "data CR" | "data LF" | "trailer";
+/** What comes next. */
+type Part = FramingPart | "data" | "trailer";
+type FramingPart = "size" | "extension" | "size LF" | "data CR" | "data LF";
 
 function hexDigit(octet: number): number {
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;

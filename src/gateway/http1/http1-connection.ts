@@ -6,13 +6,12 @@ import {
   type HttpProblem,
   httpProblem,
 } from "../carriers/index.ts";
-import { fieldLines, type LastLines } from "./answer-head.ts";
 import { AnswerWriter, framingOf } from "./answer-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
 import { HeadReader } from "./head-reader.ts";
 import type { Http1Limits } from "./http1-limits.ts";
 import { Incoming } from "./incoming.ts";
-import { chunked, noHead, notHttp, type RequestHead, unreadable } from "./request-head.ts";
+import { noHead, notHttp, type RequestHead, unreadable } from "./request-head.ts";
 
 /** Receives what belongs to one request. */
 export interface RequestReceiver {
@@ -35,7 +34,6 @@ export interface Http1ConnectionOptions {
   readonly lookEveryMs: number;
   /** Counts what clients do not take. */
   readonly budget: BacklogBudget;
-  readonly lastLines: LastLines;
   /** Called with each request, one after the other. Must set the connection's receiver before it returns. */
   readonly onRequest: (connection: Http1Connection, head: RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
@@ -45,9 +43,9 @@ export interface Http1ConnectionOptions {
 
 /**
  * What comes next on a connection: the head of a request; its body; its answer, while nothing is read behind it; or
- * nothing any more.
+ * nothing, because the connection is over.
  */
-type Stage = "head" | "body" | "answer" | "ended";
+type Stage = "head" | "body" | "answer" | "over";
 
 /**
  * The server's side of an HTTP/1.1 connection (RFC 9112) on a socket.
@@ -84,16 +82,16 @@ export class Http1Connection {
   #stalledLooks = 0;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
-    const { budget, lastLines, limits } = options;
+    const { budget, limits } = options;
     this.socket = socket;
     this.#options = options;
     this.#backlog = budget.open(() => socket.destroy());
     this.#heads = new HeadReader(limits);
-    this.#writer = new AnswerWriter(socket, { lastLines, backlog: this.#backlog });
-    socket.on("data", (chunk: Buffer) => this.#arrived(chunk));
-    socket.on("drain", () => this.#drained());
-    socket.on("end", () => this.#ended());
-    socket.on("close", () => this.#closed());
+    this.#writer = new AnswerWriter(socket, this.#backlog, limits.idleTimeoutMs);
+    socket.on("data", (chunk: Buffer) => this.#onData(chunk));
+    socket.on("drain", () => this.#onDrain());
+    socket.on("end", () => this.#onEnd());
+    socket.on("close", () => this.#onClose());
     socket.on("error", ignore);
   }
 
@@ -112,7 +110,7 @@ export class Http1Connection {
     const { expectsContinue, bodyBytes } = this.#head.section;
     if (!expectsContinue || this.#continued || this.receiver === undefined) return;
     this.#continued = true;
-    if (this.#bodyBytesLeft === bodyBytes) this.#writer.continue();
+    if (bodyBytes === "chunked" || this.#bodyBytesLeft === bodyBytes) this.#writer.continue();
   }
 
   /** Lets so many more bytes of the body come. */
@@ -124,27 +122,27 @@ export class Http1Connection {
   /**
    * Sends a whole answer.
    *
-   * @param fields - in two parts, of which the first may have been prepared
+   * @param fields - in several lists, some of which may have been prepared
    * @param body - absent where the status or the method allows none
    * @throws TypeError for fields that HTTP does not allow, before anything is sent
    */
-  answer(httpStatus: number, fields: HeaderFields, added: HeaderFields, body: Uint8Array | undefined): void {
+  answer(httpStatus: number, fields: readonly HeaderFields[], body: Uint8Array | undefined): void {
     if (body === undefined && this.#head.httpMethod === "HEAD") {
       // The length of the body that GET has is among the fields.
-      this.begin(httpStatus, fields, added);
+      this.begin(httpStatus, fields);
       return this.end(undefined);
     }
-    const lines = fieldLines(fields) + fieldLines(added);
-    this.#writer.answer(this.#head, this.#isKept(), httpStatus, lines, body);
+    this.#decideWhetherLast();
+    this.#writer.answer(this.#head, !this.#isLast, httpStatus, fields, body);
     this.#finish();
   }
 
   /** Sends the head of an answer whose body follows in pieces. Throws as {@link answer} does. */
-  begin(httpStatus: number, fields: HeaderFields, added: HeaderFields): void {
-    const lines = fieldLines(fields) + fieldLines(added);
+  begin(httpStatus: number, fields: readonly HeaderFields[]): void {
     const framing = framingOf(this.#head, httpStatus, fields);
     if (framing === "close") this.#isLast = true;
-    this.#writer.begin(this.#head, this.#isKept(), httpStatus, lines, framing);
+    this.#decideWhetherLast();
+    this.#writer.begin(this.#head, !this.#isLast, httpStatus, fields, framing);
   }
 
   /** Sends a piece of the body. Returns whether the client has to take some before there is more. */
@@ -173,14 +171,14 @@ export class Http1Connection {
     if (this.#stage === "body" && waitedMs >= limits.requestTimeoutMs) this.#break(late());
     // An answer that is not taken has a time-out of its own, and a handler may take its time.
     else if (this.#writer.congested) this.#looks = 0;
-    else if (this.#stage === "ended" && waitedMs >= limits.lingerMs) this.destroy();
+    else if (this.#stage === "over" && waitedMs >= limits.lingerMs) this.destroy();
     else if (this.#stage !== "head") return;
     else if (this.#incoming.left === 0 && waitedMs >= limits.idleTimeoutMs) this.#linger();
     else if (this.#incoming.left > 0 && waitedMs >= limits.headerTimeoutMs) this.#refuse(late());
   }
 
-  #arrived(chunk: Buffer): void {
-    if (this.#stage === "ended") return this.#drop(chunk.byteLength);
+  #onData(chunk: Buffer): void {
+    if (this.#stage === "over") return this.#drop(chunk.byteLength);
     const incoming = this.#incoming;
     const isFirst = incoming.at === incoming.bytes.byteLength;
     incoming.add(chunk);
@@ -225,7 +223,7 @@ export class Http1Connection {
   #readPart(): boolean {
     if (this.#stage === "head") return !this.#writer.congested && this.#readHead();
     if (this.#stage === "body") this.#readBody();
-    else if (this.#stage === "ended") this.#incoming.clear();
+    else if (this.#stage === "over") this.#incoming.clear();
     else return false;
     return true;
   }
@@ -235,19 +233,19 @@ export class Http1Connection {
     if (head === undefined) return false;
     // Where the next one would begin is not known.
     if (head.problem !== undefined) this.#incoming.clear();
-    this.#begin(head);
+    this.#serve(head);
     return true;
   }
 
-  #begin(head: RequestHead): void {
+  #serve(head: RequestHead): void {
     const { bodyBytes, persistent } = head.section;
     this.#head = head;
     this.#continued = false;
     this.#heldBytes = 0;
     this.#looks = 0;
     if (!persistent || head.problem !== undefined) this.#isLast = true;
-    this.#bodyBytesLeft = bodyBytes;
-    this.#chunks = bodyBytes === chunked ? new ChunkedReader(this.#options.limits.headerBytes) : undefined;
+    this.#bodyBytesLeft = bodyBytes === "chunked" ? 0 : bodyBytes;
+    this.#chunks = bodyBytes === "chunked" ? new ChunkedReader(this.#options.limits.headerBytes) : undefined;
     this.#stage = bodyBytes === 0 || head.problem !== undefined ? "answer" : "body";
     this.#options.onRequest(this, head);
   }
@@ -290,7 +288,7 @@ export class Http1Connection {
   /** Serves, as the last request of the connection, one of which nothing but its problem is known. */
   #refuse(problem: HttpProblem): void {
     this.#incoming.clear();
-    this.#begin(unreadable(problem));
+    this.#serve(unreadable(problem));
   }
 
   /** The rest of the current request cannot be read, and so nothing behind it. */
@@ -326,11 +324,11 @@ export class Http1Connection {
 
   #goOn(): void {
     if (this.#stage === "head") this.#read();
-    if (this.#stage === "head" && this.#clientEnded && !this.#writer.congested) this.#endOfRequests();
+    if (this.#stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
   }
 
-  /** The client sends no further requests. */
-  #endOfRequests(): void {
+  /** Ends the connection of a client that sends no further requests. */
+  #afterLastRequest(): void {
     if (this.#incoming.left > 0) this.#refuse(notHttp());
     else this.#linger();
   }
@@ -340,7 +338,7 @@ export class Http1Connection {
    * read their answer only after sending everything: they would lose it (RFC 9112 §9.6).
    */
   #linger(): void {
-    this.#stage = "ended";
+    this.#stage = "over";
     this.#incoming.clear();
     this.#looks = 0;
     this.#writer.close();
@@ -353,15 +351,15 @@ export class Http1Connection {
   }
 
   /** The client has ended its side. While it waits for an answer that means that it has gone, as far as we can tell. */
-  #ended(): void {
+  #onEnd(): void {
     this.#clientEnded = true;
     if (this.#stage === "body") return this.#break(notHttp());
     if (this.#stage === "answer") return this.destroy();
-    if (this.#stage === "head" && !this.#writer.congested) this.#endOfRequests();
+    if (this.#stage === "head" && !this.#writer.congested) this.#afterLastRequest();
   }
 
-  #closed(): void {
-    this.#stage = "ended";
+  #onClose(): void {
+    this.#stage = "over";
     this.#incoming.clear();
     this.#writer.drop();
     this.#backlog.close();
@@ -371,7 +369,7 @@ export class Http1Connection {
     this.#options.onClose(this);
   }
 
-  #drained(): void {
+  #onDrain(): void {
     this.#writer.drained();
     if (this.#writer.congested) return;
     this.receiver?.onWritable();
@@ -379,11 +377,10 @@ export class Http1Connection {
     else this.#steer();
   }
 
-  /** Decides whether the connection is kept after the answer that is about to be sent. */
-  #isKept(): boolean {
-    const canBe = this.#stage === "body" ? this.#restIsSmall() : !this.#isDraining || this.#incoming.left > 0;
-    if (!canBe) this.#isLast = true;
-    return !this.#isLast;
+  /** Decides whether the connection ends with the answer that is about to be sent. */
+  #decideWhetherLast(): void {
+    const canBeKept = this.#stage === "body" ? this.#restIsSmall() : !this.#isDraining || this.#incoming.left > 0;
+    if (!canBeKept) this.#isLast = true;
   }
 
   /** Whether the rest of the body is small enough to read, so that the next request can be found behind it. */

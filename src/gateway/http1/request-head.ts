@@ -17,8 +17,8 @@ export interface FieldSection {
   readonly httpVersion: Http1Version;
   readonly fields: HeaderFields;
   readonly common: CommonFields;
-  /** Bytes of the body (RFC 9112 §6.3), or {@link chunked}. */
-  readonly bodyBytes: number;
+  /** Bytes of the body (RFC 9112 §6.3), unless it comes in chunks. */
+  readonly bodyBytes: number | "chunked";
   /** Whether the client waits to be told to send the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   /** Whether the client takes further answers on the connection (RFC 9112 §9.3). */
@@ -27,9 +27,6 @@ export interface FieldSection {
 }
 
 export type Http1Version = "1.0" | "1.1";
-
-/** What {@link FieldSection.bodyBytes} is for a body in chunks, whose length is not known. */
-export const chunked = -1;
 
 /**
  * Reads a complete head, each line with its end, without the empty one behind them; one character for each byte.
@@ -65,7 +62,7 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
     fields,
     common,
     // RFC 9112 §6.3: with neither field there is no body.
-    bodyBytes: transferEncoding === null ? (length ?? 0) : chunked,
+    bodyBytes: transferEncoding === null ? (length ?? 0) : "chunked",
     expectsContinue: expect !== null && httpVersion === "1.1",
     persistent: isPersistent(connection, httpVersion),
     problem: read === undefined || length === undefined ? notHttp() : framingProblem(common, httpVersion),

@@ -3,8 +3,8 @@
  *
  * @param start - where the section begins
  * @param seen - up to where it was searched before
- * @returns where the empty line's predecessor ends, which is `start` where there is none; "open" if it has not arrived;
- * "broken" if a line does not end in CR LF, which a recipient might take for an end (§2.2)
+ * @returns where the empty line begins; "open" if it has not arrived; "broken" if a line does not end in CR LF, which a
+ * recipient might take for an end (§2.2)
  */
 export function findSectionEnd(bytes: Buffer, start: number, seen: number): number | "open" | "broken" {
   if (bytes[start] === cr && bytes[start + 1] === lf) return start;

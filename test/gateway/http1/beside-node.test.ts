@@ -8,7 +8,6 @@ import {
   defaultHttp1Limits,
   Http1Connection,
   type Http1ConnectionOptions,
-  LastLines,
   type RequestHead,
   type RequestReceiver,
 } from "../../../src/gateway/http1/index.ts";
@@ -71,11 +70,11 @@ class Reader implements RequestReceiver {
       fields: section.fields,
       body: this.#body,
     });
-    this.#connection.answer(204, [], [], undefined);
+    this.#connection.answer(204, [], undefined);
   }
 
   onBroken({ httpStatus }: HttpProblem): void {
-    this.#connection.answer(httpStatus, [], [], undefined);
+    this.#connection.answer(httpStatus, [], undefined);
   }
 
   onGone(): void {}
@@ -95,7 +94,6 @@ const options: Http1ConnectionOptions = {
   },
   lookEveryMs: 1000,
   budget: new BacklogBudget(2 ** 30),
-  lastLines: new LastLines(10_000),
   onRequest: (connection, head) => void new Reader(connection, head),
   onClose: () => {},
   onFault: (error) => {

@@ -8,6 +8,7 @@ import {
   goneAway,
   type HeaderFields,
   type Peer,
+  prepareFields,
   readField,
   WholeBody,
 } from "../index.ts";
@@ -45,6 +46,8 @@ export abstract class OwnExchange implements Exchange {
   gone = false;
   addedFields: HeaderFields = none;
   abortReceiver: AbortReceiver | undefined;
+  /** Whether all of the body has arrived. */
+  protected bodyEnded: boolean;
   /** Bytes of body that were not read before the answer was complete, or arrived after it. */
   protected unreadBytes = 0;
   readonly #socket: Socket;
@@ -68,6 +71,7 @@ export abstract class OwnExchange implements Exchange {
     this.fields = head.fields;
     this.common = head.common;
     this.bodyEmpty = head.bodyEmpty;
+    this.bodyEnded = head.bodyEmpty;
     this.connection = socket;
     this.#bodyBytes = head.bodyBytes;
     this.#socket = socket;
@@ -87,8 +91,6 @@ export abstract class OwnExchange implements Exchange {
   abstract reset(): void;
   /** Sends a piece of the answer, and returns whether the client has to take some before there is more. */
   protected abstract send(piece: Uint8Array): boolean;
-  /** Whether all of the body has arrived. */
-  protected abstract get bodyEnded(): boolean;
   /** Lets so many more bytes of the body come. */
   protected abstract consumed(bytes: number): void;
   /** RFC 9110 §10.1.1: the client is told to send the body only once it is wanted. */
@@ -138,6 +140,7 @@ export abstract class OwnExchange implements Exchange {
 
   onData(piece: Uint8Array, last: boolean): void {
     const bytes = piece.byteLength;
+    if (last) this.bodyEnded = true;
     if (this.#complete) {
       this.unreadBytes += bytes;
       this.consumed(bytes);
@@ -166,6 +169,7 @@ export abstract class OwnExchange implements Exchange {
   }
 
   onEnd(): void {
+    this.bodyEnded = true;
     this.#pull?.resolve({ done: true, value: undefined });
     this.#pull = undefined;
     const receiver = this.#receiver;
@@ -216,3 +220,16 @@ export abstract class OwnExchange implements Exchange {
 
 const none: HeaderFields = [];
 const empty = new Uint8Array(0);
+
+let dateSecond = 0;
+let dateField: HeaderFields = none;
+
+/** Returns the field of the date, which a server with a clock sends with each answer, to the second (RFC 9110 §6.6.1). */
+export function dateFields(): HeaderFields {
+  const second = Math.trunc(Date.now() / 1000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    dateField = prepareFields("date", new Date(second * 1000).toUTCString());
+  }
+  return dateField;
+}

@@ -1,13 +1,12 @@
 import type { Http1Connection, RequestHead, RequestReceiver } from "../../http1/index.ts";
 import { goneAway, type HeaderFields, type HttpProblem } from "../index.ts";
-import { OwnExchange } from "./own-exchange.ts";
+import { dateFields, OwnExchange } from "./own-exchange.ts";
 
 /** An exchange carried by a connection of the gateway's own HTTP/1.1. */
 export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
   readonly httpVersion: "1.0" | "1.1";
   readonly #connection: Http1Connection;
   readonly #refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void;
-  #bodyEnded: boolean;
 
   /** @param target - the request target in origin form */
   constructor(
@@ -19,26 +18,25 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
     const { httpVersion, fields, common, bodyBytes } = section;
     const { socket } = connection;
     const origin = `${"encrypted" in socket ? "https" : "http"}://${common.host ?? ""}`;
-    const bodyEmpty = bodyBytes === 0;
-    super({ httpMethod, target, origin, fields, common, bodyEmpty, bodyBytes: Math.max(0, bodyBytes) }, socket);
+    const announced = bodyBytes === "chunked" ? 0 : bodyBytes;
+    super({ httpMethod, target, origin, fields, common, bodyEmpty: bodyBytes === 0, bodyBytes: announced }, socket);
     this.httpVersion = httpVersion;
     this.#connection = connection;
     this.#refuse = refuse;
-    this.#bodyEnded = bodyEmpty;
     connection.receiver = this;
   }
 
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
     if (this.gone || this.httpStatus !== 0) return;
     this.complete();
-    if (trailer === undefined) this.#connection.answer(httpStatus, fields, this.addedFields, body);
+    if (trailer === undefined) this.#connection.answer(httpStatus, this.#parts(fields), body);
     else this.#answerInPieces(httpStatus, fields, body, trailer);
     this.httpStatus = httpStatus;
   }
 
   begin(httpStatus: number, fields: HeaderFields): void {
     if (this.gone || this.httpStatus !== 0) return;
-    this.#connection.begin(httpStatus, fields, this.addedFields);
+    this.#connection.begin(httpStatus, this.#parts(fields));
     this.httpStatus = httpStatus;
   }
 
@@ -50,16 +48,6 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
 
   reset(): void {
     if (this.#isCurrent) this.#connection.destroy();
-  }
-
-  override onData(piece: Uint8Array, last: boolean): void {
-    if (last) this.#bodyEnded = true;
-    super.onData(piece, last);
-  }
-
-  override onEnd(): void {
-    this.#bodyEnded = true;
-    super.onEnd();
   }
 
   onBroken(problem: HttpProblem): void {
@@ -74,9 +62,13 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
   }
 
   #answerInPieces(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined, trailer: HeaderFields): void {
-    this.#connection.begin(httpStatus, fields, this.addedFields);
+    this.#connection.begin(httpStatus, this.#parts(fields));
     if (body !== undefined) this.#connection.write(body);
     this.#connection.end(trailer);
+  }
+
+  #parts(fields: HeaderFields): readonly HeaderFields[] {
+    return [fields, this.addedFields, dateFields()];
   }
 
   protected send(piece: Uint8Array): boolean {
@@ -86,10 +78,6 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
   /** Whether the connection has not gone on to another request. */
   get #isCurrent(): boolean {
     return this.#connection.receiver === this;
-  }
-
-  protected get bodyEnded(): boolean {
-    return this.#bodyEnded;
   }
 
   protected consumed(bytes: number): void {

@@ -1,10 +1,4 @@
-import {
-  defaultHttp1Limits,
-  Http1Connection,
-  type Http1Limits,
-  LastLines,
-  type RequestHead,
-} from "../../http1/index.ts";
+import { defaultHttp1Limits, Http1Connection, type Http1Limits, type RequestHead } from "../../http1/index.ts";
 import { headerTooLarge, type HttpProblem, type Limits, readRequestTarget, timerMsMax } from "../index.ts";
 import type { HttpServer, HttpServerOptions } from "./http-server.ts";
 import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
@@ -23,7 +17,6 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
     limits: http1Limits,
     lookEveryMs,
     budget,
-    lastLines: new LastLines(http1Limits.stallTimeoutMs),
     onRequest: (connection: Http1Connection, head: RequestHead) => {
       const target = readTarget(head, limits);
       if (typeof target === "string") serve(new OwnHttp1Exchange(head, target, connection, refuse));

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { encodeBlock, ErrorCode, type Http2Stream, type StreamReceiver } from "../../http2/index.ts";
 import { type BodyReceiver, CommonFields, type HeaderFields, PreparedFields } from "../index.ts";
-import { OwnExchange } from "./own-exchange.ts";
+import { dateFields, OwnExchange } from "./own-exchange.ts";
 import { resetError } from "./reset-error.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
 
@@ -63,10 +63,6 @@ export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
     return this.#stream.queuedBytes > 0;
   }
 
-  protected get bodyEnded(): boolean {
-    return this.#stream.remoteEnded;
-  }
-
   protected consumed(bytes: number): void {
     this.#stream.consumed(bytes);
     // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
@@ -79,7 +75,7 @@ export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
   }
 
   #headerParts(httpStatus: number, fields: HeaderFields, length: HeaderFields): readonly Uint8Array[] {
-    const parts = [statusBlock(httpStatus), blockOf(fields), dateBlock()];
+    const parts = [statusBlock(httpStatus), blockOf(fields), blockOf(dateFields())];
     if (length.length > 0) parts.push(encodeBlock(length));
     if (this.addedFields.length > 0) parts.push(encodeBlock(this.addedFields));
     return parts;
@@ -105,17 +101,4 @@ function statusBlock(httpStatus: number): Uint8Array {
   let block = statusBlocks.get(httpStatus);
   if (block === undefined) statusBlocks.set(httpStatus, (block = encodeBlock([":status", String(httpStatus)])));
   return block;
-}
-
-let dateSecond = 0;
-let encodedDate: Uint8Array = empty;
-
-/** RFC 9110 §6.6.1: a server with a clock sends the date of each answer, to the second. */
-function dateBlock(): Uint8Array {
-  const second = Math.trunc(Date.now() / 1000);
-  if (second !== dateSecond) {
-    dateSecond = second;
-    encodedDate = encodeBlock(["date", new Date(second * 1000).toUTCString()]);
-  }
-  return encodedDate;
 }
