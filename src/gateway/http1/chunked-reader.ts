@@ -1,7 +1,6 @@
 import { type HttpProblem, httpProblem } from "../carriers/index.ts";
 import { notHttp, readFieldLines } from "./request-head.ts";
 import { Incoming } from "./incoming.ts";
-import { findSectionEnd } from "./section-end.ts";
 
 /** Reads a body in chunks (RFC 9112 §7.1) as it arrives, however it is cut. */
 export class ChunkedReader {
@@ -86,12 +85,13 @@ export class ChunkedReader {
     const before = trailer.left;
     trailer.add(bytes.subarray(from));
     const all = trailer.bytes;
-    const end = findSectionEnd(all, 0, trailer.seen);
+    const end = trailer.findSectionEnd();
     const length = typeof end === "string" ? all.byteLength : end;
     if (end === "broken" || length > this.#trailerBytesMax) this.problem = notHttp();
-    else if (end === "open") trailer.seen = all.byteLength;
-    else if (readFieldLines(all.toString("latin1", 0, end)) === undefined) this.problem = notHttp();
-    else this.done = true;
+    else if (end !== "open") {
+      if (readFieldLines(all.toString("latin1", 0, end)) === undefined) this.problem = notHttp();
+      else this.done = true;
+    }
     trailer.keep();
     return this.done ? from + length + 2 - before : bytes.byteLength;
   }

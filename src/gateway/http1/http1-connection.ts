@@ -1,17 +1,10 @@
 import type { Socket } from "node:net";
-import {
-  type Backlog,
-  type BacklogBudget,
-  type HeaderFields,
-  type HttpProblem,
-  httpProblem,
-} from "../carriers/index.ts";
+import { type Backlog, type BacklogBudget, type HeaderFields, type HttpProblem } from "../carriers/index.ts";
 import { AnswerWriter, framingOf } from "./answer-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
-import { HeadReader } from "./head-reader.ts";
 import type { Http1Limits } from "./http1-limits.ts";
 import { Incoming } from "./incoming.ts";
-import { noHead, notHttp, type RequestHead, unreadable } from "./request-head.ts";
+import { HeadReader, late, noHead, notHttp, type RequestHead, unreadable } from "./request-head.ts";
 
 /** Receives what belongs to one request. */
 export interface RequestReceiver {
@@ -100,6 +93,11 @@ export class Http1Connection {
     return this.receiver !== undefined || this.socket.writableLength > 0;
   }
 
+  /** 1 while {@link busy}, because they are served one by one. */
+  get requests(): number {
+    return this.busy ? 1 : 0;
+  }
+
   /** Ends the connection with the next answer behind which no further request has arrived. */
   drain(): void {
     this.#isDraining = true;
@@ -180,11 +178,13 @@ export class Http1Connection {
   #onData(chunk: Buffer): void {
     if (this.#stage === "over") return this.#drop(chunk.byteLength);
     const incoming = this.#incoming;
-    const isFirst = incoming.at === incoming.bytes.byteLength;
+    const isFirst = incoming.left === 0;
     incoming.add(chunk);
     this.#read();
     // The time-out of a head begins with it.
-    if (isFirst && this.#stage === "head" && incoming.at < incoming.bytes.byteLength) this.#looks = 0;
+    if (isFirst && this.#stage === "head" && incoming.left > 0) this.#looks = 0;
+    // Usually nothing waits.
+    if (incoming.left > 0 || this.#heldBytes > 0 || this.#writer.congested) this.#steer();
   }
 
   /** Uses as much of what has arrived as it can, and keeps the rest. */
@@ -192,14 +192,13 @@ export class Http1Connection {
     const incoming = this.#incoming;
     this.#isReading = true;
     try {
-      while (incoming.at < incoming.bytes.byteLength && this.#readPart());
+      while (incoming.left > 0 && this.#readPart());
     } catch (error) {
       this.destroy();
       this.#options.onFault(error);
     }
     this.#isReading = false;
-    if (incoming.at < incoming.bytes.byteLength) incoming.keep();
-    this.#steer();
+    if (incoming.left > 0) incoming.keep();
   }
 
   /** Reads on while there is room for what comes; only reading shows that a client has gone. */
@@ -315,15 +314,13 @@ export class Http1Connection {
   #next(): void {
     this.#stage = "head";
     // Not before the end of this one has been told of.
-    if (!this.#isReading && this.#hasMore()) queueMicrotask(() => this.#goOn());
-  }
-
-  #hasMore(): boolean {
-    return this.#incoming.left > 0 || this.#clientEnded || this.socket.isPaused();
+    if (this.#isReading) return;
+    if (this.#incoming.left > 0 || this.#clientEnded || this.socket.isPaused()) queueMicrotask(() => this.#goOn());
   }
 
   #goOn(): void {
     if (this.#stage === "head") this.#read();
+    this.#steer();
     if (this.#stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
   }
 
@@ -389,10 +386,6 @@ export class Http1Connection {
     if (this.#chunks !== undefined || (this.#head.section.expectsContinue && !this.#continued)) return false;
     return this.#bodyBytesLeft <= this.#options.limits.unwantedBodyBytes && !this.#isDraining;
   }
-}
-
-function late(): HttpProblem {
-  return httpProblem(408, "the request did not arrive in time");
 }
 
 // A socket's error is followed by its close, which is handled.

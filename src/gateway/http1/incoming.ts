@@ -3,34 +3,49 @@ export class Incoming {
   bytes: Buffer = none;
   /** Where what is left begins. */
   at = 0;
-  /** Up to where it was searched for the end of something, in vain. */
-  seen = 0;
+  /** Bytes that are left. */
+  left = 0;
+  /** Up to where it was searched for the end of a section, in vain. */
+  #seen = 0;
   /** Room for what is kept, which grows with it; `bytes` is a part of it, or a chunk. */
   #room: Buffer = none;
-
-  /** Bytes that are left. */
-  get left(): number {
-    return this.bytes.byteLength - this.at;
-  }
 
   /** Adds a chunk: used as it is if nothing is left, otherwise copied behind the rest. */
   add(chunk: Buffer): void {
     if (this.left === 0) {
       this.bytes = chunk;
-      this.at = this.seen = 0;
-      return;
+      this.at = this.#seen = 0;
+    } else {
+      const end = this.bytes.byteLength;
+      this.#reserve(end + chunk.byteLength);
+      this.#room.set(chunk, end);
+      this.bytes = this.#room.subarray(0, end + chunk.byteLength);
     }
-    const end = this.bytes.byteLength;
-    this.#reserve(end + chunk.byteLength);
-    this.#room.set(chunk, end);
-    this.bytes = this.#room.subarray(0, end + chunk.byteLength);
+    this.left += chunk.byteLength;
+  }
+
+  /**
+   * Finds the empty line that ends a section of lines: a head, or a trailer section (RFC 9112 §2.1).
+   *
+   * @returns where the empty line begins; "open" if it has not arrived; "broken" if a line does not end in CR LF, which a
+   * recipient might take for an end (§2.2)
+   */
+  findSectionEnd(): number | "open" | "broken" {
+    const { bytes, at } = this;
+    if (bytes[at] === cr && bytes[at + 1] === lf) return at;
+    const end = bytes.indexOf(lineEnds, Math.max(at, this.#seen - 3));
+    if (end >= 0) return end + 2;
+    const from = this.#seen > at && bytes[this.#seen - 1] === cr ? this.#seen - 1 : Math.max(at, this.#seen);
+    this.#seen = bytes.byteLength;
+    return loneLineEnd.test(bytes.toString("latin1", from)) ? "broken" : "open";
   }
 
   /** Has used everything up to here. */
   use(end: number): void {
     this.at = end;
+    this.left = this.bytes.byteLength - end;
     // The chunk is not kept until the next one comes.
-    if (end === this.bytes.byteLength) this.clear();
+    if (this.left === 0) this.clear();
   }
 
   /** Keeps what is left, without the rest of the chunk that it came in. */
@@ -39,13 +54,13 @@ export class Incoming {
     const room = Buffer.allocUnsafeSlow(this.left);
     room.set(this.bytes.subarray(this.at));
     this.#room = this.bytes = room;
-    this.seen = Math.max(0, this.seen - this.at);
+    this.#seen = Math.max(0, this.#seen - this.at);
     this.at = 0;
   }
 
   clear(): void {
     this.bytes = this.#room = none;
-    this.at = this.seen = 0;
+    this.at = this.left = this.#seen = 0;
   }
 
   #reserve(bytes: number): void {
@@ -57,3 +72,8 @@ export class Incoming {
 }
 
 const none = Buffer.alloc(0);
+const cr = 0x0d;
+const lf = 0x0a;
+const lineEnds = Buffer.from("\r\n\r\n");
+// Of a pair of characters the second may still be missing.
+const loneLineEnd = /(?:^|[^\r])\n|\r[^\n]/;

@@ -1,4 +1,13 @@
-import { CommonFields, type HeaderFields, type HttpProblem, httpProblem } from "../carriers/index.ts";
+import {
+  CommonFields,
+  type HeaderFields,
+  headerTooLarge,
+  type HttpProblem,
+  httpProblem,
+  urlTooLong,
+} from "../carriers/index.ts";
+import type { Http1Limits } from "./http1-limits.ts";
+import type { Incoming } from "./incoming.ts";
 
 /** The head of a request (RFC 9112 §3, §5). */
 export interface RequestHead {
@@ -28,12 +37,64 @@ export interface FieldSection {
 
 export type Http1Version = "1.0" | "1.1";
 
+/** Reads the heads of a connection, however they are cut. */
+export class HeadReader {
+  readonly #limits: Http1Limits;
+  #before: FieldSection | undefined;
+  #emptyLines = 0;
+
+  constructor(limits: Http1Limits) {
+    this.#limits = limits;
+  }
+
+  /** Returns the next head, perhaps with a problem; `undefined` while it is not complete. */
+  read(incoming: Incoming): RequestHead | undefined {
+    // RFC 9112 §2.2: empty lines before a request are ignored.
+    for (; incoming.bytes[incoming.at] === cr && incoming.bytes[incoming.at + 1] === lf; this.#emptyLines++) {
+      incoming.use(incoming.at + 2);
+    }
+    if (this.#emptyLines > emptyLinesMax) return unreadable(notHttp());
+    const { bytes, at: start } = incoming;
+    const end = incoming.findSectionEnd();
+    const problem = this.#problem(bytes, start, end);
+    if (problem !== undefined) return unreadable(problem);
+    if (typeof end === "string") return undefined;
+    this.#emptyLines = 0;
+    const lineEnd = bytes.indexOf(lf, start) + 1;
+    const requestLine = bytes.toString("latin1", start, lineEnd);
+    const head = readRequestHead(requestLine, bytes.toString("latin1", lineEnd, end), this.#before);
+    this.#before = head.section;
+    incoming.use(end + 2);
+    return head;
+  }
+
+  /** Returns why a head is none, or too large, as far as it has arrived. */
+  #problem(bytes: Buffer, start: number, end: number | "open" | "broken"): HttpProblem | undefined {
+    const { headerBytes, targetBytes } = this.#limits;
+    if (end === "broken" || isNoMethod(bytes[start])) return notHttp();
+    const length = (end === "open" ? bytes.byteLength : end) - start;
+    // The usual case.
+    if (length <= Math.min(headerBytes, targetBytes)) return undefined;
+    const firstLine = bytes.indexOf(lf, start) - start;
+    const lineBytes = firstLine < 0 ? length : firstLine;
+    if (length - lineBytes > headerBytes) return headerTooLarge({ headerBytes });
+    // Where the end is known, the connection can be kept.
+    const isTooLong = end === "open" && lineBytes > targetBytes + requestLineBytes;
+    return isTooLong ? urlTooLong({ urlBytes: targetBytes }) : undefined;
+  }
+}
+
+/** Whether no method begins with the octet; a line feed may follow a carriage return. */
+function isNoMethod(octet: number | undefined): boolean {
+  return octet !== undefined && octet !== cr && !(octet >= capitalA && octet <= capitalZ);
+}
+
 /**
  * Reads a complete head, each line with its end, without the empty one behind them; one character for each byte.
  *
  * @param before - the last section of the connection, which most clients send again with each request
  */
-export function readRequestHead(requestLine: string, lines: string, before: FieldSection | undefined): RequestHead {
+function readRequestHead(requestLine: string, lines: string, before: FieldSection | undefined): RequestHead {
   const line = requestLinePattern.exec(requestLine);
   if (line === null) return unreadable(versionPattern.test(requestLine) ? badVersion() : notHttp());
   const [, httpMethod = "", target = "", minor] = line;
@@ -132,6 +193,11 @@ function isPersistent(connection: string | null, httpVersion: Http1Version): boo
   return !options.includes("close") && (httpVersion === "1.1" || options.includes("keep-alive"));
 }
 
+/** Returns the problem of a request that takes too long to arrive. */
+export function late(): HttpProblem {
+  return httpProblem(408, "the request did not arrive in time");
+}
+
 /** Returns the problem of what is no HTTP. */
 export function notHttp(): HttpProblem {
   return httpProblem(400, "the request is not valid HTTP");
@@ -144,6 +210,15 @@ function badTarget(): HttpProblem {
 function badVersion(): HttpProblem {
   return httpProblem(400, "the HTTP version is not supported");
 }
+
+const lf = 0x0a;
+const cr = 0x0d;
+const capitalA = 0x41;
+const capitalZ = 0x5a;
+/** Empty lines before a request. Old clients send one too many behind a body; more would only keep a connection open. */
+const emptyLinesMax = 16;
+/** Bytes of a request line beside its target: the longest method that is registered, spaces and version. */
+const requestLineBytes = 64;
 
 // RFC 9112 §3: one space each, and a target without white space, control characters or bytes beyond ASCII. Every
 // registered method is in upper case (RFC 9110 §16.1.1).

@@ -90,8 +90,8 @@ export class Http2Connection implements StreamCarrier {
     return this.#streams.open.size > 0 || this.output.waitingBytes > 0;
   }
 
-  /** The number of open streams. */
-  get streams(): number {
+  /** The number of open streams: each is a request. */
+  get requests(): number {
     return this.#streams.open.size;
   }
 

@@ -2,6 +2,7 @@ import { defaultHttp1Limits, Http1Connection, type Http1Limits, type RequestHead
 import { headerTooLarge, type HttpProblem, type Limits, readRequestTarget, timerMsMax } from "../index.ts";
 import type { HttpServer, HttpServerOptions } from "./http-server.ts";
 import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
+import { createOwnServer } from "./own-server.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /**
@@ -26,31 +27,14 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
     // A defect of ours that belongs to no call.
     onFault: (error: unknown) => report(error, "HTTP/1.1 could not be served"),
   };
-  let draining = false;
   const clock = setInterval(() => {
     for (const connection of connections) connection.look();
   }, lookEveryMs).unref();
-  return {
-    take(socket) {
-      const connection = new Http1Connection(socket, options);
-      connections.add(connection);
-      if (draining) connection.drain();
-    },
-    drain() {
-      draining = true;
-      for (const connection of connections) connection.drain();
-    },
-    get busy() {
-      return [...connections].some(({ busy }) => busy);
-    },
-    get connections() {
-      return connections.size;
-    },
-    get requests() {
-      return [...connections].filter(({ busy }) => busy).length;
-    },
-    close: () => clearInterval(clock),
-  };
+  return createOwnServer(
+    connections,
+    (socket) => new Http1Connection(socket, options),
+    () => clearInterval(clock),
+  );
 }
 
 function readTarget({ problem, target, section }: RequestHead, limits: Limits): string | HttpProblem {

@@ -1,52 +1,36 @@
+import type { Socket } from "node:net";
 import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "../../http2/index.ts";
 import { OwnHttp2Exchange } from "./own-http2-exchange.ts";
 import type { HttpServer, HttpServerOptions } from "./http-server.ts";
+import { createOwnServer } from "./own-server.ts";
 import { headerTooLarge, type Limits, readRequestTarget } from "../index.ts";
 
 /** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */
 export function createOwnHttp2Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new Set<Http2Connection>();
   const http2Limits = toHttp2Limits(limits);
-  let draining = false;
-  return {
-    take(socket) {
-      const connection = new Http2Connection(socket, {
-        limits: http2Limits,
-        budget,
-        onStream: (stream) => {
-          const exchange = new OwnHttp2Exchange(stream, socket);
-          if (stream.headTooLarge) {
-            refuse(exchange, headerTooLarge(limits));
-            return;
-          }
-          const authority = stream.head.authority ?? exchange.common.host;
-          const target = readRequestTarget(exchange.target, authority, true, limits);
-          if (typeof target === "string") serve(exchange);
-          else refuse(exchange, target);
-        },
-        onClose: () => connections.delete(connection),
-        // A defect of ours that belongs to no call.
-        onFault: (error) => report(error, "HTTP/2 could not be served"),
-      });
-      connections.add(connection);
-      // Accepted before the drain began, and drained before its first request.
-      if (draining) connection.drain();
-    },
-    drain() {
-      draining = true;
-      for (const connection of connections) connection.drain();
-    },
-    get busy() {
-      return [...connections].some((connection) => connection.busy);
-    },
-    get connections() {
-      return connections.size;
-    },
-    get requests() {
-      return [...connections].reduce((sum, { streams }) => sum + streams, 0);
-    },
-    close() {},
+  const connect = (socket: Socket): Http2Connection => {
+    const connection = new Http2Connection(socket, {
+      limits: http2Limits,
+      budget,
+      onStream: (stream) => {
+        const exchange = new OwnHttp2Exchange(stream, socket);
+        if (stream.headTooLarge) {
+          refuse(exchange, headerTooLarge(limits));
+          return;
+        }
+        const authority = stream.head.authority ?? exchange.common.host;
+        const target = readRequestTarget(exchange.target, authority, true, limits);
+        if (typeof target === "string") serve(exchange);
+        else refuse(exchange, target);
+      },
+      onClose: () => connections.delete(connection),
+      // A defect of ours that belongs to no call.
+      onFault: (error) => report(error, "HTTP/2 could not be served"),
+    });
+    return connection;
   };
+  return createOwnServer(connections, connect, () => undefined);
 }
 
 function toHttp2Limits(limits: Limits): Http2Limits {
