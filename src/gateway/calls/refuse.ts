@@ -5,7 +5,7 @@ import {
   refuseConnect,
   refuseGrpc,
   refuseGrpcWeb,
-  metadataFields,
+  restErrorFields,
 } from "../protocols/index.ts";
 import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import type { ErrorWriter } from "../rest/index.ts";
@@ -46,7 +46,7 @@ function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: Er
   // library says by status alone that this was no call. A custom error record is sent here too.
   const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
   if (noCall && writeErrorRecord.isDefault) {
-    return exchange.answer(httpStatus, [...fields, ...metadataFields(error)], new Uint8Array(0));
+    return exchange.answer(httpStatus, [...fields, ...restErrorFields(error)], new Uint8Array(0));
   }
   const contentType = exchange.common.contentType ?? "";
   if (refusal.connectStream !== undefined) return refuseConnectStream(exchange, refusal.connectStream, error);
@@ -56,7 +56,7 @@ function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: Er
   if (protocol === "grpc-web" && !wrongMethod) return refuseGrpcWeb(exchange, grpcContentType(contentType), error);
   // With the wrong method no RPC was matched, although one is known.
   const record = writeErrorRecord(error, { httpStatus, procedure: wrongMethod ? undefined : procedure });
-  const header = ["content-type", record.contentType, ...fields, ...metadataFields(error)];
+  const header = ["content-type", record.contentType, ...fields, ...restErrorFields(error)];
   exchange.answer(record.httpStatus, header, record.body);
 }
 

@@ -318,6 +318,22 @@ describe("admit", () => {
   });
 });
 
+test.each(both)(
+  "what admit refuses with has no field of its own for the status on REST, over HTTP/%s",
+  async (version) => {
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        admit: () => {
+          throw new ConnectError("not you", Code.PermissionDenied, { status: "418", "x-a": "b" });
+        },
+      },
+    );
+    const { httpStatus, header } = await exchange(greenhouse.address, version, get("/nothing"));
+    expect([httpStatus, fieldValue(header, "status"), fieldValue(header, "x-a")]).toEqual([403, undefined, "b"]);
+  },
+);
+
 describe("admit that takes its time", () => {
   test.each([
     { name: "admits", refuse: false, httpStatus: 200 },

@@ -1,4 +1,6 @@
-import { isSendable } from "../lazy-headers.ts";
+import type { ConnectError } from "@connectrpc/connect";
+import type { HeaderFields } from "../../carriers/index.ts";
+import { isSendable, ownMetadata } from "../lazy-headers.ts";
 
 // The gateway sets these itself: they describe the bytes it writes, or the host it answers for.
 const gatewayFields: ReadonlySet<string> = new Set([
@@ -15,7 +17,7 @@ const gatewayFields: ReadonlySet<string> = new Set([
  * Trailers become header fields too, because plain HTTP clients never see a trailer. A header field wins over a trailer
  * of the same name.
  */
-export function toRestFields(header: Headers, trailer?: Headers): readonly string[] {
+export function toRestFields(header: Headers, trailer?: Headers): HeaderFields {
   const fields: string[] = [];
   for (const [name, value] of header) {
     if (isRestField(name) && isSendable(name, value)) fields.push(name, value);
@@ -25,6 +27,11 @@ export function toRestFields(header: Headers, trailer?: Headers): readonly strin
     if (isRestField(name) && isSendable(name, value) && !header.has(name)) fields.push(name, value);
   }
   return fields;
+}
+
+/** Returns the metadata of an error as header fields of its answer on REST. */
+export function restErrorFields(error: ConnectError): HeaderFields {
+  return toRestFields(ownMetadata(error));
 }
 
 /**

@@ -2,11 +2,11 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { type ErrorWriter, errorWithHttpStatus, httpStatusOf, type RestBinding } from "../../rest/index.ts";
-import { chosenStatus, toRestFields } from "./response-header.ts";
+import { chosenStatus, restErrorFields, toRestFields } from "./response-header.ts";
 import { readRestTimeout } from "./rest-timeout.ts";
 import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
-import { LazyHeaders, ownMetadata } from "../lazy-headers.ts";
+import { LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
 
@@ -122,8 +122,8 @@ export class RestUnary implements UnaryProtocol {
     const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.procedure.name };
     const record = this.#writeErrorRecord(error, failure);
     const metadata = untouched ? none : toRestFields(header, trailer);
-    const ofError = toRestFields(ownMetadata(error));
-    const fields = ["content-type", record.contentType, ...this.#acceptFields, ...metadata, ...ofError];
+    const own = ["content-type", record.contentType, ...this.#acceptFields];
+    const fields = [...own, ...metadata, ...restErrorFields(error)];
     return { httpStatus: record.httpStatus, fields, body: record.body };
   }
 
