@@ -25,11 +25,11 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/protocols", to: ["gateway/carriers", "gateway/rest", "gateway/json"] },
   { from: "gateway/carriers", to: [] },
   { from: "gateway/carriers/sockets", to: ["carriers", "proxies", "http1", "http2"].map((room) => `gateway/${room}`) },
-  { from: "gateway/carriers/fetch", to: ["gateway/carriers"] },
+  { from: "gateway/carriers/web", to: ["gateway/carriers"] },
   { from: "gateway/proxies", to: ["gateway/carriers"] },
   {
     from: "gateway/fetch",
-    to: ["calls", "carriers", "carriers/fetch", "protocols", "rest"].map((room) => `gateway/${room}`),
+    to: ["calls", "carriers", "carriers/web", "protocols", "rest"].map((room) => `gateway/${room}`),
   },
   { from: "gateway/zlib", to: ["gateway/protocols"] },
   { from: "gateway/rest", to: ["gateway/json", "gen"] },

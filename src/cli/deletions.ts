@@ -1,6 +1,6 @@
 import { openPlantDatabase } from "../server/index.ts";
 import { exitCode, type Command, type GivenFlags, textOf, UsageError } from "./command.ts";
-import { parseDuration } from "./duration.ts";
+import { parseDurationMs } from "./duration.ts";
 import { databaseFlag, databaseOf } from "./database-flag.ts";
 
 /** Prints the deletion records. */
@@ -29,7 +29,7 @@ const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))
 function sinceOf(flags: GivenFlags): Date | undefined {
   const text = textOf(flags["since"]);
   if (text === undefined) return undefined;
-  const agoMs = parseDuration(text);
+  const agoMs = parseDurationMs(text);
   if (agoMs !== undefined) return new Date(Date.now() - agoMs);
   const since = new Date(text);
   if (dateTime.test(text) && !Number.isNaN(since.getTime()) && isDay(text.slice(0, "2030-01-31".length))) return since;

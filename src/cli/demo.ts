@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { issueToken, openPlantDatabase, plantLocationOf } from "../server/index.ts";
+import { issuePlantToken, openPlantDatabase, plantLocationOf } from "../server/index.ts";
 
 /** The folder of the demo in the working directory, with its store and token. */
 const folder = ".plantstore";
@@ -77,7 +77,7 @@ function readToken(): string | undefined {
 }
 
 async function makeToken(): Promise<string> {
-  const issued = await issueToken({ name: "demo", scopes: "-", expiry: "-", file: undefined });
+  const issued = await issuePlantToken({ name: "demo", scopes: "-", expiry: "-", file: undefined });
   if (issued.kind === "problems") throw new Error(issued.problems.join(", "));
   writeFileSync(tokenFile, `${issued.value.token}\n`, { mode: 0o600, flag: "wx" });
   return issued.value.token;

@@ -6,7 +6,7 @@ const unitsMs: Readonly<Record<string, number>> = {
 };
 
 /** Parses "30m", "24h", "90d" or "2w" to milliseconds; `undefined` when the text is no such duration. */
-export function parseDuration(text: string): number | undefined {
+export function parseDurationMs(text: string): number | undefined {
   // At most five digits: 99999w is 1,900 years, which is still a date.
   const [, count, unit = ""] = /^([1-9]\d{0,4})([mhdw])$/.exec(text) ?? [];
   return count === undefined ? undefined : Number(count) * (unitsMs[unit] ?? Number.NaN);

@@ -1,6 +1,6 @@
-import { issueToken, settings } from "../server/index.ts";
+import { issuePlantToken, settings } from "../server/index.ts";
 import { exitCode, type Command, textOf, UsageError } from "./command.ts";
-import { parseDuration } from "./duration.ts";
+import { parseDurationMs } from "./duration.ts";
 import { tokenFileFlag } from "./token-file-flag.ts";
 
 /** Creates a bearer token, shows it once and stores its hash. */
@@ -26,9 +26,9 @@ export const tokenCreateCommand: Command = {
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
     const request = { name, scopes, expiry: expiryOf(textOf(flags["expires"])), file };
     // First without the file: a wrong name, scope or expiry is wrong usage; a problem with the file is not.
-    const dryRun = await issueToken({ ...request, file: undefined });
+    const dryRun = await issuePlantToken({ ...request, file: undefined });
     if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
-    const issued = file === undefined ? dryRun : await issueToken(request);
+    const issued = file === undefined ? dryRun : await issuePlantToken(request);
     if (issued.kind === "problems") throw new Error(`${file}: ${issued.problems.join("; ")}`);
     terminal.out(issued.value.token);
     terminal.err(
@@ -42,7 +42,7 @@ export const tokenCreateCommand: Command = {
 
 // A duration counts from now, to the second.
 function expiryOf(text: string = "-"): string {
-  const durationMs = parseDuration(text);
+  const durationMs = parseDurationMs(text);
   if (durationMs === undefined) return text;
   return new Date(Date.now() + durationMs).toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -14,7 +14,7 @@ export { readConfiguration } from "./configuration.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
 export type { ConfigurationSources } from "./given-text.ts";
 export { explainSystemError, listTokens, revokeToken } from "../auth/index.ts";
-export { issueToken } from "./issue-token.ts";
+export { issuePlantToken } from "./issue-plant-token.ts";
 export { nearestName } from "./nearest-name.ts";
 export { plantLocationOf } from "./database-url.ts";
 export type { PlantServerOptions } from "./plant-server-options.ts";

@@ -4,7 +4,7 @@
  * The {@link Exchange} is the seam between HTTP and RPC: carriers make exchanges of what a client sends, calls answer
  * them. What both sides need lies here as well: lists of header fields, limits, what is wrong with a request as HTTP.
  * None of it knows sockets or RPC, and it runs wherever JavaScript does. The carriers themselves are rooms of their own:
- * `sockets/` on node, `fetch/` anywhere.
+ * `sockets/` on node, `web/` anywhere.
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBytes, concatBytes, toUtf8 } from "./bytes.ts";

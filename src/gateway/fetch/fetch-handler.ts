@@ -1,7 +1,7 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { type Match, matchRequest, type Serving } from "../calls/index.ts";
 import { headerTooLarge, type HttpProblem, type Limits, type Peer, readRequestTarget } from "../carriers/index.ts";
-import { FetchExchange } from "../carriers/fetch/index.ts";
+import { FetchExchange } from "../carriers/web/index.ts";
 
 /** What a server knows of a request and a `Request` cannot express. */
 export interface FetchContext {

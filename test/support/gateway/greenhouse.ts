@@ -27,6 +27,12 @@ export interface TestGreenhouse {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Waits for an event of the server's side of a connection over HTTP/1.1, as `admit` sees it. */
+export function nextEvent(connection: object, event: "close" | "pause"): Promise<unknown> {
+  if (connection instanceof EventEmitter) return once(connection, event);
+  throw new TypeError("the connection has no events");
+}
+
 /** Starts a gateway. RPCs that the implementation leaves out are unimplemented. */
 export async function startGreenhouse(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,

@@ -1,4 +1,4 @@
-import { EventEmitter, once } from "node:events";
+import { once } from "node:events";
 import { connect } from "node:tls";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,7 +8,12 @@ import { createCertificate } from "../../../support/carriers/certificate.ts";
 import type { Address } from "../../../support/carriers/exchange.ts";
 import { type Http1Connection, openHttp1, overHttp1 } from "../../../support/carriers/http1-connection.ts";
 import { within } from "../../../support/deadline.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
+import {
+  nextEvent,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../../support/gateway/greenhouse.ts";
 
 const restPath = "/beds/7:water";
 
@@ -121,9 +126,7 @@ test("a client that neither sends nor closes is cut off behind its last answer",
     {},
     {
       limits: { requestTimeoutMs: 500 },
-      admit: ({ connection }) => {
-        if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
-      },
+      admit: ({ connection }) => closed.resolve(nextEvent(connection, "close")),
     },
   );
   using connection = await openHttp1(greenhouse.address);

@@ -1,8 +1,7 @@
-import { EventEmitter, once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { within } from "../../../support/deadline.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../support/carriers/exchange.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
+import { nextEvent, startGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
 import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
 
 const json: Field = ["content-type", "application/json"];
@@ -35,9 +34,7 @@ describe("a client that does not read", () => {
       },
       {
         limits: { idleTimeoutMs: 500 },
-        admit: ({ connection }) => {
-          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
-        },
+        admit: ({ connection }) => closed.resolve(nextEvent(connection, "close")),
       },
     );
     using connection = await openHttp1(greenhouse.address);
@@ -56,9 +53,7 @@ describe("a client that does not read", () => {
       {
         // As long as a busy machine may need for some of the first.
         limits: { idleTimeoutMs: 1000 },
-        admit: ({ connection }) => {
-          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
-        },
+        admit: ({ connection }) => closed.resolve(nextEvent(connection, "close")),
       },
     );
     using connection = await openHttp1(greenhouse.address);
@@ -106,9 +101,7 @@ describe("a client that does not read", () => {
       {
         endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
         limits: { idleTimeoutMs: 500 },
-        admit: ({ connection }) => {
-          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
-        },
+        admit: ({ connection }) => closed.resolve(nextEvent(connection, "close")),
       },
     );
     using connection = await openHttp1(greenhouse.address);
@@ -128,9 +121,7 @@ describe("a client that does not read", () => {
       {
         endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
         limits: { idleTimeoutMs: 500 },
-        admit: ({ connection }) => {
-          if (connection instanceof EventEmitter) closed.resolve(once(connection, "close"));
-        },
+        admit: ({ connection }) => closed.resolve(nextEvent(connection, "close")),
       },
     );
     process.on("warning", onWarning);
@@ -162,7 +153,7 @@ describe("a client that sends ahead", () => {
       },
       {
         admit: ({ connection }) => {
-          if (mostRunning === 0 && connection instanceof EventEmitter) unread.resolve(once(connection, "pause"));
+          if (mostRunning === 0) unread.resolve(nextEvent(connection, "pause"));
         },
       },
     );
@@ -184,7 +175,7 @@ describe("a client that sends ahead", () => {
       { waterBed: () => ({ note: "n" }) },
       {
         admit: async ({ connection }) => {
-          if (connection instanceof EventEmitter) paused.resolve(once(connection, "pause"));
+          paused.resolve(nextEvent(connection, "pause"));
           await slow.promise;
         },
         endpoints: [page],
