@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { createGateway } from "../../src/gateway/index.ts";
@@ -95,6 +95,22 @@ describe("the file of a Unix socket", () => {
     await using server = await startPlantServer({ path });
     const { httpStatus } = await exchange(server.address, "1.1", { httpMethod: "GET", path: "/livez", header: [] });
     expect(httpStatus).toBe(200);
+  });
+
+  test("is replaced by one of several that start at once", async () => {
+    using folder = createTempFolder();
+    const path = folder.file("s");
+    const program = `require("node:net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
+    await using dead = startNode(["-e", program], folder.path);
+    await dead.end();
+    const gateways = Array.from({ length: 4 }, () => createGateway({ routes: () => {} }));
+    const ends = await Promise.allSettled(gateways.map((gateway) => gateway.listen({ path })));
+    const listening = gateways.filter((_, i) => ends[i]?.status === "fulfilled");
+    expect(listening).toHaveLength(1);
+    expect(readdirSync(folder.path)).toEqual(["s"]);
+    // The one that listens is the one at the path: nobody else's socket goes with it.
+    await listening[0]?.close();
+    expect(readdirSync(folder.path)).toEqual([]);
   });
 
   test("is left alone where somebody listens on it, or where it is another file", async () => {

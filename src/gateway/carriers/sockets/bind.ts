@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, lstatSync, rmSync } from "node:fs";
+import { type BigIntStats, chmodSync, linkSync, lstatSync, renameSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, type Server } from "node:net";
+import { dirname, join } from "node:path";
 
 /** Where to listen: a TCP port, or a Unix socket if there is a path. */
 export interface BindOptions {
@@ -43,8 +45,9 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
   try {
     await listenOn(server, path, mode);
   } catch (reason) {
-    if (!isInUse(reason) || !(await isLeftBehind(path))) throw reason;
-    rmSync(path, { force: true });
+    if (!hasCode(reason, "EADDRINUSE")) throw reason;
+    const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    if (found !== undefined && !((await isLeftBehind(path, found)) && takeAway(path, found))) throw reason;
     await listenOn(server, path, mode);
   }
   return { address: path, port: 0 };
@@ -57,22 +60,41 @@ async function listenOn(server: Server, path: string, mode: number): Promise<voi
   chmodSync(path, mode);
 }
 
-function isInUse(reason: unknown): boolean {
-  return reason instanceof Error && "code" in reason && reason.code === "EADDRINUSE";
+function hasCode(reason: unknown, code: string): boolean {
+  return reason instanceof Error && "code" in reason && reason.code === code;
 }
 
-/** Whether a path is a socket that nobody listens on. */
-async function isLeftBehind(path: string): Promise<boolean> {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() === false) return false;
+/** Whether what was found at a path is a socket that nobody listens on. */
+async function isLeftBehind(path: string, found: BigIntStats): Promise<boolean> {
+  if (!found.isSocket()) return false;
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const probe = connect({ path });
   probe.on("connect", () => resolve(false));
-  probe.on("error", (reason) =>
-    resolve("code" in reason && (reason.code === "ECONNREFUSED" || reason.code === "ENOENT")),
-  );
+  probe.on("error", (reason) => resolve(hasCode(reason, "ECONNREFUSED") || hasCode(reason, "ENOENT")));
   try {
     return await promise;
   } finally {
     probe.destroy();
   }
+}
+
+/**
+ * Removes a socket that was left behind, and returns whether that is what was there: another process may have replaced it
+ * since it was looked at. Only what has a name of our own cannot be replaced, so it is looked at under such a name.
+ */
+function takeAway(path: string, found: BigIntStats): boolean {
+  const aside = join(dirname(path), `.${randomUUID()}`);
+  try {
+    renameSync(path, aside);
+  } catch (reason) {
+    // Another process has taken it away.
+    if (hasCode(reason, "ENOENT")) return true;
+    throw reason;
+  }
+  // The number of a file that is gone may be given to the next one; to rename it changes its ctime.
+  const { ino, mtimeNs } = lstatSync(aside, { bigint: true });
+  const isThatOne = ino === found.ino && mtimeNs === found.mtimeNs;
+  if (!isThatOne) linkSync(aside, path);
+  rmSync(aside);
+  return isThatOne;
 }
