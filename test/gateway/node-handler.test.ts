@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer as createHttp1, type IncomingMessage } from "node:http";
 import { createSecureServer, createServer as createHttp2, type Http2ServerRequest } from "node:http2";
 import { text } from "node:stream/consumers";
@@ -90,6 +91,39 @@ function trailing(_: unknown, response: Response): void {
 }
 
 const versions: readonly HttpVersion[] = ["1.1", "2"];
+
+describe("the handler in a server of HTTP/1.1", () => {
+  test.each([
+    { name: "for which node answers 100", event: "request" },
+    { name: "that is asked about bodies that wait", event: "checkContinue" },
+  ])("$name has a client told once to send its body", async ({ event }) => {
+    const server = createHttp1().on(event, mount());
+    const { hostname, port } = new URL(await listenOnLoopback(server));
+    using connection = await openHttp1({ address: hostname, port: Number(port) });
+    const head = ["POST /beds/7:water HTTP/1.1", "host: x", "content-type: application/json", "content-length: 2"];
+    connection.write([...head, "expect: 100-continue", "", ""].join("\r\n"));
+    await within(once(connection.socket, "data"), "100 (Continue)");
+    connection.write("{}");
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [100] });
+    server.close();
+  });
+
+  test("knows the authority of a target in absolute form, whatever the Host", async () => {
+    const urls: string[] = [];
+    const handler = createGateway({
+      routes: (router) =>
+        router.service(GreenhouseService, {
+          waterBed: (_, { url }) => {
+            urls.push(url);
+            return {};
+          },
+        }),
+    }).handler;
+    await using server = await serve("1.1", handler);
+    await exchange(server.address, "1.1", { ...water, path: `http://plants.example${water.path}` });
+    expect(urls).toEqual([`http://plants.example${water.path}`]);
+  });
+});
 
 describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
   test("answers REST, Connect and gRPC-Web", async () => {

@@ -27,6 +27,13 @@ export {
   requireFieldValue,
 } from "./header-fields.ts";
 export { defaultLimits, defaultReadMaxBytes, type Limits } from "./limits.ts";
-export { headerTooLarge, type HttpProblem, httpProblem, readRequestTarget, urlTooLong } from "./request-target.ts";
+export {
+  authorityOf,
+  headerTooLarge,
+  type HttpProblem,
+  httpProblem,
+  readRequestTarget,
+  urlTooLong,
+} from "./request-target.ts";
 export { WholeBody } from "./whole-body.ts";
 export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timeout.ts";

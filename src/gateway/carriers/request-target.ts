@@ -43,13 +43,21 @@ export function readRequestTarget(
   if (target.includes("#")) return httpProblem(400, "the URL has a fragment");
   if (target.startsWith("/") || target === "*") return target;
   const absolute = absoluteForm.exec(target);
-  if (absolute === null) return httpProblem(400, "the request target is not valid");
+  if (absolute === null || !authorityGrammar.test(absolute[1] ?? ""))
+    return httpProblem(400, "the request target is not valid");
   // RFC 9112 §3.2.2: a server must accept the absolute form; an empty path in it means "/".
   const rest = target.slice(absolute[0].length);
   return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
+/** Returns the authority of a request: that of a target in absolute form, else its Host (RFC 9112 §3.2.2). */
+export function authorityOf(target: string, host: string | null): string {
+  // Nearly every target is in origin form, and to look at its first character costs nothing.
+  const absolute = target.startsWith("/") ? undefined : absoluteForm.exec(target)?.[1];
+  return absolute ?? host ?? "";
+}
+
 // uri-host [ ":" port ] of RFC 9110 §7.2, RFC 3986 §3.2. Two Host fields, joined by ", ", do not match.
 const authorityGrammar = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+)(?::[0-9]{0,5})?$/;
 // Without userinfo, which RFC 9110 §4.2.4 tells recipients to treat as an error.
-const absoluteForm = /^https?:\/\/[^/?@]+(?=[/?]|$)/i;
+const absoluteForm = /^https?:\/\/([^/?@]+)(?=[/?]|$)/i;

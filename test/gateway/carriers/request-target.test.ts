@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Code } from "@connectrpc/connect";
 import { defaultLimits } from "../../../src/gateway/carriers/limits.ts";
-import { httpProblem, readRequestTarget } from "../../../src/gateway/carriers/request-target.ts";
+import { authorityOf, httpProblem, readRequestTarget } from "../../../src/gateway/carriers/request-target.ts";
 
 const limits = { ...defaultLimits, urlBytes: 40 };
 
@@ -31,6 +31,7 @@ describe("the target of a request", () => {
     { name: "user information", target: "http://user@localhost/x" },
     { name: "another scheme", target: "ftp://localhost/x" },
     { name: "an absolute form without a host", target: "http:///x" },
+    { name: "an absolute form whose host is none", target: "http://a,b c/x" },
   ])("is refused: $name", ({ target }) => {
     expect(read(target)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
   });
@@ -84,6 +85,16 @@ describe("the authority of a request", () => {
     expect(read("/", null, true)).toMatchObject({ httpStatus: 400 });
     expect(read("/", null, false)).toBe("/");
   });
+});
+
+test.each([
+  { target: "/x", host: "a:1", want: "a:1" },
+  { target: "http://b/x", host: "a:1", want: "b" },
+  { target: "HTTPS://b:2?x", host: "a:1", want: "b:2" },
+  { target: "http://b:2", host: null, want: "b:2" },
+  { target: "/http://b/x", host: null, want: "" },
+])("the authority of $target with the Host $host is $want", ({ target, host, want }) => {
+  expect(authorityOf(target, host)).toBe(want);
 });
 
 test.each([

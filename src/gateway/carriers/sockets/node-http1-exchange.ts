@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   type AbortReceiver,
+  authorityOf,
   type BodyReceiver,
   type CommonFields,
   type Exchange,
@@ -47,7 +48,7 @@ export class NodeHttp1Exchange implements Exchange {
     this.target = target;
     this.fields = request.rawHeaders;
     this.common = common;
-    this.origin = `${"encrypted" in request.socket ? "https" : "http"}://${common.host ?? ""}`;
+    this.origin = `${"encrypted" in request.socket ? "https" : "http"}://${authorityOf(request.url ?? "", common.host)}`;
     this.connection = request.socket;
     // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
     this.bodyEmpty = common.transferEncoding === null && (common.contentLength ?? "0") === "0";
@@ -190,14 +191,19 @@ export class NodeHttp1Exchange implements Exchange {
     response.end();
   }
 
-  #continued = false;
-
   #continue(): void {
     // RFC 9110 §10.1.1: the client is told to send the body only once it is wanted.
-    if (this.#continued || this.common.expect?.toLowerCase() !== "100-continue") return;
-    this.#continued = true;
-    if (this.httpVersion === "1.1") this.#response.writeContinue();
+    if (this.httpVersion === "1.0" || this.common.expect?.toLowerCase() !== "100-continue") return;
+    if (!wasContinued(this.#response)) this.#response.writeContinue();
   }
+}
+
+/**
+ * Whether a client was told to send its body: by node itself, unless its server has a listener of `checkContinue`. No
+ * public property of a response says so.
+ */
+function wasContinued(response: ServerResponse): boolean {
+  return Reflect.get(response, "_sent100") === true;
 }
 
 function ignore(): void {}

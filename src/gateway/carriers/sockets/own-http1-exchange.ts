@@ -1,5 +1,5 @@
 import type { Http1Connection, RequestHead, RequestReceiver } from "../../http1/index.ts";
-import { goneAway, type HeaderFields, type HttpProblem } from "../index.ts";
+import { authorityOf, goneAway, type HeaderFields, type HttpProblem } from "../index.ts";
 import { dateFields, OwnExchange } from "./own-exchange.ts";
 
 /** An exchange carried by a connection of the gateway's own HTTP/1.1. */
@@ -10,14 +10,14 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
 
   /** @param target - the request target in origin form */
   constructor(
-    { httpMethod, section }: RequestHead,
+    { httpMethod, target: sent, section }: RequestHead,
     target: string,
     connection: Http1Connection,
     refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void,
   ) {
     const { httpVersion, fields, common, bodyBytes } = section;
     const { socket } = connection;
-    const origin = `${"encrypted" in socket ? "https" : "http"}://${common.host ?? ""}`;
+    const origin = `${"encrypted" in socket ? "https" : "http"}://${authorityOf(sent, common.host)}`;
     const announced = bodyBytes === "chunked" ? 0 : bodyBytes;
     super({ httpMethod, target, origin, fields, common, bodyEmpty: bodyBytes === 0, bodyBytes: announced }, socket);
     this.httpVersion = httpVersion;

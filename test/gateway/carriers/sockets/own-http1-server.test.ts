@@ -100,6 +100,22 @@ describe("a client that waits to be told to send its body", () => {
   });
 });
 
+test("the authority of a target in absolute form counts, whatever the Host", async () => {
+  const urls: string[] = [];
+  const waterBed = (_: unknown, { url }: { readonly url: string }): object => {
+    urls.push(url);
+    return {};
+  };
+  await using greenhouse = await startGreenhouse({ waterBed });
+  using connection = await openHttp1(greenhouse.address);
+  for (const host of ["http://plants.example", ""]) {
+    connection.request({ ...water([], "{}"), path: host + path });
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+  }
+  const { address, port } = greenhouse.address;
+  expect(urls).toEqual([`http://plants.example${path}`, `http://${address}:${String(port)}${path}`]);
+});
+
 describe("over its limit,", () => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
