@@ -44,7 +44,7 @@ const serviceConfig = JSON.stringify({
 /**
  * Creates a client that sends the token and an idempotency key with every call, and retries calls that the server could
  * not accept: up to four attempts within the deadline of the call. The key is a new one, unless the metadata of the call
- * has an `idempotency-key`.
+ * has an `idempotency-key`; an empty one there sends none.
  *
  * Give each call a deadline; without one it waits as long as the server does. Close the client when it is no longer
  * needed.
@@ -80,9 +80,10 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) =>
     start: (given, listener, next) => {
       // Of its own: the caller may use the object for another call.
       const metadata = given.clone();
-      if (metadata.get(idempotencyKeyName).length === 0) {
-        metadata.set(idempotencyKeyName, quoteIdempotencyKey(randomUUID()));
-      }
+      const [key] = metadata.get(idempotencyKeyName);
+      if (key === undefined) metadata.set(idempotencyKeyName, quoteIdempotencyKey(randomUUID()));
+      // A key is at least its two quotes.
+      else if (key === "") metadata.remove(idempotencyKeyName);
       next(metadata, listener);
     },
   });

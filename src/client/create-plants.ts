@@ -23,10 +23,10 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /**
    * Makes this call and all others with the same key one deletion, for a program that repeats a call that came to no
-   * outcome: 1 to 128 printable ASCII characters, such as a UUID, for one plant alone. Default: a new key for each call,
-   * which all its attempts have.
+   * outcome: 1 to 128 printable ASCII characters, such as a UUID, for one plant alone. With `null` none is sent, and each
+   * attempt is a deletion of its own. Default: a new key for each call, which all its attempts have.
    */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | null;
 }
 
 /** What became of a plant: deleted by this call, or by an earlier one with its idempotency key, or not there. */
@@ -86,7 +86,7 @@ export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...
         checkArguments(id, idempotencyKey);
         const deadline = Date.now() + timeoutMs;
         const metadata = new Metadata();
-        if (idempotencyKey !== undefined) metadata.set(idempotencyKeyName, quoteIdempotencyKey(idempotencyKey));
+        if (idempotencyKey !== undefined) metadata.set(idempotencyKeyName, toMetadata(idempotencyKey));
         const call = client.deletePlant({ id }, metadata, { deadline }, (error) => {
           signal?.removeEventListener("abort", cancel);
           if (error === null) resolve("deleted");
@@ -101,10 +101,15 @@ export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...
   };
 }
 
+// An empty one is not sent.
+function toMetadata(idempotencyKey: string | null): string {
+  return idempotencyKey === null ? "" : quoteIdempotencyKey(idempotencyKey);
+}
+
 // The errors of grpc-js would have another type, and quote the key.
 function checkArguments(id: unknown, idempotencyKey: unknown): void {
   if (!isId(id)) throw invalidArgument("the id is no bigint of 64 bits, such as 42n");
-  if (idempotencyKey === undefined || isIdempotencyKey(idempotencyKey)) return;
+  if (idempotencyKey === undefined || idempotencyKey === null || isIdempotencyKey(idempotencyKey)) return;
   throw invalidArgument("the idempotency key is no string of 1 to 128 printable ASCII characters");
 }
 

@@ -108,6 +108,10 @@ test("every attempt of a call has the same idempotency key, and every call anoth
   await call();
   const [first, , , second] = keys;
   expect(keys).toEqual([first, first, first, second, second, second, ":mine", ":mine", ":mine"]);
+  keys.length = 0;
+  metadata.set("idempotency-key", "");
+  await call();
+  expect(keys).toEqual([undefined, undefined, undefined]);
   expect(new Set([first, second, ":mine"])).toHaveProperty("size", 3);
   expect(first).toMatch(/^:[0-9a-f-]{36}$/);
 });

@@ -103,6 +103,26 @@ test("a key of the caller's own is sent as it is, and is refused for another pla
   plants.close();
 });
 
+test("a call without a key sends none", async () => {
+  const keys: (string | undefined)[] = [];
+  const store = fakeStore({
+    delete: (_, { idempotencyKey }) => {
+      keys.push(idempotencyKey);
+      return Promise.resolve(true);
+    },
+  });
+  await using server = await startPlantServer({ store });
+  const { address, port } = server.address;
+  const plants = createPlants({
+    address: `${address}:${String(port)}`,
+    token: tokens.good,
+    credentials: credentials.createInsecure(),
+  });
+  await plants.delete(1n, { idempotencyKey: null });
+  plants.close();
+  expect(keys).toEqual([undefined]);
+});
+
 test("a call ends at its deadline, and says that repeating it is safe", async () => {
   const never = fakeStore({ delete: () => new Promise(() => undefined) });
   expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({
