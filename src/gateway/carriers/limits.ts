@@ -24,7 +24,10 @@ export interface Limits {
    * taken nothing for the longest are cut off. Default 256 MiB: half of a small machine.
    */
   readonly backlogBytes: number;
-  /** Connections open at once; further ones are closed. Default 10,000, below the usual 65,536 descriptors. */
+  /**
+   * Connections that are kept open at once. Up to 64 further ones are served, so that probes are answered; each one more
+   * closes the oldest of those. Default 10,000, below the usual 65,536 descriptors.
+   */
   readonly connections: number;
   /** Milliseconds that a unary call may take if its client sets no deadline; 0 for no limit. Default 0. */
   readonly defaultTimeoutMs: number;

@@ -6,6 +6,7 @@ import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../pr
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions } from "./http-server.ts";
 import { createOwnHttp1Server } from "./own-http1-server.ts";
+import { OpenConnections } from "./open-connections.ts";
 import { createNodeHttp2Server } from "./node-http2-server.ts";
 import { createOwnHttp2Server } from "./own-http2-server.ts";
 import { sniff, type Spoken } from "./sniff.ts";
@@ -42,7 +43,7 @@ export interface ListenerOptions extends Omit<HttpServerOptions, "budget"> {
 export class Listener {
   readonly #options: HttpServerOptions;
   readonly #servers: Record<HttpMajorVersion, HttpServer>;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets: OpenConnections;
   #net: Server | undefined;
   #tls: TlsServer | undefined;
   #cleartext = true;
@@ -67,6 +68,7 @@ export class Listener {
         refuse(exchange, problem);
       },
     };
+    this.#sockets = new OpenConnections(options.limits.connections);
     this.#servers = { http1: createOwnHttp1Server(this.#options), http2: createOwnHttp2Server(this.#options) };
   }
 
@@ -82,7 +84,6 @@ export class Listener {
     // Half-open, because a client that has ended its side may still be waiting: on HTTP/2 for its answer, on HTTP/1.1
     // for an error that says its request was cut short.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
-    server.maxConnections = this.#options.limits.connections;
     const bound = await bind(server, options);
     this.#net = server;
     return bound;
@@ -126,7 +127,6 @@ export class Listener {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
-    socket.on("close", () => this.#sockets.delete(socket));
     // Before a server takes the socket, and after it lets go: an error of a connection ends that connection only.
     socket.on("error", () => socket.destroy());
     const { headerTimeoutMs } = this.#options.limits;

@@ -13,22 +13,6 @@ import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../support
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
 
-test("connections beyond the limit are closed, and taken again when others have gone", async () => {
-  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { limits: { connections: 1 } });
-  {
-    using taken = await openHttp1(greenhouse.address);
-    taken.request(wholeWater);
-    expect((await taken.readAnswer()).httpStatus).toBe(200);
-    using beyond = await openHttp1(greenhouse.address);
-    expect(await beyond.atEnd()).toBe(true);
-    taken.socket.end();
-    expect(await taken.atEnd()).toBe(true);
-  }
-  using next = await openHttp1(greenhouse.address);
-  next.request(wholeWater);
-  expect((await next.readAnswer()).httpStatus).toBe(200);
-});
-
 test("a gateway listens once; where the port is taken, it may try another", async () => {
   await using greenhouse = await startGreenhouse({});
   const second = createGateway({ routes: () => {} });
