@@ -1,4 +1,4 @@
-import { openPlantDatabase } from "../server/index.ts";
+import { openPlantDatabase, parseId } from "../server/index.ts";
 import { exitCode, type Command, type GivenFlags, textOf, UsageError } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 import { databaseFlag, databaseOf } from "./database-flag.ts";
@@ -9,12 +9,13 @@ export const deletionsCommand: Command = {
   summary: "print the deletion records, one JSON object per line, oldest first",
   flags: {
     since: { value: "TIME", about: "omit older records, for example 24h or 2030-01-31T12:00:00Z" },
+    plant: { value: "ID", about: "only those of this plant" },
     ...databaseFlag,
   },
   run: async (flags, _operands, terminal) => {
-    const since = sinceOf(flags);
+    const filter = { since: sinceOf(flags), plantId: plantOf(flags) };
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
-    for await (const run of database.listDeletions(since)) {
+    for await (const run of database.listDeletions(filter)) {
       // As text: JSON numbers of this size lose digits.
       const lines = run.map((deletion) => JSON.stringify({ ...deletion, plantId: String(deletion.plantId) }));
       await terminal.write(`${lines.join("\n")}\n`);
@@ -39,4 +40,12 @@ function sinceOf(flags: GivenFlags): Date | undefined {
 // Date turns February 31 into March 2; a date that does not survive the round trip is invalid.
 function isDay(text: string): boolean {
   return new Date(text).toISOString().startsWith(text);
+}
+
+function plantOf(flags: GivenFlags): bigint | undefined {
+  const text = textOf(flags["plant"]);
+  if (text === undefined) return undefined;
+  const id = parseId(text);
+  if (id === undefined) throw new UsageError(`--plant must be the id of a plant, not ${JSON.stringify(text)}`);
+  return id;
 }

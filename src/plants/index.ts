@@ -20,7 +20,7 @@ export {
 } from "./plant-location.ts";
 export { createPlantService } from "./plant-service.ts";
 export type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "./plant-store.ts";
-export { BadLine } from "./read-ids.ts";
+export { BadLine, parseId } from "./read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
 export { readServerUrlFile } from "./postgres/follow-server-url.ts";

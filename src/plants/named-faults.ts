@@ -27,7 +27,7 @@ export function withNamedFaults(
         fail,
       ),
     exportPlants: () => failingWith(fail, database.exportPlants()),
-    listDeletions: (since) => failingWith(fail, database.listDeletions(since)),
+    listDeletions: (filter) => failingWith(fail, database.listDeletions(filter)),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 }

@@ -9,6 +9,14 @@ export interface Deletion {
   readonly batch: string;
 }
 
+/** Which deletion records are listed. By default all. */
+export interface DeletionFilter {
+  /** Those since this time. */
+  readonly since?: Date | undefined;
+  /** Those of this plant. */
+  readonly plantId?: bigint | undefined;
+}
+
 /** The results of an import. */
 export interface ImportCounts {
   /** Plants that are new. */
@@ -42,6 +50,6 @@ export interface PlantDatabase extends AsyncDisposable {
   startImport(options?: ImportOptions): Promise<PlantImport>;
   /** Lists all ids in ascending order, from one snapshot, in chunks of at most 10,000. */
   exportPlants(): AsyncIterable<readonly bigint[]>;
-  /** Lists the deletion records since a time, oldest first, in chunks of at most 10,000. */
-  listDeletions(since?: Date): AsyncIterable<readonly Deletion[]>;
+  /** Lists deletion records, oldest first, in chunks of at most 10,000. */
+  listDeletions(filter?: DeletionFilter): AsyncIterable<readonly Deletion[]>;
 }

@@ -58,8 +58,8 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
  */
 export async function checkPlantStore(location: PlantLocation): Promise<void> {
   if (location.kind === "sqlite") return checkDatabaseFile(location.path);
-  const database = await openPlantDatabase(location);
-  await database[Symbol.asyncDispose]();
+  const { checkPostgresDatabase } = await import("./postgres/plant-database.ts");
+  await checkPostgresDatabase(location.url);
 }
 
 /**

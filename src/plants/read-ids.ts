@@ -66,11 +66,17 @@ async function* bundlesOf(text: AsyncIterable<Uint8Array>): AsyncGenerator<reado
   if (unfinished !== "") yield [unfinished];
 }
 
+/** Reads the id of a plant, which has one spelling; `undefined` if the text is none. */
+export function parseId(text: string): bigint | undefined {
+  const id = canonical.test(text) ? BigInt(text) : undefined;
+  return id !== undefined && id >= int64Min && id <= int64Max ? id : undefined;
+}
+
 function parseLine(line: string, lineNumber: number): bigint | undefined {
   const digits = line.endsWith("\r") ? line.slice(0, -1) : line;
   if (digits === "") return undefined;
-  const id = canonical.test(digits) ? BigInt(digits) : undefined;
-  if (id !== undefined && id >= int64Min && id <= int64Max) return id;
+  const id = parseId(digits);
+  if (id !== undefined) return id;
   if (digits.startsWith(byteOrderMark)) {
     throw new BadLine(`line ${lineNumber} begins with a byte order mark; save the file as UTF-8 without one`);
   }

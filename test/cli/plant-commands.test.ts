@@ -96,6 +96,14 @@ test("deletions --since leaves out what is older", async () => {
   expect((await runCommand(["deletions", "--since", "2999-01-01T00:00:00Z"], environment)).out).toEqual([]);
 });
 
+test("deletions --plant leaves out those of other plants", async () => {
+  using folder = createTempFolder();
+  const environment = await makeStore(folder, [3n, 1n]);
+  const { out } = await runCommand(["deletions", "--plant", "1"], environment);
+  expect(out).toEqual([expect.stringContaining('"plantId":"1"')]);
+  expect((await runCommand(["deletions", "--plant=-1"], environment)).out).toEqual([]);
+});
+
 test("backup makes a store of its own", async () => {
   using folder = createTempFolder();
   const copy = folder.file("copy.db");
@@ -162,6 +170,8 @@ test.each([
   { name: "a date that is none", words: ["deletions", "--since", "2020-02-31"] },
   { name: "a time in words", words: ["deletions", "--since", "yesterday"] },
   { name: "a bare number", words: ["deletions", "--since", "5"] },
+  { name: "an id with a zero in front", words: ["deletions", "--plant", "01"] },
+  { name: "an id of more than 64 bits", words: ["deletions", "--plant", "9223372036854775808"] },
 ])("$name is wrong usage", async ({ words }) => {
   expect((await runCommand(words, { DATABASE_URL: "sqlite:plants.db" })).exitCode).toBe(2);
 });

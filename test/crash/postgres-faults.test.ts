@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
+import { migratePlants, openPlantDatabase, openPlantStore } from "../../src/plants/index.ts";
 import { type Cut, startCuttingProxy } from "../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
@@ -110,6 +110,12 @@ describe("a server on PostgreSQL", () => {
     await runSql(url, "SELECT pg_reload_conf()");
     const standbyState = "SELECT sync_state FROM pg_stat_replication";
     await expect.poll(() => runSql(url, standbyState)).toEqual([{ sync_state: "sync" }]);
+    const standbyUrl = url.replace(postgres.socketFolder, standby.socketFolder);
+    await using replica = await openPlantDatabase({ kind: "postgres", url: standbyUrl });
+    for await (const ids of replica.exportPlants()) {
+      expect(ids).toHaveLength(10_000);
+      break;
+    }
     const both = url.replace(postgres.socketFolder, `${standby.socketFolder},${postgres.socketFolder}`);
     await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: both }) });
     const tally = new DeleteTally();
@@ -119,7 +125,7 @@ describe("a server on PostgreSQL", () => {
     await standby.promote();
     await load.acknowledged(500);
     await load.stop();
-    url = url.replace(postgres.socketFolder, standby.socketFolder);
+    url = standbyUrl;
     await expectTruth(tally);
     // The failover was over before anybody's patience.
     expect([...tally.failures]).toEqual([]);

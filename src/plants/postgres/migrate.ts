@@ -34,13 +34,14 @@ export async function migrate(
 }
 
 /**
- * Checks that the database can be written, makes commits durable, accepts any text, and has the schema of this release.
+ * Checks that the database has the schema of this release and, to write to it, that it can be written, makes commits
+ * durable and accepts any text.
  *
  * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
  */
-export async function checkDatabase(session: Session): Promise<void> {
+export async function checkDatabase(session: Session, access: "read" | "write" = "write"): Promise<void> {
   const version = await versionOf(session);
-  await checkSettings(session);
+  if (access === "write") await checkSettings(session);
   if (version === migrations.length) return;
   const found = version === 0 ? "there is no plant store in it yet" : `its schema has version ${version}`;
   const advice = version < migrations.length ? "run `plantstore migrate`" : "it needs a newer release";

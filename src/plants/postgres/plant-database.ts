@@ -1,30 +1,44 @@
 import { StoreOpenError } from "../store-open-error.ts";
 import { chunkRowsMax } from "../in-chunks.ts";
 import { withNamedFaults } from "../named-faults.ts";
-import type { Deletion, PlantDatabase } from "../plant-database.ts";
+import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
+import { checkRights } from "./check-write.ts";
 import { startImport } from "./import.ts";
 import { checkDatabase, migrate } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 import { type Row, Session } from "./session.ts";
 
-// No record is older.
-const beginning = new Date(0);
-
 /**
- * Opens a PostgreSQL database for an operator, beside the servers that use it. Nothing has a time-out.
+ * Opens a PostgreSQL database for an operator, beside the servers that use it. A replica will do, except for imports.
+ * Nothing has a time-out.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
-  await onSession(server, checkDatabase);
+  await onSession(server, (session) => checkDatabase(session, "read"));
   return withNamedFaults(server.name, (fault) => problemOf(fault).text, {
-    startImport: async (options = {}) => startImport(new Session(server), options),
+    startImport: async (options = {}) => {
+      await onSession(server, checkDatabase);
+      return startImport(new Session(server), options);
+    },
     exportPlants: () => exportPlants(new Session(server)),
-    listDeletions: (since = beginning) => listDeletions(new Session(server), since),
+    listDeletions: (filter = {}) => listDeletions(new Session(server), filter),
     // Each operation has a session of its own.
     [Symbol.asyncDispose]: () => Promise.resolve(),
+  });
+}
+
+/**
+ * Checks that a store could be opened in the database, without changing it.
+ *
+ * @throws StoreOpenError naming the server and what is wrong with it, its schema, or the rights of the user
+ */
+export async function checkPostgresDatabase(url: string): Promise<void> {
+  await onSession(readServerUrl(url), async (session) => {
+    await checkDatabase(session);
+    await checkRights(session);
   });
 }
 
@@ -61,18 +75,22 @@ async function* exportPlants(session: Session): AsyncGenerator<readonly bigint[]
   for await (const rows of chunks) yield rows.map(([id]) => BigInt(id ?? ""));
 }
 
-async function* listDeletions(session: Session, since: Date): AsyncGenerator<readonly Deletion[]> {
+async function* listDeletions(
+  session: Session,
+  { since, plantId }: DeletionFilter,
+): AsyncGenerator<readonly Deletion[]> {
   // The query of a cursor takes no parameters. The time is given as a number, because PostgreSQL does not accept the
   // text of a Date before year 1 or after 9999. No record is older than 1970.
-  const sinceS = Math.max(0, since.getTime()) / 1_000;
+  const sinceS = Math.max(0, since?.getTime() ?? 0) / 1_000;
+  const ofPlant = plantId === undefined ? "" : `AND plant_id = '${plantId}'::bigint`;
   const chunks = chunksOf(
     session,
     `SELECT plant_id, extract(epoch FROM deleted_at) * 1000, subject, request_id, batch
-     FROM deletions WHERE deleted_at >= to_timestamp(${sinceS}) ORDER BY deleted_at, seq`,
+     FROM deletions WHERE deleted_at >= to_timestamp(${sinceS}) ${ofPlant} ORDER BY deleted_at, seq`,
   );
   for await (const rows of chunks) {
-    yield rows.map(([plantId, deletedAtMs, subject, requestId, batch]) => ({
-      plantId: BigInt(plantId ?? ""),
+    yield rows.map(([id, deletedAtMs, subject, requestId, batch]) => ({
+      plantId: BigInt(id ?? ""),
       deletedAt: new Date(Number(deletedAtMs)),
       subject: subject ?? "",
       requestId: requestId ?? "",

@@ -1,13 +1,10 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { inChunks } from "../in-chunks.ts";
 import { withNamedFaults } from "../named-faults.ts";
-import type { Deletion, PlantDatabase } from "../plant-database.ts";
+import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
 import { openExistingDatabase } from "./database.ts";
 import { startImport } from "./import.ts";
 import { fileProblemOf } from "./problem.ts";
-
-// No record is older.
-const beginning = new Date(0);
 
 /**
  * Opens the file of a store for an operator, beside a server that may be using it.
@@ -19,7 +16,7 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   return withNamedFaults(file, (fault) => fileProblemOf(fault).text, {
     startImport: async (options = {}) => startImport(openExistingDatabase(file), options),
     exportPlants: () => exportPlants(db),
-    listDeletions: (since = beginning) => listDeletions(db, since),
+    listDeletions: (filter = {}) => listDeletions(db, filter),
     [Symbol.asyncDispose]: async () => db.close(),
   });
 }
@@ -32,9 +29,15 @@ async function* exportPlants(db: DatabaseSync): AsyncGenerator<readonly bigint[]
   yield* inChunks(ids.iterate(), (row) => toBigInt(row[0]));
 }
 
-async function* listDeletions(db: DatabaseSync, since: Date): AsyncGenerator<readonly Deletion[]> {
-  const rows = db.prepare("SELECT * FROM deletions WHERE deleted_at >= ? ORDER BY deleted_at, seq");
-  yield* inChunks(rows.iterate(since.getTime()), toDeletion);
+async function* listDeletions(
+  db: DatabaseSync,
+  { since, plantId }: DeletionFilter,
+): AsyncGenerator<readonly Deletion[]> {
+  // All are read for one plant: an index would make every deletion dearer for a rare question.
+  const rows = db.prepare(
+    "SELECT * FROM deletions WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq",
+  );
+  yield* inChunks(rows.iterate(since?.getTime() ?? 0, plantId ?? null), toDeletion);
 }
 
 function toDeletion(row: Record<string, SQLOutputValue>): Deletion {

@@ -2,7 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
 import { checkDatabase } from "../../../src/plants/postgres/migrate.ts";
 import { migrations } from "../../../src/plants/postgres/migrations.ts";
-import { migratePostgres, openPostgresDatabase } from "../../../src/plants/postgres/plant-database.ts";
+import {
+  checkPostgresDatabase,
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../src/plants/postgres/plant-database.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
@@ -182,7 +186,11 @@ describe("a database whose commits would not be durable is refused", () => {
 async function expectRefused(url: string, says: RegExp | undefined): Promise<void> {
   const openings = [
     () => openPostgresStore({ url }).then((store) => store.close()),
-    () => openPostgresDatabase(url).then((database) => database[Symbol.asyncDispose]()),
+    () => checkPostgresDatabase(url),
+    () =>
+      openPostgresDatabase(url)
+        .then((database) => database.startImport())
+        .then((running) => running[Symbol.asyncDispose]()),
   ];
   for (const open of openings) {
     if (says === undefined) await open();

@@ -1,6 +1,10 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migratePostgres, openPostgresDatabase } from "../../../src/plants/postgres/plant-database.ts";
+import {
+  checkPostgresDatabase,
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../src/plants/postgres/plant-database.ts";
 import { dropOldDeletions, Retention } from "../../../src/plants/postgres/retention.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
@@ -186,7 +190,7 @@ describe("the deletion record in PostgreSQL", () => {
     const url = await createRecords(1);
     await runSql(url, "UPDATE deletions SET deleted_at = '2026-01-02T03:04:05.678Z'");
     await using database = await openPostgresDatabase(url);
-    const listed = await collect(database.listDeletions(new Date("2026-01-02T03:04:05.678Z")));
+    const listed = await collect(database.listDeletions({ since: new Date("2026-01-02T03:04:05.678Z") }));
     expect(listed.flat()).toHaveLength(1);
   });
 
@@ -238,3 +242,33 @@ describe("the deletion record in PostgreSQL", () => {
 async function countRecords(url: string): Promise<number> {
   return Number((await runSql(url, "SELECT count(*) FROM deletions"))[0]?.["count"]);
 }
+
+test("a replica is read, and nothing is imported into it", async () => {
+  const url = await server.createSchema();
+  await migratePostgres(url);
+  await runSql(
+    url,
+    `INSERT INTO plants VALUES (1), (2); INSERT INTO deletions (plant_id, subject, request_id, batch)
+    VALUES (3, 'ann', 'r', gen_random_uuid())`,
+  );
+  await runSql(url, "CREATE ROLE reader LOGIN SUPERUSER; ALTER ROLE reader SET default_transaction_read_only = on");
+  const replica = url.replace("user=tester", "user=reader");
+  await using database = await openPostgresDatabase(replica);
+  expect((await collect(database.exportPlants())).flat()).toEqual([1n, 2n]);
+  expect((await collect(database.listDeletions())).flat()).toMatchObject([{ plantId: 3n, subject: "ann" }]);
+  await expect(database.startImport()).rejects.toThrow(/^cannot use .*: the server is read-only$/);
+  await expect(checkPostgresDatabase(replica)).rejects.toThrow(/: the server is read-only$/);
+});
+
+test("a user without the rights that deleting needs is found before a server starts", async () => {
+  const url = await server.createSchema();
+  await migratePostgres(url);
+  const [row] = await runSql(url, "SELECT current_schema() AS name");
+  await runSql(
+    url,
+    `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO watcher;
+    GRANT SELECT ON ALL TABLES IN SCHEMA ${String(row?.["name"])} TO watcher`,
+  );
+  const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
+  await expect(refused).rejects.toThrow(/: the user lacks UPDATE on plants, DELETE on plants, INSERT on deletions/);
+});

@@ -200,8 +200,18 @@ export function describePlantDatabase(open: () => Promise<OpenedDatabase>): void
         { since: new Date("9999-12-31T23:59:59-23:59"), listed: 0 },
         { since: new Date(8.64e15), listed: 0 },
       ])("$listed deletion since $since", async ({ since, listed }) => {
-        expect((await collect(opened().database.listDeletions(since))).flat()).toHaveLength(listed);
+        expect((await collect(opened().database.listDeletions({ since }))).flat()).toHaveLength(listed);
       });
+    });
+
+    test.each([int64Min, 2n, int64Max])("lists the deletions of plant %s alone", async (plantId) => {
+      await using opened = await open();
+      await importInto(opened.database, [[int64Min, 1n, 2n, int64Max]]);
+      for (const id of [int64Min, 1n, 2n, int64Max]) await opened.store.delete(id, deleteCall());
+      const listed = (await collect(opened.database.listDeletions({ plantId }))).flat();
+      expect(listed.map((deletion) => deletion.plantId)).toEqual([plantId]);
+      const late = { plantId, since: new Date("2999-01-01") };
+      expect((await collect(opened.database.listDeletions(late))).flat()).toEqual([]);
     });
 
     test("lists the deletions since a moment", async () => {
@@ -212,10 +222,10 @@ export function describePlantDatabase(open: () => Promise<OpenedDatabase>): void
       const afterFirst = new Date(Number(first?.deletedAt) + 1);
       while (Date.now() <= afterFirst.getTime()) await new Promise(setImmediate);
       await opened.store.delete(2n, deleteCall());
-      const listed = (await collect(opened.database.listDeletions(afterFirst))).flat();
+      const listed = (await collect(opened.database.listDeletions({ since: afterFirst }))).flat();
       expect(listed.map(({ plantId }) => plantId)).toEqual([2n]);
       // The moment that a record is listed with is not before the record.
-      const both = (await collect(opened.database.listDeletions(first?.deletedAt))).flat();
+      const both = (await collect(opened.database.listDeletions({ since: first?.deletedAt }))).flat();
       expect(both.map(({ plantId }) => plantId)).toEqual([1n, 2n]);
     });
   });
