@@ -13,7 +13,7 @@ import type { Client, TrustedProxies } from "../proxies/index.ts";
 import type { CallOwner } from "./call.ts";
 import { toConnectError } from "./call-error.ts";
 import type { Cors } from "./cors.ts";
-import { type Endpoint, type EndpointAnswer, type Match, matchRequest, type MatchTable } from "./match.ts";
+import { type Endpoint, type EndpointAnswer, fullPathOf, type Match, matchRequest, type MatchTable } from "./match.ts";
 import type { OnFault } from "./faults.ts";
 import { refuse } from "./refuse.ts";
 import { StreamCall } from "./stream-call.ts";
@@ -275,7 +275,7 @@ function routeOf(match: Match, prefix: string): string | undefined {
     case "rest-stream":
       return prefix + match.binding.pattern.pathTemplate;
     case "endpoint":
-      return match.endpoint.atRoot === true ? match.endpoint.path : prefix + match.endpoint.path;
+      return fullPathOf(match.endpoint, prefix);
     default:
       return undefined;
   }

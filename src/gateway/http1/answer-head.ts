@@ -1,4 +1,12 @@
-import { type HeaderFields, isToken, PreparedFields, requireFieldValue } from "../carriers/index.ts";
+import {
+  type HeaderFields,
+  isToken,
+  PreparedFields,
+  readField,
+  requireFieldValue,
+  statusesWithoutBody,
+} from "../carriers/index.ts";
+import type { RequestHead } from "./request-head.ts";
 
 /** How the end of an answer is told (RFC 9112 §6.3). */
 export type Framing =
@@ -10,12 +18,41 @@ export type Framing =
   /** The status or the method allows no body. */
   | "none";
 
+/** Returns how the end of an answer is told whose body is sent in one piece; without one it has no bytes. */
+export function framingOf(httpStatus: number, body: Uint8Array | undefined): Framing {
+  return statusesWithoutBody.has(httpStatus) ? framingOfNone(httpStatus) : (body?.byteLength ?? 0);
+}
+
+/** Returns how the end of an answer is told whose body follows in pieces. */
+export function framingOfPieces(request: RequestHead, httpStatus: number, fields: readonly HeaderFields[]): Framing {
+  if (statusesWithoutBody.has(httpStatus)) return framingOfNone(httpStatus);
+  const length = readField(fields.flat(), "content-length");
+  if (length !== null) return Number(length);
+  if (request.httpMethod === "HEAD") return "none";
+  return request.section.httpVersion === "1.0" ? "close" : "chunked";
+}
+
+/** 204 and 304 end with their header section (RFC 9112 §6.3); 205 has a length of 0 (RFC 9110 §15.3.6). */
+function framingOfNone(httpStatus: number): Framing {
+  return httpStatus === resetContent ? 0 : "none";
+}
+
+const resetContent = 205;
+
+/** Returns the lines that tell how long an idle connection is kept (RFC 9112 §9.3), to the second. */
+export function keepAliveLines(idleTimeoutMs: number): string {
+  return `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(idleTimeoutMs / 1000)}\r\n`;
+}
+
+/** The line that tells that the connection is not kept. */
+export const closeLine = "connection: close\r\n";
+
 /**
  * Returns the head of an answer.
  *
  * @param fields - in several lists, some of which may have been prepared; those of the connection and of the framing are
  * left out
- * @param connectionLines - what becomes of the connection (RFC 9112 §9.3)
+ * @param connectionLines - those of {@link keepAliveLines}, or {@link closeLine}
  * @throws RangeError for a status that no final answer has; TypeError for a field that HTTP does not allow (RFC 9110
  * §5.1, §5.5)
  */

@@ -1,7 +1,6 @@
 import type { Socket } from "node:net";
-import { type Backlog, type HeaderFields, readField, statusesWithoutBody } from "../carriers/index.ts";
-import { answerHead, fieldLines, type Framing } from "./answer-head.ts";
-import type { RequestHead } from "./request-head.ts";
+import type { Backlog, HeaderFields } from "../carriers/index.ts";
+import { fieldLines, type Framing } from "./answer-head.ts";
 
 /**
  * Writes answers to a socket, each in as few writes as it needs, and counts what the client does not take.
@@ -13,7 +12,6 @@ export class AnswerWriter {
   congested = false;
   readonly #socket: Socket;
   readonly #backlog: Backlog;
-  readonly #keepAlive: string;
   #framing: Framing = "none";
   /** Bytes that are left of a body whose length was announced. */
   #bytesLeft = 0;
@@ -29,14 +27,10 @@ export class AnswerWriter {
   #takenBytes = 0;
   #isLast = false;
 
-  /**
-   * @param backlog - counts what the client does not take
-   * @param idleTimeoutMs - how long an idle connection is kept, which clients are told to the second
-   */
-  constructor(socket: Socket, backlog: Backlog, idleTimeoutMs: number) {
+  /** @param backlog - counts what the client does not take */
+  constructor(socket: Socket, backlog: Backlog) {
     this.#socket = socket;
     this.#backlog = backlog;
-    this.#keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(idleTimeoutMs / 1000)}\r\n`;
   }
 
   /** Sends an interim answer. */
@@ -44,37 +38,15 @@ export class AnswerWriter {
     this.#send("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
-  /**
-   * Sends a whole answer.
-   *
-   * @param persistent - whether the connection is kept
-   * @param body - absent where the status or the method allows none
-   * @throws TypeError for fields that HTTP does not allow, before anything is sent
-   */
-  answer(
-    request: RequestHead,
-    persistent: boolean,
-    httpStatus: number,
-    fields: readonly HeaderFields[],
-    body: Uint8Array | undefined,
-  ): void {
-    const framing = statusesWithoutBody.has(httpStatus) ? framingOfNone(httpStatus) : (body?.byteLength ?? 0);
-    const head = answerHead(httpStatus, fields, framing, persistent ? this.#keepAlive : lastLine);
-    const isBodySent = framing !== "none" && framing !== 0 && request.httpMethod !== "HEAD";
-    if (body === undefined || !isBodySent) this.#send(head);
+  /** Sends a whole answer. */
+  answer(head: string, body: Uint8Array | undefined): void {
+    if (body === undefined) this.#send(head);
     else this.#sendAll([head, body]);
   }
 
-  /** Sends the head of an answer whose body follows in pieces, framed as {@link framingOf} has said. */
-  begin(
-    request: RequestHead,
-    persistent: boolean,
-    httpStatus: number,
-    fields: readonly HeaderFields[],
-    framing: Framing,
-  ): void {
-    const head = answerHead(httpStatus, fields, framing, persistent ? this.#keepAlive : lastLine);
-    this.#framing = request.httpMethod === "HEAD" ? "none" : framing;
+  /** Sends the head of an answer whose body follows in pieces. */
+  begin(head: string, framing: Framing): void {
+    this.#framing = framing;
     this.#bytesLeft = typeof framing === "number" ? framing : 0;
     this.#send(head);
   }
@@ -191,23 +163,6 @@ export class AnswerWriter {
     this.#backlog.remove(before + addedBytes - held);
   }
 }
-
-/** Returns how the end of an answer is told whose body follows in pieces (RFC 9112 §6.3). */
-export function framingOf(request: RequestHead, httpStatus: number, fields: readonly HeaderFields[]): Framing {
-  if (statusesWithoutBody.has(httpStatus)) return framingOfNone(httpStatus);
-  const length = readField(fields.flat(), "content-length");
-  if (length !== null) return Number(length);
-  if (request.httpMethod === "HEAD") return "none";
-  return request.section.httpVersion === "1.0" ? "close" : "chunked";
-}
-
-/** 204 and 304 end with their header section (RFC 9112 §6.3); 205 has a length of 0 (RFC 9110 §15.3.6). */
-function framingOfNone(httpStatus: number): Framing {
-  return httpStatus === resetContent ? 0 : "none";
-}
-
-const resetContent = 205;
-const lastLine = "connection: close\r\n";
 
 function joined(parts: readonly (string | Uint8Array)[], length: number): Buffer {
   const all = Buffer.allocUnsafe(length);

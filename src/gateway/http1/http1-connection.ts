@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { type Backlog, type BacklogBudget, type HeaderFields, type HttpProblem } from "../carriers/index.ts";
-import { AnswerWriter, framingOf } from "./answer-writer.ts";
+import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
+import { AnswerWriter } from "./answer-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
 import type { Http1Limits } from "./http1-limits.ts";
 import { Incoming } from "./incoming.ts";
@@ -54,6 +55,7 @@ export class Http1Connection {
   readonly #incoming = new Incoming();
   readonly #heads: HeadReader;
   readonly #writer: AnswerWriter;
+  readonly #keepAlive: string;
   #stage: Stage = "head";
   /** The head of the current request, or of the last one. */
   #head: RequestHead = noHead;
@@ -80,7 +82,8 @@ export class Http1Connection {
     this.#options = options;
     this.#backlog = budget.open(() => socket.destroy());
     this.#heads = new HeadReader(limits);
-    this.#writer = new AnswerWriter(socket, this.#backlog, limits.idleTimeoutMs);
+    this.#writer = new AnswerWriter(socket, this.#backlog);
+    this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
@@ -125,22 +128,26 @@ export class Http1Connection {
    * @throws TypeError for fields that HTTP does not allow, before anything is sent
    */
   answer(httpStatus: number, fields: readonly HeaderFields[], body: Uint8Array | undefined): void {
-    if (body === undefined && this.#head.httpMethod === "HEAD") {
+    const isHead = this.#head.httpMethod === "HEAD";
+    if (body === undefined && isHead) {
       // The length of the body that GET has is among the fields.
       this.begin(httpStatus, fields);
       return this.end(undefined);
     }
     this.#decideWhetherLast();
-    this.#writer.answer(this.#head, !this.#isLast, httpStatus, fields, body);
+    const framing = framingOf(httpStatus, body);
+    const head = answerHead(httpStatus, fields, framing, this.#isLast ? closeLine : this.#keepAlive);
+    this.#writer.answer(head, isHead || framing === "none" || framing === 0 ? undefined : body);
     this.#finish();
   }
 
   /** Sends the head of an answer whose body follows in pieces. Throws as {@link answer} does. */
   begin(httpStatus: number, fields: readonly HeaderFields[]): void {
-    const framing = framingOf(this.#head, httpStatus, fields);
+    const framing = framingOfPieces(this.#head, httpStatus, fields);
     if (framing === "close") this.#isLast = true;
     this.#decideWhetherLast();
-    this.#writer.begin(this.#head, !this.#isLast, httpStatus, fields, framing);
+    const head = answerHead(httpStatus, fields, framing, this.#isLast ? closeLine : this.#keepAlive);
+    this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
 
   /** Sends a piece of the body. Returns whether the client has to take some before there is more. */

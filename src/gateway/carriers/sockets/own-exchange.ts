@@ -222,14 +222,14 @@ const none: HeaderFields = [];
 const empty = new Uint8Array(0);
 
 let dateSecond = 0;
-let dateField: HeaderFields = none;
+let date: HeaderFields = none;
 
-/** Returns the field of the date, which a server with a clock sends with each answer, to the second (RFC 9110 §6.6.1). */
+/** Returns the date, which a server with a clock sends with each answer, to the second (RFC 9110 §6.6.1). */
 export function dateFields(): HeaderFields {
   const second = Math.trunc(Date.now() / 1000);
   if (second !== dateSecond) {
     dateSecond = second;
-    dateField = prepareFields("date", new Date(second * 1000).toUTCString());
+    date = prepareFields("date", new Date(second * 1000).toUTCString());
   }
-  return dateField;
+  return date;
 }

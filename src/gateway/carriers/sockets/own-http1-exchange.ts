@@ -28,15 +28,16 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
 
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
     if (this.gone || this.httpStatus !== 0) return;
+    const lists = [fields, dateFields(), this.addedFields];
     this.complete();
-    if (trailer === undefined) this.#connection.answer(httpStatus, this.#parts(fields), body);
-    else this.#answerInPieces(httpStatus, fields, body, trailer);
+    if (trailer === undefined) this.#connection.answer(httpStatus, lists, body);
+    else this.#answerInPieces(httpStatus, lists, body, trailer);
     this.httpStatus = httpStatus;
   }
 
   begin(httpStatus: number, fields: HeaderFields): void {
     if (this.gone || this.httpStatus !== 0) return;
-    this.#connection.begin(httpStatus, this.#parts(fields));
+    this.#connection.begin(httpStatus, [fields, dateFields(), this.addedFields]);
     this.httpStatus = httpStatus;
   }
 
@@ -61,14 +62,15 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
     if (!this.gone) this.lose(goneAway());
   }
 
-  #answerInPieces(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined, trailer: HeaderFields): void {
-    this.#connection.begin(httpStatus, this.#parts(fields));
+  #answerInPieces(
+    httpStatus: number,
+    fields: readonly HeaderFields[],
+    body: Uint8Array | undefined,
+    trailer: HeaderFields,
+  ): void {
+    this.#connection.begin(httpStatus, fields);
     if (body !== undefined) this.#connection.write(body);
     this.#connection.end(trailer);
-  }
-
-  #parts(fields: HeaderFields): readonly HeaderFields[] {
-    return [fields, this.addedFields, dateFields()];
   }
 
   protected send(piece: Uint8Array): boolean {
