@@ -32,6 +32,7 @@ export {
   type Endpoint,
   type EndpointAnswer,
   type EndpointRequest,
+  idempotencyFieldKey,
   type OnFault,
   type RestOptions,
   type ServingOptions,

@@ -19,12 +19,10 @@ const quotedKey = new RegExp(idempotencyKeyPattern);
  * Reads the value of an `Idempotency-Key` field (draft-ietf-httpapi-idempotency-key-header): one structured-field string
  * of 1 to 128 characters.
  *
- * @param field - the value of the field; `null` if it was not sent
- * @returns the characters of the key; `undefined` without one
+ * @returns the characters of the key
  * @throws ConnectError `InvalidArgument` for any other value, two keys and parameters included
  */
-export function readIdempotencyKey(field: string | null): string | undefined {
-  if (field === null) return undefined;
+export function readIdempotencyKey(field: string): string {
   const [, escaped] = quotedKey.exec(field.trim()) ?? [];
   if (escaped === undefined) throw idempotencyKeyMalformed(charsMax);
   return escaped.replaceAll(/\\(.)/g, "$1");

@@ -1,7 +1,7 @@
 import type { ContextKey, ServiceImpl } from "@connectrpc/connect";
 import type { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { idMissing, plantNotFound } from "./errors.ts";
-import { idempotencyKeyField, readIdempotencyKey, scopeIdempotencyKey } from "./idempotency-key.ts";
+import { readIdempotencyKey, scopeIdempotencyKey } from "./idempotency-key.ts";
 import type { PlantStore } from "./plant-store.ts";
 
 /**
@@ -16,6 +16,8 @@ export interface PlantServiceOptions {
   readonly principalKey: ContextKey<{ readonly subject: string; readonly issuer?: string | undefined } | undefined>;
   /** Where they hold the id that ties the call to its log lines. */
   readonly requestIdKey: ContextKey<string | undefined>;
+  /** Where they hold the `Idempotency-Key` field as it was sent. */
+  readonly idempotencyFieldKey: ContextKey<string | undefined>;
 }
 
 /**
@@ -25,7 +27,7 @@ export interface PlantServiceOptions {
  * malformed idempotency key, `NotFound` when there is no such plant, and whatever the store throws.
  */
 export function createPlantService(options: PlantServiceOptions): ServiceImpl<typeof PlantService> {
-  const { store, principalKey, requestIdKey } = options;
+  const { store, principalKey, requestIdKey, idempotencyFieldKey } = options;
   return {
     async deletePlant({ id }, context) {
       if (id === undefined) throw idMissing();
@@ -33,8 +35,9 @@ export function createPlantService(options: PlantServiceOptions): ServiceImpl<ty
       const principal = values.get(principalKey);
       const subject = principal?.subject ?? "";
       const requestId = values.get(requestIdKey) ?? "";
-      const key = readIdempotencyKey(context.requestHeader.get(idempotencyKeyField));
-      const idempotencyKey = key === undefined ? undefined : scopeIdempotencyKey(key, principal?.issuer);
+      const field = values.get(idempotencyFieldKey);
+      const idempotencyKey =
+        field === undefined ? undefined : scopeIdempotencyKey(readIdempotencyKey(field), principal?.issuer);
       const deleted = await store.delete(id, { subject, requestId, idempotencyKey, context });
       if (!deleted) throw plantNotFound(id);
       return {};

@@ -7,6 +7,7 @@ import {
   createGateway,
   type Endpoint,
   type GatewayLoad,
+  idempotencyFieldKey,
   type ListenOptions,
 } from "../gateway/index.ts";
 import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
@@ -88,7 +89,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
   const forLog = writeCall === undefined ? [] : [rememberPlantId];
   const gateway = createGateway({
     routes: (router) => {
-      router.service(PlantService, createPlantService({ store, principalKey, requestIdKey }));
+      router.service(PlantService, createPlantService({ store, principalKey, requestIdKey, idempotencyFieldKey }));
       router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }));
       router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
     },

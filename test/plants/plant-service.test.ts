@@ -7,10 +7,11 @@ import { openMemoryStore } from "../../src/plants/memory-store.ts";
 
 const principalKey = createContextKey<{ subject: string } | undefined>(undefined);
 const requestIdKey = createContextKey<string | undefined>(undefined);
+const idempotencyFieldKey = createContextKey<string | undefined>(undefined);
 
 /** A client of the service in the same process: the interceptor stands for those that know the caller. */
 function clientOf(store: PlantStore) {
-  const service = createPlantService({ store, principalKey, requestIdKey });
+  const service = createPlantService({ store, principalKey, requestIdKey, idempotencyFieldKey });
   const transport = createRouterTransport((router) => router.service(PlantService, service), {
     router: {
       interceptors: [

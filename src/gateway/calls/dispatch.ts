@@ -1,4 +1,10 @@
-import { ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
+import {
+  ConnectError,
+  type ContextKey,
+  type ContextValues,
+  createContextKey,
+  createContextValues,
+} from "@connectrpc/connect";
 import { type Exchange, type HeaderFields, type HeaderReader, type Peer, toUtf8, goneAway } from "../carriers/index.ts";
 import {
   openStreamProtocol,
@@ -46,6 +52,14 @@ export interface AdmitRequest {
    */
   addToAnswer(name: string, value: string): void;
 }
+
+/**
+ * Where the context values of a request hold its `Idempotency-Key` field as it was sent
+ * (draft-ietf-httpapi-idempotency-key-header); `undefined` if it was not.
+ */
+export const idempotencyFieldKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined, {
+  description: "Idempotency-Key field",
+});
 
 /**
  * Decides on a request by its header alone. Runs exactly once per request, before anything is answered and before a
@@ -132,12 +146,14 @@ class ServedRequest implements AdmitRequest, CallOwner {
     this.procedure = match.procedure?.name;
     this.protocol = match.protocol;
     this.header = exchange;
-    this.authorization = exchange.common.authorization;
-    this.xRequestId = exchange.common.xRequestId;
+    const { authorization, idempotencyKey, xRequestId } = exchange.common;
+    this.authorization = authorization;
+    this.xRequestId = xRequestId;
     this.connection = exchange.connection;
     this.contextValues = values;
     this.#options = options;
     this.#match = match;
+    if (idempotencyKey !== null) values.set(idempotencyFieldKey, idempotencyKey);
     this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
   }
 

@@ -84,6 +84,7 @@ export class CommonFields {
   grpcTimeout: string | null = null;
   grpcEncoding: string | null = null;
   grpcAcceptEncoding: string | null = null;
+  idempotencyKey: string | null = null;
   xRequestId: string | null = null;
   xServerTimeout: string | null = null;
 
