@@ -33,6 +33,8 @@ interface Committed {
  * is judged by time, and only if it lasts, as in CoDel (RFC 8289).
  */
 export class WaitingLimit {
+  /** Deletions that may wait at the moment. Only {@link committed} changes it. */
+  current: number;
   readonly #most: number;
   readonly #commitsMs: number[] = [];
   #lateSinceMs: number | undefined;
@@ -42,13 +44,7 @@ export class WaitingLimit {
 
   /** @param most - deletions that may wait while the store keeps up */
   constructor(most: number) {
-    this.#most = most;
-  }
-
-  /** Deletions that may wait at the moment. */
-  get current(): number {
-    if (!this.#isOverloaded) return this.#most;
-    return Math.min(this.#most, Math.ceil(this.#deletionsPerMs * this.#batchMsMax));
+    this.#most = this.current = most;
   }
 
   /** Records that a deletion was refused. */
@@ -59,7 +55,13 @@ export class WaitingLimit {
   /** Records that a batch is durable. Its time includes that of its repetitions after faults. */
   committed(batch: Committed, nowMs: number): void {
     if (nowMs - this.#refusedAtMs > calmMs) this.#isOverloaded = false;
-    if (batch.size <= smallBatchMax) return this.#committedFew(batch.durationMs);
+    if (batch.size <= smallBatchMax) this.#committedFew(batch.durationMs);
+    else this.#committedMany(batch, nowMs);
+    const lasting = Math.ceil(this.#deletionsPerMs * this.#batchMsMax);
+    this.current = this.#isOverloaded ? Math.min(this.#most, lasting) : this.#most;
+  }
+
+  #committedMany(batch: Committed, nowMs: number): void {
     this.#deletionsPerMs = batch.size / batch.durationMs;
     if (!this.#isOverloaded) this.#watch(batch, nowMs);
   }

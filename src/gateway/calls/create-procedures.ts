@@ -21,7 +21,7 @@ import {
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
 import { createReachableRegistry, type ReadJsonOptions } from "../json/index.ts";
-import type { CallView } from "./call-view.ts";
+import type { CallView } from "./call.ts";
 import { createMethodCodecs, type Procedure, type StreamProcedure, type UnaryProcedure } from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { YieldedMessages } from "./yielded-messages.ts";

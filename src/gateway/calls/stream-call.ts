@@ -2,8 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, StreamRequest, StreamResponse } from "@connectrpc/connect";
 import { afterTurn, concatBytes, type HeaderFields, type Interval, startInterval } from "../carriers/index.ts";
 import type { StreamProcedure, StreamProtocol } from "../protocols/index.ts";
-import { Call } from "./call.ts";
-import type { CallView } from "./call-view.ts";
+import { Call, type CallView } from "./call.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** Bytes of messages collected in a turn, above which the handler is not asked for more. */

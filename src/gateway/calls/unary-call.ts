@@ -1,8 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import type { UnaryProcedure, UnaryProtocol } from "../protocols/index.ts";
-import { Call } from "./call.ts";
-import type { CallView } from "./call-view.ts";
+import { Call, type CallView } from "./call.ts";
 
 /** One unary call: body → message → interceptors → handler → message → answer. */
 export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {

@@ -74,6 +74,18 @@ export function parseCanonicalInteger(text: string, range: IntegerRange): bigint
   return value < range.min || value > range.max ? undefined : value;
 }
 
+/** Creates a parser of integers in canonical form, which throws a {@link FieldProblem} for any other text. */
+export function createIntegerParser(
+  range: IntegerRange,
+  longAsString: boolean,
+): (text: string) => bigint | number | string {
+  return (text) => {
+    const value = parseCanonicalInteger(text, range);
+    if (value === undefined) throw integerProblem(text, range);
+    return longAsString ? String(value) : value;
+  };
+}
+
 // The number grammar of RFC 8259 §6.
 const jsonNumber = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 

@@ -7,7 +7,7 @@ import { parseFieldMask } from "./field-mask.ts";
 import { FieldProblem, quote } from "./field-problem.ts";
 import { createFieldSetter, localFormOf } from "./field-values.ts";
 import { parseFloatText } from "./floats.ts";
-import { enumNumberRange, integerProblem, integerRangeOf, parseCanonicalInteger } from "./integers.ts";
+import { createIntegerParser, enumNumberRange, integerRangeOf, parseCanonicalInteger } from "./integers.ts";
 import { parseDuration, parseTimestamp } from "./times.ts";
 
 /**
@@ -34,13 +34,7 @@ export function createTextParser(field: DescField): TextParser | undefined {
 
 function createScalarParser(scalar: ScalarType, longAsString: boolean): TextParser {
   const range = integerRangeOf(scalar);
-  if (range !== undefined) {
-    return (text) => {
-      const value = parseCanonicalInteger(text, range);
-      if (value === undefined) throw integerProblem(text, range);
-      return longAsString ? String(value) : value;
-    };
-  }
+  if (range !== undefined) return createIntegerParser(range, longAsString);
   switch (scalar) {
     case ScalarType.BOOL:
       return createParser("true or false", parseBool);
