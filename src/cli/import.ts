@@ -1,6 +1,7 @@
 import { createReadStream, statSync } from "node:fs";
 import { type ImportProgress, importPlants, openPlantDatabase } from "../server/index.ts";
 import { exitCode, type Command, type Terminal } from "./command.ts";
+import { showSeconds } from "./duration.ts";
 import { databaseFlag, databaseOf } from "./database-flag.ts";
 
 /** Adds plants from a text with one id per line. */
@@ -17,11 +18,22 @@ export const importCommand: Command = {
     if (file !== "-" && statSync(file).isDirectory()) throw new Error(`${file} is a folder, not a file`);
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     const text = file === "-" ? terminal.input() : createReadStream(file);
-    const counts = await importPlants(database, text, {
-      restore: flags["restore"] === true,
-      onProgress: showProgress(file, terminal),
+    const show = showProgress(file, terminal);
+    const begunMs = performance.now();
+    let ids = 0;
+    const onProgress = (progress: ImportProgress): void => {
+      ids = progress.added + progress.present + progress.deleted;
+      show(progress);
+    };
+    const took = (): string => showSeconds(performance.now() - begunMs);
+    const options = { restore: flags["restore"] === true, onProgress };
+    const counts = await importPlants(database, text, options).catch((reason: unknown) => {
+      terminal.progress?.("");
+      if (ids > 0) terminal.err(`stopped after ${took()}; the first ${inGroups(ids)} ids are imported`);
+      throw reason;
     });
     terminal.progress?.("");
+    terminal.err(`took ${took()} for ${inGroups(ids)} ids`);
     terminal.out(`${counts.added} added, ${counts.present} there already, ${counts.deleted} skipped as deleted`);
     return exitCode.ok;
   },

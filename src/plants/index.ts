@@ -22,6 +22,7 @@ export { createPlantService } from "./plant-service.ts";
 export type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "./plant-store.ts";
 export { BadLine, parseId } from "./read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
+export type { OnUpkeep, Upkeep } from "./upkeep.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
 export { readServerUrlFile } from "./postgres/follow-server-url.ts";
 export { readServerUrl } from "./postgres/server-url.ts";

@@ -1,9 +1,10 @@
-import { checkDatabaseFile, openDatabase } from "./sqlite/database.ts";
+import { checkDatabaseFile } from "./sqlite/database.ts";
 import type { IdRange } from "./sqlite/migrate.ts";
-import { openSqliteDatabase } from "./sqlite/plant-database.ts";
+import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
 import { openSqliteStore } from "./sqlite/store.ts";
 import type { PlantDatabase } from "./plant-database.ts";
 import type { OnBatch, PlantStore } from "./plant-store.ts";
+import type { OnUpkeep } from "./upkeep.ts";
 
 /** Where plants are stored persistently. */
 export type PlantLocation = { readonly kind: "sqlite"; readonly path: string } | PostgresLocation;
@@ -22,6 +23,7 @@ export interface StoreOptions {
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
   readonly onBatch?: OnBatch | undefined;
+  readonly onUpkeep?: OnUpkeep | undefined;
   /** The plants that an SQLite file starts with if it is created now. */
   readonly plantsWhenCreated?: IdRange;
 }
@@ -63,12 +65,13 @@ export async function checkPlantStore(location: PlantLocation): Promise<void> {
 }
 
 /**
- * Creates the schema or migrates it to the version of this release. Does nothing if it is current.
+ * Creates the schema or migrates it to the version of this release, and returns the versions before and after. Does
+ * nothing if it is current.
  *
  * @throws StoreOpenError with a message for the operator, also when the schema belongs to a newer release
  */
-export async function migratePlants(location: PlantLocation): Promise<void> {
-  if (location.kind === "sqlite") return openDatabase({ file: location.path }).close();
+export async function migratePlants(location: PlantLocation): Promise<{ readonly from: number; readonly to: number }> {
+  if (location.kind === "sqlite") return migrateSqlite(location.path);
   const { migratePostgres } = await import("./postgres/plant-database.ts");
-  await migratePostgres(location.url);
+  return await migratePostgres(location.url);
 }

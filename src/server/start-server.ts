@@ -2,7 +2,7 @@ import type { DestinationStream } from "pino";
 import { type ResourceMetadata, createResourceMetadata } from "../auth/index.ts";
 import type { BoundAddress, ListenOptions, TrustedProxiesOptions } from "../gateway/index.ts";
 import { type Log, openLog, openReserveLog } from "../operations/index.ts";
-import { type IdRange, type OnBatch, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
+import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
 import { createPlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
 import { openVerifier } from "./open-verifier.ts";
@@ -13,6 +13,7 @@ import type { AdminAddress } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 import type { MetricFamily } from "../telemetry/index.ts";
 import { followTlsFiles, readTlsFiles, tlsFilesOf } from "./tls-files.ts";
+import { logUpkeep } from "./log-upkeep.ts";
 import { plantScopes } from "./rpc-policy.ts";
 import { watchBreakdown } from "./watch-breakdown.ts";
 
@@ -62,7 +63,11 @@ export async function startServer(configuration: Configuration, options: StartOp
   else opened.defer(async () => auth.close?.());
   const telemetry = await openTelemetry(configuration, options, log);
   if (telemetry !== undefined) opened.use(telemetry);
-  const store = await openStore(configuration, options.plantsWhenCreated, telemetry?.onBatch);
+  const store = await openStore(configuration, {
+    ...(options.plantsWhenCreated && { plantsWhenCreated: options.plantsWhenCreated }),
+    onBatch: telemetry?.onBatch,
+    onUpkeep: logUpkeep(log),
+  });
   opened.defer(() => store.close());
   const watch = watchBreakdown(store, log);
   opened.defer(async () => watch.stop());
@@ -194,12 +199,11 @@ function resourceMetadataOf({ publicUrl, jwtIssuers, providerScopes }: Configura
 
 async function openStore(
   { database, deletionsKeptHours }: Configuration,
-  plantsWhenCreated: IdRange | undefined,
-  onBatch: OnBatch | undefined,
+  options: Parameters<typeof openPlantStore>[1] = {},
 ): Promise<PlantStore> {
+  const { plantsWhenCreated } = options;
   if (database.kind === "memory") return openMemoryStore(new Set(plantsWhenCreated && idsOf(plantsWhenCreated)));
-  const deletionsKeptMs = deletionsKeptHours * hourMs;
-  return await openPlantStore(database, { deletionsKeptMs, onBatch, ...(plantsWhenCreated && { plantsWhenCreated }) });
+  return await openPlantStore(database, { ...options, deletionsKeptMs: deletionsKeptHours * hourMs });
 }
 
 const hourMs = 3_600_000;

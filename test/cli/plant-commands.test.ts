@@ -41,7 +41,11 @@ test("import adds what is new, and says what was there and what is skipped as de
   using folder = createTempFolder();
   const environment = await makeStore(folder, [2n]);
   const imported = await runCommand(["import"], environment, "1\n2\n9223372036854775807\n-9223372036854775808\n");
-  expect(imported).toEqual({ exitCode: 0, out: ["2 added, 1 there already, 1 skipped as deleted"], err: [] });
+  expect(imported).toEqual({
+    exitCode: 0,
+    out: ["2 added, 1 there already, 1 skipped as deleted"],
+    err: [expect.stringMatching(/^took \d+\.\d s for 4 ids$/)],
+  });
   const { out } = await runCommand(["export"], environment);
   expect(out).toEqual(["-9223372036854775808", "1", "3", "9223372036854775807"]);
 });
@@ -71,6 +75,16 @@ test("import stops at a line that is no id, naming it, with nothing stored", asy
     err: [expect.stringContaining('line 2 is not the id of a plant: "08"')],
   });
   expect((await runCommand(["export"], environment)).out).toEqual(["1", "2", "3"]);
+});
+
+test("import says how far it has come when it has to stop", async () => {
+  using folder = createTempFolder();
+  const ids = Array.from({ length: 10_000 }, (_, i) => i);
+  const { err } = await runCommand(["import"], await makeStore(folder), [...ids, 10_000, "x"].join("\n"));
+  expect(err).toEqual([
+    expect.stringMatching(/^stopped after \d+\.\d s; the first 10,000 ids are imported$/),
+    expect.stringContaining("line 10002 is not the id of a plant"),
+  ]);
 });
 
 test("deletions are printed oldest first as JSON, with the id as text", async () => {
@@ -126,8 +140,10 @@ test("migrate creates an empty store", async () => {
   expect(await runCommand(["migrate", "--database-url", url])).toEqual({
     exitCode: 0,
     out: [],
-    err: ["the schema is up to date"],
+    err: [expect.stringMatching(/^the schema is up to date: version 0 became \d in \d+\.\d s$/)],
   });
+  const again = await runCommand(["migrate", "--database-url", url]);
+  expect(again).toEqual({ exitCode: 0, out: [], err: ["the schema is up to date"] });
   expect(await runCommand(["export", "--database-url", url])).toEqual({ exitCode: 0, out: [], err: [] });
 });
 

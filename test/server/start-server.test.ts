@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { ConfigurationError, startServer } from "../../src/server/index.ts";
@@ -295,4 +296,42 @@ describe("startServer", () => {
     await expect(started).rejects.toThrow(ConfigurationError);
     await expect(started).rejects.toThrow(`${file}: line 2: 1 columns instead of the 4 `);
   });
+});
+
+test("what a store does by itself is one line of the log each, with how long it took", async () => {
+  using folder = createTempFolder();
+  const written: string[] = [];
+  const logLines = { write: (line: string) => void written.push(line) };
+  const started = async (): Promise<void> => {
+    const environment = {
+      PORT: "0",
+      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+      PLANTSTORE_DRAIN_DELAY_MS: "0",
+    };
+    const reading = readConfiguration({ environment, flags: {} });
+    if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+    const server = await startServer(reading.value, { logLines });
+    await server.drain();
+  };
+  const ofUpkeep = (): unknown[] =>
+    written.map((line): object => JSON.parse(line)).filter((line) => "lastedMs" in line);
+  await started();
+  const migrated = {
+    level: "info",
+    msg: "schema migrated",
+    from: 0,
+    to: expect.any(Number),
+    lastedMs: expect.any(Number),
+  };
+  expect(ofUpkeep()).toMatchObject([migrated]);
+  using db = new DatabaseSync(folder.file("plants.db"));
+  const record = "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (1, 0, '', '', 1)";
+  for (let i = 0; i < 3; i++) db.exec(record);
+  await started();
+  const dropped = { level: "info", msg: "deletion records dropped", count: 2, lastedMs: expect.any(Number) };
+  expect(ofUpkeep()).toMatchObject([migrated, dropped]);
+  db.exec(`${record}; CREATE TRIGGER keep BEFORE DELETE ON deletions BEGIN SELECT RAISE(ABORT, 'kept'); END`);
+  await started();
+  const failed = { level: "warn", msg: "deletion records not dropped", problem: "kept", lastedMs: expect.any(Number) };
+  expect(ofUpkeep()).toMatchObject([migrated, dropped, failed]);
 });

@@ -1,4 +1,6 @@
 import { retentionIntervalMs } from "../retention.ts";
+import { lastedSince, type OnUpkeep } from "../upkeep.ts";
+import { problemOf } from "./problem.ts";
 import type { Session } from "./session.ts";
 
 // Rows per transaction: a few milliseconds, and nothing that a standby notices.
@@ -6,30 +8,35 @@ const sliceMax = 1_000;
 
 /**
  * Drops the oldest deletion records that are older than `keptMs` by the clock of the database, which has dated them. It
- * does so in one short transaction per call, and returns whether there may be more. Processes that do this at the same
+ * does so in one short transaction per call, and returns how many, and whether there may be more. Processes that do this at the same
  * time take different records.
  */
-export async function dropOldDeletions(session: Session, keptMs: number): Promise<boolean> {
+export async function dropOldDeletions(
+  session: Session,
+  keptMs: number,
+): Promise<{ readonly count: number; readonly isMore: boolean }> {
   const dropped = await session.query(
     `DELETE FROM deletions WHERE seq = ANY(ARRAY(
        SELECT seq FROM deletions WHERE deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT ${sliceMax} FOR UPDATE SKIP LOCKED))
      RETURNING 1`,
     [`${keptMs} milliseconds`],
   );
-  return dropped.length === sliceMax;
+  return { count: dropped.length, isMore: dropped.length === sliceMax };
 }
 
 /** Keeps the deletion record from growing forever. */
 export class Retention {
   readonly #session: Session;
   readonly #keptMs: number;
+  readonly #onUpkeep: OnUpkeep | undefined;
   readonly #timer: NodeJS.Timeout;
   #dropping: Promise<void>;
   #isStopped = false;
 
   /** Starts at once, and repeats at intervals. It owns the session. */
-  constructor(session: Session, keptMs: number) {
+  constructor(session: Session, keptMs: number, onUpkeep?: OnUpkeep) {
     this.#session = session;
+    this.#onUpkeep = onUpkeep;
     this.#keptMs = keptMs;
     this.#dropping = this.#drop();
     this.#timer = setInterval(() => {
@@ -45,11 +52,20 @@ export class Retention {
   }
 
   async #drop(): Promise<void> {
+    const begunMs = performance.now();
+    let count = 0;
     try {
       let isMore = true;
-      while (isMore && !this.#isStopped) isMore = await dropOldDeletions(this.#session, this.#keptMs);
-    } catch {
-      // A fault of the server shows in the next batch, whose callers can be told.
+      while (isMore && !this.#isStopped) {
+        const dropped = await dropOldDeletions(this.#session, this.#keptMs);
+        ({ isMore } = dropped);
+        count += dropped.count;
+      }
+      if (count > 0) this.#onUpkeep?.({ kind: "records-dropped", count, lastedMs: lastedSince(begunMs) });
+    } catch (fault) {
+      // A fault of the server shows in the next batch, too, whose callers can be told.
+      const problem = problemOf(fault).text;
+      this.#onUpkeep?.({ kind: "retention-failed", problem, lastedMs: lastedSince(begunMs) });
     }
     // Records expire slowly: this is not worth an open connection.
     this.#session.discard();

@@ -4,6 +4,7 @@ import { StoreOpenError } from "../store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
+import type { OnUpkeep } from "../upkeep.ts";
 import { checkRights, checkWrite } from "./check-write.ts";
 import type { SessionTimeouts } from "./connect.ts";
 import { type LockedDelete, LockedDeletes } from "./locked-deletes.ts";
@@ -24,6 +25,7 @@ export interface PostgresStoreOptions {
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
   readonly onBatch?: OnBatch | undefined;
+  readonly onUpkeep?: OnUpkeep | undefined;
 }
 
 // Two batches at a time: while one waits for the disk of the server, the next is on its way.
@@ -104,11 +106,11 @@ class PostgresStore implements PlantStore {
   constructor(
     server: Server,
     problem: StoreProblem | undefined,
-    { deletionsKeptMs = deletionsKeptMsDefault, onBatch }: PostgresStoreOptions,
+    { deletionsKeptMs = deletionsKeptMsDefault, onBatch, onUpkeep }: PostgresStoreOptions,
   ) {
     this.#server = server;
     if (problem !== undefined) this.#health.report(problem);
-    this.#retention = new Retention(new Session(server, deleteTimeouts), deletionsKeptMs);
+    this.#retention = new Retention(new Session(server, deleteTimeouts), deletionsKeptMs, onUpkeep);
     const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
     this.#queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax, onBatch });
   }

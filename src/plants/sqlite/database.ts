@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
-import { type IdRange, migrate, versionOf } from "./migrate.ts";
+import { type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
 
@@ -25,9 +25,10 @@ export interface DatabaseOptions {
  * Opens the file of a plant store for reading and writing, creates it if necessary and migrates its schema. A commit on
  * this connection is durable.
  *
+ * @param onMigrated - told of a change of the schema
  * @throws StoreOpenError naming the file and what is wrong with it
  */
-export function openDatabase(options: DatabaseOptions): DatabaseSync {
+export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated): DatabaseSync {
   // Absolute, so that names like ":memory:" and "file:x" are files.
   const path = resolve(options.file);
   let db: DatabaseSync | undefined;
@@ -40,7 +41,7 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
       timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault,
     });
     db = opened;
-    migrate(db, options.plantsWhenCreated, options.lockTimeoutMs);
+    migrate(db, options.plantsWhenCreated, options.lockTimeoutMs, onMigrated);
     untilUnlocked(() => makeDurable(opened), options.lockTimeoutMs);
     // A long read, such as an export, lets the log grow; without a limit it would keep that size.
     db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}`);

@@ -13,15 +13,23 @@ export interface IdRange {
 // (sqlite.org/pragma.html#pragma_application_id).
 const applicationId = 0x504c4e54n;
 
+/** Told of a change of the schema once it is durable: the version before, which is 0 for a new file, and after. */
+export type OnMigrated = (from: number, to: number) => void;
+
 /**
  * Migrates a file to the newest schema in one transaction, completely or not at all. A file without a schema becomes a
  * plant store, which contains `plantsWhenCreated` from the start.
  *
  * @throws StoreOpenError when the file belongs to another program, or its schema is newer than this release
  */
-export function migrate(db: DatabaseSync, plantsWhenCreated?: IdRange, lockTimeoutMs?: number): void {
+export function migrate(
+  db: DatabaseSync,
+  plantsWhenCreated?: IdRange,
+  lockTimeoutMs?: number,
+  onMigrated?: OnMigrated,
+): void {
   if (versionOf(db) === migrations.length) return;
-  runInTransaction(
+  const from = runInTransaction(
     db,
     () => {
       // Checked again under the lock: two processes may open a new file at the same time.
@@ -29,9 +37,11 @@ export function migrate(db: DatabaseSync, plantsWhenCreated?: IdRange, lockTimeo
       for (const sql of migrations.slice(version)) db.exec(sql);
       if (version === 0 && plantsWhenCreated !== undefined) fill(db, plantsWhenCreated);
       db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
+      return version;
     },
     lockTimeoutMs,
   );
+  if (from < migrations.length) onMigrated?.(from, migrations.length);
 }
 
 /**

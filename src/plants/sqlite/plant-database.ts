@@ -2,8 +2,9 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { inChunks } from "../in-chunks.ts";
 import { withNamedFaults } from "../named-faults.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
-import { openExistingDatabase } from "./database.ts";
+import { openDatabase, openExistingDatabase } from "./database.ts";
 import { startImport } from "./import.ts";
+import { migrations } from "./migrations.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /**
@@ -19,6 +20,17 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
     listDeletions: (filter = {}) => listDeletions(db, filter),
     [Symbol.asyncDispose]: async () => db.close(),
   });
+}
+
+/**
+ * Creates the file of a store or migrates it to the schema of this release, and returns the versions before and after.
+ *
+ * @throws StoreOpenError naming the file and what is wrong with it
+ */
+export function migrateSqlite(file: string): { readonly from: number; readonly to: number } {
+  let versions = { from: migrations.length, to: migrations.length };
+  openDatabase({ file }, (from, to) => (versions = { from, to })).close();
+  return versions;
 }
 
 // One statement reads one snapshot, however long it takes.

@@ -2,6 +2,7 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { StoreOpenError } from "../store-open-error.ts";
 import type { StoreProblem } from "../store-health.ts";
+import type { OnUpkeep, Upkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
@@ -19,12 +20,13 @@ export type Question =
   | { readonly kind: "try-to-write" }
   | { readonly kind: "close" };
 
-/** The replies of the thread: first whether the file is open, then one to each question. */
+/** What the thread says: first whether the file is open, then a reply to each question; of its upkeep at any time. */
 export type Reply =
   | { readonly kind: "open" }
   | { readonly kind: "not-open"; readonly message: string }
   | { readonly kind: "deleted"; readonly result: BatchResult }
-  | { readonly kind: "tried"; readonly problem: StoreProblem | undefined };
+  | { readonly kind: "tried"; readonly problem: StoreProblem | undefined }
+  | { readonly kind: "upkeep"; readonly upkeep: Upkeep };
 
 /** The storage thread as seen by the store. It replies to questions in their order. */
 export class StorageThread {
@@ -35,10 +37,13 @@ export class StorageThread {
   readonly #waiting = [Promise.withResolvers<Reply>()];
   #hasEnded = false;
 
-  private constructor(worker: Worker, wakeUp: ThreadWakeUp) {
+  private constructor(worker: Worker, wakeUp: ThreadWakeUp, onUpkeep: OnUpkeep | undefined) {
     this.#worker = worker;
     this.#wakeUp = wakeUp;
-    worker.on("message", (reply: Reply) => this.#waiting.shift()?.resolve(reply));
+    worker.on("message", (reply: Reply) => {
+      if (reply.kind === "upkeep") onUpkeep?.(reply.upkeep);
+      else this.#waiting.shift()?.resolve(reply);
+    });
     // Every error is followed by an exit, and only the first reason counts.
     worker.on("error", (fault) => this.#onEnd(`the storage thread failed: ${String(fault)}`));
     worker.on("exit", () => this.#onEnd("the storage thread has ended"));
@@ -49,14 +54,14 @@ export class StorageThread {
    *
    * @throws StoreOpenError naming the file and what is wrong with it
    */
-  static async start(options: DatabaseOptions): Promise<StorageThread> {
+  static async start(options: DatabaseOptions, onUpkeep?: OnUpkeep): Promise<StorageThread> {
     // From source the thread is TypeScript, in a build it is JavaScript, just like this module.
     const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
     const wakeUp = new ThreadWakeUp();
     const workerData: StorageThreadData = { options, wakeUp: wakeUp.memory };
     // Options of the process, such as a profiler or a module to preload, do not apply to this thread.
     const worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: {} });
-    const thread = new StorageThread(worker, wakeUp);
+    const thread = new StorageThread(worker, wakeUp, onUpkeep);
     const opened = await thread.#waiting[0]?.promise;
     if (opened?.kind === "not-open") throw new StoreOpenError(opened.message);
     return thread;

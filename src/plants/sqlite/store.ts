@@ -4,6 +4,7 @@ import { StoreHealth } from "../store-health.ts";
 import type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "../plant-store.ts";
 import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
+import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
 import type { DeleteBatch, OtherEnd } from "./delete-batch.ts";
 import { fileProblemOf } from "./problem.ts";
@@ -24,6 +25,7 @@ export const watchIntervalMs = 10_000;
 /** Options of {@link openSqliteStore}. */
 export interface SqliteStoreOptions extends DatabaseOptions {
   readonly onBatch?: OnBatch | undefined;
+  readonly onUpkeep?: OnUpkeep | undefined;
 }
 
 /**
@@ -34,9 +36,9 @@ export interface SqliteStoreOptions extends DatabaseOptions {
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
-export async function openSqliteStore({ onBatch, ...options }: SqliteStoreOptions): Promise<PlantStore> {
+export async function openSqliteStore({ onBatch, onUpkeep, ...options }: SqliteStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
-  return new SqliteStore(options.file, await StorageThread.start(options), onBatch);
+  return new SqliteStore(options.file, await StorageThread.start(options, onUpkeep), onBatch);
 }
 
 class SqliteStore implements PlantStore {

@@ -7,6 +7,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreProblem } from "../store-health.ts";
 import { deletionsKeptMsDefault } from "../retention.ts";
+import { lastedSince, type Upkeep } from "../upkeep.ts";
 import { openDatabase } from "./database.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
@@ -42,11 +43,15 @@ interface Work {
 
 function prepareOrReport(): Work | undefined {
   try {
-    const db = openDatabase(options);
+    const onUpkeep = (upkeep: Upkeep): void => reply({ kind: "upkeep", upkeep });
+    const begunMs = performance.now();
+    const db = openDatabase(options, (from, to) =>
+      onUpkeep({ kind: "migrated", from, to, lastedMs: lastedSince(begunMs) }),
+    );
     const runBatch = prepareDeleteBatch(db, options.lockTimeoutMs);
     const findPlaceProblem = watchFileIdentity(options.file, db, options.lockTimeoutMs);
     const deleteBatch = onlyWhileSameFile(findPlaceProblem, runBatch);
-    const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault);
+    const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault, onUpkeep);
     return { db, findPlaceProblem, deleteBatch, dropOldDeletions };
   } catch (fault) {
     reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });

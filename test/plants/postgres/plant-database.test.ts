@@ -8,6 +8,7 @@ import {
 import { dropOldDeletions, Retention } from "../../../src/plants/postgres/retention.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
+import type { Upkeep } from "../../../src/plants/upkeep.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { collect } from "../../support/collect.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
@@ -167,10 +168,13 @@ describe("the deletion record in PostgreSQL", () => {
 
   test("loses what is older than it is kept, and nothing else", async () => {
     const url = await createRecords(2_500);
-    const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000 });
+    const told: Upkeep[] = [];
+    const onUpkeep = (upkeep: Upkeep): void => void told.push(upkeep);
+    const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000, onUpkeep });
     await expect.poll(() => runSql(url, "SELECT max(plant_id) FROM deletions")).toEqual([{ max: "120" }]);
     expect(await countRecords(url)).toBe(120);
     await store.close();
+    expect(told).toEqual([{ kind: "records-dropped", count: 2_380, lastedMs: expect.any(Number) }]);
   });
 
   test("is shortened from its old end, past what another process is about to drop", async () => {
@@ -179,7 +183,7 @@ describe("the deletion record in PostgreSQL", () => {
     await other.connect();
     await other.query("BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     const session = new Session(readServerUrl(url));
-    await expect(dropOldDeletions(session, 3_600_000)).resolves.toBe(true);
+    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 1_000, isMore: true });
     await session.close();
     const left = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
     expect(left).toEqual([{ count: "500", max: "490" }]);
@@ -233,8 +237,12 @@ describe("the deletion record in PostgreSQL", () => {
     const url = await createRecords(1);
     const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
     await runSql(url, "ALTER TABLE deletions RENAME TO gone");
-    const retention = new Retention(new Session(readServerUrl(`${url}&application_name=keeper`)), 3_600_000);
+    const told: Upkeep[] = [];
+    const session = new Session(readServerUrl(`${url}&application_name=keeper`));
+    const retention = new Retention(session, 3_600_000, (upkeep) => void told.push(upkeep));
     await retention.stop();
+    const problem = 'relation "deletions" does not exist';
+    expect(told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/plants/sqlite/database.ts";
+import type { OnUpkeep, Upkeep } from "../../../src/plants/upkeep.ts";
 import { prepareRetention } from "../../../src/plants/sqlite/retention.ts";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -22,6 +23,12 @@ function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<ty
   return db;
 }
 
+/** What was told of upkeep. */
+function recorded(): { readonly told: readonly Upkeep[]; readonly record: OnUpkeep } {
+  const told: Upkeep[] = [];
+  return { told, record: (upkeep) => void told.push(upkeep) };
+}
+
 describe("dropping old deletion records", () => {
   test.each([
     { name: "drops what is older than the moment", deletedAt: [10, 20, 30, 40], before: 30, left: [30, 40] },
@@ -30,7 +37,10 @@ describe("dropping old deletion records", () => {
   ])("$name", ({ deletedAt, before, left }) => {
     using folder = createTempFolder();
     const db = databaseWith(folder.file("plants.db"), deletedAt);
-    expect(prepareRetention(db, 100)(before + 100)).toBe(intervalMs);
+    const upkeep = recorded();
+    expect(prepareRetention(db, 100, upkeep.record)(before + 100)).toBe(intervalMs);
+    const count = deletedAt.length - left.length;
+    expect(upkeep.told).toEqual(count === 0 ? [] : [{ kind: "records-dropped", count, lastedMs: expect.any(Number) }]);
     const rows = db.prepare("SELECT deleted_at FROM deletions ORDER BY seq").all();
     expect(rows).toEqual(left.map((time) => ({ deleted_at: BigInt(time) })));
     db.close();
@@ -42,8 +52,12 @@ describe("dropping old deletion records", () => {
       folder.file("plants.db"),
       Array.from({ length: 2_500 }, (_, i) => i),
     );
-    const drop = prepareRetention(db, 0);
+    const upkeep = recorded();
+    const drop = prepareRetention(db, 0, upkeep.record);
     expect([drop(hourMs), drop(hourMs), drop(hourMs)]).toEqual([0, 0, intervalMs]);
+    // All slices together, and nothing of the next time when there is nothing to do.
+    expect(drop(hourMs)).toBe(intervalMs);
+    expect(upkeep.told).toEqual([{ kind: "records-dropped", count: 2_499, lastedMs: expect.any(Number) }]);
     expect(db.prepare("SELECT count(*) AS rows FROM deletions").get()).toEqual({ rows: 1n });
     db.close();
   });
@@ -51,9 +65,12 @@ describe("dropping old deletion records", () => {
   test("is due again later where it cannot be done", () => {
     using folder = createTempFolder();
     const db = databaseWith(folder.file("plants.db"), [1, 2]);
-    const drop = prepareRetention(db, 0);
+    const upkeep = recorded();
+    const drop = prepareRetention(db, 0, upkeep.record);
     db.close();
     expect(drop(hourMs)).toBe(intervalMs);
+    const problem = expect.stringContaining("not open");
+    expect(upkeep.told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
   });
 
   test("is done by the store beside its deletions", async () => {
@@ -61,9 +78,11 @@ describe("dropping old deletion records", () => {
     const file = folder.file("plants.db");
     const now = Date.now();
     databaseWith(file, [now - 3 * hourMs, now - 3 * hourMs, now - hourMs]).close();
-    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
+    const upkeep = recorded();
+    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs, onUpkeep: upkeep.record });
     await store.close();
     expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 3n }]);
+    expect(upkeep.told).toEqual([{ kind: "records-dropped", count: 2, lastedMs: expect.any(Number) }]);
   });
 
   test("is done after 90 days where nothing else is said", async () => {
@@ -113,9 +132,11 @@ describe("dropping old deletion records", () => {
     db.exec("CREATE TRIGGER keep BEFORE DELETE ON deletions BEGIN SELECT RAISE(ABORT, 'no'); END");
     db.exec("INSERT INTO plants VALUES (7)");
     db.close();
-    const store = await openSqliteStore({ file });
+    const upkeep = recorded();
+    const store = await openSqliteStore({ file, onUpkeep: upkeep.record });
     await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
     await store.close();
+    expect(upkeep.told).toEqual([{ kind: "retention-failed", problem: "no", lastedMs: expect.any(Number) }]);
     expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 4n }]);
   });
 

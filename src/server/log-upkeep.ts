@@ -1,0 +1,16 @@
+import type { Log } from "../operations/index.ts";
+import type { OnUpkeep } from "../plants/index.ts";
+
+/** Returns what logs the upkeep of a store, one line each. */
+export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
+  return ({ kind, ...fields }) => {
+    switch (kind) {
+      case "migrated":
+        return log.info(fields, "schema migrated");
+      case "records-dropped":
+        return log.info(fields, "deletion records dropped");
+      default:
+        return log.warn(fields, "deletion records not dropped");
+    }
+  };
+}
