@@ -1,79 +1,93 @@
 import type { ImportCounts, ImportOptions, PlantImport } from "../plant-database.ts";
-import { copyRowsOf } from "./copy-rows.ts";
+import { StoreOpenError } from "../store-open-error.ts";
+import { int64Array } from "./int64-array.ts";
+import { isOutcomeUnknown, repeatWhileRefused } from "./repeat-while-refused.ts";
 import type { Session } from "./session.ts";
 
-// The batch is kept in a temporary table, so that no id is sent twice. Behind PgBouncer the next transaction may use
-// another server connection, so the tables live for one transaction.
-const begin = `
-  BEGIN;
-  CREATE TEMP TABLE plantstore_line (id bigint NOT NULL) ON COMMIT DROP;
-  CREATE TEMP TABLE plantstore_added (id bigint NOT NULL) ON COMMIT DROP`;
+// The ids are a parameter, and no other table takes part: engines of several machines lack temporary tables, or do not
+// join them with tables that are spread. By an inner SELECT the planner does not learn how many there are, and looks them
+// up in the index; otherwise it may well read all records for each batch.
+const findDeleted = `
+  SELECT DISTINCT plant_id FROM unnest((SELECT $1::bigint[])) AS line (id) JOIN deletions ON plant_id = id`;
 
-const copyLines = "COPY pg_temp.plantstore_line FROM STDIN (FORMAT binary)";
+// ON CONFLICT, because an interrupted import is run again.
+const insert = `
+  WITH added AS (INSERT INTO plants SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
+  SELECT array_agg(id) FROM added`;
 
-// Sorted, so that neighbours in the index are written together, and two imports cannot deadlock. ON CONFLICT, because
-// an interrupted import is run again.
-const insertAll = `
-  WITH inserted AS (
-    INSERT INTO plants SELECT DISTINCT id FROM pg_temp.plantstore_line ORDER BY id ON CONFLICT DO NOTHING RETURNING id)
-  INSERT INTO pg_temp.plantstore_added SELECT id FROM inserted`;
-
-const insertUndeleted = `
-  WITH inserted AS (
-    INSERT INTO plants SELECT DISTINCT id FROM pg_temp.plantstore_line AS line
-    WHERE NOT EXISTS (SELECT FROM deletions WHERE plant_id = line.id)
-    ORDER BY id ON CONFLICT DO NOTHING RETURNING id)
-  INSERT INTO pg_temp.plantstore_added SELECT id FROM inserted`;
-
-// If a deletion is in progress, the INSERT waits for it and then finds the place free, but it has checked for the
-// record before. This checks again with a new snapshot, and only among the added rows: a plant that was restored has a
-// record, too.
-const takeBackDeleted = `
-  DELETE FROM plants USING pg_temp.plantstore_added AS added
-  WHERE plants.id = added.id AND EXISTS (SELECT FROM deletions WHERE plant_id = plants.id)
-  RETURNING plants.id`;
-
-const countAdded = "SELECT count(*) FROM pg_temp.plantstore_added";
-
-const countDeleted = `
-  SELECT count(*) FROM pg_temp.plantstore_line AS line
-  WHERE EXISTS (SELECT FROM deletions WHERE plant_id = line.id)`;
+const takeBack = "DELETE FROM plants WHERE id = ANY($1::bigint[])";
 
 /** Starts an import beside servers that keep deleting. It owns the session. */
 export function startImport(session: Session, options: ImportOptions): PlantImport {
-  const insertLines = options.restore === true ? insertAllLines : insertUndeletedLines;
   return {
-    add: async (ids) => {
-      try {
-        await session.begin(begin);
-        await session.copyIn(copyLines, copyRowsOf(ids));
-        const { added, deleted } = await insertLines(session);
-        await session.commit();
-        return { added, deleted, present: ids.length - added - deleted };
-      } catch (fault) {
-        session.discard();
-        throw fault;
-      }
+    add: (ids) => {
+      // Sorted, so that neighbours in the index are written together, and two imports do not deadlock.
+      const lines = new BigInt64Array(ids).toSorted();
+      // By attempts of which the server does not know whether they were committed. What a later one finds there was
+      // added all the same.
+      const added = new Set<string>();
+      return repeatWhileRefused(session, async () => {
+        await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED");
+        const inserted = await (options.restore === true ? insertAll : insertUndeleted)(session, lines);
+        try {
+          await session.commit();
+        } catch (fault) {
+          if (!isOutcomeUnknown(fault)) throw fault;
+          // To repeat it could undo a deletion that came after it.
+          if (options.restore === true) throw restoredInDoubt(fault);
+          for (const id of inserted.added) added.add(id);
+          throw fault;
+        }
+        return countLines(ids, new Set([...added, ...inserted.added]), inserted.deleted);
+      });
     },
     [Symbol.asyncDispose]: () => session.close(),
   };
 }
 
-type InsertCounts = Omit<ImportCounts, "present">;
-
-async function insertAllLines(session: Session): Promise<InsertCounts> {
-  await session.query(insertAll);
-  return { added: await count(session, countAdded), deleted: 0 };
+function restoredInDoubt(fault: unknown): StoreOpenError {
+  const text = "the server does not know whether it has restored the last plants: see which are there";
+  return new StoreOpenError(text, { cause: fault });
 }
 
-async function insertUndeletedLines(session: Session): Promise<InsertCounts> {
-  await session.query(insertUndeleted);
-  const takenBack = await session.query(takeBackDeleted);
-  const added = (await count(session, countAdded)) - takenBack.length;
-  return { added, deleted: await count(session, countDeleted) };
+function countLines(ids: readonly bigint[], added: Set<string>, deleted: ReadonlySet<string>): ImportCounts {
+  for (const id of deleted) added.delete(id);
+  const ofDeleted = deleted.size === 0 ? 0 : ids.filter((id) => deleted.has(String(id))).length;
+  return { added: added.size, deleted: ofDeleted, present: ids.length - added.size - ofDeleted };
 }
 
-async function count(session: Session, query: string): Promise<number> {
-  const [row] = await session.query(query);
-  return Number(row?.[0]);
+interface InsertedLines {
+  /** The ids that are new. */
+  readonly added: readonly string[];
+  /** Those with a deletion record, which were left out. */
+  readonly deleted: ReadonlySet<string>;
+}
+
+async function insertAll(session: Session, lines: BigInt64Array): Promise<InsertedLines> {
+  return { added: idsIn(await insertIds(session, lines)), deleted: new Set() };
+}
+
+async function insertUndeleted(session: Session, lines: BigInt64Array): Promise<InsertedLines> {
+  const before = await idsWithRecord(session, int64Array(lines));
+  const undeleted = before.size === 0 ? lines : lines.filter((id) => !before.has(String(id)));
+  const added = await insertIds(session, undeleted);
+  // If a deletion is in progress, the INSERT waits for it and then finds the place free. This looks again with a new
+  // snapshot, and only among the added ids: a plant that was restored has a record, too.
+  const meanwhile = await idsWithRecord(session, added);
+  if (meanwhile.size > 0) await session.query(takeBack, [`{${[...meanwhile].join()}}`]);
+  return { added: idsIn(added), deleted: new Set([...before, ...meanwhile]) };
+}
+
+/** Inserts ids, and returns those that are new as the text of an array, which goes back to the server as it is. */
+async function insertIds(session: Session, ids: BigInt64Array): Promise<string> {
+  const [row] = await session.query(insert, [int64Array(ids)]);
+  return row?.[0] ?? "{}";
+}
+
+async function idsWithRecord(session: Session, ids: Buffer | string): Promise<Set<string>> {
+  return new Set((await session.query(findDeleted, [ids])).map(([id]) => id ?? ""));
+}
+
+function idsIn(array: string): readonly string[] {
+  return array === "{}" ? [] : array.slice(1, -1).split(",");
 }

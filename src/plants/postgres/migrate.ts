@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreOpenError } from "../store-open-error.ts";
 import { type Migration, migrations } from "./migrations.ts";
+import { repeatWhileRefused } from "./repeat-while-refused.ts";
 import type { Session } from "./session.ts";
-
-// "PLNT": a number that no other program is likely to use.
-const lockKey = 0x504c4e54;
 
 // Milliseconds between two tries to be the one that migrates. Waiting in a statement instead would keep a snapshot, for
 // whose end the build of an index waits in its turn.
@@ -22,14 +20,12 @@ export async function migrate(
   session: Session,
   lock: Session,
 ): Promise<{ readonly from: number; readonly to: number }> {
-  const from = await versionOf(session);
-  await checkSettings(session);
-  if (from < migrations.length) await lockOthersOut(lock);
-  for (const [version, step] of migrations.entries()) {
-    // Asked under the lock: another process may have taken the step.
-    if ((await versionOf(session)) === version) await takeStep(session, version, step);
-  }
-  await checkDatabase(session);
+  const from = await repeatWhileRefused(session, async () => {
+    await checkSettings(session);
+    return await versionOf(session);
+  });
+  while (await repeatWhileRefused(session, () => takeNextStep(session, lock)));
+  await repeatWhileRefused(session, () => checkDatabase(session));
   return { from, to: migrations.length };
 }
 
@@ -48,28 +44,57 @@ export async function checkDatabase(session: Session, access: "read" | "write" =
   throw new StoreOpenError(`${found} and this release works with version ${migrations.length}: ${advice}`);
 }
 
-/** Takes a lock that lasts until the session is closed, within a transaction, so that PgBouncer keeps its connection. */
-async function lockOthersOut(lock: Session): Promise<void> {
-  // An index may take long to build. Only under READ COMMITTED does an idle transaction keep no snapshot.
-  await lock.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0");
-  while ((await lock.query(`SELECT 1 WHERE pg_try_advisory_xact_lock(${lockKey})`)).length === 0) {
-    await sleep(lockIntervalMs);
-  }
-}
-
-async function takeStep(session: Session, version: number, { sql, index }: Migration): Promise<void> {
-  const setVersion = `UPDATE plantstore_schema SET version = ${version + 1}`;
+/** Takes the next step, or lets another process take it, and returns whether there may be more. */
+async function takeNextStep(session: Session, lock: Session): Promise<boolean> {
+  const version = await versionOf(session);
+  const step = migrations[version];
+  if (step === undefined) return false;
   try {
-    await session.begin("BEGIN");
-    await session.run(index === undefined ? `${sql}; ${setVersion}` : sql);
-    await session.commit();
-    if (index === undefined) return;
-    await buildIndex(session, index);
-    await session.run(setVersion);
+    if (version === 0) await createSchema(session, step);
+    else if (await lockOthersOut(lock, version)) await takeStep(session, lock, version, step);
+    else await sleep(lockIntervalMs);
   } catch (fault) {
     session.discard();
-    throw fault;
+    // Another process has taken the step, or the server has committed it without knowing.
+    if ((await versionOf(session)) === version) throw fault;
+  } finally {
+    // Lets the others in.
+    lock.discard();
   }
+  return true;
+}
+
+/** Takes the first step. Nothing is there to be locked: of several processes, all but one find its tables made. */
+async function createSchema(session: Session, { sql }: Migration): Promise<void> {
+  await session.begin("BEGIN");
+  await session.run(`${sql}; ${setVersion(1)}`);
+  await session.commit();
+}
+
+/**
+ * Locks the row of the version until the end of the transaction, and returns whether it has got it, and the version is
+ * this one. A row, because distributed engines have few other locks.
+ */
+async function lockOthersOut(lock: Session, version: number): Promise<boolean> {
+  // An index may take long to build. Only under READ COMMITTED does an idle transaction keep no snapshot.
+  await lock.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0");
+  const [row] = await lock.query("SELECT version FROM plantstore_schema FOR UPDATE SKIP LOCKED");
+  return row?.[0] === String(version);
+}
+
+/** Takes a step under the lock. The version changes with it, or after its index is built. */
+async function takeStep(session: Session, lock: Session, version: number, { sql, index }: Migration): Promise<void> {
+  if (index === undefined) await lock.run(sql);
+  else {
+    await session.run(sql);
+    await buildIndex(session, index);
+  }
+  await lock.run(setVersion(version + 1));
+  await lock.commit();
+}
+
+function setVersion(version: number): string {
+  return `UPDATE plantstore_schema SET version = ${version}`;
 }
 
 /** Builds an index, unless it is there. What an interrupted attempt has left is not valid, and serves no one. */

@@ -7,6 +7,7 @@ import { startImport } from "./import.ts";
 import { checkDatabase, migrate } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
+import { repeatWhileRefused } from "./repeat-while-refused.ts";
 import { type Row, Session } from "./session.ts";
 
 /**
@@ -17,10 +18,10 @@ import { type Row, Session } from "./session.ts";
  */
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
-  await onSession(server, (session) => checkDatabase(session, "read"));
+  await onSession(server, (session) => repeatWhileRefused(session, () => checkDatabase(session, "read")));
   return withNamedFaults(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
-      await onSession(server, checkDatabase);
+      await onSession(server, (session) => repeatWhileRefused(session, () => checkDatabase(session)));
       return startImport(new Session(server), options);
     },
     exportPlants: () => exportPlants(new Session(server)),

@@ -251,7 +251,10 @@ function refuse(half: readonly PendingDelete[], reason: Error): Outcomes {
   return half.map(() => undefined);
 }
 
-// Full jitter: replicas that were refused together do not come back together.
-function backoffMs(tries: number): number {
+/**
+ * Returns how long to wait before the next attempt, in milliseconds. Full jitter: replicas that were refused together do
+ * not come back together.
+ */
+export function backoffMs(tries: number): number {
   return Math.random() * Math.min(backoffMsMax, backoffMsFirst * 2 ** tries);
 }

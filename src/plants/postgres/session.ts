@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import type { Client } from "pg";
-import { from as copyFrom } from "pg-copy-streams";
 import {
   cancelStatement,
   type ConnectOptions,
@@ -75,15 +73,6 @@ export class Session {
     });
     const { rows } = await this.#endOf(client, running);
     return rows;
-  }
-
-  /** Runs `COPY … FROM STDIN` with the whole input; when this rejects, nothing was stored. */
-  async copyIn(text: string, input: Uint8Array): Promise<void> {
-    const client = await this.#connected();
-    const copy = client.query(copyFrom(text));
-    copy.end(input);
-    // Finishes when the server has accepted everything, and is ready for the next statement.
-    await once(copy, "finish");
   }
 
   /** Runs statements without parameters and results. */

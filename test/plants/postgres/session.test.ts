@@ -4,7 +4,6 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { copyRowsOf } from "../../../src/plants/postgres/copy-rows.ts";
 import { followServerUrl } from "../../../src/plants/postgres/follow-server-url.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
@@ -484,44 +483,4 @@ test.each([
   const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
   const { hosts } = followServerUrl(url, file);
   expect(hosts).toEqual(readServerUrl(kept === true ? url : text).hosts);
-});
-
-describe("copying into a table", () => {
-  const cutsItself = `
-    CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$;
-    CREATE TRIGGER cut BEFORE INSERT ON copied FOR EACH ROW EXECUTE FUNCTION cut()`;
-  const { length } = copyRowsOf([1n, 2n]);
-
-  test.each([
-    { name: "ids that fill the 64 bits", rows: copyRowsOf([1n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]), copied: 4 },
-    { name: "no rows", rows: copyRowsOf([]), copied: 0 },
-    {
-      name: "rows of more than one network packet",
-      rows: copyRowsOf(Array.from({ length: 50_000 }, (_, i) => BigInt(i))),
-      copied: 50_000,
-    },
-    { name: "a row that is cut off", rows: copyRowsOf([1n, 2n]).subarray(0, length - 4), sqlState: "22P04" },
-    { name: "a row after the trailer", rows: Buffer.concat([copyRowsOf([1n]), copyRowsOf([2n])]), sqlState: "22P04" },
-    { name: "nothing, not even a header", rows: new Uint8Array(), sqlState: "22P04" },
-    { name: "a table that is not there", rows: copyRowsOf([1n]), before: "DROP TABLE copied", sqlState: "42P01" },
-    {
-      name: "a connection that is cut at the first row",
-      rows: copyRowsOf([1n]),
-      before: cutsItself,
-      // The server's last word, unless the rows have met the closed socket before it was read.
-      sqlState: expect.stringMatching(/^(57P01|EPIPE|ECONNRESET)$/),
-    },
-  ])("takes all or nothing, and the session is of use after it: $name", async ({ rows, copied, before, sqlState }) => {
-    const url = await server.createSchema();
-    await runSql(url, "CREATE TABLE copied (id bigint)");
-    if (before !== undefined) await runSql(url, before);
-    const session = new Session(readServerUrl(url));
-    const copying = session.copyIn("COPY copied FROM STDIN (FORMAT binary)", rows);
-    await (sqlState === undefined ? copying : expect(copying).rejects.toMatchObject({ code: sqlState }));
-    if (sqlState !== undefined) session.discard();
-    await session.run("CREATE TABLE IF NOT EXISTS copied (id bigint)");
-    expect(await session.query("SELECT count(*) FROM copied")).toEqual([[String(copied ?? 0)]]);
-    await session.close();
-  });
 });

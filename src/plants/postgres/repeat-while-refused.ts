@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { sqlStateOf, verdictOn } from "./fault-table.ts";
+import { backoffMs, retryForMs } from "./run-batch.ts";
+import type { Session } from "./session.ts";
+
+/**
+ * Runs what an operator asks for, and runs it again where the server rolls it back because of concurrent transactions or
+ * does not know whether it has committed, for ten seconds from the first fault. Distributed engines do so at any
+ * statement, the COMMIT included.
+ *
+ * @param work - leaves nothing open on the session, and does nothing more when it is repeated after it was done
+ */
+export async function repeatWhileRefused<Result>(session: Session, work: () => Promise<Result>): Promise<Result> {
+  let patience: AbortSignal | undefined;
+  for (let tries = 0; ; tries++) {
+    try {
+      return await work();
+    } catch (fault) {
+      // Rolls back.
+      session.discard();
+      patience ??= AbortSignal.timeout(retryForMs);
+      if (patience.aborted || (verdictOn(fault) !== "repeat" && !isOutcomeUnknown(fault))) throw fault;
+    }
+    await sleep(backoffMs(tries));
+  }
+}
+
+/** Whether the server says of a statement that it does not know whether it was committed. */
+export function isOutcomeUnknown(fault: unknown): boolean {
+  return sqlStateOf(fault) === "40003";
+}
