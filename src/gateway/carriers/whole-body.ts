@@ -4,7 +4,7 @@ import { allocateBuffer } from "./bytes.ts";
  * A body that is put together as it arrives, in one buffer.
  *
  * Buffers of megabytes are expensive: each brings the next garbage collection nearer. So the announced length is set
- * aside as soon as a quarter of it has arrived, and nothing is copied after that.
+ * aside as soon as an eighth of it has arrived, and nothing is copied after that.
  */
 export class WholeBody {
   readonly #announcedBytes: number;
@@ -42,5 +42,5 @@ export class WholeBody {
 
 const empty = new Uint8Array(0);
 // How much memory an unfinished body may take, as a multiple of what has arrived of it.
-const growthAnnounced = 4;
+const growthAnnounced = 8;
 const growthUnknown = 2;

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { toUtf8 } from "../carriers/index.ts";
 import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
+import { createLargeBytesEncoder, type EncodePieces } from "./large-bytes.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
 /** Converts between messages and bytes, in one of the two formats. */
@@ -11,6 +12,8 @@ export interface Codec {
   decode(bytes: Uint8Array): Message;
   /** @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes` */
   encode(message: Message): Uint8Array;
+  /** The same in pieces, one of which is the message's own bytes. Absent in formats and for messages without any. */
+  readonly encodePieces: EncodePieces | undefined;
 }
 
 /** The codecs of one RPC, which decode requests and encode responses. */
@@ -27,6 +30,7 @@ export function createMethodCodecs(
 ): MethodCodecs {
   const { input, output } = method;
   const { binaryOptions, jsonOptions, writeMaxBytes } = options;
+  const encodeLarge = createLargeBytesEncoder(output, binaryOptions);
   return {
     binary: {
       decode: (bytes) => decodeBinary(input, bytes, binaryOptions),
@@ -38,6 +42,13 @@ export function createMethodCodecs(
           writeMaxBytes,
         );
       },
+      encodePieces:
+        encodeLarge &&
+        ((message) =>
+          limitedPieces(
+            serialize(() => encodeLarge(message)),
+            writeMaxBytes,
+          )),
     },
     json: {
       decode: (bytes) => readJson(input, bytes, jsonRules),
@@ -46,6 +57,7 @@ export function createMethodCodecs(
           serialize(() => toUtf8(writeJson(output, message, jsonOptions))),
           writeMaxBytes,
         ),
+      encodePieces: undefined,
     },
   };
 }
@@ -72,7 +84,7 @@ function invalidMessage(desc: DescMessage, cause?: unknown): ConnectError {
   return new ConnectError(message, Code.InvalidArgument, undefined, undefined, cause);
 }
 
-function serialize(write: () => Uint8Array): Uint8Array {
+function serialize<Encoded>(write: () => Encoded): Encoded {
   try {
     return write();
   } catch (error) {
@@ -81,7 +93,21 @@ function serialize(write: () => Uint8Array): Uint8Array {
 }
 
 function limited(bytes: Uint8Array, writeMaxBytes: number): Uint8Array {
-  if (bytes.byteLength <= writeMaxBytes) return bytes;
-  const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
+  checkLength(bytes.byteLength, writeMaxBytes);
+  return bytes;
+}
+
+function limitedPieces(pieces: ReturnType<EncodePieces>, writeMaxBytes: number): ReturnType<EncodePieces> {
+  if (pieces !== undefined)
+    checkLength(
+      pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
+      writeMaxBytes,
+    );
+  return pieces;
+}
+
+function checkLength(byteLength: number, writeMaxBytes: number): void {
+  if (byteLength <= writeMaxBytes) return;
+  const message = `message size ${byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
   throw new ConnectError(message, Code.ResourceExhausted);
 }

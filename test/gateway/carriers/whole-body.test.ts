@@ -15,7 +15,7 @@ describe("a whole body", () => {
   });
 
   test.each([
-    { announced: 0xffff_ffff, times: 4 },
+    { announced: 0xffff_ffff, times: 8 },
     { announced: 0, times: 2 },
   ])(
     "takes $times times the memory of what has arrived when $announced bytes are announced",
@@ -28,11 +28,11 @@ describe("a whole body", () => {
     },
   );
 
-  test("is one buffer of the announced length once a quarter has arrived", () => {
+  test("is one buffer of the announced length once an eighth has arrived", () => {
     const body = new WholeBody(1000);
-    body.add(new Uint8Array(250));
+    body.add(new Uint8Array(125));
     const { buffer } = body.bytes;
-    body.add(new Uint8Array(750));
+    body.add(new Uint8Array(875));
     expect(body.bytes.buffer).toBe(buffer);
     expect(buffer.byteLength).toBe(1000);
   });
