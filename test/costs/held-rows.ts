@@ -222,9 +222,20 @@ export const heldRows: readonly HeldRow[] = [
   },
   {
     what: "calls over HTTP/2 that take long",
-    atMost: "16 KiB a stream",
-    n: 60,
-    run: perN(listening("greenhouse", (id) => [greenhouseCall(id, "GetReading"), dataFrame(id, emptyMessage, last)])),
+    atMost: "4 KiB a stream",
+    n: 200,
+    run: async (server, n) => {
+      const clients = (await openEach(n / 200, openRawHttp2, server.addresses.greenhouse)).map((client) =>
+        client.drain(),
+      );
+      for (const client of clients) {
+        await sendInWaves(server, client, streamIds(200), (id) => [
+          greenhouseCall(id, "GetReading"),
+          dataFrame(id, emptyMessage, last),
+        ]);
+      }
+      return { clients, units: n };
+    },
   },
   {
     what: "bodies that come with requests that are refused",

@@ -1,10 +1,4 @@
-import {
-  ConnectError,
-  type ContextKey,
-  type ContextValues,
-  createContextKey,
-  createContextValues,
-} from "@connectrpc/connect";
+import { ConnectError, type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 import { type Exchange, type HeaderFields, type HeaderReader, type Peer, toUtf8, goneAway } from "../carriers/index.ts";
 import {
   openStreamProtocol,
@@ -17,6 +11,7 @@ import {
 import { type ErrorWriter, httpStatusOf } from "../rest/index.ts";
 import type { Client, TrustedProxies } from "../proxies/index.ts";
 import type { CallOwner } from "./call.ts";
+import { CallValues } from "./call-values.ts";
 import { toConnectError } from "./call-error.ts";
 import type { Cors } from "./cors.ts";
 import { type Endpoint, type EndpointAnswer, fullPathOf, type Match, matchRequest, type MatchTable } from "./match.ts";
@@ -124,7 +119,7 @@ export interface DispatchOptions {
  * match would have said. Only a CORS preflight and an {@link Endpoint} that is `open` skip it.
  */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  return (exchange, match = matchRequest(options.table, exchange), values = createContextValues()) =>
+  return (exchange, match = matchRequest(options.table, exchange), values = new CallValues()) =>
     new ServedRequest(options, exchange, match, values).start();
 }
 

@@ -1,9 +1,10 @@
-import { isToken } from "../carriers/index.ts";
+import { CommonFields, isToken } from "../carriers/index.ts";
 
 /** The parsed header of a request. One object may stand for many requests, so it must not be changed. */
 export interface RequestHead {
   /** All fields, pseudo-header fields among them: name, value, name, value, … */
   readonly fields: readonly string[];
+  readonly common: CommonFields;
   readonly method: string;
   readonly path: string;
   readonly scheme: string;
@@ -75,12 +76,13 @@ function isConsistent(name: string, value: string, found: Found): boolean {
 function toHead(fields: readonly string[], pseudo: Record<string, string>, found: Found): RequestHead | undefined {
   const { ":method": method, ":path": path, ":scheme": scheme, ":authority": authority } = pseudo;
   const { host, contentLength, expectsContinue } = found;
+  const common = new CommonFields(fields);
   if (method === undefined || !isToken(method)) return undefined;
   if (authority !== undefined && !authoritySyntax.test(authority)) return undefined;
   if (method === "CONNECT") {
     // §8.5: no scheme and no path. We are no proxy: the request will be answered with 404.
     if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
-    return { fields, method, path: "", scheme: "", authority, contentLength, expectsContinue };
+    return { fields, common, method, path: "", scheme: "", authority, contentLength, expectsContinue };
   }
   // §8.3.1: "*" stands for no path at all, which only OPTIONS has.
   if (path === undefined || !pathSyntax.test(path) || (path === "*" && method !== "OPTIONS")) return undefined;
@@ -88,7 +90,7 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   // §8.3.1: there is one of the two, and they must agree.
   if (authority === undefined && host === undefined) return undefined;
   const differs = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
-  return differs ? undefined : { fields, method, path, scheme, authority, contentLength, expectsContinue };
+  return differs ? undefined : { fields, common, method, path, scheme, authority, contentLength, expectsContinue };
 }
 
 const colon = 0x3a;

@@ -228,23 +228,18 @@ function createRoute<Binding>(
   };
 }
 
-function captureVariables<Binding>(route: Route<Binding>, walk: Walk): readonly string[] {
-  const { captures, restAt, template } = route;
+function captureVariables<Binding>({ captures, restAt, template }: Route<Binding>, walk: Walk): readonly string[] {
   // A template has at most one "**", so the length of the path tells how many segments it stands for.
   const shift = walk.raw.length - template.segments.length;
-  const values: string[] = [];
-  for (const { start, end, decode } of captures) {
+  // Not pushed one by one, which would take room for sixteen more as long as the call waits.
+  return captures.map(({ start, end, decode }) => {
     const from = start > restAt ? start + shift : start;
-    if (decode === "one") {
-      values.push(walk.decoded[from] ?? "");
-      continue;
-    }
+    if (decode === "one") return walk.decoded[from] ?? "";
     const to = end > restAt ? end + shift : end;
     const segments = decode === "many" ? walk.raw : walk.decoded;
     const text = segments.slice(from, to).join("/");
-    values.push(decode === "many" ? decodePercentExceptSlash(text) : text);
-  }
-  return values;
+    return decode === "many" ? decodePercentExceptSlash(text) : text;
+  });
 }
 
 function decoderOf(template: PathTemplate, variable: TemplateVariable, slash: EscapedSlash): Capture["decode"] {

@@ -1,3 +1,4 @@
+import { CommonFields } from "../../../src/gateway/carriers/index.ts";
 import { describe, expect, test } from "vitest";
 import { isTrailer, readRequestHead } from "../../../src/gateway/http2/request-head.ts";
 
@@ -24,8 +25,10 @@ describe("the header of a request", () => {
   });
 
   test("is taken apart", () => {
-    expect(readRequestHead([...get, "content-length", "42"])).toStrictEqual({
-      fields: [...get, "content-length", "42"],
+    const fields = [...get, "content-length", "42"];
+    expect(readRequestHead(fields)).toStrictEqual({
+      fields,
+      common: new CommonFields(fields),
       method: "GET",
       scheme: "https",
       path: "/a?b=c",

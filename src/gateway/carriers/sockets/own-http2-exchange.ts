@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { encodeBlock, ErrorCode, type Http2Stream, type StreamReceiver } from "../../http2/index.ts";
-import { type BodyReceiver, CommonFields, type HeaderFields, PreparedFields } from "../index.ts";
+import { type BodyReceiver, type HeaderFields, PreparedFields } from "../index.ts";
 import { dateFields, OwnExchange } from "./own-exchange.ts";
 import { resetError } from "./reset-error.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
@@ -11,8 +11,8 @@ export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
   readonly #stream: Http2Stream;
 
   constructor(stream: Http2Stream, socket: Socket) {
-    const { method: httpMethod, path: target, fields, scheme, authority, contentLength: bodyBytes = 0 } = stream.head;
-    const common = new CommonFields(fields);
+    const { method: httpMethod, path: target, fields, common, scheme, authority } = stream.head;
+    const { contentLength: bodyBytes = 0 } = stream.head;
     const origin = `${scheme}://${authority ?? common.host ?? ""}`;
     super({ httpMethod, target, origin, fields, common, bodyEmpty: stream.remoteEnded, bodyBytes }, socket);
     this.#stream = stream;

@@ -1,0 +1,23 @@
+import type { ContextKey, ContextValues } from "@connectrpc/connect";
+
+/**
+ * The context values of a call. Those that Connect creates have a closure for each of their three methods, which every
+ * waiting call would hold.
+ */
+export class CallValues implements ContextValues {
+  get<T>({ id, defaultValue }: ContextKey<T>): T {
+    return id in this ? ((this as Stored<T>)[id] as T) : defaultValue;
+  }
+
+  set<T>({ id }: ContextKey<T>, value: T): this {
+    (this as Stored<T>)[id] = value;
+    return this;
+  }
+
+  delete({ id }: ContextKey<unknown>): this {
+    delete (this as Stored<unknown>)[id];
+    return this;
+  }
+}
+
+type Stored<T> = Record<symbol, T>;
