@@ -73,14 +73,18 @@ export class ProjectCopy implements Disposable {
     return withoutAnswer(`no answer after ${Math.round(seconds)} s`);
   }
 
-  /** What the compiler says of the source, and the linter of promises in a file that are let go. */
-  async check(file: string): Promise<string | undefined> {
-    if (!(await this.#run("tsc", ["-p", "tsconfig.source.json"]))) return "tsc";
+  /** Whether the compiler takes the source. */
+  async compiles(): Promise<boolean> {
+    return await this.#run("tsc", ["-p", "tsconfig.source.json"]);
+  }
+
+  /** Whether the linter finds no promise in a file that is let go. */
+  async keepsPromises(file: string): Promise<boolean> {
     const rules = ["no-floating-promises", "no-misused-promises", "await-thenable"].flatMap((rule) => [
       "-D",
       `typescript/${rule}`,
     ]);
-    return (await this.#run("oxlint", ["--type-aware", "-A", "all", ...rules, file])) ? undefined : "oxlint";
+    return await this.#run("oxlint", ["--type-aware", "-A", "all", ...rules, file]);
   }
 
   async #startTestServer(flags: readonly string[]): Promise<ChildProcess> {
