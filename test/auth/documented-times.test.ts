@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
+import { tokenLimitChars } from "../../src/auth/bearer-token.ts";
 import { providerAnswerLimitBytes } from "../../src/auth/fetch-text.ts";
+import { activeForMs, inactiveForMs } from "../../src/auth/introspection/introspected-token.ts";
+import { askingMax, failuresMax, problemForMs } from "../../src/auth/introspection/introspection-verifier.ts";
 import { introspectionTimeoutMs } from "../../src/auth/introspection/open-introspection-verifier.ts";
 import { defaultKeyTiming } from "../../src/auth/jwt/fetched-keys.ts";
 
@@ -14,7 +17,11 @@ test.each([
   `after ${backOffMs / 1000} s, ${(2 * backOffMs) / 1000} s, ${(4 * backOffMs) / 1000} s … ${backOffMaxMs / 1000} s`,
   `${usableMs / 3_600_000} hours after the last successful fetch`,
   `none within ${coolDownMs / 1000} seconds of the last`,
-  `64 requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
+  `several tokens, and more than ${tokenLimitChars / 1024} KiB are malformed`,
+  `is cached for ${activeForMs / 1000} seconds or until \`exp\`, \`active: false\` for ${inactiveForMs / 1000} seconds`,
+  `for ${failuresMax} different tokens in a row`,
+  `or ${problemForMs / 1000} seconds have passed`,
+  `${askingMax} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
 ])("docs/authentication.md says what holds: %s", (sentence) => {
   expect(page).toContain(sentence);
 });

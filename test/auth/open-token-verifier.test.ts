@@ -5,7 +5,13 @@ import { describe, expect, test } from "vitest";
 import type { AuthLog } from "../../src/auth/auth-log.ts";
 import { openTokenVerifier, type TokenSources } from "../../src/auth/open-token-verifier.ts";
 import { toStaticToken } from "../../src/auth/plain-tokens.ts";
-import { digestOf, createVerifierChain, type TokenOutcome, type TokenVerifier } from "../../src/auth/token-verifier.ts";
+import {
+  digestOf,
+  createVerifierChain,
+  type KeysFetched,
+  type TokenOutcome,
+  type TokenVerifier,
+} from "../../src/auth/token-verifier.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -254,6 +260,13 @@ describe("createVerifierChain", () => {
     await verifier.reload?.();
     verifier.close?.();
     expect(done).toEqual(["first reloaded", "second reloaded", "first closed", "second closed"]);
+  });
+
+  test("tells when the keys of all were fetched", () => {
+    const fetched: readonly KeysFetched[] = ["a", "b", "c"].map((issuer, atMs) => ({ issuer, atMs }));
+    const members = [{ keysFetched: fetched.slice(0, 1) }, {}, { keysFetched: fetched.slice(1) }];
+    const verifier = createVerifierChain(members.map((member) => ({ verify: () => unknown, ...member })));
+    expect(verifier.keysFetched).toEqual(fetched);
   });
 
   test("tells the problems of all, and none when there is none", () => {

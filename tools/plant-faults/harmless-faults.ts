@@ -287,4 +287,33 @@ export const harmlessFaults: readonly HarmlessFaults[] = [
     fault: "there.has(one.id) && batch.firstOf.get(one.id) === one → there.has(one.id) ||",
     why: "a plant that is not there, or is named again, is left out by the statement, too",
   },
+  {
+    file: "src/gateway/rest/field-path.ts",
+    line: "if (names === undefined) {",
+    fault: "names === undefined → true",
+    why: "a cache that is filled again gives the same answer",
+  },
+  {
+    file: "src/gateway/rest/field-path.ts",
+    line: "if (path.length === 1 && leaf.fieldKind",
+    fault: 'path.length === 1 && leaf.fieldKind !== "list" && leaf.oneof === undefined → false',
+    why: "a short way for most fields, which sets the same",
+  },
+  {
+    file: "src/auth/jwt/verify-jwt.ts",
+    line: "algorithms: [algorithm],",
+    fault: "algorithms: [algorithm]",
+    why: "the key was imported for this algorithm alone",
+  },
+  {
+    file: "src/plants/sqlite/file-identity.ts",
+    line: 'return done?.["busy"] === 0n',
+    fault: 'done?.["busy"] === 0n && done["log"] === done["checkpointed"] → done?.["busy"] === 0n ||',
+    why: "SQLite says that it is busy wherever it has not copied all of the log",
+  },
+  {
+    file: "src/plants/sqlite/import.ts",
+    line: "mark.run();",
+    why: "to copy the records once more costs time alone",
+  },
 ];

@@ -15,13 +15,16 @@ export interface IntrospectionDemands {
 }
 
 /**
- * How long an answer is cached, in milliseconds, and so how long a revoked token keeps working.
- *
- * 30 s saves the provider nearly every request about a busy client. A refusal is kept for less time, because one
- * replica of the provider may be asked about a token before it has heard of it from another.
+ * How long it is cached that a token is active, in milliseconds, and so how long a revoked token keeps working: 30 s
+ * saves the provider nearly every request about a busy client.
  */
-const activeForMs = 30_000;
-const inactiveForMs = 10_000;
+export const activeForMs = 30_000;
+
+/**
+ * How long it is cached that a token is not active, in milliseconds. For less time, because one replica of the provider
+ * may be asked about a token before it has heard of it from another.
+ */
+export const inactiveForMs = 10_000;
 
 /**
  * Judges the response of an introspection endpoint (RFC 7662 §2.2); `undefined` when it is no such response.

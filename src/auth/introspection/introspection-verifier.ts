@@ -25,14 +25,14 @@ interface Failure {
 }
 
 /** Concurrent requests to the endpoint; a provider that hangs blocks this many calls and no more. */
-const askingMax = 64;
+export const askingMax = 64;
 
 /**
  * Distinct tokens in a row for which the endpoint must fail before it is considered down.
  *
  * Any client can make us ask about anything, so a single failure may be due to the token.
  */
-const failuresMax = 5;
+export const failuresMax = 5;
 
 /**
  * How long an endpoint that is down is left alone, and a token for which it failed is not retried, in milliseconds.
@@ -43,7 +43,7 @@ const pauseMs = 1_000;
  * How long an endpoint that is down is reported as a problem, in milliseconds. Not until the next success: a server
  * that is not ready gets no calls, and would never find out that the provider is back.
  */
-const problemForMs = 10_000;
+export const problemForMs = 10_000;
 
 /** Creates a verifier that asks the endpoint about every token that it has not cached. */
 export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log: AuthLog): TokenVerifier {

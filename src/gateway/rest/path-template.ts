@@ -29,7 +29,7 @@ export interface PathTemplate {
  */
 export function isMultiSegment(template: PathTemplate, variable: TemplateVariable): boolean {
   const segments = template.segments.slice(variable.start, variable.end);
-  return segments.length > 1 || segments.some((segment) => segment.kind === "**");
+  return segments.length > 1 || segments[0]?.kind === "**";
 }
 
 /**

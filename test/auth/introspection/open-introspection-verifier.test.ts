@@ -167,7 +167,7 @@ describe("an active token", () => {
     { name: "is for another audience", answer: { aud: "other" }, source: { audiences: ["plants"] } },
     { name: "names no audience where one is demanded", answer: {}, source: { audiences: ["plants"] } },
     { name: "is bound to a key", answer: { cnf: { jkt: "x" } } },
-    { name: "is a DPoP token", answer: { token_type: "DPoP" } },
+    { name: "is a DPoP token", answer: { token_type: "DPOP" } },
     { name: "begins later", answer: { nbf: nowS + 3600 } },
     { name: "has an expiry that is a text", answer: { exp: "2099" } },
     { name: "expired before the clock skew", answer: { exp: nowS - 31 }, want: "expired" },
@@ -180,7 +180,7 @@ describe("an active token", () => {
 describe("a token is neither good nor bad, but cannot be checked now,", () => {
   // Side by side: two of them wait for the end of an answer that never ends.
   test.concurrent.each<{ name: string; answer: Endpoint["answer"]; want: RegExp; isAboutToken?: boolean }>([
-    { name: "fails", answer: (_request, response) => void response.writeHead(503).end(), want: /answered 503$/ },
+    { name: "fails", answer: (_request, response) => void response.writeHead(500).end(), want: /answered 500$/ },
     { name: "has had enough", answer: (_request, response) => void response.writeHead(429).end(), want: /429$/ },
     {
       name: "does not know us",
@@ -295,8 +295,11 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
 });
 
 test("an endpoint answers any number of questions, one after the other", async () => {
-  await using endpoint = await openEndpoint({ active: true, sub: "ada" });
+  const messages: string[] = [];
+  const log = { info: (_fields: object, message: string) => messages.push(message), warn: () => {} };
+  await using endpoint = await openEndpoint({ active: true, sub: "ada" }, {}, log);
   for (let n = 0; n < 70; n += 1) expect(await outcomeOf(endpoint, `token-${n}`)).toMatchObject({ kind: "principal" });
+  expect(messages).toEqual([]);
 });
 
 describe("openIntrospectionVerifier", () => {

@@ -117,6 +117,10 @@ describe("a key of a set", () => {
     { name: "for an algorithm that is not allowed", key: () => ({ ...jwks.rsa, alg: "RS512" }) },
     { name: "on a curve that is not allowed", key: () => jwks.other },
     { name: "of RSA with 1024 bits", key: () => jwks.small },
+    {
+      name: "of RSA with 8200 bits, each signature of which takes long",
+      key: () => ({ ...jwks.rsa, n: Buffer.alloc(1025, 0xff).toString("base64url") }),
+    },
     { name: "without its members", key: () => ({ kty: "RSA", n: "AQAB" }) },
     { name: "that is no point on its curve", key: () => ({ ...jwks.ec, x: "AAAA" }) },
     { name: "that is null", key: () => null },

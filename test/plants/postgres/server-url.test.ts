@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { ClientConfig } from "pg";
 import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
+import { readServerUrlFile } from "../../../src/plants/postgres/follow-server-url.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
@@ -35,6 +36,7 @@ describe("reading the URL of a server", () => {
     },
     // A server that has vanished is noticed without waiting for the system's two hours.
     { url: "postgres://db/p", name: "db:5432/p", way: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
+    { url: "postgres://ann:secret@db/p", name: "db:5432/p", way: { enableChannelBinding: false } },
   ])("takes $url", ({ url, name, way }) => {
     const server = readServerUrl(url);
     expect(server.name).toBe(name);
@@ -202,3 +204,27 @@ function refusalOf(url: string): string {
     return String(fault);
   }
 }
+
+describe("a file with the URL of a server", () => {
+  const limitBytes = 4096;
+
+  test.each([
+    { name: "with a line break behind it", text: "postgres://db\n", want: "postgres://db" },
+    { name: "with one of Windows", text: "postgres://db\r\n", want: "postgres://db" },
+    { name: "of the most bytes there may be", text: "x".repeat(limitBytes), want: "x".repeat(limitBytes) },
+  ])("is read $name", ({ text, want }) => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("url"), text);
+    expect(readServerUrlFile(folder.file("url"))).toBe(want);
+  });
+
+  test.each([
+    { name: "larger", pathOf: (larger: string) => larger, says: /: it is no file of up to 4096 bytes$/ },
+    { name: "a device", pathOf: () => "/dev/null", says: /: it is no file of up to 4096 bytes$/ },
+    { name: "not there", pathOf: () => "/nowhere/url", says: /^cannot read \/nowhere\/url: ENOENT/ },
+  ])("is refused if it is $name", ({ pathOf, says }) => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("larger"), "x".repeat(limitBytes + 1));
+    expect(() => readServerUrlFile(pathOf(folder.file("larger")))).toThrow(says);
+  });
+});

@@ -475,7 +475,17 @@ test.each([
     text: "postgres://new:word@a:1,b/plants_staging?options=-cx%3D1&sslmode=disable",
     kept: true,
   },
+  {
+    name: "user and password as parameters",
+    first: "postgres://a/p?user=old&password=one",
+    text: "postgres://a/p?user=new&password=two",
+  },
   { name: "a password of no database", first: "postgres://old:word@a", text: "postgres://old:new@a" },
+  {
+    name: "a user, where a parameter names the database",
+    first: "postgres://old@a?dbname=p",
+    text: "postgres://new@a?dbname=p",
+  },
   { name: "a user whose database it is", first: "postgres://old:word@a", text: "postgres://new:word@a", kept: true },
 ])("of a URL in a file, only user and password may change: $name", ({ first, text, kept }) => {
   const file = folder.file("changed");

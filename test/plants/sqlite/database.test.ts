@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
-import { openDatabase } from "../../../src/plants/sqlite/database.ts";
+import { checkDatabaseFile, openDatabase } from "../../../src/plants/sqlite/database.ts";
+import { migrate, versionOf } from "../../../src/plants/sqlite/migrate.ts";
 import { migrations } from "../../../src/plants/sqlite/migrations.ts";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
 import { waitLimitMs } from "../../support/deadline.ts";
@@ -28,6 +29,12 @@ describe("opening a database file", () => {
     db.close();
   });
 
+  test("gives back what a long read has let the log grow by", () => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db") });
+    expect(db.prepare("PRAGMA journal_size_limit").get()).toEqual({ journal_size_limit: 16n * 1024n * 1024n });
+  });
+
   test("takes a name that SQLite itself would not take for a file", () => {
     using folder = createTempFolder();
     const cwd = process.cwd();
@@ -42,7 +49,12 @@ describe("opening a database file", () => {
     }
   });
 
-  const unopenable: readonly { name: string; prepare: (folder: TempFolder) => string; says: RegExp }[] = [
+  const unopenable: readonly {
+    name: string;
+    prepare: (folder: TempFolder) => string;
+    says: RegExp;
+    onlyByWriting?: boolean;
+  }[] = [
     {
       name: "a folder that does not exist",
       prepare: (folder) => folder.file("nowhere/plants.db"),
@@ -67,6 +79,7 @@ describe("opening a database file", () => {
     {
       // Root is told so by SQLite, everybody else by the folder's permissions.
       name: "a folder that takes no files",
+      onlyByWriting: true,
       prepare: () => "/proc/plants.db",
       says: /^cannot open \/proc\/plants\.db: (the folder \/proc cannot be written|the file cannot be opened)$/,
     },
@@ -119,11 +132,12 @@ describe("opening a database file", () => {
     },
   ];
 
-  test.each(unopenable)("says what is wrong with $name", ({ prepare, says }) => {
+  test.each(unopenable)("says what is wrong with $name", ({ prepare, says, onlyByWriting }) => {
     using folder = createTempFolder();
     const file = prepare(folder);
     expect(() => openDatabase({ file })).toThrow(StoreOpenError);
     expect(() => openDatabase({ file })).toThrow(says);
+    if (onlyByWriting !== true) expect(() => checkDatabaseFile(file)).toThrow(says);
     // The last connection that closes takes the log away.
     expect(existsSync(`${file}-wal`)).toBe(false);
   });
@@ -135,6 +149,31 @@ describe("opening a database file", () => {
     await expect(opened).rejects.toEqual(
       expect.objectContaining({ name: "StoreOpenError", message: expect.stringMatching(says) }),
     );
+  });
+
+  test("is checked with what is in its log alone", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using db = openDatabase({ file });
+    db.exec("PRAGMA user_version = 99");
+    expect(() => checkDatabaseFile(file)).toThrow(/: its schema has version 99 /);
+  });
+
+  test("takes only the steps that are left when another process has migrated it meanwhile", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using db = new DatabaseSync(file, { readBigInts: true });
+    let asked = 0;
+    // SQLite asks when it has the lock to take: the version has been read by then.
+    db.setAuthorizer((action) => {
+      if (action === constants.SQLITE_TRANSACTION && asked++ === 0) openDatabase({ file }).close();
+      return constants.SQLITE_OK;
+    });
+    migrate(db, { first: 1n, last: 2n });
+    expect(asked).toBeGreaterThan(0);
+    expect(versionOf(db)).toBe(migrations.length);
+    // It was not this one that created the store.
+    expect(db.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 0n });
   });
 
   test("creates it once where many open it at the same time", async () => {
