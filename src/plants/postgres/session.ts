@@ -28,6 +28,7 @@ export class Session {
   #client: Client | undefined;
   #isReplicated = true;
   #isInTransaction = false;
+  #isRunning = false;
   #isClosed = false;
 
   constructor(server: Server, timeouts?: SessionTimeouts) {
@@ -105,6 +106,7 @@ export class Session {
   /** Waits for the statement that has just been sent. */
   async #endOf<Result>(client: Client, running: Promise<Result>): Promise<Result> {
     this.#isReplicated = true;
+    this.#isRunning = true;
     try {
       const result = await running;
       if (this.#isReplicated) return result;
@@ -112,6 +114,8 @@ export class Session {
       // If its end is not known, it may still be running, and shall not run on for nobody.
       if (sqlStateOf(fault) === undefined) await cancelStatement(client);
       throw fault;
+    } finally {
+      this.#isRunning = false;
     }
     throw new Error("committed, but not on the synchronous standbys");
   }
@@ -128,10 +132,13 @@ export class Session {
     if (client !== undefined) void disconnect(client);
   }
 
-  /** Closes the session for good. */
+  /** Closes the session for good, and has the server end what it is running for it. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#client !== undefined) await disconnect(this.#client);
+    const client = this.#client;
+    if (client === undefined) return;
+    if (this.#isRunning) await cancelStatement(client);
+    await disconnect(client);
   }
 
   // A statement that is cancelled while it waits for its standbys succeeds, with a warning that has no SQLSTATE of its

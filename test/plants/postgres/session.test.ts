@@ -234,6 +234,20 @@ describe("a session", () => {
     await session.close();
   });
 
+  test("has what is running ended when it is closed, before its connection is, on which a pooler depends", async () => {
+    const url = await server.createSchema();
+    await using pooler = await startForgetfulPooler();
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=closed`),
+    );
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'closed'";
+    const ended = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow();
+    await expect.poll(() => runSql(url, `${running} AND wait_event = 'PgSleep'`)).toHaveLength(1);
+    await session.close();
+    await ended;
+    await expect.poll(() => runSql(url, running)).toEqual([]);
+  });
+
   test.each<{ name: string; commit: (session: Session) => Promise<void> }>([
     { name: "script", commit: (session) => session.run("BEGIN; CREATE TABLE t (x int); COMMIT") },
     {
