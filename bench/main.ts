@@ -8,9 +8,12 @@ import { against, type Scenario, scenarios, watched } from "./scenarios.ts";
 import { formatTable } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
 
+/** Scenarios of calls that are so cheap that watching them shows. */
+const watchedNames = ["rest", "connect", "grpc"];
+
 const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]
   NAMES: ${[...scenarios, ...messageScenarios].map(({ name }) => name).join(",")}
-npm run bench -- --watched  what metrics, and traces at 1 %, cost
+npm run bench -- --watched  what metrics, traces at 1 %, and both cost; by default over ${watchedNames.join(", ")}
 npm run bench -- --start    time to the first answer
 npm run bench -- --memory   resident memory after one and two million calls`;
 
@@ -33,7 +36,7 @@ else await run();
 async function run(): Promise<void> {
   if (!canPin) console.log("There is no taskset: server and load share cores, and the figures mean less.");
   using revision = values.against === undefined ? undefined : checkOut(values.against);
-  const only = values.only?.split(",");
+  const only = values.only?.split(",") ?? (values.watched ? watchedNames : undefined);
   const length = { rounds: Number(values.rounds), turns: Number(values.turns) };
   // How soon a server starts and what it holds on to is not asked with large messages.
   const measured = values.start || values.memory ? scenarios : [...scenarios, ...messageScenarios];

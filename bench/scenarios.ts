@@ -148,7 +148,7 @@ export function against({ subjects, ...scenario }: Scenario, { name, folder }: R
   };
 }
 
-/** The same scenario with nothing but this project's server, by itself, measured, and traced at 1 %. */
+/** The same scenario with nothing but this project's server: by itself, measured, traced at 1 %, and both. */
 export function watched({ subjects, ...scenario }: Scenario): Scenario {
   return {
     ...scenario,
@@ -158,6 +158,7 @@ export function watched({ subjects, ...scenario }: Scenario): Scenario {
             subject,
             { ...subject, name: `${ownName} with metrics`, environment: { METRICS: "on" } },
             { ...subject, name: `${ownName} with traces`, environment: { TRACES: "on" } },
+            { ...subject, name: `${ownName} with both`, environment: { METRICS: "on", TRACES: "on" } },
           ]
         : [],
     ),

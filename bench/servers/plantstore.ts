@@ -23,14 +23,23 @@ await serve(() => server.listen({ host: "127.0.0.1", port: 0, http2 }));
 
 /** Imported only where it is measured: a checkout to compare with may not have it. */
 async function measured(): Promise<Partial<PlantServerOptions>> {
-  if (process.env["METRICS"] !== "on" && process.env["TRACES"] !== "on") return {};
+  const [isMeasured, isTraced] = [process.env["METRICS"] === "on", process.env["TRACES"] === "on"];
+  if (!isMeasured && !isTraced) return {};
   const { createRequestMetrics, createSampler, createTracing, Metrics } =
     await importEntry<typeof import("../../src/telemetry/index.ts")>("telemetry/index");
-  if (process.env["METRICS"] === "on") return { onAnswer: createRequestMetrics(new Metrics()) };
+  const count = createRequestMetrics(new Metrics());
+  if (!isTraced) return { onAnswer: count };
   // One trace in a hundred; what an export costs is the exporter's.
   const sampler = createSampler("parentbased_traceidratio", 0.01);
   const { onRequest, onAnswer, interceptor } = createTracing({ sampler, take: () => undefined });
-  return { onRequest, onAnswer, interceptors: [interceptor] };
+  const traced = { onRequest, onAnswer, interceptors: [interceptor] };
+  if (!isMeasured) return traced;
+  // As the command has them.
+  const both: typeof onAnswer = (answer) => {
+    count(answer);
+    onAnswer(answer);
+  };
+  return { ...traced, onAnswer: both };
 }
 
 function valueOf<T>(parsed: ParseResult<T>): T {

@@ -7,6 +7,8 @@ import { expect, test } from "vitest";
 import { createGateway } from "../../src/gateway/index.ts";
 import { createRestRouter } from "../../src/gateway/rest/index.ts";
 import { printPathTemplate } from "../../src/gateway/rest/path-template.ts";
+import * as operations from "../../src/operations/index.ts";
+import * as telemetry from "../../src/telemetry/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
@@ -55,6 +57,17 @@ test("the rule of the guide compiles, and leads to its two paths", () => {
     ["PATCH", "/v1/{book.name=shelves/*/books/*}", "book"],
     ["POST", "/v1/books:import", "*"],
   ]);
+});
+
+test.each([
+  { name: "plantstore/operations", room: operations },
+  { name: "plantstore/telemetry", room: telemetry },
+])("every name that the guide lists of $name is there", ({ name, room }) => {
+  const guide = readFileSync(join(projectFolder, "docs/gateway.md"), "utf8");
+  const table = guide.split(`| from \`${name}\` | |`)[1]?.split("\n\n")[0] ?? "";
+  const listed = [...table.matchAll(/^\| (.+?) \|/gm)].flatMap(([, cell = ""]) => cell.match(/\w+/g) ?? []);
+  expect(listed.length).toBeGreaterThan(5);
+  expect(listed.filter((each) => !(each in room))).toEqual([]);
 });
 
 test("the error of the guide is what a gateway answers", async () => {

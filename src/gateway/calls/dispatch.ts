@@ -10,11 +10,12 @@ import {
 } from "../protocols/index.ts";
 import { type ErrorWriter, httpStatusOf } from "../rest/index.ts";
 import type { Client, TrustedProxies } from "../proxies/index.ts";
+import { Answered, type AnsweredRequest, type AnsweredSource } from "./answered-request.ts";
 import type { CallOwner } from "./call.ts";
 import { CallValues } from "./call-values.ts";
 import { toConnectError } from "./call-error.ts";
 import type { Cors } from "./cors.ts";
-import { type Endpoint, type EndpointAnswer, fullPathOf, type Match, matchRequest, type MatchTable } from "./match.ts";
+import { type Endpoint, type EndpointAnswer, type Match, matchRequest, type MatchTable } from "./match.ts";
 import type { OnFault } from "./faults.ts";
 import { refuse } from "./refuse.ts";
 import { StreamCall } from "./stream-call.ts";
@@ -65,29 +66,6 @@ export const idempotencyFieldKey: ContextKey<string | undefined> = createContext
  */
 export type Admit = (request: AdmitRequest) => void | Promise<void>;
 
-/** One answered request, for logs and metrics. */
-export interface AnsweredRequest {
-  /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
-  readonly procedure: string | undefined;
-  readonly protocol: Protocol;
-  readonly httpMethod: string;
-  /** The request target without its query. */
-  readonly path: string;
-  /** The path template of the rule that matched, or the path of the endpoint, with the prefix; otherwise `undefined`. */
-  readonly httpRoute: string | undefined;
-  /** `undefined` over Fetch, which does not tell. */
-  readonly httpVersion: Exchange["httpVersion"];
-  readonly scheme: "http" | "https";
-  /** 0 when nothing was answered: the client went away, or the answer could not be written, as `error` says. */
-  readonly httpStatus: number;
-  /** The error in the answer; `undefined` on success. */
-  readonly error: ConnectError | undefined;
-  readonly durationMs: number;
-  readonly contextValues: ContextValues;
-  /** The same as in {@link AdmitRequest}. */
-  readonly peer: Peer;
-}
-
 /**
  * Serves one exchange.
  *
@@ -124,7 +102,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 }
 
 /** One request from its match to its answer, and what `admit` sees of it. */
-class ServedRequest implements AdmitRequest, CallOwner {
+class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   readonly procedure: string | undefined;
   readonly protocol: Protocol;
   readonly header: Exchange;
@@ -132,8 +110,8 @@ class ServedRequest implements AdmitRequest, CallOwner {
   readonly xRequestId: string | null;
   readonly connection: object;
   readonly contextValues: ContextValues;
+  readonly match: Match;
   readonly #options: DispatchOptions;
-  readonly #match: Match;
   /** When it began; 0 where no callback wants to know. */
   readonly #startMs: number;
 
@@ -147,7 +125,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
     this.connection = exchange.connection;
     this.contextValues = values;
     this.#options = options;
-    this.#match = match;
+    this.match = match;
     if (idempotencyKey !== null) values.set(idempotencyFieldKey, idempotencyKey);
     this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
   }
@@ -162,6 +140,10 @@ class ServedRequest implements AdmitRequest, CallOwner {
     return `${this.#client?.scheme ?? scheme}://${this.#client?.host ?? host}`;
   }
 
+  get prefix(): string {
+    return this.#options.table.prefix;
+  }
+
   get #client(): Client | undefined {
     return this.#options.trustedProxies?.clientOf(this.header.peer, this.header);
   }
@@ -170,7 +152,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
     const { admit, cors, onRequest } = this.#options;
     if (onRequest !== undefined) onRequest(this);
     if (cors !== undefined && answerPreflight(this.header, cors)) return this.settled(undefined);
-    const isOpen = this.#match.kind === "endpoint" && this.#match.endpoint.open;
+    const isOpen = this.match.kind === "endpoint" && this.match.endpoint.open;
     if (admit === undefined || isOpen) return this.#proceed();
     let admitted: void | Promise<void>;
     try {
@@ -201,19 +183,11 @@ class ServedRequest implements AdmitRequest, CallOwner {
   settled(error: ConnectError | undefined): void {
     const { onAnswer } = this.#options;
     if (onAnswer === undefined) return;
-    const { target, httpMethod, httpStatus, httpVersion, origin } = this.header;
-    const { procedure, protocol, contextValues, peer } = this;
-    const questionMark = target.indexOf("?");
-    const path = questionMark < 0 ? target : target.slice(0, questionMark);
-    const httpRoute = routeOf(this.#match, this.#options.table.prefix);
-    const durationMs = performance.now() - this.#startMs;
-    const scheme = origin.startsWith("https:") ? "https" : "http";
-    const about = { procedure, protocol, httpMethod, httpVersion, scheme, path, httpRoute, httpStatus } as const;
-    onAnswer({ ...about, error, durationMs, contextValues, peer });
+    onAnswer(new Answered(this, error, performance.now() - this.#startMs));
   }
 
   #proceed(): void {
-    const match = this.#match;
+    const match = this.match;
     switch (match.kind) {
       case "unmatched":
         return this.#refuse(match.error, match.httpStatus, match.fields);
@@ -270,25 +244,13 @@ class ServedRequest implements AdmitRequest, CallOwner {
   }
 
   #refuse(error: ConnectError, httpStatus: number, fields: HeaderFields): void {
-    const match = this.#match;
+    const match = this.match;
     const connectStream = match.kind === "stream" && match.type.stream ? match.type.format : undefined;
     const { protocol, procedure } = this;
     this.failing(error);
     const refusal = { protocol, httpStatus, error, procedure, fields, connectStream };
     refuse(this.header, refusal, this.#options.writeErrorRecord, this.#options.report);
     this.settled(error);
-  }
-}
-
-function routeOf(match: Match, prefix: string): string | undefined {
-  switch (match.kind) {
-    case "rest":
-    case "rest-stream":
-      return prefix + match.binding.pattern.pathTemplate;
-    case "endpoint":
-      return fullPathOf(match.endpoint, prefix);
-    default:
-      return undefined;
   }
 }
 

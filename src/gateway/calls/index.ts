@@ -8,4 +8,5 @@ export { createServing, type RestOptions, type Serving, type ServingOptions } fr
 export type { CorsOptions } from "./cors.ts";
 export { type Endpoint, type EndpointAnswer, type EndpointRequest, type Match, matchRequest } from "./match.ts";
 export type { OnFault } from "./faults.ts";
-export { type Admit, type AdmitRequest, type AnsweredRequest, idempotencyFieldKey } from "./dispatch.ts";
+export type { AnsweredRequest } from "./answered-request.ts";
+export { type Admit, type AdmitRequest, idempotencyFieldKey } from "./dispatch.ts";

@@ -1,7 +1,12 @@
-import { sampledFlag, type SpanContext } from "./trace-context.ts";
+import { isSampled, type SpanContext } from "./trace-context.ts";
 
-/** Decides whether the span of a request is recorded. @param parent - the caller's span, if it sent one */
-export type Sampler = (traceId: string, parent: SpanContext | undefined) => boolean;
+/**
+ * Decides whether the span of a request is recorded.
+ *
+ * @param randomness - the upper 52 of the last 56 bits of the trace id, which are the same for all spans of a trace
+ * @param parent - the caller's span, if it sent one
+ */
+export type Sampler = (randomness: number, parent: SpanContext | undefined) => boolean;
 
 /** The values of `OTEL_TRACES_SAMPLER`. */
 export const samplerNames = [
@@ -20,13 +25,12 @@ export type SamplerName = (typeof samplerNames)[number];
 export function createSampler(name: SamplerName, ratio: number): Sampler {
   const root = rootSampler(name, ratio);
   if (!name.startsWith("parentbased_")) return root;
-  return (traceId, parent) => (parent === undefined ? root(traceId, parent) : (parent.traceFlags & sampledFlag) !== 0);
+  return (randomness, parent) => (parent === undefined ? root(randomness, parent) : isSampled(parent));
 }
 
 function rootSampler(name: SamplerName, ratio: number): Sampler {
   if (name.endsWith("always_on")) return () => true;
   if (name.endsWith("always_off")) return () => false;
-  // The randomness of a trace is in its last 56 bits; a number holds the upper 52 of them exactly.
   const threshold = (1 - ratio) * 2 ** 52;
-  return (traceId) => Number.parseInt(traceId.slice(18, 31), 16) >= threshold;
+  return (randomness) => randomness >= threshold;
 }

@@ -15,6 +15,11 @@ export interface SpanContext {
 /** The bit of {@link SpanContext.traceFlags} that says that a span is recorded. */
 export const sampledFlag = 1;
 
+/** Returns whether a span is recorded. */
+export function isSampled({ traceFlags }: SpanContext): boolean {
+  return (traceFlags & sampledFlag) !== 0;
+}
+
 // §3.2.2: version, trace-id, parent-id, trace-flags. A version above 00 may be longer, after another hyphen.
 const traceparentForm = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/;
 
@@ -44,9 +49,23 @@ export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext):
 const pool = Buffer.alloc(8_192);
 let used = pool.length;
 
-/** Returns a random trace id. All zeros, which is none, is as likely as 2^-128. */
-export function newTraceId(): string {
-  return takeHex(16);
+/**
+ * Returns 52 random bits as a number, which it holds exactly: those of a trace id that samplers look at. It costs a
+ * tenth of the id, which few requests need that are not sampled.
+ */
+export function newRandomness(): number {
+  const at = take(8);
+  return pool.readUInt32LE(at) * 2 ** 20 + (pool.readUInt32LE(at + 4) >>> 12);
+}
+
+/** Returns the bits of a trace id that samplers look at: the upper 52 of the last 56, which Level 2 wants to be random. */
+export function randomnessOf(traceId: string): number {
+  return Number.parseInt(traceId.slice(18, 31), 16);
+}
+
+/** Returns a random trace id with this {@link randomnessOf}. All zeros, which is none, is as likely as 2^-128. */
+export function newTraceId(randomness: number): string {
+  return takeHex(9) + randomness.toString(16).padStart(13, "0") + takeHex(1).slice(1);
 }
 
 /** Returns a random span id. */
@@ -55,11 +74,16 @@ export function newSpanId(): string {
 }
 
 function takeHex(bytes: number): string {
+  const at = take(bytes);
+  return pool.toString("hex", at, at + bytes);
+}
+
+/** Returns where in the pool so many bytes are that nobody has seen. */
+function take(bytes: number): number {
   if (used + bytes > pool.length) {
     randomFillSync(pool);
     used = 0;
   }
-  const hex = pool.toString("hex", used, used + bytes);
   used += bytes;
-  return hex;
+  return used - bytes;
 }

@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from "node:async_hooks";
+import { AsyncLocalStorage, AsyncResource, type AsyncResourceOptions } from "node:async_hooks";
 import { type ContextKey, type ContextValues, createContextKey, type Interceptor } from "@connectrpc/connect";
 import type { AdmitRequest, AnsweredRequest } from "../../gateway/index.ts";
 import type { Attributes } from "../metrics/metric-family.ts";
@@ -6,24 +6,53 @@ import { httpAttributes, rpcAttributes } from "../metrics/request-attributes.ts"
 import { readBaggage } from "./baggage.ts";
 import type { Sampler } from "./sampler.ts";
 import { type EndedSpan, nowMs } from "./span.ts";
-import { newSpanId, newTraceId, readTraceContext, sampledFlag, type SpanContext } from "./trace-context.ts";
+import {
+  newRandomness,
+  newSpanId,
+  newTraceId,
+  randomnessOf,
+  readTraceContext,
+  sampledFlag,
+  type SpanContext,
+} from "./trace-context.ts";
 
 /** The trace that a request belongs to, for its interceptors and its handler. */
 export class RequestTrace {
-  /** The span of the request; other spans of the program belong below it. */
-  readonly context: SpanContext;
-  /** The span id of the caller; "" when it sent none. */
-  readonly parentSpanId: string;
-  /** When it began, in milliseconds since 1970. */
+  /** When it began, in milliseconds since 1970; 0 where it is not recorded. */
   readonly startMs: number;
+  readonly #parent: SpanContext | undefined;
+  readonly #randomness: number;
   readonly #header: AdmitRequest["header"];
+  #context: SpanContext | undefined;
   #entries: ReadonlyMap<string, string> | undefined;
 
-  constructor(context: SpanContext, parentSpanId: string, header: AdmitRequest["header"]) {
-    this.context = context;
-    this.parentSpanId = parentSpanId;
-    this.startMs = (context.traceFlags & sampledFlag) === 0 ? 0 : nowMs();
+  constructor(header: AdmitRequest["header"], sampler: Sampler) {
+    const sent = header.get("traceparent");
+    // Each field is looked for in the whole header, so only where it may be there.
+    this.#parent = sent === null ? undefined : readTraceContext(sent, header.get("tracestate"));
+    this.#randomness = this.#parent === undefined ? newRandomness() : randomnessOf(this.#parent.traceId);
     this.#header = header;
+    this.startMs = sampler(this.#randomness, this.#parent) ? nowMs() : 0;
+  }
+
+  /** Whether the span of the request is recorded. */
+  get isSampled(): boolean {
+    return this.startMs > 0;
+  }
+
+  /** The span of the request; other spans of the program belong below it. */
+  get context(): SpanContext {
+    return (this.#context ??= {
+      traceId: this.#parent?.traceId ?? newTraceId(this.#randomness),
+      spanId: newSpanId(),
+      traceFlags: this.isSampled ? sampledFlag : 0,
+      traceState: this.#parent?.traceState ?? "",
+    });
+  }
+
+  /** The span id of the caller; "" when it sent none. */
+  get parentSpanId(): string {
+    return this.#parent?.spanId ?? "";
   }
 
   /** The caller's baggage (W3C Baggage); empty without one, or with one that is too long. */
@@ -75,11 +104,11 @@ const linksMax = 128;
 /** Creates the hooks that give each request a trace, and a span if the sampler says so. */
 export function createTracing({ sampler, take }: TracingOptions): Tracing {
   return {
-    onRequest: ({ header, contextValues }) => void contextValues.set(traceKey, startTrace(header, sampler)),
+    onRequest: ({ header, contextValues }) => void contextValues.set(traceKey, new RequestTrace(header, sampler)),
     interceptor: (next) => (request) => {
       const trace = request.contextValues.get(traceKey);
       if (trace === undefined) return next(request);
-      const response = active.run(trace, next, request);
+      const response = runWithin(trace, next, request);
       // A streaming handler runs while its messages are read, which is long after `next` has returned.
       if (!request.stream) return response;
       return response.then((answer) =>
@@ -88,24 +117,34 @@ export function createTracing({ sampler, take }: TracingOptions): Tracing {
     },
     onAnswer: (answer) => {
       const trace = answer.contextValues.get(traceKey);
-      if (trace !== undefined && isSampled(trace.context)) take(requestSpan(trace, answer));
+      if (trace?.isSampled === true) take(requestSpan(trace, answer));
     },
     startShared: (about) => startShared(about, take),
   };
 }
 
-function startTrace(header: AdmitRequest["header"], sampler: Sampler): RequestTrace {
-  const sent = header.get("traceparent");
-  // Each field is looked for in the whole header, so only where it may be there.
-  const parent = sent === null ? undefined : readTraceContext(sent, header.get("tracestate"));
-  const traceId = parent?.traceId ?? newTraceId();
-  const traceFlags = sampler(traceId, parent) ? sampledFlag : 0;
-  const context = { traceId, spanId: newSpanId(), traceFlags, traceState: parent?.traceState ?? "" };
-  return new RequestTrace(context, parent?.spanId ?? "", header);
+/**
+ * Calls a function with a trace as the active one, also in what it begins and leaves behind.
+ *
+ * AsyncLocalStorage's own `run` makes two copies of all that is active, one with the trace and one without it; a
+ * resource goes back to what was active before.
+ */
+function runWithin<Arg, Result>(trace: RequestTrace, run: (arg: Arg) => Result, arg: Arg): Result {
+  return new AsyncResource("PLANTSTORE_REQUEST", noDestroyHook).runInAsyncScope(
+    enterAndRun<Arg, Result>,
+    undefined,
+    trace,
+    run,
+    arg,
+  );
 }
 
-function isSampled({ traceFlags }: SpanContext): boolean {
-  return (traceFlags & sampledFlag) !== 0;
+// It holds nothing that would have to be released.
+const noDestroyHook: AsyncResourceOptions = { requireManualDestroy: true };
+
+function enterAndRun<Arg, Result>(trace: RequestTrace, run: (arg: Arg) => Result, arg: Arg): Result {
+  active.enterWith(trace);
+  return run(arg);
 }
 
 function requestSpan(trace: RequestTrace, answer: AnsweredRequest): EndedSpan {
@@ -125,8 +164,8 @@ function startShared(
   take: (span: EndedSpan) => void,
 ): (error?: unknown) => void {
   const sampled = requests.flatMap((values) => {
-    const context = values?.get(traceKey)?.context;
-    return context !== undefined && isSampled(context) ? [context] : [];
+    const trace = values?.get(traceKey);
+    return trace?.isSampled === true ? [trace.context] : [];
   });
   const [parent] = sampled;
   if (parent === undefined) return nothing;
@@ -153,12 +192,16 @@ function within<T>(trace: RequestTrace, messages: AsyncIterable<T>): AsyncIterab
     [Symbol.asyncIterator]() {
       const iterator = messages[Symbol.asyncIterator]();
       return {
-        next: () => active.run(trace, () => iterator.next()),
+        next: () => runWithin(trace, () => iterator.next(), undefined),
         return: (value) =>
-          active.run(trace, async (): Promise<IteratorResult<T>> => {
-            const ended = await iterator.return?.(value);
-            return ended ?? { done: true, value: undefined };
-          }),
+          runWithin(
+            trace,
+            async (): Promise<IteratorResult<T>> => {
+              const ended = await iterator.return?.(value);
+              return ended ?? { done: true, value: undefined };
+            },
+            undefined,
+          ),
       };
     },
   };

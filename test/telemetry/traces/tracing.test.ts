@@ -1,7 +1,8 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Interceptor } from "@connectrpc/connect";
+import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { activeTrace, createSampler, createTracing, type EndedSpan } from "../../../src/telemetry/index.ts";
+import { activeTrace, createSampler, createTracing, type EndedSpan, traceKey } from "../../../src/telemetry/index.ts";
 import { callings, greenhouseClient, startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 
@@ -84,6 +85,45 @@ describe.each(callings)("over $name, a trace is active", (calling) => {
       "greenhouse.v1.GreenhouseService/WatchReadings",
     ]);
   });
+});
+
+test("the trace is known before it is active, and what a program has made active itself stays so", async () => {
+  const { tracing } = collect();
+  const seen: unknown[] = [];
+  const own = new AsyncLocalStorage<string>();
+  const look = (values: ContextValues): void => {
+    seen.push([values.get(traceKey)?.context.spanId, activeTrace()?.context.spanId, own.getStore()]);
+  };
+  await using greenhouse = await startGreenhouse(
+    {
+      waterBed: async (_, { values }) => {
+        look(values);
+        await nextTurn();
+        look(values);
+        return {};
+      },
+    },
+    {
+      onRequest: tracing.onRequest,
+      admit: ({ contextValues }) => look(contextValues),
+      interceptors: [
+        (next) => (request) => own.run("own", next, request),
+        tracing.interceptor,
+        (next) => (request) => {
+          look(request.contextValues);
+          return next(request);
+        },
+      ],
+      onAnswer: ({ contextValues }) => look(contextValues),
+    },
+  );
+  const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
+  await exchange(greenhouse.address, "2", request);
+  const spanId = expect.stringMatching(/^[0-9a-f]{16}$/);
+  const inside = [spanId, spanId, "own"];
+  expect(seen.slice(0, -1)).toEqual([[spanId, undefined, undefined], inside, inside, inside]);
+  expect(new Set(seen.map((each) => String(each).slice(0, 16))).size).toBe(1);
+  expect(activeTrace()).toBe(undefined);
 });
 
 describe("a span", () => {

@@ -1,0 +1,103 @@
+import type { ConnectError, ContextValues } from "@connectrpc/connect";
+import type { Exchange, Peer } from "../carriers/index.ts";
+import type { Protocol } from "../protocols/index.ts";
+import type { AdmitRequest } from "./dispatch.ts";
+import { fullPathOf, type Match } from "./match.ts";
+
+/** One answered request, for logs and metrics. Its members are worked out when they are read: it cannot be spread. */
+export interface AnsweredRequest {
+  /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
+  readonly procedure: string | undefined;
+  readonly protocol: Protocol;
+  readonly httpMethod: string;
+  /** The request target without its query. */
+  readonly path: string;
+  /** The path template of the rule that matched, or the path of the endpoint, with the prefix; otherwise `undefined`. */
+  readonly httpRoute: string | undefined;
+  /** `undefined` over Fetch, which does not tell. */
+  readonly httpVersion: Exchange["httpVersion"];
+  readonly scheme: "http" | "https";
+  /** 0 when nothing was answered: the client went away, or the answer could not be written, as `error` says. */
+  readonly httpStatus: number;
+  /** The error in the answer; `undefined` on success. */
+  readonly error: ConnectError | undefined;
+  readonly durationMs: number;
+  readonly contextValues: ContextValues;
+  /** The same as in {@link AdmitRequest}. */
+  readonly peer: Peer;
+}
+
+/** What an {@link Answered} is read from. */
+export interface AnsweredSource extends Pick<AdmitRequest, "procedure" | "protocol" | "contextValues" | "peer"> {
+  readonly header: Exchange;
+  readonly match: Match;
+  /** The path below which everything lies. */
+  readonly prefix: string;
+}
+
+/** An answered request of which little is read: metrics look at four members, and a trace that is not sampled at one. */
+export class Answered implements AnsweredRequest {
+  readonly error: ConnectError | undefined;
+  readonly durationMs: number;
+  readonly #source: AnsweredSource;
+
+  constructor(source: AnsweredSource, error: ConnectError | undefined, durationMs: number) {
+    this.error = error;
+    this.durationMs = durationMs;
+    this.#source = source;
+  }
+
+  get procedure(): string | undefined {
+    return this.#source.procedure;
+  }
+
+  get protocol(): Protocol {
+    return this.#source.protocol;
+  }
+
+  get httpMethod(): string {
+    return this.#source.header.httpMethod;
+  }
+
+  get path(): string {
+    const { target } = this.#source.header;
+    const questionMark = target.indexOf("?");
+    return questionMark < 0 ? target : target.slice(0, questionMark);
+  }
+
+  get httpRoute(): string | undefined {
+    return routeOf(this.#source);
+  }
+
+  get httpVersion(): Exchange["httpVersion"] {
+    return this.#source.header.httpVersion;
+  }
+
+  get scheme(): "http" | "https" {
+    return this.#source.header.origin.startsWith("https:") ? "https" : "http";
+  }
+
+  get httpStatus(): number {
+    return this.#source.header.httpStatus;
+  }
+
+  get contextValues(): ContextValues {
+    return this.#source.contextValues;
+  }
+
+  get peer(): Peer {
+    return this.#source.peer;
+  }
+}
+
+function routeOf({ match, prefix }: AnsweredSource): string | undefined {
+  switch (match.kind) {
+    case "rest":
+    case "rest-stream":
+      return prefix + match.binding.pattern.pathTemplate;
+    case "endpoint":
+      return fullPathOf(match.endpoint, prefix);
+    default:
+      return undefined;
+  }
+}
