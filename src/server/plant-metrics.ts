@@ -56,10 +56,10 @@ export class PlantMetrics implements Disposable {
 
   /** Adds what became of spans. */
   watchSpans(exporter: Pick<SpanExporter, "dropped">): void {
-    const description = "Spans that were dropped because the collector did not take them in time";
-    this.#metrics.observedCounter({ name: "plantstore.spans.dropped", unit: "{span}", description }, () => [
-      { attributes: {}, value: exporter.dropped },
-    ]);
+    const description = "Spans that are lost because the queue was full, or the collector did not take them";
+    this.#metrics.observedCounter({ name: "plantstore.spans.dropped", unit: "{span}", description }, () =>
+      Object.entries(exporter.dropped).map(([reason, value]) => ({ attributes: { reason }, value })),
+    );
   }
 
   collect(): readonly MetricFamily[] {

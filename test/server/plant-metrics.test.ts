@@ -6,8 +6,10 @@ import { startServer, type StartedServer } from "../../src/server/index.ts";
 import { createSigningKey, startIdentityProvider, testAudience } from "../support/auth/identity-provider.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import type { Address, HttpRequest, HttpVersion } from "../support/carriers/exchange.ts";
+import { type Frame, frameType, headersFrame, openFrames, resetFrame } from "../support/carriers/http2-frames.ts";
 import { within } from "../support/deadline.ts";
 import { deletePlantRequest, exchange, rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
+import { begun, postHeader } from "../support/http2/http2-requests.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 import { familyNames, readSamples, type Sample } from "../support/telemetry/samples.ts";
 import { bearer } from "../support/server/plant-server.ts";
@@ -44,8 +46,12 @@ afterAll(async () => {
 
 /** What a request adds to the samples of one name. */
 async function added(name: string, version: HttpVersion, request: HttpRequest): Promise<Sample[]> {
+  return await addedBy(name, () => exchange(server, version, request));
+}
+
+async function addedBy(name: string, act: () => Promise<unknown>): Promise<Sample[]> {
   const before = readSamples(await scrape(server));
-  await exchange(server, version, request);
+  await act();
   const after = readSamples(await scrape(server)).filter((sample) => sample.name === name);
   return after.flatMap((sample) => {
     const known = before.find(
@@ -57,6 +63,13 @@ async function added(name: string, version: HttpVersion, request: HttpRequest): 
 }
 
 const good = [bearer(token)];
+/** A call whose message is still to come. */
+function openCall(streamId: number): Frame {
+  const { path, header } = deletePlantRequest(wireFormats.grpc, 1n, good);
+  const pseudo = postHeader().filter(([name]) => name !== ":path");
+  return headersFrame(streamId, [...pseudo, [":path", path], ...header]);
+}
+
 const probe: HttpRequest = { httpMethod: "GET", path: "/livez", header: [] };
 const rpc = "rpc_server_call_duration_seconds_count";
 const http = "http_server_request_duration_seconds_count";
@@ -194,6 +207,27 @@ test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: st
   const name = "gateway_bad_requests_total";
   const labels = { http_response_status_code: status };
   expect(await added(name, version, request)).toEqual([{ name, labels, value: 1 }]);
+});
+
+test.each<{ name: string; frames: readonly Frame[]; want: readonly object[] }>([
+  {
+    name: "a malformed request",
+    frames: [begun(1, ["Upper", "case"])],
+    want: [{ labels: { scope: "stream", code: "PROTOCOL_ERROR" }, value: 1 }],
+  },
+  {
+    name: "streams that are opened and reset (CVE-2023-44487)",
+    frames: Array.from({ length: 401 }, (_, i) => [openCall(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat(),
+    want: [{ labels: { scope: "connection", code: "ENHANCE_YOUR_CALM" }, value: 1 }],
+  },
+])("what a client does wrong on HTTP/2 is counted: $name", async ({ frames, want }) => {
+  const name = "gateway_http2_errors_total";
+  const send = async (): Promise<void> => {
+    using connection = await openFrames(server);
+    connection.send(...frames);
+    await connection.readUntil(({ type }) => type === frameType.resetStream || type === frameType.goAway);
+  };
+  expect(await addedBy(name, send)).toMatchObject(want);
 });
 
 test("a batch is counted with its size and its duration", async () => {

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { startServer, type StartedServer } from "../../src/server/index.ts";
-import { deletePlantRequest, exchange, wireFormats } from "../support/gateway/wire-format.ts";
+import { deletePlantRequest, exchange, rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
+import type { HttpRequest } from "../support/carriers/exchange.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "../support/telemetry/otlp-receiver.ts";
 import { bearer } from "../support/server/plant-server.ts";
@@ -95,6 +96,36 @@ test("a call and its commit are exported as spans of the caller's trace, which i
     "deployment.environment.name": "te st",
   });
   expect(Object.keys(collector.resources[0] ?? {})).not.toContain("broken");
+});
+
+test.each<{ name: string; request: HttpRequest; want: object }>([
+  {
+    name: "without a credential, over REST",
+    request: { httpMethod: "DELETE", path: "/plants/1", header: [] },
+    want: { name: "DELETE /plants/{id}", attributes: { "http.response.status_code": 400 }, statusCode: 0 },
+  },
+  {
+    name: "without a credential, over gRPC",
+    request: deletePlantRequest(wireFormats.grpc, 1n, []),
+    want: { attributes: { "rpc.response.status_code": "UNAUTHENTICATED" }, statusCode: 0 },
+  },
+  {
+    name: "of what is not there",
+    request: { httpMethod: "GET", path: "/secret", header: [bearer(token)] },
+    want: { name: "GET", attributes: { "http.response.status_code": 404 }, statusCode: 0 },
+  },
+  {
+    name: "with too large a message",
+    request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), [bearer(token)]),
+    want: { attributes: { "rpc.response.status_code": "resource_exhausted" }, statusCode: 0 },
+  },
+])("a request that is refused has a span, too: $name", async ({ request, want }) => {
+  await using collector = await startOtlpReceiver();
+  await using traced = await start(collector.url);
+  await exchange(traced.server, "2", request);
+  await expect.poll(() => collector.spans.length).toBe(1);
+  expect(collector.spans[0]).toMatchObject(want);
+  expect(collector.spans[0]?.spanId).toBe(traced.lines("call")[0]?.["spanId"]);
 });
 
 test("the span of a batch is linked with every call in it", async () => {

@@ -28,6 +28,8 @@ export interface FrameEffects {
   opened(streamId: number, head: RequestHead, headTooLarge: boolean, ended: boolean): void;
   /** The peer has acknowledged our PING. */
   ponged(payload: Buffer): void;
+  /** A stream was reset because of a mistake of the peer, or refused (§5.4.2). */
+  streamFailed(code: ErrorCode): void;
 }
 
 /**
@@ -130,6 +132,7 @@ export class FrameRules implements FrameTaker {
   /** Resets a stream because of a mistake of the peer. */
   #refuse(stream: Http2Stream, code: ErrorCode): void {
     stream.reset(code);
+    this.#effects.streamFailed(code);
     this.#parts.guard.count("resets");
   }
 
@@ -176,6 +179,7 @@ export class FrameRules implements FrameTaker {
   #rejectNew(streamId: number, code: ErrorCode): void {
     this.#parts.output.numbers(FrameType.rstStream, streamId, code);
     this.#parts.streams.rememberReset(streamId);
+    this.#effects.streamFailed(code);
   }
 
   /** §6.3: has no effect, but must be well formed. */

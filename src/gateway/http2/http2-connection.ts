@@ -15,6 +15,9 @@ import { SendFlow } from "./send-flow.ts";
 import { encodeOwnSettings } from "./settings.ts";
 import { StreamTable } from "./stream-table.ts";
 
+/** What an error ends (RFC 9113 §5.4). */
+export type ErrorScope = "connection" | "stream";
+
 /** Options of {@link Http2Connection}. */
 export interface Http2ConnectionOptions {
   readonly limits: Http2Limits;
@@ -22,6 +25,8 @@ export interface Http2ConnectionOptions {
   readonly budget: BacklogBudget;
   /** Called when a request has begun, with its header. Must set the stream's receiver before it returns. */
   readonly onStream: (stream: Http2Stream) => void;
+  /** Called with each error of the peer that ends a stream, or the connection (RFC 9113 §5.4), and our defects among these. */
+  readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
   /** Called when the connection is over. */
   readonly onClose: () => void;
   /**
@@ -69,6 +74,7 @@ export class Http2Connection implements StreamCarrier {
       ponged: (payload) => {
         if (payload.equals(drainPing)) this.#finalGoAway();
       },
+      streamFailed: (code) => options.onError?.("stream", code),
     });
     this.#reader = new FrameReader(this.#rules);
     this.#deadlines = new Deadlines(parts, this.#rules, {
@@ -165,7 +171,9 @@ export class Http2Connection implements StreamCarrier {
   #fail(error: unknown): void {
     if (this.#ended) return;
     const isOurs = !(error instanceof ConnectionError);
-    this.#goAway(this.#streams.lastStreamId, isOurs ? ErrorCode.internalError : error.code);
+    const code = isOurs ? ErrorCode.internalError : error.code;
+    this.#goAway(this.#streams.lastStreamId, code);
+    this.#options.onError?.("connection", code);
     this.#end(this.#options.limits.lingerMs);
     if (isOurs) this.#options.onFault(error);
   }

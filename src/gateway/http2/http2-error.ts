@@ -19,6 +19,15 @@ export const ErrorCode = {
 /** One of our {@link ErrorCode}s; peers may send others (RFC 9113 §7). */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
+/** Returns the name of an error code in RFC 9113: `ENHANCE_YOUR_CALM`. */
+export function errorName(code: ErrorCode): string {
+  return names.get(code) ?? String(code);
+}
+
+const names: ReadonlyMap<number, string> = new Map(
+  Object.entries(ErrorCode).map(([name, code]) => [code, name.replaceAll(/[A-Z]/g, "_$&").toUpperCase()]),
+);
+
 /** An error that ends the connection: GOAWAY with this code (RFC 9113 §5.4.1). */
 export class ConnectionError extends Error {
   readonly code: ErrorCode;

@@ -36,6 +36,18 @@ export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void
         value,
       })),
   );
+  metrics.observedCounter(
+    {
+      name: "gateway.http2.errors",
+      unit: "{error}",
+      description: "Streams and connections of HTTP/2 that were ended because of what their client did",
+    },
+    () => (["connection", "stream"] as const).flatMap((scope) => http2Errors(scope, gateway.load.http2Errors[scope])),
+  );
+}
+
+function http2Errors(scope: string, counts: ReadonlyMap<string, number>): readonly NumberPoint[] {
+  return [...counts].map(([code, value]) => ({ attributes: { scope, code }, value }));
 }
 
 /** Adds whether the server is ready, and whether it drains. */

@@ -11,7 +11,7 @@ export class MetricExporter {
   readonly #collect: () => readonly MetricFamily[];
   readonly #timer: NodeJS.Timeout;
   readonly #startMs = nowMs();
-  #sending: Promise<void> | undefined;
+  #sending: Promise<boolean> | undefined;
 
   constructor(sender: OtlpSender, settings: OtlpSettings, collect: () => readonly MetricFamily[]) {
     this.#sender = sender;

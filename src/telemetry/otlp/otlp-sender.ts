@@ -37,18 +37,23 @@ export class OtlpSender {
     this.#log = log;
   }
 
-  /** Sends a message, several times if that may help. Never rejects; what cannot be delivered is lost. */
-  async send(message: Uint8Array): Promise<void> {
+  /**
+   * Sends a message, several times if that may help. Never rejects; what cannot be delivered is lost.
+   *
+   * @returns whether the collector took it
+   */
+  async send(message: Uint8Array): Promise<boolean> {
     // A copy, because `fetch` takes no shared memory, and because TypeScript before 5.7 has no type that says so.
     const body = new Uint8Array(message);
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const outcome = await this.#post(body);
-      if (outcome === "delivered") return this.#note(undefined);
-      this.#note(outcome.problem);
-      if (outcome.repeatAfterMs === undefined || this.#stopped.signal.aborted) return;
+      this.#note(outcome === "delivered" ? undefined : outcome.problem);
+      if (outcome === "delivered") return true;
+      if (outcome.repeatAfterMs === undefined || this.#stopped.signal.aborted) return false;
       const waitMs = Math.max(outcome.repeatAfterMs, backOffMs * 2 ** attempt * (0.5 + Math.random() / 2));
       await delay(waitMs, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => undefined);
     }
+    return false;
   }
 
   /** Lets the attempts under way be the last. */

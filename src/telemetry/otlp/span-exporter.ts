@@ -13,7 +13,7 @@ export class SpanExporter {
   readonly #timer: NodeJS.Timeout;
   #queue: EndedSpan[] = [];
   #sending: Promise<void> | undefined;
-  #dropped = 0;
+  readonly #dropped = { queue_full: 0, not_taken: 0 };
 
   constructor(sender: OtlpSender, settings: OtlpSettings) {
     this.#sender = sender;
@@ -21,14 +21,14 @@ export class SpanExporter {
     this.#timer = setInterval(() => this.#export(), settings.spanDelayMs).unref();
   }
 
-  /** Spans that found the queue full. */
-  get dropped(): number {
+  /** Spans that are lost: those that found the queue full, and those that the collector did not take. */
+  get dropped(): Readonly<Record<"queue_full" | "not_taken", number>> {
     return this.#dropped;
   }
 
   /** Takes a span that has ended. */
   take(span: EndedSpan): void {
-    if (this.#queue.length >= this.#settings.spanQueueMax) return void (this.#dropped += 1);
+    if (this.#queue.length >= this.#settings.spanQueueMax) return void (this.#dropped.queue_full += 1);
     this.#queue.push(span);
     if (this.#queue.length >= this.#settings.spanBatchMax) this.#export();
   }
@@ -38,20 +38,21 @@ export class SpanExporter {
     clearInterval(this.#timer);
     this.#sender.stop();
     await this.#sending;
-    while (this.#queue.length > 0) await this.#sender.send(this.#takeBatch());
+    while (this.#queue.length > 0) await this.#sendBatch();
   }
 
   #export(): void {
     // One at a time: a slow collector gets larger batches, not more requests.
     if (this.#sending !== undefined || this.#queue.length === 0) return;
-    this.#sending = this.#sender.send(this.#takeBatch()).finally(() => {
+    this.#sending = this.#sendBatch().finally(() => {
       this.#sending = undefined;
       if (this.#queue.length >= this.#settings.spanBatchMax) this.#export();
     });
   }
 
-  #takeBatch(): Uint8Array<ArrayBuffer> {
+  async #sendBatch(): Promise<void> {
     const batch = this.#queue.splice(0, this.#settings.spanBatchMax);
-    return new Uint8Array(writeSpans(this.#settings.resource, batch));
+    const isTaken = await this.#sender.send(writeSpans(this.#settings.resource, batch));
+    if (!isTaken) this.#dropped.not_taken += batch.length;
   }
 }

@@ -37,9 +37,9 @@ test("a full queue drops and counts further spans while a collector hangs, and s
   const exporter = openExporter(collector.url, variables);
   for (let at = 0; at < 10; at++) exporter.take(spanAt(at));
   await expect.poll(() => held.length).toBe(1);
-  expect(exporter.dropped).toBe(0);
+  expect(exporter.dropped).toEqual({ queue_full: 0, not_taken: 0 });
   for (let at = 10; at < 100_000; at++) exporter.take(spanAt(at));
-  expect(exporter.dropped).toBe(100_000 - 110);
+  expect(exporter.dropped).toEqual({ queue_full: 100_000 - 110, not_taken: 0 });
   collector.answer = (response) => void response.end();
   held[0]?.end();
   await exporter.close();
@@ -56,6 +56,15 @@ test("spans arrive in their order, in batches, and the last when it is closed", 
   await exporter.close();
   expect(collector.spans.map(({ name }) => name)).toEqual(Array.from({ length: 10 }, (_, at) => `span ${at}`));
   expect(collector.requests).toHaveLength(3);
+});
+
+test("spans that a collector refuses are lost, and counted", async () => {
+  await using collector = await startOtlpReceiver();
+  collector.answer = (response) => void response.writeHead(400).end();
+  const exporter = openExporter(collector.url, { OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "2" });
+  for (let at = 0; at < 5; at++) exporter.take(spanAt(at));
+  await exporter.close();
+  expect(exporter.dropped).toEqual({ queue_full: 0, not_taken: 5 });
 });
 
 test("a batch that a collector could not take is sent again", async () => {

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { ErrorScope } from "../../http2/index.ts";
 import type { BacklogBudget, Exchange, HttpProblem, Limits } from "../index.ts";
 
 /** The version of HTTP that a connection speaks, inside TLS if there is any. */
@@ -11,6 +12,8 @@ export interface HttpServerOptions {
   readonly budget: BacklogBudget;
   readonly serve: (exchange: Exchange) => void;
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
+  /** Counts an error of HTTP/2. @param code - its name in RFC 9113 */
+  readonly countError: (scope: ErrorScope, code: string) => void;
   /** Reports a fault that belongs to no call. */
   readonly report: (error: unknown, what: string) => void;
 }
@@ -28,6 +31,11 @@ export interface GatewayLoad {
    * HTTP status. Nothing else is told of them: they have neither a match nor a credential.
    */
   readonly badRequests: ReadonlyMap<number, number>;
+  /**
+   * Streams and connections of our own HTTP/2 since the start that were ended because of what their client did (RFC 9113
+   * §5.4), by the name of the error code: a client that resets too many streams is an ENHANCE_YOUR_CALM of a connection.
+   */
+  readonly http2Errors: Readonly<Record<ErrorScope, ReadonlyMap<string, number>>>;
 }
 
 /** Serves the connections of a port that speak one version of HTTP. Never listens itself. */

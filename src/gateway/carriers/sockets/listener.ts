@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
-import { BacklogBudget, type HttpProblem, type Peer } from "../index.ts";
+import { BacklogBudget, type Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions } from "./http-server.ts";
@@ -31,7 +31,7 @@ export interface ListenOptions extends BindOptions {
 }
 
 /** Options of a {@link Listener}. */
-export interface ListenerOptions extends Omit<HttpServerOptions, "budget"> {
+export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError"> {
   /** Whose PROXY headers are believed. */
   readonly trustedProxies: TrustedProxies | undefined;
 }
@@ -54,6 +54,7 @@ export class Listener {
   /** Who the connections inside TLS are from, by the addresses and ports of both ends. */
   readonly #sources = new Map<string, Peer>();
   readonly #badRequests = new Map<number, number>();
+  readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
   #deadlineMs = Number.POSITIVE_INFINITY;
   #drained: Promise<void> | undefined;
 
@@ -64,9 +65,10 @@ export class Listener {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
       refuse: (exchange, problem) => {
-        this.#countBad(problem);
+        countOne(this.#badRequests, problem.httpStatus);
         refuse(exchange, problem);
       },
+      countError: (scope, code) => countOne(this.#http2Errors[scope], code),
     };
     this.#sockets = new OpenConnections(options.limits.connections);
     this.#servers = { http1: createOwnHttp1Server(this.#options), http2: createOwnHttp2Server(this.#options) };
@@ -97,6 +99,7 @@ export class Listener {
       requests: { http1: http1.requests, http2: http2.requests },
       backlogBytes: this.#options.budget.bytes,
       badRequests: this.#badRequests,
+      http2Errors: this.#http2Errors,
     };
   }
 
@@ -110,10 +113,6 @@ export class Listener {
     // A second call can only bring the deadline forward.
     this.#deadlineMs = Math.min(this.#deadlineMs, performance.now() + timeoutMs);
     return (this.#drained ??= this.#closeGracefully());
-  }
-
-  #countBad({ httpStatus }: HttpProblem): void {
-    this.#badRequests.set(httpStatus, (this.#badRequests.get(httpStatus) ?? 0) + 1);
   }
 
   #openTls(tls: TlsOptions): TlsServer {
@@ -197,6 +196,10 @@ export class Listener {
 // All four, because a proxy may use one port of its own for two addresses of ours.
 function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}
+
+function countOne<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
 // Connections on a Unix socket have no addresses by which the one inside TLS and the one around it find each other.

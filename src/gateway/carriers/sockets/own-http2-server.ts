@@ -1,12 +1,19 @@
 import type { Socket } from "node:net";
-import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "../../http2/index.ts";
+import { defaultHttp2Limits, errorName, Http2Connection, type Http2Limits } from "../../http2/index.ts";
 import { OwnHttp2Exchange } from "./own-http2-exchange.ts";
 import type { HttpServer, HttpServerOptions } from "./http-server.ts";
 import { createOwnServer } from "./own-server.ts";
 import { headerTooLarge, type Limits, readRequestTarget } from "../index.ts";
 
 /** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */
-export function createOwnHttp2Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
+export function createOwnHttp2Server({
+  limits,
+  budget,
+  serve,
+  refuse,
+  countError,
+  report,
+}: HttpServerOptions): HttpServer {
   const connections = new Set<Http2Connection>();
   const http2Limits = toHttp2Limits(limits);
   const connect = (socket: Socket): Http2Connection => {
@@ -24,6 +31,7 @@ export function createOwnHttp2Server({ limits, budget, serve, refuse, report }: 
         if (typeof target === "string") serve(exchange);
         else refuse(exchange, target);
       },
+      onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),
       // A defect of ours that belongs to no call.
       onFault: (error) => report(error, "HTTP/2 could not be served"),

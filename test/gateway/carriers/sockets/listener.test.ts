@@ -140,5 +140,11 @@ describe("the load of a gateway", () => {
 
 function loadOf(carrier: "http1" | "http2", count: number): GatewayLoad {
   const counts = { http1: 0, http2: 0, [carrier]: count };
-  return { connections: counts, requests: counts, backlogBytes: 0, badRequests: new Map() };
+  return {
+    connections: counts,
+    requests: counts,
+    backlogBytes: 0,
+    badRequests: new Map(),
+    http2Errors: { connection: new Map(), stream: new Map() },
+  };
 }
