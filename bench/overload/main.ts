@@ -1,7 +1,7 @@
 /**
  * What a server does when more is asked of it than its store can do: PostgreSQL held to 2,000 deletions a second, first
  * offered nine tenths of that, then three times as much.
- * `npx node bench/overload/main.ts [--seconds 10] [--offered 6000]`
+ * `npx node bench/overload/main.ts [--seconds 10] [--offered 6000] [--only rest,grpc]`
  */
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -10,11 +10,15 @@ import { migratePlants } from "../../src/plants/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { percentilesOf } from "../load/load.ts";
 import { runAnywhere } from "../load/tool.ts";
-import { startServer, type SubjectServer } from "../storage/subject.ts";
+import { startServer } from "../storage/subject.ts";
 import type { OpenAnswer, OpenOrder, OpenSeen } from "./open-client.ts";
 
 const { values } = parseArgs({
-  options: { seconds: { type: "string", default: "10" }, offered: { type: "string", default: "6000" } },
+  options: {
+    seconds: { type: "string", default: "10" },
+    offered: { type: "string", default: "6000" },
+    only: { type: "string", default: "rest,grpc" },
+  },
 });
 const seconds = Number(values.seconds);
 
@@ -41,13 +45,20 @@ await using server = await startServer("postgres", { file: "", url: heldUrl, pla
 const [one, other] = await Promise.all([measureConnection(1), measureConnection(2)]);
 const canDoPerS = one + other;
 console.log(`by itself the store does ${canDoPerS.toFixed(0)} deletions a second\n`);
-console.log("offered/s    deleted/s  refused/s  other  p50 ms  p99 ms  p99 refused  main CPU µs a call");
-await show("warm-up", 500, 3);
-const below = await show("below", canDoPerS * 0.9, seconds);
-await show("onset", Number(values.offered), onsetS);
-const above = await show("overload", Number(values.offered), seconds);
-console.log(`\ngoodput ${(above.deletedPerS / canDoPerS).toFixed(2)} x what the store can do`);
-console.log(`p99 of what is deleted ${(above.p99 / below.p99).toFixed(1)} x that below capacity`);
+for (const protocol of ["rest", "grpc"] as const)
+  if (values.only.split(",").includes(protocol)) await overload(protocol);
+
+async function overload(protocol: OpenOrder["protocol"]): Promise<void> {
+  console.log(`${protocol} offered/s  deleted/s  refused/s  other  p50 ms  p99 ms  p99 refused  main CPU µs a call`);
+  const show = (name: string, callsPerS: number, durationS: number): Promise<Shown> =>
+    measure(protocol, name, callsPerS, durationS);
+  await show("warm-up", 500, 3);
+  const below = await show("below", canDoPerS * 0.9, seconds);
+  await show("onset", Number(values.offered), onsetS);
+  const above = await show("overload", Number(values.offered), seconds);
+  console.log(`goodput ${(above.deletedPerS / canDoPerS).toFixed(2)} x what the store can do`);
+  console.log(`p99 of what is deleted ${(above.p99 / below.p99).toFixed(1)} x that below capacity\n`);
+}
 
 /** Makes a store in which each of the two batches at a time takes a millisecond for each of its plants. */
 async function createHeldStore(): Promise<string> {
@@ -82,9 +93,14 @@ interface Shown {
   readonly p99: number;
 }
 
-async function show(name: string, callsPerS: number, durationS: number): Promise<Shown> {
+async function measure(
+  protocol: OpenOrder["protocol"],
+  name: string,
+  callsPerS: number,
+  durationS: number,
+): Promise<Shown> {
   const before = await server.usage();
-  const { answers, tookS } = await load(server, callsPerS, durationS);
+  const { answers, tookS } = await load(protocol, callsPerS, durationS);
   const after = await server.usage();
   const of = (kind: OpenAnswer["kind"]): OpenAnswer[] => answers.filter((answer) => answer.kind === kind);
   const deletedPerS = of("deleted").length / tookS;
@@ -107,8 +123,8 @@ function percentiles(answers: readonly OpenAnswer[]): { readonly p50: number; re
   return percentilesOf(Float64Array.from(answers, ({ latencyMs }) => latencyMs));
 }
 
-async function load({ port }: SubjectServer, callsPerS: number, durationS: number): Promise<OpenSeen> {
-  const order: OpenOrder = { port, callsPerS, durationS, firstPlant: plants + 1 };
+async function load(protocol: OpenOrder["protocol"], callsPerS: number, durationS: number): Promise<OpenSeen> {
+  const order: OpenOrder = { protocol, port: server.port, callsPerS, durationS, firstPlant: plants + 1 };
   plants += Math.ceil(callsPerS * durationS * 1.2);
   return JSON.parse(await runAnywhere([process.execPath, clientProgram, JSON.stringify(order)], durationS));
 }

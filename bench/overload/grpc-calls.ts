@@ -1,0 +1,47 @@
+import { connect, type IncomingHttpHeaders } from "node:http2";
+import { benchToken } from "../servers/plants.ts";
+import type { OpenCalls, Outcome } from "./open-client.ts";
+
+/** Connections, each with as many calls at once as the server takes; node keeps the rest until there is room. */
+const connectionCount = 16;
+
+/** Opens connections for gRPC over cleartext HTTP/2. */
+export function openGrpcCalls(port: number): OpenCalls {
+  const sessions = Array.from({ length: connectionCount }, () => connect(`http://127.0.0.1:${String(port)}`));
+  let turn = 0;
+  return {
+    send: (plant, told) => {
+      turn += 1;
+      const stream = sessions[turn % connectionCount]?.request(header);
+      let fields: IncomingHttpHeaders = {};
+      // A refusal may have its status in its header, with nothing behind it.
+      stream?.on("response", (response) => (fields = response));
+      stream?.on("trailers", (trailer) => (fields = trailer));
+      stream?.on("close", () => told(kindOf(fields)));
+      stream?.resume().end(messageOf(plant));
+    },
+    close: () => {
+      for (const session of sessions) session.destroy();
+    },
+  };
+}
+
+const header = {
+  ":method": "POST",
+  ":path": "/plantstore.v1.PlantService/DeletePlant",
+  authorization: `Bearer ${benchToken}`,
+  "content-type": "application/grpc+proto",
+  te: "trailers",
+};
+
+function kindOf(fields: IncomingHttpHeaders): Outcome {
+  if (fields["grpc-status"] === "0") return "deleted";
+  return fields["grpc-status"] === "8" && /^\d+$/.test(String(fields["grpc-retry-pushback-ms"])) ? "refused" : "other";
+}
+
+/** An envelope with DeletePlantRequest{id}: field 1 as a varint. */
+function messageOf(plant: number): Buffer {
+  const varint: number[] = [];
+  for (let rest = plant; rest > 0; rest >>>= 7) varint.push((rest & 0x7f) | (rest >= 0x80 ? 0x80 : 0));
+  return Buffer.from([0, 0, 0, 0, varint.length + 1, 0x08, ...varint]);
+}

@@ -1,0 +1,56 @@
+import { connect, type Socket } from "node:net";
+import { benchToken } from "../servers/plants.ts";
+import type { OpenCalls, Outcome } from "./open-client.ts";
+
+/** A connection of HTTP/1.1 with one call at a time. */
+interface Connection {
+  readonly socket: Socket;
+  received: string;
+  told: (kind: Outcome) => void;
+}
+
+/** Opens connections for REST, as many as calls are open at once. */
+export function openRestCalls(port: number): OpenCalls {
+  const idle: Connection[] = [];
+  return {
+    send: (plant, told) => {
+      const connection = idle.pop() ?? openConnection(port, idle);
+      connection.told = told;
+      connection.socket.write(
+        `DELETE /plants/${String(plant)} HTTP/1.1\r\nhost: plants\r\nauthorization: Bearer ${benchToken}\r\n\r\n`,
+      );
+    },
+    close: () => {
+      for (const { socket } of idle) socket.destroy();
+    },
+  };
+}
+
+function openConnection(port: number, idle: Connection[]): Connection {
+  const connection: Connection = { socket: connect(port, "127.0.0.1"), received: "", told: () => undefined };
+  connection.socket.setNoDelay(true).setEncoding("latin1");
+  connection.socket.on("data", (text: string) => {
+    connection.received += text;
+    const header = takeAnswer(connection);
+    if (header === undefined) return;
+    idle.push(connection);
+    connection.told(kindOf(header));
+  });
+  return connection;
+}
+
+/** Takes an answer that has arrived in full, and returns its header. */
+function takeAnswer(connection: Connection): string | undefined {
+  const { received } = connection;
+  const headerEnd = received.indexOf("\r\n\r\n");
+  const header = received.slice(0, Math.max(0, headerEnd));
+  const bodyLength = Number(/content-length: (\d+)/i.exec(header)?.[1] ?? 0);
+  if (headerEnd < 0 || received.length < headerEnd + 4 + bodyLength) return undefined;
+  connection.received = "";
+  return header;
+}
+
+function kindOf(header: string): Outcome {
+  if (header.startsWith("HTTP/1.1 204")) return "deleted";
+  return /^retry-after: \d+$/im.test(header) ? "refused" : "other";
+}
