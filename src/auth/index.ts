@@ -6,10 +6,10 @@
  * the handler. Verifiers know nothing of requests, and the room knows nothing of plants or sockets. From the gateway it
  * imports types only.
  */
-export { createBearerAuth, type BearerAuth, type BearerAuthOptions, type CredentialRequest } from "./bearer-auth.ts";
+export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";
 export { explainSystemError } from "./explain-system-error.ts";
 export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
-export { type CredentialRefusal, credentialRefusalOf } from "./credential-refusal.ts";
+export { credentialRefusalOf } from "./credential-refusal.ts";
 export { issueToken, type IssuedToken, type TokenRequest } from "./issue-token.ts";
 export { isJwtAlgorithm, jwtAlgorithms, type JwtAlgorithm } from "./jwt/jwt-algorithm.ts";
 export type { JwtSource } from "./jwt/open-jwt-verifier.ts";
@@ -21,4 +21,4 @@ export { createResourceMetadata, type ResourceMetadata } from "./protected-resou
 export { parseProviderUrl } from "./provider-url.ts";
 export { listTokens, revokeToken } from "./token-hashes-file.ts";
 export type { StaticToken } from "./static-token.ts";
-export type { PresentedToken, Principal, TokenOutcome, TokenProblem, TokenVerifier } from "./token-verifier.ts";
+export type { TokenVerifier } from "./token-verifier.ts";

@@ -72,7 +72,8 @@ export class DeleteQueue {
    * Deletes a plant and resolves to whether it was there.
    *
    * @throws ConnectError `ResourceExhausted` when too many deletions wait, `Unavailable` after `close`,
-   * `FailedPrecondition` for a key of a subject that cannot be recorded as it is, whatever `commit` rejects with, and the reason of the abort when the call had to wait and was given up meanwhile
+   * `FailedPrecondition` for a key of a subject that cannot be recorded as it is, whatever `commit` rejects with, and
+   * the reason of the abort when the call had to wait and was given up meanwhile
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeAway());

@@ -9,7 +9,7 @@ export { StoreOpenError } from "./store-open-error.ts";
 export { idempotencyKeyField, idempotencyKeyPattern } from "./idempotency-key.ts";
 export { importPlants, type ImportProgress } from "./import-plants.ts";
 export { openMemoryStore } from "./memory-store.ts";
-export type { Deletion, ImportCounts, ImportOptions, PlantDatabase } from "./plant-database.ts";
+export type { PlantDatabase } from "./plant-database.ts";
 export {
   checkPlantStore,
   migratePlants,
@@ -20,7 +20,7 @@ export {
 } from "./plant-location.ts";
 export { createPlantService } from "./plant-service.ts";
 export type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "./plant-store.ts";
-export { BadLine, parseId } from "./read-ids.ts";
+export { parseId } from "./read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
 export type { OnUpkeep, Upkeep } from "./upkeep.ts";
 export type { IdRange } from "./sqlite/migrate.ts";

@@ -47,7 +47,8 @@ export interface WaitingDeletions {
  */
 export interface PlantStore {
   /**
-   * Deletes a plant, and resolves to whether *this* call, or an earlier one with its key, deleted it once that is durable.
+   * Deletes a plant, and resolves to whether *this* call, or an earlier one with its key, deleted it once that is
+   * durable.
    *
    * A missing plant is a value, not an error.
    *

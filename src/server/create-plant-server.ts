@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
 import { createBearerAuth, principalKey, type TokenVerifier } from "../auth/index.ts";
 import {
+  type Admit,
   type BoundAddress,
   type CorsOptions,
   createGateway,
@@ -23,6 +24,7 @@ import {
   Readiness,
   createReflectionService,
   createRequestIds,
+  type Log,
   logReadiness,
   requestIdKey,
 } from "../operations/index.ts";
@@ -70,20 +72,9 @@ const messageBytesMax = 64 * 1024;
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   const { store, auth: verifier, resourceMetadata, requestPathPrefix = "", drainDelayMs = 0 } = options;
   const log = options.log ?? silentLog;
-  const admit = createBearerAuth(verifier ?? nobody, {
-    realm: "plantstore",
-    requiredScope: (procedure) => policyOf(procedure)?.scope,
-    open: [Health.typeName],
-    resourceMetadata: resourceMetadata?.url,
-  });
-  const readiness = new Readiness([
-    { name: "store", problem: () => store.problem },
-    { name: "credentials", problem: () => verifier?.problem },
-  ]);
+  const readiness = createReadiness(options);
   const requestIds = createRequestIds(options.requestIdAnswers ?? "asked");
-  const { auditLog, deletionLog, logFields } = options;
-  const auditWith = logFields === undefined ? auditOf : withFields(auditOf, logFields);
-  const writeCall = createCallLog({ log, auditLog, deletionLog, auditOf: auditWith });
+  const writeCall = createLogOfCalls(options, log);
   const onAnswer = writeCall === undefined ? options.onAnswer : bothOf(writeCall, options.onAnswer);
   // What only the log needs is not collected without it.
   const forLog = writeCall === undefined ? [] : [rememberPlantId];
@@ -95,7 +86,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     },
     // Outermost first: errors of all others are made safe to show.
     interceptors: [requestIds.interceptor, createErrorInterceptor({ log }), ...forLog, ...(options.interceptors ?? [])],
-    admit: limitRates(admit, options.rateLimits ?? {}),
+    admit: createAdmit(options),
     readMaxBytes: messageBytesMax,
     rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
     endpoints: [
@@ -137,6 +128,29 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       return gateway.drain(0);
     },
   };
+}
+
+function createAdmit({ auth: verifier, resourceMetadata, rateLimits = {} }: PlantServerOptions): Admit {
+  const admit = createBearerAuth(verifier ?? nobody, {
+    realm: "plantstore",
+    requiredScope: (procedure) => policyOf(procedure)?.scope,
+    open: [Health.typeName],
+    resourceMetadata: resourceMetadata?.url,
+  });
+  return limitRates(admit, rateLimits);
+}
+
+function createReadiness({ store, auth: verifier }: PlantServerOptions): Readiness {
+  return new Readiness([
+    { name: "store", problem: () => store.problem },
+    { name: "credentials", problem: () => verifier?.problem },
+  ]);
+}
+
+function createLogOfCalls(options: PlantServerOptions, log: Log): ReturnType<typeof createCallLog> {
+  const { auditLog, deletionLog, logFields } = options;
+  const auditWith = logFields === undefined ? auditOf : withFields(auditOf, logFields);
+  return createCallLog({ log, auditLog, deletionLog, auditOf: auditWith });
 }
 
 function withFields(audit: typeof auditOf, logFields: NonNullable<PlantServerOptions["logFields"]>): typeof auditOf {

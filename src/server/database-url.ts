@@ -56,7 +56,10 @@ function orProblem<Value>(must: string, read: () => Value): ParseResult<Value> {
   }
 }
 
-/** Returns a valid `DATABASE_URL` without what may be secret: user, password and parameters, which can repeat a password. */
+/**
+ * Returns a valid `DATABASE_URL` without what may be secret: user, password and parameters, which can repeat a
+ * password.
+ */
 export function showDatabaseUrl(text: string): string {
   return isPostgresUrl(text) ? `postgres://${readServerUrl(text).name}` : text;
 }

@@ -25,7 +25,7 @@ export { issuePlantToken } from "./issue-plant-token.ts";
 export { nearestName } from "./nearest-name.ts";
 export { plantLocationOf } from "./database-url.ts";
 export type { PlantServerOptions } from "./plant-server-options.ts";
-export { type SettingGroup, settingGroups } from "./setting-groups.ts";
+export { settingGroups } from "./setting-groups.ts";
 export { type Setting, socketPathOf } from "./setting-readers.ts";
 export { showConfiguration } from "./show-configuration.ts";
 export { type Configuration, settings } from "./settings.ts";

@@ -44,7 +44,9 @@ export interface PlantServerOptions {
    * By default `log`, if its level lets these lines through.
    */
   readonly auditLog?: Log | undefined;
-  /** The log of deletions, if they are to be apart from refusals, with which anyone can fill a log. Default `auditLog`. */
+  /**
+   * The log of deletions, if they are to be apart from refusals, with which anyone can fill a log. Default `auditLog`.
+   */
   readonly deletionLog?: Log | undefined;
   /** Additional interceptors between the credential check and the service: traces, for example. */
   readonly interceptors?: readonly Interceptor[] | undefined;

@@ -3,6 +3,7 @@ import { type ResourceMetadata, createResourceMetadata } from "../auth/index.ts"
 import type { BoundAddress, ListenOptions, TrustedProxiesOptions } from "../gateway/index.ts";
 import { type Log, openLog, openReserveLog } from "../operations/index.ts";
 import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
+import type { PlantServerOptions } from "./plant-server-options.ts";
 import { createPlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
 import { openVerifier } from "./open-verifier.ts";
@@ -78,15 +79,7 @@ export async function startServer(configuration: Configuration, options: StartOp
     // The same stream, so that lines stay in order, but its own level, so that a quiet log keeps the audit trail.
     auditLog: log.child({}, { level: trailLevel }),
     deletionLog: openReserveLog(trailLevel, options.logLines),
-    requestIdAnswers: configuration.requestIdAnswers,
-    requestPathPrefix: requestPathPrefixOf(configuration.publicUrl),
-    description: { open: configuration.docs === "open", baseUrl: configuration.publicUrl?.href.replace(/\/+$/, "") },
-    trustedProxies: trustedProxiesOf(configuration),
-    rateLimits: { perPrincipal: configuration.ratePerPrincipal, perAddress: configuration.ratePerAddress },
-    cors: configuration.corsOrigins && { origins: configuration.corsOrigins },
-    resourceMetadata: resourceMetadataOf(configuration),
-    drainDelayMs: configuration.drainDelayMs,
-    drainTimeoutMs: configuration.drainTimeoutMs,
+    ...serverOptionsOf(configuration),
     ...telemetry?.hooks,
   });
   telemetry?.watch(server, store, auth);
@@ -121,6 +114,22 @@ export async function startServer(configuration: Configuration, options: StartOp
       log.info("stopped");
       await flush(log);
     },
+  };
+}
+
+/** Returns the options of the server that settings determine. */
+function serverOptionsOf(configuration: Configuration): Omit<PlantServerOptions, "store"> {
+  const { corsOrigins, publicUrl, requestIdAnswers, drainDelayMs, drainTimeoutMs } = configuration;
+  return {
+    requestIdAnswers,
+    requestPathPrefix: requestPathPrefixOf(publicUrl),
+    description: { open: configuration.docs === "open", baseUrl: publicUrl?.href.replace(/\/+$/, "") },
+    trustedProxies: trustedProxiesOf(configuration),
+    rateLimits: { perPrincipal: configuration.ratePerPrincipal, perAddress: configuration.ratePerAddress },
+    cors: corsOrigins && { origins: corsOrigins },
+    resourceMetadata: resourceMetadataOf(configuration),
+    drainDelayMs,
+    drainTimeoutMs,
   };
 }
 

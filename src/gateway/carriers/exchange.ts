@@ -4,10 +4,10 @@ import type { CommonFields, HeaderFields, HeaderReader } from "./header-fields.t
 /**
  * One HTTP request and its answer, whatever carries them: the seam between RPC and HTTP.
  *
- * A carrier (our own HTTP/1.1 and HTTP/2, node:http, node:http2, Fetch) knows connections, flow control and what to do with a body that
- * nobody reads; it knows nothing of RPC. Calls know nothing of sockets. An exchange is answered once: either by {@link
- * answer} alone, or by {@link begin}, {@link write} … and {@link end}. Once the client has gone away these do nothing,
- * so a late answer needs no check.
+ * A carrier (our own HTTP/1.1 and HTTP/2, node:http, node:http2, Fetch) knows connections, flow control and what to do
+ * with a body that nobody reads; it knows nothing of RPC. Calls know nothing of sockets. An exchange is answered once:
+ * either by {@link answer} alone, or by {@link begin}, {@link write} … and {@link end}. Once the client has gone away
+ * these do nothing, so a late answer needs no check.
  */
 export interface Exchange extends HeaderReader {
   /** `undefined` where the platform does not tell: over Fetch. */
@@ -55,7 +55,10 @@ export interface Exchange extends HeaderReader {
   /** Sends the header of an answer whose body follows in pieces. */
   begin(httpStatus: number, fields: HeaderFields): void;
 
-  /** Sends a piece of the body. Returns a promise if the client takes no more until it resolves; rejects if it went away. */
+  /**
+   * Sends a piece of the body. Returns a promise if the client takes no more until it resolves; rejects if it went
+   * away.
+   */
   write(piece: Uint8Array): void | Promise<void>;
 
   /** Ends the answer that {@link begin} began. */

@@ -9,12 +9,15 @@ export interface Limits {
   readonly urlBytes: number;
   /** Milliseconds until the header of a request must be complete. Default 10 s. */
   readonly headerTimeoutMs: number;
-  /** Milliseconds until the body of an HTTP/1.1 request, or on our own HTTP/2 of a unary call, must be complete. Default 5 min. */
+  /**
+   * Milliseconds until the body of an HTTP/1.1 request, or on our own HTTP/2 of a unary call, must be complete. Default
+   * 5 min.
+   */
   readonly requestTimeoutMs: number;
   /**
    * Milliseconds for which a connection may be idle, or a client may leave its answer unread. Default 75 s: longer than
-   * the 60 s of common proxies. An HTTP/2 connection is idle when it has no stream. With node:http2 an unread answer is given up only once its connection carries
-   * nothing else.
+   * the 60 s of common proxies. An HTTP/2 connection is idle when it has no stream. With node:http2 an unread answer is
+   * given up only once its connection carries nothing else.
    */
   readonly idleTimeoutMs: number;
   /** Streams that an HTTP/2 connection may have open; further ones are refused. Default 256. */

@@ -101,7 +101,9 @@ export class Output {
     }
   }
 
-  /** Adds a whole answer: its header block, a frame of its body and its trailer block. The last of them ends the stream. */
+  /**
+   * Adds a whole answer: its header block, a frame of its body and its trailer block. The last of them ends the stream.
+   */
   answer(
     streamId: number,
     parts: readonly Uint8Array[],

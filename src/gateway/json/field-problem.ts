@@ -23,7 +23,10 @@ function printStep(step: PathStep): string {
   return typeof step === "number" ? `[${step}]` : `[${quote(step)}]`;
 }
 
-/** The longest excerpt of a client's text in an error message, in UTF-16 units: recognisable, but too short to flood a log. */
+/**
+ * The longest excerpt of a client's text in an error message, in UTF-16 units: recognisable, but too short to flood a
+ * log.
+ */
 const excerptUnitsMax = 64;
 
 /** Quotes a client's text for an error message: as JSON, cut to 64 units. */

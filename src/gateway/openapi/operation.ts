@@ -146,7 +146,10 @@ function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
   return { itemSchema };
 }
 
-/** Returns the schema of a Server-Sent Event, which to OpenAPI 3.2 is an object: its data is a message unless it is named. */
+/**
+ * Returns the schema of a Server-Sent Event, which to OpenAPI 3.2 is an object: its data is a message unless it is
+ * named.
+ */
 function eventOf(schema: OpenApiSchema): OpenApiSchema {
   const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };
   const named: OpenApiSchema = { event: { enum: ["end", "error"] }, data: { type: "string" } };

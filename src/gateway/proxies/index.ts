@@ -6,7 +6,7 @@
  */
 export { isAddressOrNetwork, unixAddress } from "./address-set.ts";
 export { clientNetwork } from "./ip-address.ts";
-export { type ProxyHeader, readProxyHeader } from "./proxy-header.ts";
+export { readProxyHeader } from "./proxy-header.ts";
 export {
   type Client,
   createTrustedProxies,

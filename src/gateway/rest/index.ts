@@ -1,5 +1,5 @@
 export type { RestBinding } from "./binding.ts";
-export type { OnIgnored, RestRequest } from "./request-reader.ts";
+export type { OnIgnored } from "./request-reader.ts";
 export type { MessageStream } from "./message-stream.ts";
 export {
   codeNames,
@@ -12,7 +12,6 @@ export {
   type RestFailure,
 } from "./error-to-rest.ts";
 export { type OutsideHttpRule, parseHttpRules } from "./http-rule.ts";
-export type { RestResponse } from "./response-body.ts";
 export { streamContentTypes, type StreamForm, streamFormsOf } from "./stream-form.ts";
 export {
   createRestRouter,
@@ -21,7 +20,7 @@ export {
   type RestRouterOptions,
   type RouteConstraints,
 } from "./rest-router.ts";
-export { type FieldPath, findField, leafOf, resolveFieldPath } from "./field-path.ts";
+export { findField, leafOf, resolveFieldPath } from "./field-path.ts";
 export {
   type PathTemplate,
   printPathTemplate,

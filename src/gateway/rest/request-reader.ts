@@ -73,19 +73,12 @@ export function createRequestReader(
   if (takesStream) requireStreamable(input, body, variables.boundFields);
   const bodyNotes = takesStream ? undefined : createBodyNotes(input, pattern, options);
   const queryBinding = { message: input, boundFields: boundByPathOrBody, lenient: options.lenient };
-  const mayLackFields = hasRequiredFields(input);
 
   const applyUrl = ({ captures, query }: RequestUrl, message: Message): UnknownNames | undefined => {
     variables.set(message, captures);
     return query === "" ? undefined : readQuery(queryBinding, query, message);
   };
-  const { onIgnored } = options;
-  const isCheckNeeded = mayLackFields || onIgnored !== undefined;
-  const check = (message: Message, ofQuery: UnknownNames | undefined, ofBody: UnknownNames | undefined): void => {
-    if (mayLackFields) requireFields(input, message);
-    const count = (ofQuery?.count ?? 0) + (ofBody?.count ?? 0);
-    if (count > 0) onIgnored?.(method, [...(ofQuery?.names ?? []), ...(ofBody?.names ?? [])], count);
-  };
+  const check = createCheck(method, options.onIgnored);
 
   return {
     bodyFormat,
@@ -103,21 +96,36 @@ export function createRequestReader(
       const message = read?.message ?? create(input);
       const unknown = applyUrl(request, message);
       if (notes !== undefined) bodyNotes?.settle(notes, message);
-      if (isCheckNeeded) check(message, unknown, read?.ignored);
+      check?.(message, unknown, read?.ignored);
       return message;
     },
     openStream: (request) =>
       new MessageStream(request, bodyFormat, {
         first(first) {
           const { message, ignored } = readBody(first, undefined);
-          check(message, applyUrl(request, message), ignored);
+          const unknown = applyUrl(request, message);
+          check?.(message, unknown, ignored);
           return message;
         },
         further(further) {
           const { message, ignored } = readBody(further, undefined);
-          check(message, undefined, ignored);
+          check?.(message, undefined, ignored);
           return message;
         },
       }),
+  };
+}
+
+type Check = (message: Message, ofQuery: UnknownNames | undefined, ofBody: UnknownNames | undefined) => void;
+
+/** Creates what is done with a message that was read: fields that it lacks, names that were ignored. Often nothing. */
+function createCheck(method: DescMethod, onIgnored: OnIgnored | undefined): Check | undefined {
+  const { input } = method;
+  const mayLackFields = hasRequiredFields(input);
+  if (!mayLackFields && onIgnored === undefined) return undefined;
+  return (message, ofQuery, ofBody) => {
+    if (mayLackFields) requireFields(input, message);
+    const count = (ofQuery?.count ?? 0) + (ofBody?.count ?? 0);
+    if (count > 0) onIgnored?.(method, [...(ofQuery?.names ?? []), ...(ofBody?.names ?? [])], count);
   };
 }

@@ -38,9 +38,15 @@ export interface RestRouterOptions {
    * read (AIP-134). The value must be the same; another one is refused even where `lenient`.
    */
   readonly sameValueAsPath?: (service: DescService) => boolean;
-  /** Selects services whose PATCH requests without an update mask get one with the fields of the body, as in grpc-gateway. */
+  /**
+   * Selects services whose PATCH requests without an update mask get one with the fields of the body, as in
+   * grpc-gateway.
+   */
   readonly updateMaskFromBody?: (service: DescService) => boolean;
-  /** Selects services whose streams wrap each message as `{"result": …}` and an error as `{"error": …}`, as grpc-gateway does. */
+  /**
+   * Selects services whose streams wrap each message as `{"result": …}` and an error as `{"error": …}`, as grpc-gateway
+   * does.
+   */
   readonly streamInResults?: (service: DescService) => boolean;
   /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];

@@ -6,9 +6,9 @@ type Encoder = zlib.Gzip | zlib.BrotliCompress | zlib.ZstdCompress;
 
 const { constants } = zlib;
 
-// All flush after each write, so that a client can decode every message as soon as it is sent. Windows of 32 KiB at most and
-// quick levels: a stream holds its encoder as long as it is open, and with zlib's own settings that is up to 860 KiB.
-// These take 200 KiB (gzip, zstd) and 350 KiB (br), and find what small messages repeat as well.
+// All flush after each write, so that a client can decode every message as soon as it is sent. Windows of 32 KiB at
+// most and quick levels: a stream holds its encoder as long as it is open, and with zlib's own settings that is up to
+// 860 KiB. These take 200 KiB (gzip, zstd) and 350 KiB (br), and find what small messages repeat as well.
 const openEncoder = {
   gzip: (): Encoder => zlib.createGzip({ flush: constants.Z_SYNC_FLUSH, windowBits: 14, memLevel: 7 }),
   br: (): Encoder =>

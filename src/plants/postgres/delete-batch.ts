@@ -196,9 +196,9 @@ export async function deleteUnlockedPlants(session: Session, batch: DeleteBatch)
 }
 
 /**
- * Returns the plants that any attempt at a batch has deleted, except for another key: that of a caller who has gone. For a
- * plant that is locked by nobody, or was waited for, the answer is final: otherwise, a commit that comes later could be
- * missed.
+ * Returns the plants that any attempt at a batch has deleted, except for another key: that of a caller who has gone.
+ * For a plant that is locked by nobody, or was waited for, the answer is final: otherwise, a commit that comes later
+ * could be missed.
  */
 export async function findDeleted(session: Session, { token, ids, firstOf }: DeleteBatch): Promise<bigint[]> {
   const rows = await session.query(lookSql, [ids, token]);

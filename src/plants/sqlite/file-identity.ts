@@ -27,9 +27,9 @@ const locksGone: StoreProblem = {
 };
 
 /**
- * Returns a function that checks whether an open file, its write-ahead log and its -shm file are still the files of these names, and
- * returns what is wrong otherwise; it does not throw. Commits to a file that was moved, replaced or deleted are lost
- * with the next start, and so is whatever only the log contains.
+ * Returns a function that checks whether an open file, its write-ahead log and its -shm file are still the files of
+ * these names, and returns what is wrong otherwise; it does not throw. Commits to a file that was moved, replaced or
+ * deleted are lost with the next start, and so is whatever only the log contains.
  *
  * If the name of the log is free, the function first copies the content of the log, which is still open, into the file.
  *

@@ -5,7 +5,9 @@ import { httpAttributes, httpSeriesKey, rpcAttributes } from "./request-attribut
 
 /** Options of {@link createRequestMetrics}. */
 export interface RequestMetricsOptions {
-  /** Returns why a request was refused: one of few words, never something that a client sent; `undefined` if it was not. */
+  /**
+   * Returns why a request was refused: one of few words, never something that a client sent; `undefined` if it was not.
+   */
   readonly refusalOf?: ((answer: AnsweredRequest) => string | undefined) | undefined;
 }
 

@@ -2,8 +2,8 @@
  * Which bytes of a socket are one exchange?
  *
  * A listener accepts connections and tells HTTP/1.1 from HTTP/2; our own HTTP/1.1, our own HTTP/2 or node:http2 turns
- * each request into an exchange: header in, body in, answer out. This room knows connections and what to do with a body that
- * nobody reads; it knows nothing of RPC.
+ * each request into an exchange: header in, body in, answer out. This room knows connections and what to do with a body
+ * that nobody reads; it knows nothing of RPC.
  */
 export type { BindOptions, BoundAddress } from "./bind.ts";
 export type { GatewayLoad } from "./http-server.ts";

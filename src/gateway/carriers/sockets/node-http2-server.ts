@@ -39,22 +39,8 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
     const socket = session.socket.on("close", ignore);
     // A handler may take its time with a complete request; but a client that still owes part of a body, or does not
     // read its answer, cannot keep a stream by doing nothing.
-    watchIdle(
-      socket,
-      () => carriedBy(session, socket),
-      limits.idleTimeoutMs,
-      () => {
-        // Its client was told that the session is over, and has not closed its side.
-        if (session.destroyed) return socket.destroy();
-        const exchanges = exchangesOf(session);
-        for (const exchange of exchanges) {
-          // Nothing is sent any more, not even its reset.
-          if (exchange.givenUp) return session.destroy();
-          if (exchange.awaitsClient) exchange.reset();
-        }
-        if (exchanges.size === 0) session.close();
-      },
-    );
+    const carried = (): number => carriedBy(session, socket);
+    watchIdle(socket, carried, limits.idleTimeoutMs, () => endIdle(session, socket));
     session.on("error", ignore);
   });
   server.on("sessionError", ignore);
@@ -78,6 +64,19 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
     },
     close: () => void server.close(),
   };
+}
+
+/** Ends what waits for its client on a session that has carried nothing for too long, or the session. */
+function endIdle(session: ServerHttp2Session, socket: Socket): void {
+  // Its client was told that the session is over, and has not closed its side.
+  if (session.destroyed) return void socket.destroy();
+  const exchanges = exchangesOf(session);
+  for (const exchange of exchanges) {
+    // Nothing is sent any more, not even its reset.
+    if (exchange.givenUp) return session.destroy();
+    if (exchange.awaitsClient) exchange.reset();
+  }
+  if (exchanges.size === 0) session.close();
 }
 
 /**
