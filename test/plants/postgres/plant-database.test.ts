@@ -151,6 +151,11 @@ test("an operator's view of PostgreSQL leaves no connection behind, also where i
   await expect.poll(() => runSql(url, sessions)).toEqual([]);
 });
 
+test("a database without a plant store in it is not opened", async () => {
+  const url = await server.createSchema();
+  await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet /);
+});
+
 describe("the deletion record in PostgreSQL", () => {
   /** A database with this many records, one a minute, the youngest half a minute old. */
   async function createRecords(count: number): Promise<string> {
@@ -186,6 +191,12 @@ describe("the deletion record in PostgreSQL", () => {
     const left = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
     expect(left).toEqual([{ count: "500", max: "490" }]);
     await other.end();
+  });
+
+  test("is listed from its old end, in whatever order it was written", async () => {
+    await using database = await openPostgresDatabase(await createRecords(3));
+    const listed = await collect(database.listDeletions());
+    expect(listed.flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);
   });
 
   test("is listed from the very moment of a record on", async () => {

@@ -151,6 +151,14 @@ describe("opening a database file", () => {
     );
   });
 
+  test("makes a store of an empty file, whatever version that has", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    writeDatabase(file, `PRAGMA user_version = ${migrations.length}`);
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2n } }).close();
+    expect(plantsIn(file)).toHaveLength(2);
+  });
+
   test("is checked with what is in its log alone", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
