@@ -1,6 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
+import { exitCode as exitCodes } from "../../src/cli/command.ts";
 import { settingGroups } from "../../src/server/index.ts";
 import { runCommand as run } from "../support/process/run-command.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
@@ -288,4 +289,11 @@ test.each([
   await run(["migrate"], environment);
   const { exitCode, err } = await run(["import", folder.file(file)], environment);
   expect({ exitCode, err: err[0] }).toEqual({ exitCode: 1, err: expect.stringMatching(want) });
+});
+
+test("docs/configuration.md lists every exit code, and no other", () => {
+  const page = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
+  const [, table = ""] = page.split("## Exit codes");
+  const listed = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  expect(listed).toEqual(Object.values(exitCodes).toSorted((a, b) => a - b));
 });

@@ -362,3 +362,71 @@ describe("an SQLite store", () => {
     await store.close();
   });
 });
+
+// What comes of it is in docs/operations.md: the server ends with exit code 74, or waits for an operator.
+describe("an SQLite store that cannot go on", () => {
+  test.each<{ name: string; spoil: (file: string) => void; problem: string; needsRestart: boolean }>([
+    {
+      name: "its file is damaged",
+      spoil: (file) => {
+        const bytes = readFileSync(file);
+        // All but the page that says what is where.
+        writeFileSync(file, bytes.fill(0xff, 4_096));
+      },
+      problem: "the file is damaged",
+      needsRestart: true,
+    },
+    {
+      name: "its -shm file is deleted",
+      spoil: (file) => rmSync(`${file}-shm`),
+      problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
+      needsRestart: true,
+    },
+    {
+      name: "its log is deleted, and saved",
+      spoil: (file) => rmSync(`${file}-wal`),
+      problem: "its write-ahead log was moved, replaced or deleted; every acknowledged deletion is in the file",
+      needsRestart: true,
+    },
+    {
+      name: "its log is replaced, and lost",
+      spoil: (file) => {
+        rmSync(`${file}-wal`);
+        writeFileSync(`${file}-wal`, "");
+      },
+      problem:
+        "its write-ahead log was moved, replaced or deleted; without it a restart may bring back plants whose deletion was acknowledged",
+      needsRestart: false,
+    },
+    {
+      name: "its file is moved",
+      spoil: (file) => renameSync(file, `${file}.moved`),
+      problem: "the file was moved, replaced or deleted",
+      needsRestart: false,
+    },
+  ])("because $name: needs a restart is $needsRestart", async ({ spoil, problem, needsRestart }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 5_000n } })).close();
+    const store = await openSqliteStore({ file });
+    expect(store.needsRestart).toBe(false);
+    spoil(file);
+    await refusalOf(store.delete(4_000n, deleteCall()));
+    expect({ problem: store.problem, needsRestart: store.needsRestart }).toEqual({
+      problem: `${file}: ${problem}`,
+      needsRestart,
+    });
+    await store.close();
+  });
+
+  test("because its thread has ended needs a restart", async () => {
+    using folder = createTempFolder();
+    const started = once(process, "worker");
+    const store = await openSqliteStore({ file: folder.file("plants.db") });
+    const [thread] = await started;
+    await thread.terminate();
+    await expect.poll(() => store.needsRestart).toBe(true);
+    expect(store.problem).toMatch(/: the storage thread has ended$/);
+    await store.close();
+  });
+});
