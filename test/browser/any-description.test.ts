@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { Browser, Page, Request } from "playwright-core";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
@@ -18,7 +18,7 @@ import { kitchenSinkOptions } from "../support/gateway/kitchen-sink.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 import { auditAccess } from "./audit-access.ts";
 import { fillForm } from "./fill-form.ts";
-import { openBrowser } from "./open-browser.ts";
+import { browserName, openBrowser } from "./open-browser.ts";
 
 // The page of an interface with every kind of parameter, body and stream.
 
@@ -83,6 +83,7 @@ const options: GatewayOptions = {
   },
 };
 
+const downloads = createTempFolder();
 let browser: Browser;
 let gateway: Gateway;
 let page: Page;
@@ -90,7 +91,7 @@ let baseUrl: string;
 const complaints: string[] = [];
 
 beforeAll(async () => {
-  browser = await openBrowser();
+  browser = await openBrowser({ downloadsPath: downloads.path });
   gateway = createGateway(options);
   const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
   baseUrl = `http://127.0.0.1:${port}`;
@@ -99,6 +100,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser.close();
   await gateway.close();
+  downloads[Symbol.dispose]();
 });
 
 beforeEach(async () => {
@@ -160,12 +162,11 @@ test.each([
 });
 
 test("a body is sent as JSON, as it was typed, and the answer is shown with every digit", async () => {
-  const request = await send("create", { Body: '{"fInt64": 9007199254740993}' });
-  expect([request.method(), request.postData(), request.headers()["content-type"]]).toEqual([
-    "POST",
-    '{"fInt64": 9007199254740993}',
-    "application/json",
-  ]);
+  const typed = '{"fInt64": 9007199254740993}';
+  const request = await send("create", { Body: typed });
+  expect([request.method(), request.headers()["content-type"]]).toEqual(["POST", "application/json"]);
+  // What drives Firefox does not tell of bodies.
+  expect(request.postData()).toBe(browserName === "chromium" ? typed : null);
   expect(await page.locator(".details pre").first().innerText()).toBe(
     '{\n  "rpc": "Create",\n  "sink": {\n    "fInt64": "9007199254740993"\n  }\n}',
   );
@@ -228,9 +229,9 @@ describe("bytes", () => {
 
   test("are saved, and not shown as text", async () => {
     await send("getFile", { name: "leaf" });
-    const saved = page.waitForEvent("download");
     await page.getByRole("link", { name: "Save the body" }).click();
-    expect(readFileSync(await (await saved).path(), "utf8")).toBe("the bytes of leaf");
+    const saved = (): string[] => readdirSync(downloads.path).map((name) => readFileSync(downloads.file(name), "utf8"));
+    await expect.poll(saved).toEqual(["the bytes of leaf"]);
     await page.getByText("17 bytes, image/png").waitFor();
   });
 });
@@ -240,8 +241,8 @@ test("an error is told by its message and the name of its code", async () => {
   await page.getByLabel(/^f_int32/).fill("5");
   await page.getByRole("button", { name: "Send GET" }).click();
   await page.locator(".outcome", { hasText: /404\s*NOT_FOUND\s*as asked/ }).waitFor();
-  // The browser itself notes that the answer was 404.
-  expect(complaints.splice(0)).toEqual([expect.stringContaining("404")]);
+  // Chromium itself notes that the answer was 404.
+  expect(complaints.splice(0)).toEqual(browserName === "chromium" ? [expect.stringContaining("404")] : []);
 });
 
 test("the list finds operations by the words of their paths, names and comments", async () => {

@@ -46,8 +46,12 @@ interface Visit {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-async function visit(options: BrowserContextOptions = {}, url: string = baseUrl): Promise<Visit> {
-  const context = await browser.newContext(options);
+async function visit(
+  options: BrowserContextOptions = {},
+  url: string = baseUrl,
+  visitor: Browser = browser,
+): Promise<Visit> {
+  const context = await visitor.newContext(options);
   const page = await context.newPage();
   const requests: string[] = [];
   const complaints: string[] = [];
@@ -258,8 +262,14 @@ const looks: readonly { readonly name: string; readonly options: BrowserContextO
 ];
 
 describe.each(looks)("$name", ({ name, options }) => {
+  let visitor: Browser;
+  beforeAll(async () => {
+    visitor = await openBrowser({ look: options });
+  });
+  afterAll(() => visitor.close());
+
   test("nothing is cut off and nothing keeps anybody out", async () => {
-    await using visited = await visit({ ...options, reducedMotion: "reduce" });
+    await using visited = await visit({ ...options, reducedMotion: "reduce" }, baseUrl, visitor);
     const { page } = visited;
     await authorize(page, tokens.good);
     await sendDelete(page, "404");
@@ -280,7 +290,9 @@ describe.each(looks)("$name", ({ name, options }) => {
   });
 
   test("the ground is as bright as was asked for", async () => {
-    await using visited = await visit(options);
+    await using visited = await visit(options, baseUrl, visitor);
+    const isForced = await visited.page.evaluate(() => matchMedia("(forced-colors: active)").matches);
+    expect(isForced).toBe(options.forcedColors === "active");
     const ground = await visited.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const [red = 0] = (ground.match(/\d+/g) ?? []).map(Number);
     expect(red > 128).toBe(options.colorScheme === "light");
