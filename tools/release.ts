@@ -5,9 +5,11 @@ import { join, resolve } from "node:path";
 // Prepares a release and stops before publishing it: npm run release -- 0.2.0
 //
 // Writes the version and the changelog, runs every check, and leaves two tarballs in dist/. What it has changed is to be
-// committed; the last lines say how to publish, with a proof of where the tarballs were built.
+// committed; the last lines say how to publish, with a proof of where the tarballs were built. Refuses as long as a
+// package.json does not say where the project is found.
 
 const project = resolve(import.meta.dirname, "..");
+const manifests = ["package.json", "src/gateway/package.json"] as const;
 
 /** Returns the changelog with what was unreleased under a version and its day. Throws when nothing was. */
 export function releaseChangelog(text: string, version: string, day: string): string {
@@ -20,6 +22,12 @@ export function releaseChangelog(text: string, version: string, day: string): st
 export function releaseManifest(text: string, before: string, version: string): string {
   const own = new RegExp(`("(?:version|@plantstore/gateway)": )"${before.replaceAll(".", "\\.")}"`, "g");
   return text.replaceAll(own, `$1"${version}"`);
+}
+
+/** Returns which members of a package.json that say where a project is found are missing. */
+export function missingAddresses(text: string): readonly string[] {
+  const manifest: Record<string, unknown> = JSON.parse(text);
+  return ["repository", "bugs", "homepage"].filter((member) => manifest[member] === undefined);
 }
 
 function rewrite(file: string, change: (text: string) => string): void {
@@ -35,18 +43,19 @@ function prepare(version: string): void {
   if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version)) throw new Error("give a version: npm run release -- 0.2.0");
   const changed = execFileSync("git", ["status", "--porcelain"], { cwd: project, encoding: "utf8" });
   if (changed !== "") throw new Error(`commit or undo these first:\n${changed}`);
-  const { version: before, repository }: { version: string; repository?: unknown } = JSON.parse(
-    readFileSync(join(project, "package.json"), "utf8"),
-  );
-  for (const file of ["package.json", "src/gateway/package.json"]) {
-    rewrite(file, (text) => releaseManifest(text, before, version));
+  // What is published cannot be changed: without them npm proves no origin, and nobody finds the source.
+  for (const file of manifests) {
+    const missing = missingAddresses(readFileSync(join(project, file), "utf8"));
+    if (missing.length > 0)
+      throw new Error(`${file} does not say where the project is: it has no ${missing.join(", no ")}`);
   }
+  const { version: before }: { version: string } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+  for (const file of manifests) rewrite(file, (text) => releaseManifest(text, before, version));
   rewrite("docs/packages.md", (text) => text.replaceAll(`${before}.tgz`, `${version}.tgz`));
   rewrite("CHANGELOG.md", (text) => releaseChangelog(text, version, new Date().toISOString().slice(0, 10)));
   run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund");
   for (const script of ["check", "test", "test:package"]) run("npm", "run", "--silent", script);
   run("npm", "pack", "--pack-destination", "dist", "./dist/gateway", "./dist/plantstore");
-  if (repository === undefined) console.log("\nnpm proves an origin only for a package.json that has a `repository`.");
   console.log(`\nNothing is published. Commit and tag v${version}, and then, in a CI that can prove where it runs:`);
   for (const name of ["gateway", "plantstore"]) {
     console.log(`  npm publish --provenance --access public ./dist/${name}`);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { releaseChangelog, releaseManifest } from "../../tools/release.ts";
+import { missingAddresses, releaseChangelog, releaseManifest } from "../../tools/release.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 
 test("a release moves what was unreleased under its version and day", () => {
@@ -28,5 +28,17 @@ test.each(["package.json", "src/gateway/package.json"])(
     const { dependencies: releasedDependencies = {}, ...rest } = released;
     expect(rest).toEqual({ ...others, version: "9.9.9" });
     expect(releasedDependencies).toEqual(expected);
+  },
+);
+
+const addresses = { repository: "github:a/b", bugs: "https://a.example/b/issues", homepage: "https://a.example/b" };
+test.each([
+  { manifest: addresses, want: [] },
+  { manifest: { ...addresses, bugs: undefined }, want: ["bugs"] },
+  { manifest: { name: "b" }, want: ["repository", "bugs", "homepage"] },
+])(
+  "a package.json must say where its project is found before it is released: $want is missing",
+  ({ manifest, want }) => {
+    expect(missingAddresses(JSON.stringify(manifest))).toEqual(want);
   },
 );
