@@ -90,6 +90,27 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
     expect(put).toEqual({ name: "a/b", contentType: "application/x-thing; a=b", data: bytes });
   });
 
+  test("is JSON where the rule names a message around it, and only there", async () => {
+    const selector = `${FileService.typeName}.`;
+    await using files = await startFiles(
+      http2,
+      { getPart: () => ({ file: { contentType: "a/b", data: bytes } }), putFile: () => ({}) },
+      {
+        rest: {
+          rules: [
+            { selector: `${selector}GetPart`, pattern: { case: "get", value: "/parts/{name}" } },
+            { selector: `${selector}PutFile`, pattern: { case: "put", value: "/files/{name}" }, body: "*" },
+          ],
+        },
+      },
+    );
+    const json = `{"file":{"contentType":"a/b","data":"${bytes.toString("base64")}"}}`;
+    expect((await ask(files, ["GET", "/parts/a"])).body.toString()).toBe(json);
+    const put = async (type: string): Promise<number> =>
+      (await ask(files, ["PUT", "/files/a"], [["content-type", type]], Buffer.from(json))).httpStatus;
+    expect([await put("application/json"), await put("a/b")]).toEqual([200, 415]);
+  });
+
   test.each([
     { type: "text/html; charset=latin-1", body: bytes },
     { type: "application/json", body: Buffer.from("{nothing that is JSON") },
