@@ -53,7 +53,7 @@ export interface StartOptions {
  * @throws StoreOpenError, and the error of the system when it cannot listen on the address
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
-  const { http2, logLevel } = configuration;
+  const { logLevel } = configuration;
   const log = openLog(logLevel, options.logLines);
   const trailLevel = configuration.audit === "always" && logLevel !== "silent" ? "info" : logLevel;
   const tlsFiles = tlsFilesOf(configuration);
@@ -86,13 +86,8 @@ export async function startServer(configuration: Configuration, options: StartOp
   const { adminAddress } = configuration;
   const admin = telemetry && adminAddress && (await serveMetrics(adminAddress, () => telemetry.collect(), log));
   if (admin !== undefined) opened.use(admin);
-  const address = await server.listen({
-    ...placeOf(configuration),
-    http2,
-    proxyProtocol: configuration.proxyProtocol === "on",
-    reusePort: options.reusePort ?? false,
-    ...(tls && { tls }),
-  });
+  const { reusePort = false } = options;
+  const address = await server.listen({ ...listenOptionsOf(configuration), reusePort, ...(tls && { tls }) });
   log.info({ pid: process.pid, ...address, ...describeServing(configuration) }, "listening");
   const certificate =
     tlsFiles && tls && followTlsFiles(tlsFiles, tls, (material) => server.setSecureContext(material), log);
@@ -133,16 +128,17 @@ function serverOptionsOf(configuration: Configuration): Omit<PlantServerOptions,
   };
 }
 
-/** Who passes on connections writes no fields: those that come are the client's own, unless the operator knows better. */
+/** A proxy that passes connections on writes no fields: any are the client's own, unless the operator knows better. */
 function trustedProxiesOf(configuration: Configuration): TrustedProxiesOptions | undefined {
   const { trustedProxies, proxyProtocol, proxyFields } = configuration;
   const fields = proxyFields ?? (proxyProtocol === "on" ? "none" : "x-forwarded");
   return trustedProxies && { addresses: trustedProxies, fields };
 }
 
-function placeOf({ host, port, socketMode }: Configuration): ListenOptions {
+function listenOptionsOf({ host, port, socketMode, http2, proxyProtocol }: Configuration): ListenOptions {
   const path = socketPathOf(host);
-  return path === undefined ? { host, port } : { path, socketMode };
+  const place = path === undefined ? { host, port } : { path, socketMode };
+  return { ...place, http2, proxyProtocol: proxyProtocol === "on" };
 }
 
 /** Returns what is served and with what, for the line about the start. */

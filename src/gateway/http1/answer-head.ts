@@ -6,7 +6,7 @@ import {
   requireFieldValue,
   statusesWithoutBody,
 } from "../carriers/index.ts";
-import type { RequestHead } from "./request-head.ts";
+import type { Http1RequestHead } from "./request-head.ts";
 
 /** How the end of an answer is told (RFC 9112 §6.3). */
 export type Framing =
@@ -24,7 +24,11 @@ export function framingOf(httpStatus: number, body: Uint8Array | undefined): Fra
 }
 
 /** Returns how the end of an answer is told whose body follows in pieces. */
-export function framingOfPieces(request: RequestHead, httpStatus: number, fields: readonly HeaderFields[]): Framing {
+export function framingOfPieces(
+  request: Http1RequestHead,
+  httpStatus: number,
+  fields: readonly HeaderFields[],
+): Framing {
   if (statusesWithoutBody.has(httpStatus)) return framingOfNone(httpStatus);
   const length = readField(fields.flat(), "content-length");
   if (length !== null) return Number(length);

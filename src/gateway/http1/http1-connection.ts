@@ -5,7 +5,7 @@ import { AnswerWriter } from "./answer-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
 import type { Http1Limits } from "./http1-limits.ts";
 import { Incoming } from "./incoming.ts";
-import { HeadReader, late, noHead, notHttp, type RequestHead, unreadable } from "./request-head.ts";
+import { HeadReader, late, noHead, notHttp, type Http1RequestHead, unreadable } from "./request-head.ts";
 
 /** Receives what belongs to one request. */
 export interface RequestReceiver {
@@ -29,7 +29,7 @@ export interface Http1ConnectionOptions {
   /** Counts what clients do not take. */
   readonly budget: BacklogBudget;
   /** Called with each request, one after the other. Must set the connection's receiver before it returns. */
-  readonly onRequest: (connection: Http1Connection, head: RequestHead) => void;
+  readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
   /** Called with a defect of ours, which ends the connection. */
   readonly onFault: (error: unknown) => void;
@@ -58,7 +58,7 @@ export class Http1Connection {
   readonly #keepAlive: string;
   #stage: Stage = "head";
   /** The head of the current request, or of the last one. */
-  #head: RequestHead = noHead;
+  #head: Http1RequestHead = noHead;
   /** Bytes of the body that are still to come, if its length is known. */
   #bodyBytesLeft = 0;
   #chunks: ChunkedReader | undefined;
@@ -243,7 +243,7 @@ export class Http1Connection {
     return true;
   }
 
-  #serve(head: RequestHead): void {
+  #serve(head: Http1RequestHead): void {
     const { bodyBytes, persistent } = head.section;
     this.#head = head;
     this.#continued = false;

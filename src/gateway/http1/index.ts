@@ -6,4 +6,4 @@
  */
 export { Http1Connection, type Http1ConnectionOptions, type RequestReceiver } from "./http1-connection.ts";
 export { defaultHttp1Limits, type Http1Limits } from "./http1-limits.ts";
-export type { RequestHead } from "./request-head.ts";
+export type { Http1RequestHead } from "./request-head.ts";

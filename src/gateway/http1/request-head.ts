@@ -10,7 +10,7 @@ import type { Http1Limits } from "./http1-limits.ts";
 import type { Incoming } from "./incoming.ts";
 
 /** The head of a request (RFC 9112 §3, §5). */
-export interface RequestHead {
+export interface Http1RequestHead {
   readonly httpMethod: string;
   /** The request target as sent. */
   readonly target: string;
@@ -48,7 +48,7 @@ export class HeadReader {
   }
 
   /** Returns the next head, perhaps with a problem; `undefined` while it is not complete. */
-  read(incoming: Incoming): RequestHead | undefined {
+  read(incoming: Incoming): Http1RequestHead | undefined {
     // RFC 9112 §2.2: empty lines before a request are ignored.
     for (; incoming.bytes[incoming.at] === cr && incoming.bytes[incoming.at + 1] === lf; this.#emptyLines++) {
       incoming.use(incoming.at + 2);
@@ -94,7 +94,7 @@ function isNoMethod(octet: number | undefined): boolean {
  *
  * @param before - the last section of the connection, which most clients send again with each request
  */
-function readRequestHead(requestLine: string, lines: string, before: FieldSection | undefined): RequestHead {
+function readRequestHead(requestLine: string, lines: string, before: FieldSection | undefined): Http1RequestHead {
   const line = requestLinePattern.exec(requestLine);
   if (line === null) return unreadable(versionPattern.test(requestLine) ? badVersion() : notHttp());
   const [, httpMethod = "", target = "", minor] = line;
@@ -107,7 +107,7 @@ function readRequestHead(requestLine: string, lines: string, before: FieldSectio
 }
 
 /** Returns a head of which nothing is known but its problem. */
-export function unreadable(problem: HttpProblem): RequestHead {
+export function unreadable(problem: HttpProblem): Http1RequestHead {
   return { ...noHead, problem };
 }
 
@@ -230,7 +230,7 @@ const fieldLinesPattern = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xf
 const contentLengthPattern = /^[0-9]+$/;
 
 /** A head of which nothing is known. */
-export const noHead: RequestHead = {
+export const noHead: Http1RequestHead = {
   httpMethod: "",
   target: "/",
   section: readSection("", "1.1"),

@@ -7,7 +7,7 @@ import type { Http2Limits } from "./http2-limits.ts";
 import type { Http2Stream } from "./http2-stream.ts";
 import type { Output } from "./output.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
-import { isTrailer, type RequestHead, readRequestHead } from "./request-head.ts";
+import { isTrailer, type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import type { SendFlow } from "./send-flow.ts";
 import { PeerSettings } from "./settings.ts";
 import type { StreamTable } from "./stream-table.ts";
@@ -25,7 +25,7 @@ export interface ConnectionParts {
 /** What {@link FrameRules} reports to its connection. */
 export interface FrameEffects {
   /** A request has begun; with `ended` it is complete. */
-  opened(streamId: number, head: RequestHead, headTooLarge: boolean, ended: boolean): void;
+  opened(streamId: number, head: Http2RequestHead, headTooLarge: boolean, ended: boolean): void;
   /** The peer has acknowledged our PING. */
   ponged(payload: Buffer): void;
   /** A stream was reset because of a mistake of the peer, or refused (§5.4.2). */

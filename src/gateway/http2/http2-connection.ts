@@ -10,7 +10,7 @@ import type { Http2Limits } from "./http2-limits.ts";
 import { Http2Stream, type StreamCarrier } from "./http2-stream.ts";
 import { Output } from "./output.ts";
 import { ReceiveFlow } from "./receive-flow.ts";
-import type { RequestHead } from "./request-head.ts";
+import type { Http2RequestHead } from "./request-head.ts";
 import { SendFlow } from "./send-flow.ts";
 import { encodeOwnSettings } from "./settings.ts";
 import { StreamTable } from "./stream-table.ts";
@@ -132,7 +132,7 @@ export class Http2Connection implements StreamCarrier {
     this.#options.onFault(error);
   }
 
-  #open(streamId: number, head: RequestHead, headTooLarge: boolean, ended: boolean): void {
+  #open(streamId: number, head: Http2RequestHead, headTooLarge: boolean, ended: boolean): void {
     const sendWindow = this.#rules.peer.initialWindowSize;
     const nowMs = this.#deadlines.heardAtMs;
     const stream = new Http2Stream(this, streamId, { head, headTooLarge, ended, sendWindow, nowMs });

@@ -1,7 +1,7 @@
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import { ErrorCode } from "./http2-error.ts";
 import type { Output } from "./output.ts";
-import type { RequestHead } from "./request-head.ts";
+import type { Http2RequestHead } from "./request-head.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
 import type { SendFlow } from "./send-flow.ts";
 
@@ -37,7 +37,7 @@ export interface StreamCarrier {
 
 /** Parts of a new {@link Http2Stream}. */
 export interface StreamInit {
-  readonly head: RequestHead;
+  readonly head: Http2RequestHead;
   /** The request's header list exceeds the limit; `head` has the fields that fit. */
   readonly headTooLarge: boolean;
   /** The request has no body. */
@@ -55,7 +55,7 @@ export interface StreamInit {
  */
 export class Http2Stream {
   readonly id: number;
-  readonly head: RequestHead;
+  readonly head: Http2RequestHead;
   readonly headTooLarge: boolean;
   readonly openedAtMs: number;
   /** Set by the code that serves the stream. */

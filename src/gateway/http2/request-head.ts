@@ -1,7 +1,7 @@
 import { CommonFields, isToken } from "../carriers/index.ts";
 
 /** The parsed header of a request. One object may stand for many requests, so it must not be changed. */
-export interface RequestHead {
+export interface Http2RequestHead {
   /** All fields, pseudo-header fields among them: name, value, name, value, … */
   readonly fields: readonly string[];
   readonly common: CommonFields;
@@ -21,7 +21,7 @@ export interface RequestHead {
  *
  * @returns `undefined` for a malformed header, which is refused, never repaired
  */
-export function readRequestHead(fields: readonly string[]): RequestHead | undefined {
+export function readRequestHead(fields: readonly string[]): Http2RequestHead | undefined {
   const found: Found = { host: undefined, contentLength: undefined, expectsContinue: false };
   const pseudo: Record<string, string> = {};
   let regular = false;
@@ -73,7 +73,7 @@ function isConsistent(name: string, value: string, found: Found): boolean {
   return true;
 }
 
-function toHead(fields: readonly string[], pseudo: Record<string, string>, found: Found): RequestHead | undefined {
+function toHead(fields: readonly string[], pseudo: Record<string, string>, found: Found): Http2RequestHead | undefined {
   const { ":method": method, ":path": path, ":scheme": scheme, ":authority": authority } = pseudo;
   const { host, contentLength, expectsContinue } = found;
   const common = new CommonFields(fields);

@@ -8,7 +8,7 @@ import {
   defaultHttp1Limits,
   Http1Connection,
   type Http1ConnectionOptions,
-  type RequestHead,
+  type Http1RequestHead,
   type RequestReceiver,
 } from "../../../src/gateway/http1/index.ts";
 import { isNightly } from "../../support/test-seed.ts";
@@ -44,10 +44,10 @@ function note(reads: Map<number | undefined, Read[]>, port: number | undefined, 
 /** Notes a request when all of it has been read, and answers it. */
 class Reader implements RequestReceiver {
   readonly #connection: Http1Connection;
-  readonly #head: RequestHead;
+  readonly #head: Http1RequestHead;
   #body = "";
 
-  constructor(connection: Http1Connection, head: RequestHead) {
+  constructor(connection: Http1Connection, head: Http1RequestHead) {
     connection.receiver = this;
     this.#connection = connection;
     this.#head = head;

@@ -1,4 +1,4 @@
-import type { Http1Connection, RequestHead, RequestReceiver } from "../../http1/index.ts";
+import type { Http1Connection, Http1RequestHead, RequestReceiver } from "../../http1/index.ts";
 import { authorityOf, goneAway, type HeaderFields, type HttpProblem } from "../index.ts";
 import { dateFields, OwnExchange } from "./own-exchange.ts";
 
@@ -10,7 +10,7 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
 
   /** @param target - the request target in origin form */
   constructor(
-    { httpMethod, target: sent, section }: RequestHead,
+    { httpMethod, target: sent, section }: Http1RequestHead,
     target: string,
     connection: Http1Connection,
     refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void,

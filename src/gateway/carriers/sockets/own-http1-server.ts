@@ -1,4 +1,4 @@
-import { defaultHttp1Limits, Http1Connection, type Http1Limits, type RequestHead } from "../../http1/index.ts";
+import { defaultHttp1Limits, Http1Connection, type Http1Limits, type Http1RequestHead } from "../../http1/index.ts";
 import { headerTooLarge, type HttpProblem, type Limits, readRequestTarget, timerMsMax } from "../index.ts";
 import type { HttpServer, HttpServerOptions } from "./http-server.ts";
 import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
@@ -18,7 +18,7 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
     limits: http1Limits,
     lookEveryMs,
     budget,
-    onRequest: (connection: Http1Connection, head: RequestHead) => {
+    onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
       const target = readTarget(head, limits);
       if (typeof target === "string") serve(new OwnHttp1Exchange(head, target, connection, refuse));
       else refuse(new OwnHttp1Exchange(head, "/", connection, refuse), target);
@@ -37,7 +37,7 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
   );
 }
 
-function readTarget({ problem, target, section }: RequestHead, limits: Limits): string | HttpProblem {
+function readTarget({ problem, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
   if (problem !== undefined) return problem;
   const { common, httpVersion } = section;
   // What was sent is bounded before; many small fields cost more than their text.

@@ -1,5 +1,5 @@
 import { ConnectionError, ErrorCode } from "../http2-error.ts";
-import type { RequestHead } from "../request-head.ts";
+import type { Http2RequestHead } from "../request-head.ts";
 import { DynamicTable } from "./dynamic-table.ts";
 import { decodeHuffman } from "./huffman.ts";
 import { DecodedCache } from "./decoded-cache.ts";
@@ -17,7 +17,7 @@ export interface DecodedBlock {
   /** The size of the whole list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. */
   readonly listBytes: number;
   /** The fields as the header of a request, kept here by the code that first parses them. */
-  head?: RequestHead | undefined;
+  head?: Http2RequestHead | undefined;
 }
 
 /**
