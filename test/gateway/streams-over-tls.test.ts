@@ -13,7 +13,7 @@ import { startGreenhouse, type TestGreenhouse } from "../support/gateway/greenho
 import { TextCollector } from "../support/gateway/rest-answer.ts";
 
 // Streams on REST over TLS: that each message goes its way when it is sent, and the end of either side is told. The
-// tables of rest-streams and rest-client-streams have the rest, over cleartext.
+// tables of rest-streams, rest-client-streams and http-body have the rest; `npm run test:tls` sends them over TLS too.
 
 const service = "greenhouse.v1.GreenhouseService";
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [

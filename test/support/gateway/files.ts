@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../src/gateway/index.ts";
 import { FileService } from "../../gen/files/v1/files_pb.ts";
 import type { Address } from "../carriers/exchange.ts";
+import { listenForTests } from "./listen-for-tests.ts";
 
 /** A gateway with a service of files behind it. Dispose of it with `await using`. */
 export interface TestFiles extends AsyncDisposable {
@@ -16,6 +17,7 @@ export async function startFiles(
   options: Partial<GatewayOptions> = {},
 ): Promise<TestFiles> {
   const gateway = createGateway({ routes: (router) => router.service(FileService, implementation), ...options });
-  const address = await gateway.listen({ http2 });
-  return { gateway, address, [Symbol.asyncDispose]: () => gateway.close() };
+  const listening = await listenForTests(gateway, { http2 });
+  const { address } = listening;
+  return { gateway, address, [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose]() };
 }

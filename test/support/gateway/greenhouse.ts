@@ -11,6 +11,7 @@ import {
 } from "../../../src/gateway/index.ts";
 import { within } from "../deadline.ts";
 import type { Address } from "../carriers/exchange.ts";
+import { listenForTests } from "./listen-for-tests.ts";
 
 /** The procedures that tests call by hand. */
 export const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";
@@ -49,7 +50,7 @@ export async function startGreenhouse(
     },
     ...options,
   });
-  const address = await gateway.listen(listenOptions);
+  const listening = await listenForTests(gateway, listenOptions);
   const enough = async (count: number): Promise<AnsweredRequest> => {
     for (;;) {
       const answer = answers[count - 1];
@@ -59,10 +60,10 @@ export async function startGreenhouse(
   };
   return {
     gateway,
-    address,
+    address: listening.address,
     answers,
     answered: (count) => within(enough(count), `${String(count)} answers`),
-    [Symbol.asyncDispose]: () => gateway.close(),
+    [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
   };
 }
 
