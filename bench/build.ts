@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
 /** What was built. */
@@ -16,6 +16,7 @@ export interface Built {
 }
 
 const project = join(import.meta.dirname, "..");
+const packageFolder = join(project, "dist/plantstore");
 const outFolder = join(project, "node_modules/.bench");
 
 /**
@@ -26,12 +27,16 @@ const outFolder = join(project, "node_modules/.bench");
  */
 export function buildServers(): Built {
   execFileSync("npm", ["run", "--silent", "build"], { cwd: project, stdio: "inherit" });
+  // The package finds the gateway as it is built, too, and not in the workspace.
+  const packages = join(packageFolder, "node_modules/@plantstore");
+  mkdirSync(packages, { recursive: true });
+  symlinkSync(join(project, "dist/gateway"), join(packages, "gateway"));
   rmSync(outFolder, { recursive: true, force: true });
   execFileSync("tsc", ["-p", join(import.meta.dirname, "tsconfig.servers.json")], { stdio: "inherit" });
   writeFileSync(join(outFolder, "package.json"), '{ "type": "module" }\n');
   return {
     has: (program) => program.startsWith(join(import.meta.dirname, "servers")),
     programOf: (program) => join(outFolder, relative(project, program)).replace(/\.ts$/, ".js"),
-    environment: { PLANTSTORE_DIST: join(project, "dist"), NODE_COMPILE_CACHE: join(outFolder, "compile-cache") },
+    environment: { PLANTSTORE_DIST: join(packageFolder, "lib"), NODE_COMPILE_CACHE: join(outFolder, "compile-cache") },
   };
 }

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { buildServers } from "./build.ts";
+import type { StartFigures } from "./figures.ts";
 import { startServer } from "./server-process.ts";
 import type { Scenario, Subject } from "./scenarios.ts";
 import { summarise } from "./summary.ts";
-import { formatRows } from "./table.ts";
 
 /** How often each server is started; the first time fills the caches of files and of compiled code, and does not count. */
 const starts = 11;
@@ -11,8 +11,8 @@ const starts = 11;
 /** Between two starts, in ms: the processes of the last one are gone by then. */
 const pauseMs = 50;
 
-/** The time from the start of the process to the first answer, as a table in Markdown; every program as JavaScript. */
-export async function measureColdStarts({ subjects: all, probe }: Scenario): Promise<string> {
+/** Measures the time from the start of the process to the first answer, the median; every program as JavaScript. */
+export async function measureColdStarts({ subjects: all, probe }: Scenario): Promise<readonly StartFigures[]> {
   const built = buildServers();
   const subjects = all.filter(({ program }) => built.has(program));
   const timesMs = new Map<Subject, number[]>(subjects.map((subject) => [subject, []]));
@@ -31,11 +31,5 @@ export async function measureColdStarts({ subjects: all, probe }: Scenario): Pro
   }
   const summaries = [...timesMs].map(([subject, times]) => ({ name: subject.name, ...summarise(times, Number) }));
   const floor = summaries[0]?.median ?? Number.NaN;
-  const rows = summaries.map(({ name, median, spread }) => [
-    name,
-    median.toFixed(0),
-    `${(spread * 100).toFixed(0)} %`,
-    (median / floor).toFixed(2),
-  ]);
-  return formatRows(["server", "first answer ms", "spread", "× floor"], rows);
+  return summaries.map(({ name, median: ms }) => ({ name, ms, timesFloor: ms / floor }));
 }

@@ -1,12 +1,18 @@
 import { parseArgs } from "node:util";
 import { canPin } from "./cores.ts";
 import { measureColdStarts } from "./cold-start.ts";
+import { type Figures, recordFigures } from "./figures.ts";
+import { hasTool } from "./load/tool.ts";
 import { measureMemory } from "./memory.ts";
+import { measureRates } from "./rates.ts";
 import { checkOut } from "./revision.ts";
 import { messageScenarios } from "./message-scenarios.ts";
-import { against, type Scenario, scenarios, watched } from "./scenarios.ts";
-import { formatTable } from "./table.ts";
+import { against, ownName, type Scenario, scenarios, watched } from "./scenarios.ts";
+import { formatTable, toCallFigures } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
+import { measureWaiting } from "./waiting/measure.ts";
+import { measureWorkers } from "./workers.ts";
+import { writePages } from "../tools/write-figures.ts";
 
 /** Scenarios of calls that are so cheap that watching them shows. */
 const watchedNames = ["rest", "connect", "grpc"];
@@ -14,8 +20,12 @@ const watchedNames = ["rest", "connect", "grpc"];
 const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]
   NAMES: ${[...scenarios, ...messageScenarios].map(({ name }) => name).join(",")}
 npm run bench -- --watched  what metrics, traces at 1 %, and both cost; by default over ${watchedNames.join(", ")}
+npm run bench -- --rates    latency at one rate after the other
 npm run bench -- --start    time to the first answer
-npm run bench -- --memory   resident memory after one and two million calls`;
+npm run bench -- --memory   resident memory after one and two million calls
+npm run bench -- --waiting  memory of calls that wait for the store
+npm run bench -- --workers  what a call costs two processes on one port
+--record beside any of them puts what it measured into the docs`;
 
 const { values } = parseArgs({
   options: {
@@ -23,36 +33,80 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     turns: { type: "string", default: "4" },
     against: { type: "string" },
+    rates: { type: "boolean", default: false },
     start: { type: "boolean", default: false },
     memory: { type: "boolean", default: false },
+    waiting: { type: "boolean", default: false },
+    workers: { type: "boolean", default: false },
     watched: { type: "boolean", default: false },
+    record: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
+
+const length = { rounds: Number(values.rounds), turns: Number(values.turns) };
 
 if (values.help) console.log(usage);
 else await run();
 
 async function run(): Promise<void> {
   if (!canPin) console.log("There is no taskset: server and load share cores, and the figures mean less.");
-  using revision = values.against === undefined ? undefined : checkOut(values.against);
-  const only = values.only?.split(",") ?? (values.watched ? watchedNames : undefined);
-  const length = { rounds: Number(values.rounds), turns: Number(values.turns) };
-  // How soon a server starts and what it holds on to is not asked with large messages.
-  const measured = values.start || values.memory ? scenarios : [...scenarios, ...messageScenarios];
+  if (values.waiting) return take({ waiting: await measureWaiting() });
+  // How soon a server starts, what it holds on to and at which rate is not asked with large messages.
+  const ofCalls = values.start || values.memory || values.rates || values.workers;
+  const measured = ofCalls ? scenarios : [...scenarios, ...messageScenarios];
+  const only = values.only?.split(",") ?? defaultNames(ofCalls);
   for (const scenario of measured.filter(({ name }) => only?.includes(name) ?? true)) {
-    const chosen = values.watched ? watched(scenario) : scenario;
-    const compared = revision === undefined ? chosen : against(chosen, revision);
     console.log(`\n${scenario.title}\n`);
-    if (values.start) {
-      console.log(await measureColdStarts(scenario));
-      continue;
-    }
-    for (const reason of compared.absent ?? []) console.log(`${reason}\n`);
-    for (const { build } of compared.subjects) await build?.();
-    if (values.memory) console.log(await measureMemory(compared));
-    else console.log(formatTable(await compareByTurns(contendersOf(compared), length)));
+    await measure(scenario);
   }
+}
+
+/** The scenarios that the docs have figures of; `undefined` for all of them. */
+function defaultNames(ofCalls: boolean): readonly string[] | undefined {
+  if (values.watched) return watchedNames;
+  if (!ofCalls) return undefined;
+  if (values.memory) return ["grpc"];
+  if (values.workers) return ["rest"];
+  return values.start ? ["connect"] : ["rest", "grpc"];
+}
+
+async function measure(scenario: Scenario): Promise<void> {
+  const { name, subjects } = scenario;
+  const own = subjects.find((subject) => subject.name === ownName);
+  if (values.start) return take({ starts: { [name]: await measureColdStarts(scenario) } });
+  if (values.workers && own !== undefined) return take({ workers: await measureWorkers(scenario, own) });
+  for (const { build } of subjects) await build?.();
+  if (values.memory) return take({ memory: { [name]: await measureMemory(scenario) } });
+  if (values.rates) return await measureRatesOf(scenario);
+  await compare(values.watched ? watched(scenario) : scenario);
+}
+
+async function measureRatesOf(scenario: Scenario): Promise<void> {
+  if (!hasTool("h2load")) return console.log("There is no h2load.");
+  const peers = ["node:http", "node:http2", "fastify", "grpc-js", "net/http (Go)", "grpc-go"];
+  take({ rates: { [scenario.name]: await measureRates(scenario, [ownName, ...peers]) } });
+}
+
+async function compare(scenario: Scenario): Promise<void> {
+  using revision = values.against === undefined ? undefined : checkOut(values.against);
+  const compared = revision === undefined ? scenario : against(scenario, revision);
+  for (const reason of compared.absent ?? []) console.log(`${reason}\n`);
+  const all = await compareByTurns(contendersOf(compared), length);
+  console.log(formatTable(all));
+  // The docs compare this checkout as it is.
+  if (values.record && !values.watched && revision === undefined)
+    record({ calls: { [scenario.name]: toCallFigures(all) } });
+}
+
+function take(part: Figures): void {
+  console.log(JSON.stringify(part, undefined, 2));
+  if (values.record) record(part);
+}
+
+function record(part: Figures): void {
+  recordFigures(part);
+  writePages();
 }
 
 function contendersOf({ subjects, load, probe }: Scenario): readonly Contender[] {

@@ -82,6 +82,7 @@ export const messageScenarios: readonly Scenario[] = [
   ...jsonStreams.map(({ name, title, shape: load, subjects: compared }) => ({
     name,
     title: `10,000 messages as ${title}, 4 connections with 2 open at once`,
+    shape: load,
     load: http2Load(load),
     probe: http2Probe(load),
     subjects: compared,
@@ -106,5 +107,5 @@ function envelope(message: Uint8Array | string): Buffer {
 }
 
 function scenario(name: string, title: string, load: LoadShape): Scenario {
-  return { name, title, load: http2Load(load), probe: grpcProbe(load), subjects };
+  return { name, title, shape: load, load: http2Load(load), probe: grpcProbe(load), subjects };
 }

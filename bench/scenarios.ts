@@ -14,6 +14,7 @@ import { benchToken } from "./servers/plants.ts";
 export interface Scenario {
   readonly name: string;
   readonly title: string;
+  readonly shape: LoadShape;
   readonly load: Load;
   /** Sends one request of the load, to see that a server does the work before it is measured. */
   readonly probe: Probe;
@@ -98,6 +99,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "rest",
     title: "DELETE /plants/7 over HTTP/1.1, 64 connections",
+    shape: restShape,
     load: http1Load(restShape),
     probe: http1Probe(restShape),
     subjects: [nodeHttp, own, ...installedPeers("fastify", "hono", "express"), ...nativeSubjects("rest")],
@@ -106,6 +108,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "connect",
     title: "DeletePlant as Connect JSON over HTTP/1.1, 64 connections",
+    shape: connectShape,
     load: http1Load(connectShape),
     probe: http1Probe(connectShape),
     subjects: [nodeHttp, own, server("connect-node", "servers/connect-node", { HTTP_VERSION: "1.1" })],
@@ -113,6 +116,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "grpc",
     title: "DeletePlant as gRPC over h2c, 8 connections of 32 streams",
+    shape: grpcShape,
     load: http2Load(grpcShape),
     probe: grpcProbe(grpcShape),
     subjects: [
@@ -129,6 +133,7 @@ export const scenarios: readonly Scenario[] = [
   ...[grpcShape8By8, grpcShape64By1].map((shape) => ({
     name: `grpc-${String(shape.connections)}x${String(shape.streams)}`,
     title: `The same, ${String(shape.connections)} connections with ${String(shape.streams)} open at once`,
+    shape,
     load: http2Load(shape),
     probe: grpcProbe(shape),
     subjects: [nodeHttp2, own, ownOnNode, grpcJs, ...nativeSubjects("grpc")],

@@ -13,12 +13,28 @@ export interface Request {
 export type Reply = { readonly kind: "listening"; readonly port: number } | ({ readonly kind: "usage" } & Usage);
 
 /**
- * Starts a server program and waits until it listens: one in JavaScript or TypeScript on node, any other by itself.
- * Rejects when it ends first.
+ * Starts a server program on the server's core and waits until it listens: one in JavaScript or TypeScript on node, any
+ * other by itself. Rejects when it ends first.
  */
 export async function startServer(program: string, environment: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
   if (![".js", ".ts"].includes(extname(program))) return await startNativeServer(program, environment);
-  const [file, ...args] = pinned(serverCore, [process.execPath, "--expose-gc", program]);
+  return await startNode(pinned(serverCore, nodeCommand(program)), program, environment);
+}
+
+/** Starts a server program of node's on whatever core. */
+export function startAnywhere(program: string, environment: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
+  return startNode(nodeCommand(program), program, environment);
+}
+
+function nodeCommand(program: string): [string, ...string[]] {
+  return [process.execPath, "--expose-gc", program];
+}
+
+async function startNode(
+  [file, ...args]: readonly [string, ...string[]],
+  program: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<RunningServer> {
   const child = spawn(file, args, {
     env: { ...process.env, NODE_ENV: "production", ...environment },
     stdio: ["ignore", "inherit", "inherit", "ipc"],

@@ -1,3 +1,4 @@
+import { type CallFigures, measuredNow } from "./figures.ts";
 import { median, summarise } from "./summary.ts";
 import { foreignLoadMax, type Turn, type Turns } from "./turns.ts";
 
@@ -7,47 +8,73 @@ const head = [
   "least",
   "× floor",
   "least × floor",
-  "spread of × floor",
   "requests/s",
-  "p50 ms",
-  "p99 ms",
-  "RSS idle MB",
-  "RSS loaded MB",
+  "p50 / p99 ms",
+  "RSS MB idle / loaded",
 ];
 
-/**
- * A comparison as a table in Markdown: medians over all turns, and the ratio of CPU time to the first server's, turn by
- * turn. "Least × floor" is the ratio of the two least times. Below it, whether the machine was too busy to tell.
- */
-export function formatTable(all: readonly Turns[]): string {
+/** Sums up a comparison: medians over all turns, and the ratio of CPU time to the first server's, turn by turn. */
+export function toCallFigures(all: readonly Turns[]): CallFigures {
   const floorLeast = summarise(all[0]?.turns ?? [], ({ cpuUs }) => cpuUs).least;
-  const rows = all.map(({ subject, turns }) => {
+  const servers = all.map(({ subject, turns }) => {
     const middle = (figure: (turn: Turn) => number): number => median(turns.map(figure));
     const cpu = summarise(turns, ({ cpuUs }) => cpuUs);
-    const ratio = summarise(turns, ({ timesFloor }) => timesFloor);
-    return [
-      subject.name,
-      cpu.median.toFixed(1),
-      cpu.least.toFixed(1),
-      ratio.median.toFixed(2),
-      (cpu.least / floorLeast).toFixed(2),
-      percent(ratio.spread),
-      String(Math.round(middle(({ requestsPerS }) => requestsPerS))),
-      (middle(({ latencyUs }) => latencyUs.p50) / 1_000).toFixed(2),
-      (middle(({ latencyUs }) => latencyUs.p99) / 1_000).toFixed(2),
-      megabytes(middle(({ rssIdleBytes }) => rssIdleBytes)),
-      megabytes(middle(({ rssLoadedBytes }) => rssLoadedBytes)),
-    ];
+    return {
+      name: subject.name,
+      cpuUs: cpu.median,
+      leastCpuUs: cpu.least,
+      timesFloor: middle(({ timesFloor }) => timesFloor),
+      leastTimesFloor: cpu.least / floorLeast,
+      requestsPerS: Math.round(middle(({ requestsPerS }) => requestsPerS)),
+      latencyUs: { p50: middle(({ latencyUs }) => latencyUs.p50), p99: middle(({ latencyUs }) => latencyUs.p99) },
+      rssIdleBytes: middle(({ rssIdleBytes }) => rssIdleBytes),
+      rssLoadedBytes: middle(({ rssLoadedBytes }) => rssLoadedBytes),
+    };
   });
-  return `${formatRows(head, rows)}\n\n${formatQuiet(all)}`;
+  const foreignLoad = Math.max(0, ...all.flatMap(({ turns }) => turns.map((turn) => turn.foreignLoad)));
+  return { measured: measuredNow(), servers, foreignLoad };
 }
 
+/** A comparison as a table in Markdown; the cells of the first column are the caller's. */
+export function formatCalls(
+  { servers }: CallFigures,
+  firstHead: string = "server",
+  nameOf: (name: string, at: number) => string = (name) => name,
+): string {
+  const rows = servers.map((server, at) => [
+    nameOf(server.name, at),
+    server.cpuUs.toFixed(1),
+    server.leastCpuUs.toFixed(1),
+    server.timesFloor.toFixed(2),
+    server.leastTimesFloor.toFixed(2),
+    server.requestsPerS.toLocaleString("en-US", { maximumSignificantDigits: 3 }),
+    latencies(server.latencyUs),
+    `${megabytes(server.rssIdleBytes)} / ${megabytes(server.rssLoadedBytes)}`,
+  ]);
+  return formatRows([firstHead, ...head.slice(1)], rows);
+}
+
+/** A comparison as a table in Markdown, and whether the machine was too busy to tell. */
+export function formatTable(all: readonly Turns[]): string {
+  return `${formatCalls(toCallFigures(all))}\n\n${formatQuiet(all)}`;
+}
+
+/** The middle and the slow end of latencies, in ms. */
+export function latencies({ p50, p99 }: { readonly p50: number; readonly p99: number }): string {
+  return `${(p50 / 1_000).toFixed(2)} / ${(p99 / 1_000).toFixed(2)}`;
+}
+
+/** Says whether the machine was too busy to tell, and how far the ratios to the floor lie apart. */
 function formatQuiet(all: readonly Turns[]): string {
   const turns = all.flatMap((one) => one.turns);
   const disturbed = turns.filter(({ foreignLoad }) => foreignLoad > foreignLoadMax).length;
   const most = Math.max(0, ...turns.map(({ foreignLoad }) => foreignLoad));
+  const spread = Math.max(0, ...all.map((one) => summarise(one.turns, ({ timesFloor }) => timesFloor).spread));
   const verdict = disturbed * 2 > turns.length ? " The machine is too busy to tell." : "";
-  return `Others took more than ${percent(foreignLoadMax)} of the core in ${disturbed} of ${turns.length} turns, ${percent(most)} at most.${verdict}`;
+  return [
+    `Others took more than ${percent(foreignLoadMax)} of the core in ${disturbed} of ${turns.length} turns,`,
+    `${percent(most)} at most; the ratios of a server lie ${percent(spread)} apart at most.${verdict}`,
+  ].join(" ");
 }
 
 /** Rows of cells as a table in Markdown. */
@@ -60,6 +87,7 @@ export function megabytes(bytes: number): string {
   return (bytes / 1_048_576).toFixed(0);
 }
 
-function percent(share: number): string {
+/** A share as whole percent. */
+export function percent(share: number): string {
   return `${(share * 100).toFixed(0)} %`;
 }

@@ -2,6 +2,9 @@
 //   npx node tools/draw-pictures.ts
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Figures, type RateFigures, readFigures } from "../bench/figures.ts";
+import { drawLines, type Line } from "./draw-lines.ts";
+import { escape, svg } from "./svg.ts";
 
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "docs/pictures");
@@ -18,6 +21,7 @@ export function drawPictures(): Readonly<Record<string, string>> {
   const stores: readonly Panel[] = [{ title: "256 callers at once", bars: barsOf(storage, "| | deletions/s | p50") }];
   return {
     "cost.svg": drawBars("Server CPU of one call, in µs", calls),
+    ...drawRates(readFigures()),
     "storage.svg": drawBars("Durable deletions a second", stores),
     "way.svg": drawWay(readPage("docs/architecture.md")),
   };
@@ -56,28 +60,6 @@ function barsOf(page: string, header: string): Bar[] {
   });
 }
 
-// Colours that can be told apart on white and on black alike.
-const style = `<style>
-text { font: 13px system-ui, sans-serif; fill: #24292f }
-.title { font-weight: 600; font-size: 15px }
-.quiet { fill: #57606a }
-.bar { fill: #8c959f }
-.ours { fill: #1a7f37 }
-.room { fill: none; stroke: #8c959f }
-.arrow { stroke: #57606a; fill: none; marker-end: url(#head) }
-#head path { fill: #57606a }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 }
-  .quiet { fill: #9198a1 }
-  .bar { fill: #6e7681 }
-  .ours { fill: #3fb950 }
-  .room { stroke: #6e7681 }
-  .arrow { stroke: #9198a1 }
-  #head path { fill: #9198a1 }
-}
-</style>`;
-
-const width = 760;
 const nameWidth = 250;
 const barWidth = 380;
 const rowHeight = 22;
@@ -107,6 +89,22 @@ function drawBars(title: string, panels: readonly Panel[]): string {
 // The store is ours in either file; one by one is what it is compared with.
 function isOurs(name: string): boolean {
   return name === "plantstore" || (/^(SQLite|PostgreSQL)/.test(name) && !name.includes("one by one"));
+}
+
+/** Latency against load, once it was measured. */
+function drawRates({ rates }: Figures): Readonly<Record<string, string>> {
+  const { rest, grpc } = rates ?? {};
+  if (rest === undefined || grpc === undefined) return {};
+  const panels = [
+    { title: "REST, HTTP/1.1, 64 connections", lines: rest.map(lineOf) },
+    { title: "gRPC, h2c, 8 connections of 32 streams", lines: grpc.map(lineOf) },
+  ];
+  return { "latency.svg": drawLines("p99 of the latency, in ms, at so many requests a second", panels) };
+}
+
+function lineOf({ name, steps }: RateFigures): Line {
+  const points = steps.map(({ requestsPerS, latencyUs }) => ({ x: requestsPerS, y: latencyUs.p99 / 1_000 }));
+  return { name, isOurs: isOurs(name), points };
 }
 
 /** What each room does to a request, in the order in which it goes through them. */
@@ -161,17 +159,10 @@ function wrap(text: string, most: number): string[] {
   }, []);
 }
 
-function svg(title: string, height: number, parts: readonly string[]): string {
-  const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
-  const head = `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escape(title)}">`;
-  return [head, style, ...parts, "</svg>", ""].join("\n");
-}
-
-function escape(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
-}
-
-if (import.meta.main) {
+/** Draws them all. */
+export function writePictures(): void {
   mkdirSync(folder, { recursive: true });
   for (const [name, picture] of Object.entries(drawPictures())) writeFileSync(join(folder, name), picture);
 }
+
+if (import.meta.main) writePictures();

@@ -3,27 +3,34 @@ import { join } from "node:path";
 import { percentilesOf, type Load, type LoadShape } from "./load.ts";
 import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 
-/** A load of h2load, one thread on one core. The body is sent from a file that is prepared once. */
+/** A load of h2load over HTTP/2, one thread on one core. The body is sent from a file that is prepared once. */
 export function h2loadLoad(shape: LoadShape): Load {
+  return runH2load(shape, [`-m${String(shape.streams)}`]);
+}
+
+/**
+ * A load of h2load at so many requests a second, over HTTP/2 or, for a shape with one stream on a connection, HTTP/1.1.
+ * Latency counts from when a request is sent.
+ */
+export function pacedLoad(shape: LoadShape, requestsPerS: number): Load {
+  const protocol = shape.streams === 1 ? "--h1" : `-m${String(shape.streams)}`;
+  return runH2load(shape, [protocol, `--rps=${String(requestsPerS / shape.connections)}`]);
+}
+
+function runH2load(shape: LoadShape, options: readonly string[]): Load {
   return (port, durationS) =>
     withFolder(async (folder) => {
       const body = join(folder, "request.bin");
       const log = join(folder, "requests.tsv");
       writeFileSync(body, shape.body ?? "");
-      // It cannot send an empty file.
-      const data = shape.body === undefined ? [] : [`-d${body}`];
+      // It cannot send an empty file, and without one it says GET.
+      const data = shape.body === undefined ? [`-H:method: ${shape.httpMethod}`] : [`-d${body}`];
       const header = Object.entries(shape.header).map(([name, value]) => `-H${name}: ${value}`);
-      const command = [
-        "h2load",
-        `-c${String(shape.connections)}`,
-        `-m${String(shape.streams)}`,
-        "-t1",
-        `-D${String(durationS)}`,
-      ] as const;
+      const command = ["h2load", `-c${String(shape.connections)}`, "-t1", `-D${String(durationS)}`] as const;
       const url = `http://127.0.0.1:${String(port)}${shape.path}`;
-      const output = await runTool([...command, ...data, `--log-file=${log}`, ...header, url], durationS);
+      const output = await runTool([...command, ...options, ...data, `--log-file=${log}`, ...header, url], durationS);
       return {
-        requests: numberIn(output, /(\d+) succeeded/),
+        requests: numberIn(output, /(\d+) done/),
         failures: numberIn(output, /(\d+) failed/) + numberIn(output, /(\d+) timeout/),
         durationS: secondsIn(output, /finished in ([\d.]+)(us|ms|s|m)/),
         latencyUs: percentilesOf(latenciesIn(readFileSync(log, "latin1"))),

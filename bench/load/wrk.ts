@@ -6,8 +6,8 @@ import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 // wrk counts every answer of 400 and above, and every thousandth is one on purpose. More than twice as many is a failure.
 const missesPerRequestMax = 1 / 500;
 
-/** A load of wrk, one thread on one core. */
-export function wrkLoad(shape: LoadShape): Load {
+/** A load of wrk, one thread; `run` says on which core, by default that of the load. */
+export function wrkLoad(shape: LoadShape, run: typeof runTool = runTool): Load {
   return (port, durationS) =>
     withFolder(async (folder) => {
       const script = join(folder, "load.lua");
@@ -23,7 +23,7 @@ export function wrkLoad(shape: LoadShape): Load {
         "-s",
         script,
       ] as const;
-      return readWrk(await runTool([...command, `http://127.0.0.1:${String(port)}`], durationS));
+      return readWrk(await run([...command, `http://127.0.0.1:${String(port)}`], durationS));
     });
 }
 

@@ -19,7 +19,9 @@ const server = createPlantServer({
   ...(await measured()),
 });
 const http2 = process.env["HTTP2_ENGINE"] === "node" ? "node" : "own";
-await serve(() => server.listen({ host: "127.0.0.1", port: 0, http2 }));
+// Where several processes share a port, the first one chooses it.
+const port = Number(process.env["PORT"] ?? 0);
+await serve(() => server.listen({ host: "127.0.0.1", port, reusePort: process.env["PORT"] !== undefined, http2 }));
 
 /** Imported only where it is measured: a checkout to compare with may not have it. */
 async function measured(): Promise<Partial<PlantServerOptions>> {

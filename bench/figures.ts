@@ -1,0 +1,117 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import type { Percentiles } from "./load/load.ts";
+
+/** What the bench has seen, part by part: what the tables and pictures of the docs are made of. */
+export interface Figures {
+  /** Comparisons by turns, by the name of their scenario. */
+  readonly calls?: Readonly<Record<string, CallFigures>>;
+  /** Latency at fixed rates, by protocol. */
+  readonly rates?: Readonly<Record<string, readonly RateFigures[]>>;
+  /** From the start of the process to the first answer, by the name of the scenario. */
+  readonly starts?: Readonly<Record<string, readonly StartFigures[]>>;
+  /** Resident memory after many calls, by the name of the scenario. */
+  readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
+  /** What a call holds that waits for the store. */
+  readonly waiting?: readonly WaitingFigures[];
+  /** Several processes on one port. */
+  readonly workers?: WorkerFigures | undefined;
+}
+
+/** One comparison by turns. */
+export interface CallFigures {
+  readonly measured: Measured;
+  /** The first one is the floor. */
+  readonly servers: readonly ServerFigures[];
+  /** The most that anything else took of the server's core in a turn. */
+  readonly foreignLoad: number;
+}
+
+/** When and where something was measured. */
+export interface Measured {
+  /** The day, as 2026-11-21. */
+  readonly date: string;
+  readonly node: string;
+  readonly cores: number;
+}
+
+/** One server in a comparison: medians over all turns. */
+export interface ServerFigures {
+  readonly name: string;
+  readonly cpuUs: number;
+  readonly leastCpuUs: number;
+  readonly timesFloor: number;
+  /** The ratio of the two least CPU times. */
+  readonly leastTimesFloor: number;
+  readonly requestsPerS: number;
+  readonly latencyUs: Percentiles;
+  readonly rssIdleBytes: number;
+  readonly rssLoadedBytes: number;
+}
+
+/** The latency of one server at each rate that it kept up with. */
+export interface RateFigures {
+  readonly name: string;
+  readonly steps: readonly { readonly requestsPerS: number; readonly latencyUs: Percentiles }[];
+}
+
+/** How soon one server answers. */
+export interface StartFigures {
+  readonly name: string;
+  readonly ms: number;
+  readonly timesFloor: number;
+}
+
+/** The resident memory of one server: at the start, after a million calls, after two. */
+export interface MemoryFigures {
+  readonly name: string;
+  readonly rssBytes: readonly number[];
+}
+
+/** What calls of one protocol hold while they wait. */
+export interface WaitingFigures {
+  readonly name: string;
+  /** Heap and buffers that a call adds. */
+  readonly callBytes: number;
+}
+
+/** What a REST call costs several processes on one port, compared with one: medians over all turns. */
+export interface WorkerFigures {
+  readonly workers: number;
+  /** CPU time of all processes for a call as a multiple of that of one, turn by turn. */
+  readonly timesOne: number;
+}
+
+const file = join(import.meta.dirname, "../docs/figures.json");
+
+/** Returns what was recorded; nothing where nothing was. */
+export function readFigures(): Figures {
+  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+}
+
+/** Records what was measured now, and leaves the rest as it was. */
+export function recordFigures(part: Figures): void {
+  const before = readFigures();
+  const merged: Record<string, unknown> = { ...before };
+  for (const [name, value] of Object.entries(part)) {
+    const old: unknown = merged[name];
+    merged[name] = isParts(old) && isParts(value) ? { ...old, ...value } : value;
+  }
+  writeFileSync(file, `${JSON.stringify(merged, shorten, 1)}\n`);
+}
+
+/** Returns when and where something is measured that is measured now. */
+export function measuredNow(): Measured {
+  const date = new Date().toISOString().slice(0, "2026-11-21".length);
+  return { date, node: process.versions.node, cores: availableParallelism() };
+}
+
+function isParts(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Four digits tell more than two runs have in common. */
+function shorten(_: string, value: unknown): unknown {
+  return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
+}

@@ -1,0 +1,173 @@
+// Writes the tables that the bench has measured into the pages, between two comments each, and draws the pictures again:
+//   npx node tools/write-figures.ts
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type CallFigures, type Figures, readFigures, type ServerFigures } from "../bench/figures.ts";
+import { formatCalls, formatRows, latencies, megabytes, percent } from "../bench/table.ts";
+import { writePictures } from "./draw-pictures.ts";
+
+const root = join(import.meta.dirname, "..");
+
+/** The pages with tables of the bench. */
+export const pages = ["README.md", "docs/performance.md"] as const;
+
+/** Messages of one call of the streams that are measured. */
+const streamedMessages = 10_000;
+
+/** What can stand in a page, by the name in its comments; `undefined` where it was not measured. */
+const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>> = {
+  measured: ({ calls }) => calls?.["rest"] && measuredLine(calls["rest"]),
+  rest: ({ calls }) => callTable(calls?.["rest"], "`DELETE /plants/7`, HTTP/1.1, 64 connections"),
+  connect: ({ calls }) => callTable(calls?.["connect"], "DeletePlant as Connect JSON, HTTP/1.1, 64 connections"),
+  grpc: ({ calls }) => callTable(calls?.["grpc"], "DeletePlant as gRPC, h2c, 8 connections of 32 streams"),
+  "few-calls": ({ calls }) => fewCallsTable(calls?.["grpc-8x8"], calls?.["grpc-64x1"]),
+  messages: ({ calls }) => messageTable([calls?.["grpc-64k"], calls?.["grpc-1m"], calls?.["grpc-stream"]]),
+  "json-streams": ({ calls }) => calls && jsonStreamTable(calls),
+  rates: ({ rates }) => rates && rateTables(rates),
+  starts: ({ starts }) =>
+    starts?.["connect"] &&
+    formatRows(
+      ["first answer", "ms", "× floor"],
+      starts["connect"].map(({ name, ms, timesFloor }, at) => [nameOf(name, at), ms.toFixed(0), timesFloor.toFixed(2)]),
+    ),
+  memory: ({ memory }) =>
+    memory?.["grpc"] &&
+    formatRows(
+      ["RSS MB", "at the start", "after 1 M", "after 2 M"],
+      memory["grpc"].map(({ name, rssBytes }, at) => [nameOf(name, at), ...rssBytes.map(megabytes)]),
+    ),
+  waiting: ({ waiting }) =>
+    waiting &&
+    formatRows(
+      ["a call that waits for the store", "KB of heap"],
+      waiting.map(({ name, callBytes }) => [name, (callBytes / 1_000).toFixed(1)]),
+    ),
+  workers: ({ workers }) =>
+    workers &&
+    `A REST call takes ${workers.workers} processes on one port ${workers.timesOne.toFixed(2)} times the CPU time that it takes one.`,
+  summary: ({ calls }) => calls && summaryTable(calls),
+};
+
+/** Returns a page with its tables as they follow from the figures. Throws for a name that is not known. */
+export function renderPage(page: string, figures: Figures): string {
+  return page.replace(
+    /(<!-- figures: ([\w-]+) -->\n\n).*?(\n\n<!-- \/figures -->)/gs,
+    (whole, begin: string, name: string, end: string) => {
+      const block = blocks[name];
+      if (block === undefined) throw new Error(`there are no figures called ${name}`);
+      const text = block(figures);
+      return text === undefined ? whole : begin + text + end;
+    },
+  );
+}
+
+/** Writes the pages and the pictures again. */
+export function writePages(): void {
+  for (const page of pages) {
+    const file = join(root, page);
+    writeFileSync(file, renderPage(readFileSync(file, "utf8"), readFigures()));
+  }
+  writePictures();
+}
+
+function nameOf(name: string, at: number): string {
+  if (at === 0) return `${name}, the floor`;
+  return name === "plantstore" ? `**${name}**` : name;
+}
+
+function measuredLine({ measured: { date, node, cores }, foreignLoad }: CallFigures): string {
+  const day = new Date(date).toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" });
+  return `${day}, ${cores} cores, Node ${node}. Others took ${percent(foreignLoad)} of the server's core at most.`;
+}
+
+function callTable(figures: CallFigures | undefined, title: string): string | undefined {
+  return figures && formatCalls(figures, title, nameOf);
+}
+
+function fewCallsTable(wide: CallFigures | undefined, narrow: CallFigures | undefined): string | undefined {
+  if (wide === undefined || narrow === undefined) return undefined;
+  const head = ["DeletePlant as gRPC, h2c", "8 connections of 8 streams", "", "64 connections of 1", ""];
+  const rows = wide.servers.map((server, at) => {
+    const other = narrow.servers.find(({ name }) => name === server.name);
+    return [nameOf(server.name, at), ...[server, other].flatMap((each) => (each ? costAndLatency(each) : ["–", "–"]))];
+  });
+  return formatRows(head, rows);
+}
+
+function costAndLatency({ cpuUs, timesFloor, latencyUs }: ServerFigures): string[] {
+  return [`${cpuUs.toFixed(1)} (${timesFloor.toFixed(2)})`, latencies(latencyUs)];
+}
+
+function messageTable(all: readonly (CallFigures | undefined)[]): string | undefined {
+  const [first, ...rest] = all;
+  if (first === undefined || rest.includes(undefined)) return undefined;
+  const head = ["CPU µs a call (× floor)", "64 KiB both ways", "1 MiB both ways", "10,000 messages in a stream"];
+  const rows = first.servers.map(({ name }, at) => [
+    nameOf(name, at),
+    ...all.map((figures) => {
+      const server = figures?.servers.find((each) => each.name === name);
+      const cpuUs = server?.cpuUs.toLocaleString("en-US", { maximumSignificantDigits: 3 }) ?? "–";
+      return `${cpuUs} (${server?.timesFloor.toFixed(2) ?? "–"})`;
+    }),
+  ]);
+  return formatRows(head, rows);
+}
+
+function jsonStreamTable(calls: NonNullable<Figures["calls"]>): string | undefined {
+  const cell = (scenario: string, server: string): string | undefined => {
+    const figures = calls[scenario]?.servers.find(({ name }) => name === server);
+    // A call that takes longer than a turn is not counted.
+    return figures && (figures.requestsPerS > 0 ? (figures.cpuUs / streamedMessages).toFixed(2) : "–");
+  };
+  const rows = [
+    ["from the server", cell("rest-stream", "plantstore"), ...connectCells("connect-stream")],
+    ["from the client", cell("rest-lines", "plantstore"), ...connectCells("connect-lines")],
+  ];
+  function connectCells(scenario: string): (string | undefined)[] {
+    return [cell(scenario, "plantstore"), cell(scenario, "connect-node")];
+  }
+  if (rows.some((row) => row.includes(undefined))) return undefined;
+  return formatRows(
+    ["CPU µs a message", "REST", "Connect", "Connect on connect-node"],
+    rows.map((row) => row.map((text) => text ?? "")),
+  );
+}
+
+function rateTables(rates: NonNullable<Figures["rates"]>): string {
+  const titles = { rest: "REST, p50 / p99 ms at requests a second", grpc: "gRPC, p50 / p99 ms at requests a second" };
+  const tables = Object.entries(titles).map(([protocol, title]) => {
+    const all = rates[protocol] ?? [];
+    const offered = [...new Set(all.flatMap(({ steps }) => steps.map(({ requestsPerS }) => requestsPerS)))];
+    const rows = all.map(({ name, steps }, at) => [
+      nameOf(name, at),
+      ...offered.map((rate) => {
+        const step = steps.find(({ requestsPerS }) => requestsPerS === rate);
+        return step === undefined ? "–" : latencies(step.latencyUs);
+      }),
+    ]);
+    return formatRows([title, ...offered.map((rate) => rate.toLocaleString("en-US"))], rows);
+  });
+  return tables.join("\n\n");
+}
+
+/** The protocols of README.md, and the servers beside which they are shown there. */
+const summarised = { REST: "rest", "Connect JSON": "connect", gRPC: "grpc" };
+const besides = {
+  "bare node": /^node:/,
+  fastify: /^fastify$/,
+  "grpc-js": /^grpc-js$/,
+  "connect-node": /^connect-node$/,
+};
+
+function summaryTable(calls: NonNullable<Figures["calls"]>): string | undefined {
+  const rows = Object.entries(summarised).map(([title, scenario]) => {
+    const cells = [/^plantstore$/, ...Object.values(besides)].map((name) => {
+      const server = calls[scenario]?.servers.find((each) => name.test(each.name));
+      return server?.cpuUs.toFixed(1) ?? "–";
+    });
+    return [title, ...cells];
+  });
+  return formatRows(["", "plantstore", ...Object.keys(besides)], rows);
+}
+
+if (import.meta.main) writePages();
