@@ -173,7 +173,6 @@ test("the plant store comes with these packages, as many as are documented", () 
       "pg",
       "pg-cloudflare",
       "pg-connection-string",
-      "pg-copy-streams",
       "pg-int8",
       "pg-pool",
       "pg-protocol",
