@@ -5,6 +5,7 @@ import { waitLimitMs } from "./test/support/deadline.ts";
 /** Suites too slow for every `npm test`; each has a script `test:<name>` and a folder of that name. */
 const longSuites = [
   "browser",
+  "citus",
   "clients",
   "conformance",
   "costs",

@@ -9,7 +9,7 @@ import {
   type PlantFate,
   toDeleteBatch,
 } from "./delete-batch.ts";
-import { type Verdict, verdictOn } from "./fault-table.ts";
+import { sqlStateOf, type Verdict, verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
 
 /** How to attempt a batch. */
@@ -62,8 +62,16 @@ export async function attemptBatch(
     return { kind: "done", fates: await completeFates(session, batch, pending, deleted) };
   } catch (fault) {
     const verdict = verdictOn(fault);
-    return { kind: "failed", verdict, fault, mayBeDone: mayBeDone || verdict === "look" };
+    return { kind: "failed", verdict, fault, mayBeDone: mayBeDone || verdict === "look" || isCutShort(session, fault) };
   }
+}
+
+/**
+ * Whether a statement may have been committed although it was cancelled: on Citus by a worker, which does not know that
+ * the server between it and us has stopped waiting.
+ */
+function isCutShort({ shards }: Session, fault: unknown): boolean {
+  return shards.areThere && sqlStateOf(fault) === "57014";
 }
 
 async function skipLocked(

@@ -61,10 +61,17 @@ const withKeys = writeStatements(
   ["$2::text[]", "$3::text[]", "$5::text[]"],
 );
 
+// A function, which Citus runs where the first plant is.
+const deleteOnWorkerSql = `
+  SELECT deleted, locked, kept FROM plantstore_delete(
+    $1::bigint, $2::bigint[], $3::text[], $4::text[], $5::uuid, $6::text[], $7::boolean)`;
+
 // With a row without an id where the server has synchronous standbys.
 const stillThereSql = `
   SELECT id FROM plants WHERE id = ANY($1::bigint[])
   UNION ALL SELECT NULL WHERE current_setting('synchronous_standby_names', true) <> ''`;
+
+const stillThereOnWorkerSql = "SELECT id FROM plants WHERE id = ANY($1::bigint[])";
 
 // A message that nobody reads, because a transaction that writes nothing waits for no standby.
 const waitForStandbysSql = "SELECT pg_logical_emit_message(true, 'plantstore', '')";
@@ -86,6 +93,12 @@ const lookForKeysSql = `
   WITH looked AS (UPDATE deletions SET batch = batch WHERE idempotency_key = ANY($1::text[]) RETURNING seq)
   SELECT idempotency_key, plant_id, subject, looked.seq
   FROM deletions LEFT JOIN looked USING (seq) WHERE idempotency_key = ANY($1::text[])`;
+
+// On Citus a key names its plant, so only the workers of these plants need to look.
+const lookForKeysOfPlantsSql = lookForKeysSql.replaceAll(
+  "= ANY($1::text[])",
+  "= ANY($1::text[]) AND plant_id = ANY($2::bigint[])",
+);
 
 /** Deletions that share a statement, and the token that identifies their records. */
 export interface DeleteBatch {
@@ -175,6 +188,7 @@ const everySpecial = /["\\]/g;
 
 /** Deletes the plants of a batch: one statement, one round trip, one commit. Returns those that it has deleted. */
 export async function deletePlants(session: Session, batch: DeleteBatch): Promise<bigint[]> {
+  if (session.shards.areThere) return idsIn((await deleteOnWorker(session, batch, false))?.[0]);
   const { deleteOne, deleteAll } = statementsOf(batch);
   return toIds(await session.query(batch.firstOf.size === 1 ? deleteOne : deleteAll, batch.values));
 }
@@ -191,6 +205,7 @@ export type PlantFate = "deleted" | "locked" | "kept";
  * earlier attempt at the batch that is still running is another transaction, too.
  */
 export async function deleteUnlockedPlants(session: Session, batch: DeleteBatch): Promise<Map<bigint, PlantFate>> {
+  if (session.shards.areThere) return toFates(await deleteOnWorker(session, batch, true));
   const rows = await session.query(statementsOf(batch).deleteUnlocked, batch.values);
   return new Map(rows.map(([id, fate]) => [toId(id), toFate(fate)]));
 }
@@ -205,6 +220,26 @@ export async function findDeleted(session: Session, { token, ids, firstOf }: Del
   return toIds(rows.filter(([id, key]) => (firstOf.get(toId(id))?.call.idempotencyKey ?? null) === key));
 }
 
+/** Deletes on Citus, and returns the arrays of those that are deleted, locked and kept. */
+async function deleteOnWorker(session: Session, batch: DeleteBatch, skips: boolean): Promise<Row | undefined> {
+  const [one] = batch.firstOf.keys();
+  const [ids, subjects, requestIds, token, keys = null] = batch.values;
+  const [row] = await session.query(deleteOnWorkerSql, [one, ids, subjects, requestIds, token, keys, skips]);
+  return row;
+}
+
+function toFates(row: Row | undefined): Map<bigint, PlantFate> {
+  const fates = new Map<bigint, PlantFate>();
+  const kinds: readonly PlantFate[] = ["deleted", "locked", "kept"];
+  for (const [i, fate] of kinds.entries()) for (const id of idsIn(row?.[i])) fates.set(id, fate);
+  return fates;
+}
+
+/** The elements of an array of ids in text form; none of NULL. */
+function idsIn(array: string | null | undefined): bigint[] {
+  return (array?.match(/-?\d+/g) ?? []).map(BigInt);
+}
+
 /** The record of the deletion for which a key was used. */
 export interface KeyRecord {
   readonly plantId: bigint;
@@ -213,9 +248,12 @@ export interface KeyRecord {
   readonly isDurable: boolean;
 }
 
-/** Returns the records with these idempotency keys, by key. */
-export async function findKeys(session: Session, keys: readonly string[]): Promise<Map<string, KeyRecord>> {
-  const rows = await session.query(lookForKeysSql, [toArray(keys.map(quoted))]);
+/** Returns the records with the idempotency keys of these deletions, by key. */
+export async function findKeys(session: Session, keyed: readonly PendingDelete[]): Promise<Map<string, KeyRecord>> {
+  const keys = toArray([...new Set(keyed.map(quotedKeyOf))]);
+  const rows = session.shards.areThere
+    ? await session.query(lookForKeysOfPlantsSql, [keys, toArray(keyed.map(({ id }) => id))])
+    : await session.query(lookForKeysSql, [keys]);
   return new Map(
     rows.map(([key, plantId, subject, seq]) => [
       key ?? "",
@@ -232,6 +270,8 @@ export async function findKeys(session: Session, keys: readonly string[]): Promi
  * cannot have without all earlier ones.
  */
 export async function findPlants(session: Session, ids: readonly bigint[]): Promise<bigint[]> {
+  // The function that deletes has waited on the worker.
+  if (session.shards.areThere) return toIds(await session.query(stillThereOnWorkerSql, [toArray(ids)]));
   const rows = await session.query(stillThereSql, [toArray(ids)]);
   const there = rows.filter(([id]) => id !== null);
   if (rows.length > there.length) await session.query(waitForStandbysSql);

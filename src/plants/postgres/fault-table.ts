@@ -55,7 +55,7 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "0A", verdict: "give-up", why: "the server cannot do this" },
 ];
 
-/** The index of `deletions` that lets no idempotency key be used twice. */
+/** The index of `deletions` that lets no idempotency key be used twice. On Citus the number of the shard follows. */
 const keyIndex = "deletions_by_key";
 
 const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [row.sqlState, row.verdict]));
@@ -79,7 +79,7 @@ export function verdictOn(fault: unknown): Verdict {
 }
 
 function isKeyConflict(fault: unknown): boolean {
-  return fault instanceof Error && "constraint" in fault && fault.constraint === keyIndex;
+  return fault instanceof Error && "constraint" in fault && String(fault.constraint).startsWith(keyIndex);
 }
 
 /**
@@ -87,8 +87,12 @@ function isKeyConflict(fault: unknown): boolean {
  * where. It does not for an error of the statement itself.
  */
 export function isRaisedWithin(fault: unknown): boolean {
-  return fault instanceof Error && "where" in fault && typeof fault.where === "string";
+  return fault instanceof Error && "where" in fault && typeof fault.where === "string" && !ownContext.test(fault.where);
 }
+
+// What Citus says of a statement of ours: where it was run, and its place in our function.
+const ownContext =
+  /^(?:SQL statement "(?:WITH (?:dropped|unlocked) |INSERT INTO deletions )|PL\/pgSQL function \S*plantstore_delete\(|while executing command on )/;
 
 /** Returns the SQLSTATE of an error; `undefined` if it did not come from the server. */
 export function sqlStateOf(fault: unknown): string | undefined {

@@ -34,8 +34,13 @@ function withoutCertainty(reason: unknown): unknown {
 
 /** Options of {@link LockedDeletes}. */
 export interface LockedDeletesOptions {
-  /** Deletes what is no longer locked and hands the rest back to {@link LockedDeletes.add}. All have the same token. */
+  /**
+   * Deletes what is no longer locked and hands the rest back to {@link LockedDeletes.add}. All have the same token, and
+   * are on the same worker.
+   */
   readonly commit: (batch: readonly LockedDelete[]) => Promise<Outcomes>;
+  /** Returns the index of the worker that has a plant. By default there is one. */
+  readonly workerOf?: (id: bigint) => number;
   /** The most deletions in one batch. */
   readonly batchMax: number;
   /** The most deletions that wait for a lock; further ones are refused. */
@@ -86,7 +91,7 @@ export class LockedDeletes {
       await sleep(attemptIntervalMs);
       const wanted = this.#waiting.splice(0).filter((pending) => this.#isWanted(pending));
       this.#attempted = wanted.length;
-      for (const alike of Map.groupBy(wanted, ({ token }) => token).values())
+      for (const alike of Map.groupBy(wanted, ({ id, token }) => `${token} ${this.#options.workerOf?.(id)}`).values())
         while (alike.length > 0) await this.#attempt(alike.splice(0, this.#options.batchMax));
       this.#attempted = 0;
     }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreOpenError } from "../store-open-error.ts";
+import { distribute } from "./citus.ts";
 import { type Migration, migrations } from "./migrations.ts";
 import { repeatWhileRefused } from "./repeat-while-refused.ts";
 import type { Session } from "./session.ts";
@@ -25,6 +26,7 @@ export async function migrate(
     return await versionOf(session);
   });
   while (await repeatWhileRefused(session, () => takeNextStep(session, lock)));
+  await repeatWhileRefused(session, () => distribute(session));
   await repeatWhileRefused(session, () => checkDatabase(session));
   return { from, to: migrations.length };
 }

@@ -6,15 +6,20 @@ import type { Session } from "./session.ts";
 // Rows per transaction: a few milliseconds, and nothing that a standby notices.
 const sliceMax = 1_000;
 
+/** What one transaction has dropped. */
+interface DroppedSlice {
+  readonly count: number;
+  /** Whether there may be more. */
+  readonly isMore: boolean;
+}
+
 /**
  * Drops the oldest deletion records that are older than `keptMs` by the clock of the database, which has dated them. It
  * does so in one short transaction per call, and returns how many, and whether there may be more. Processes that do this at the same
  * time take different records.
  */
-export async function dropOldDeletions(
-  session: Session,
-  keptMs: number,
-): Promise<{ readonly count: number; readonly isMore: boolean }> {
+export async function dropOldDeletions(session: Session, keptMs: number): Promise<DroppedSlice> {
+  if (session.shards.areThere) return await dropOnWorkers(session, keptMs);
   const dropped = await session.query(
     `DELETE FROM deletions WHERE seq = ANY(ARRAY(
        SELECT seq FROM deletions WHERE deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT ${sliceMax} FOR UPDATE SKIP LOCKED))
@@ -22,6 +27,20 @@ export async function dropOldDeletions(
     [`${keptMs} milliseconds`],
   );
   return { count: dropped.length, isMore: dropped.length === sliceMax };
+}
+
+/** The same on Citus, which has no SKIP LOCKED across workers: processes that do this at once may wait for each other. */
+async function dropOnWorkers(session: Session, keptMs: number): Promise<DroppedSlice> {
+  const old = await session.query(
+    `SELECT plant_id, seq FROM deletions WHERE deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT ${sliceMax}`,
+    [`${keptMs} milliseconds`],
+  );
+  const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
+  await session.query("DELETE FROM deletions WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[])", [
+    ids,
+    seqs,
+  ]);
+  return { count: old.length, isMore: old.length === sliceMax };
 }
 
 /** Keeps the deletion record from growing forever. */

@@ -7,6 +7,7 @@ import {
   type Notice,
   type SessionTimeouts,
 } from "./connect.ts";
+import { Shards } from "./citus.ts";
 import { sqlStateOf } from "./fault-table.ts";
 import type { Server } from "./server-url.ts";
 
@@ -20,6 +21,7 @@ export type Row = readonly (string | null)[];
  * connection.
  */
 export class Session {
+  readonly shards: Shards;
   readonly #server: Server;
   readonly #answerTimeout: { readonly query_timeout?: number };
   readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable">;
@@ -31,7 +33,9 @@ export class Session {
   #isRunning = false;
   #isClosed = false;
 
-  constructor(server: Server, timeouts?: SessionTimeouts) {
+  /** @param shards - where the tables are, for those who write statements for this session */
+  constructor(server: Server, timeouts?: SessionTimeouts, shards: Shards = new Shards()) {
+    this.shards = shards;
     this.#server = server;
     this.#answerTimeout = timeouts === undefined ? {} : { query_timeout: timeouts.answerTimeoutMs };
     this.#connectOptions = {

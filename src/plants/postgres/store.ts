@@ -6,6 +6,7 @@ import type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "../plant
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";
 import { checkRights, checkWrite } from "./check-write.ts";
+import { Shards, toCallOnCitus } from "./citus.ts";
 import type { SessionTimeouts } from "./connect.ts";
 import { type LockedDelete, LockedDeletes } from "./locked-deletes.ts";
 import { checkDatabase } from "./migrate.ts";
@@ -30,6 +31,10 @@ export interface PostgresStoreOptions {
 
 // Two batches at a time: while one waits for the disk of the server, the next is on its way.
 const inFlightMax = 2;
+
+// On Citus one for each worker: a batch costs a statement for each shard that it touches, so fewer and larger ones are
+// cheaper. test/citus/load.ts: twice as many deletions as with two.
+const inFlightMaxOfWorker = 1;
 
 // About 10 ms of work for the server.
 const batchMax = 1_024;
@@ -67,16 +72,18 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   checkDeletionsKept(options.deletionsKeptMs);
   const server =
     options.urlFile === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.urlFile);
-  const problem = await findFirstProblem(server);
+  const shards = new Shards();
+  const problem = await findFirstProblem(server, shards);
   if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
-  return new PostgresStore(server, problem, options);
+  return new PostgresStore(server, shards, problem, options);
 }
 
-async function findFirstProblem(server: Server): Promise<StoreProblem | undefined> {
-  const session = new Session(server, deleteTimeouts);
+async function findFirstProblem(server: Server, shards: Shards): Promise<StoreProblem | undefined> {
+  const session = new Session(server, deleteTimeouts, shards);
   try {
     await checkDatabase(session);
     await checkRights(session);
+    await shards.learn(session);
     return undefined;
   } catch (fault) {
     return problemOf(fault);
@@ -94,8 +101,17 @@ class PostgresStore implements PlantStore {
   readonly #sessions: Session[] = [];
   /** Those that are not in use; the last one used is taken first. */
   readonly #idle: Session[] = [];
-  readonly #queue: DeleteQueue;
-  readonly #locked = new LockedDeletes({ commit: (batch) => this.#commit(batch), batchMax, waitingMax });
+  readonly #shards: Shards;
+  /** The first for a server without Citus, and one for each worker of Citus. */
+  readonly #queues: DeleteQueue[] = [];
+  readonly #firstQueue: DeleteQueue;
+  readonly #onBatch: OnBatch | undefined;
+  readonly #locked = new LockedDeletes({
+    commit: (batch) => this.#commit(batch),
+    workerOf: (id) => this.#shards.workerOf(id),
+    batchMax,
+    waitingMax,
+  });
   readonly #health = new StoreHealth({
     findProblem: (hasWorked) => this.#findProblem(hasWorked),
     watchIntervalMs,
@@ -105,14 +121,16 @@ class PostgresStore implements PlantStore {
 
   constructor(
     server: Server,
+    shards: Shards,
     problem: StoreProblem | undefined,
     { deletionsKeptMs = deletionsKeptMsDefault, onBatch, onUpkeep }: PostgresStoreOptions,
   ) {
     this.#server = server;
+    this.#shards = shards;
+    this.#onBatch = onBatch;
     if (problem !== undefined) this.#health.report(problem);
-    this.#retention = new Retention(new Session(server, deleteTimeouts), deletionsKeptMs, onUpkeep);
-    const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
-    this.#queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax, onBatch });
+    this.#retention = new Retention(new Session(server, deleteTimeouts, shards), deletionsKeptMs, onUpkeep);
+    this.#firstQueue = this.#addQueue();
   }
 
   get problem(): string | undefined {
@@ -121,16 +139,20 @@ class PostgresStore implements PlantStore {
   }
 
   get waiting(): WaitingDeletions {
-    return { ...this.#queue.waiting, forLock: this.#locked.waiting };
+    const queues = this.#queues.map((queue) => queue.waiting);
+    const forBatch = queues.reduce((sum, waiting) => sum + waiting.forBatch, 0);
+    const forBatchMax = queues.reduce((sum, waiting) => sum + waiting.forBatchMax, 0);
+    return { forBatch, forBatchMax, forLock: this.#locked.waiting };
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#health.problem !== undefined) return Promise.reject(storeAway(this.problem));
-    return this.#queue.delete(id, call);
+    if (!this.#shards.areThere) return this.#firstQueue.delete(id, call);
+    return this.#queueOf(id).delete(id, toCallOnCitus(call, id));
   }
 
   async close(): Promise<void> {
-    await this.#queue.close();
+    await Promise.all(this.#queues.map((queue) => queue.close()));
     await this.#locked.close();
     this.#health.report({ text: "the store is closed", passing: false });
     await this.#retention.stop();
@@ -173,6 +195,7 @@ class PostgresStore implements PlantStore {
       try {
         await checkDatabase(session);
         if (!hasWorked) await checkWrite(session);
+        await this.#shards.learn(session);
         return undefined;
       } catch (fault) {
         // The next check uses a new connection, which may lead to a server that has taken over.
@@ -182,8 +205,21 @@ class PostgresStore implements PlantStore {
     });
   }
 
+  #addQueue(inFlight = inFlightMax): DeleteQueue {
+    const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
+    const queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: inFlight, onBatch: this.#onBatch });
+    this.#queues.push(queue);
+    return queue;
+  }
+
+  #queueOf(id: bigint): DeleteQueue {
+    const worker = this.#shards.workerOf(id);
+    while (this.#queues.length <= worker + 1) this.#addQueue(inFlightMaxOfWorker);
+    return this.#queues[worker + 1] ?? this.#firstQueue;
+  }
+
   #addSession(): Session {
-    const session = new Session(this.#server, deleteTimeouts);
+    const session = new Session(this.#server, deleteTimeouts, this.#shards);
     this.#sessions.push(session);
     return session;
   }

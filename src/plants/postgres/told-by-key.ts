@@ -10,7 +10,7 @@ import type { Session } from "./session.ts";
 export class ToldByKey extends Set<PendingDelete> {
   /** Tells those of the given deletions whose key has a record, and returns whether there were any. */
   async tell(session: Session, keyed: readonly PendingDelete[]): Promise<boolean> {
-    const records = await findKeys(session, [...new Set(keyed.map(keyOf))]);
+    const records = await findKeys(session, keyed);
     for (const one of keyed) {
       const record = records.get(keyOf(one));
       if (record === undefined) continue;

@@ -1,0 +1,133 @@
+import type { DeleteCall } from "../plant-store.ts";
+import type { Session } from "./session.ts";
+
+// What Citus needs otherwise (docs.citusdata.com). Both tables are spread over its workers by the id of the plant, so
+// that a plant and the records of its deletions are on the same worker.
+//
+// - A statement that deletes and records at once would be a two-phase commit over all workers. In a function that Citus
+//   runs on the worker of its first argument it is a local transaction; so batches are made for one worker each.
+// - No index can be unique across workers, so an idempotency key holds for one plant.
+
+/** Tells where the tables are, if Citus has spread them. Shared by all sessions of a store. */
+export class Shards {
+  /** The largest hash of each shard, in ascending order. */
+  #hashMax: readonly number[] = [];
+  /** The index of the worker of each. */
+  #worker: readonly number[] = [];
+
+  /** Whether the tables are spread. */
+  get areThere(): boolean {
+    return this.#hashMax.length > 0;
+  }
+
+  /** Returns the index of the worker that has a plant; 0 without Citus. A wrong one costs time, and nothing else. */
+  workerOf(id: bigint): number {
+    if (this.#hashMax.length === 0) return 0;
+    const hash = hashOf(id);
+    return this.#worker[this.#hashMax.findIndex((max) => hash <= max)] ?? 0;
+  }
+
+  /** Learns where the tables are now: an operator may add workers at any time. */
+  async learn(session: Session): Promise<void> {
+    const shards = (await isCitus(session)) ? await session.query(shardsSql) : [];
+    this.#hashMax = shards.map(([max]) => Number(max));
+    this.#worker = shards.map(([, worker]) => Number(worker));
+  }
+}
+
+const shardsSql = `
+  SELECT shardmaxvalue, dense_rank() OVER (ORDER BY groupid) - 1
+  FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
+  WHERE logicalrelid = to_regclass('plants') ORDER BY shardmaxvalue::integer`;
+
+async function isCitus(session: Session): Promise<boolean> {
+  return (await session.query("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;
+}
+
+/**
+ * Returns the hash of an id by which Citus chooses its shard: `hashint8` of PostgreSQL, which is the final mix of Bob
+ * Jenkins' lookup3 (burtleburtle.net/bob/c/lookup3.c) over the halves of the id.
+ */
+function hashOf(id: bigint): number {
+  const high = Number(BigInt.asIntN(32, id >> 32n));
+  const half = Number(BigInt.asIntN(32, id)) ^ (id >= 0n ? high : ~high);
+  let [a, b, c] = [(hashSeed + half) | 0, hashSeed, hashSeed];
+  c = ((c ^ b) - rotated(b, 14)) | 0;
+  a = ((a ^ c) - rotated(c, 11)) | 0;
+  b = ((b ^ a) - rotated(a, 25)) | 0;
+  c = ((c ^ b) - rotated(b, 16)) | 0;
+  a = ((a ^ c) - rotated(c, 4)) | 0;
+  b = ((b ^ a) - rotated(a, 14)) | 0;
+  return ((c ^ b) - rotated(b, 24)) | 0;
+}
+
+// As PostgreSQL seeds it for a key of four bytes.
+const hashSeed = (0x9e3779b9 + 4 + 3_923_095) | 0;
+
+function rotated(bits: number, by: number): number {
+  return (bits << by) | (bits >>> (32 - by));
+}
+
+/** Returns a call with its idempotency key as the records on Citus have it: the same for another plant is another key. */
+export function toCallOnCitus(call: DeleteCall, id: bigint): DeleteCall {
+  return call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` };
+}
+
+/**
+ * Spreads the tables of a store over the workers, together with what is in them, unless they are. Does nothing on a
+ * server without Citus. Deletions wait meanwhile.
+ */
+export async function distribute(session: Session): Promise<void> {
+  if (!(await isCitus(session))) return;
+  await session.begin("BEGIN; SELECT version FROM plantstore_schema FOR UPDATE");
+  if ((await session.query(shardsSql)).length === 0) await session.run(distributeSql);
+  await session.commit();
+}
+
+// The function is one transaction on one worker. With `skips` it waits for no lock; SKIP LOCKED is for one shard at a
+// time there. Records that a trigger drops make it fail, as in the statement for other servers, and so does "not found"
+// wait for standbys.
+const distributeSql = `
+  SET LOCAL citus.multi_shard_modify_mode = 'sequential';
+  ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq);
+  DROP INDEX deletions_by_plant, deletions_by_key;
+  UPDATE deletions SET idempotency_key = plant_id || ':' || idempotency_key WHERE idempotency_key IS NOT NULL;
+  CREATE UNIQUE INDEX deletions_by_key ON deletions (plant_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+  SELECT create_distributed_table('plants', 'id');
+  SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants');
+  CREATE FUNCTION plantstore_delete(
+    one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
+    OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
+  ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  DECLARE part bigint[]; free bigint[]; gone bigint[]; recorded bigint;
+  BEGIN
+    IF skips THEN
+      FOR part IN
+        SELECT array_agg(id) FROM unnest(ids) AS id GROUP BY get_shard_id_for_distribution_column('plants', id)
+      LOOP
+        WITH unlocked AS (SELECT id FROM plants WHERE id = ANY(part) FOR UPDATE SKIP LOCKED)
+          SELECT coalesce(array_agg(id), '{}') INTO free FROM unlocked;
+        WITH dropped AS (DELETE FROM plants WHERE id = ANY(free) AND id = ANY(part) RETURNING id)
+          SELECT array_agg(id) INTO gone FROM dropped;
+        deleted := deleted || gone;
+        FOR one IN SELECT id FROM plants WHERE id = ANY(part) LOOP
+          IF one = ANY(free) THEN kept := kept || one; ELSE locked := locked || one; END IF;
+        END LOOP;
+      END LOOP;
+    ELSE
+      WITH dropped AS (DELETE FROM plants WHERE id = ANY(ids) RETURNING id)
+        SELECT array_agg(id) INTO deleted FROM dropped;
+    END IF;
+    INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key)
+      SELECT id, token, subject, request_id, key
+      FROM unnest(ids, subjects, request_ids, keys) AS call (id, subject, request_id, key) WHERE id = ANY(deleted);
+    GET DIAGNOSTICS recorded = ROW_COUNT;
+    IF recorded < cardinality(deleted) THEN
+      RAISE 'a trigger drops the record of a plant' USING ERRCODE = '22P02';
+    END IF;
+    IF deleted IS NULL AND current_setting('synchronous_standby_names') <> '' THEN
+      PERFORM pg_logical_emit_message(true, 'plantstore', '');
+    END IF;
+  END $$;
+  SELECT create_distributed_function(
+    'plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)', 'one', colocate_with => 'plants')`;

@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { migratePostgres } from "../../src/plants/postgres/plant-database.ts";
+import { openPostgresStore } from "../../src/plants/postgres/store.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { runSql } from "../support/plants/postgres-server.ts";
+import { startCitus } from "./citus-cluster.ts";
+
+// `node test/citus/load.ts [SHARDS] [keys]`: how many deletions a second callers get through who wait for each, from the
+// store without HTTP, and what they cost the servers, of which all three are on this machine.
+
+const plants = 600_000;
+const callers = 256;
+const seconds = 10;
+const [shards = "32", keys] = process.argv.slice(2);
+
+await using cluster = await startCitus();
+const url = await cluster.createSchema(Number(shards));
+await migratePostgres(url);
+await runSql(url, `INSERT INTO plants SELECT unnest(ARRAY(SELECT generate_series(1, ${plants})::bigint))`);
+let batches = 0;
+const store = await openPostgresStore({
+  url,
+  onBatch: () => {
+    batches++;
+    return () => undefined;
+  },
+});
+const serversBefore = cpuSecondsOfServers();
+const begun = performance.now();
+const ownBefore = process.cpuUsage();
+let next = 0;
+const latencies: number[] = [];
+await Promise.all(Array.from({ length: callers }, keepDeleting));
+const took = (performance.now() - begun) / 1_000;
+const own = process.cpuUsage(ownBefore);
+const [sorted, deletions] = [latencies.toSorted((one, other) => one - other), latencies.length];
+const quantile = (q: number): string => (sorted[Math.floor(q * deletions)] ?? 0).toFixed(1);
+process.stdout.write(
+  `${shards} shards: ${Math.round(deletions / took)} deletions/s, p50 ${quantile(0.5)} ms, p99 ${quantile(0.99)} ms, ` +
+    `${(deletions / batches).toFixed(0)} in a batch; CPU a deletion: servers ` +
+    `${(((cpuSecondsOfServers() - serversBefore) * 1e6) / deletions).toFixed(0)} µs, ` +
+    `store ${((own.user + own.system) / deletions).toFixed(0)} µs\n`,
+);
+await store.close();
+
+async function keepDeleting(): Promise<void> {
+  while (next < plants && performance.now() - begun < seconds * 1_000) {
+    const id = BigInt(++next);
+    const sent = performance.now();
+    const deleted = await store.delete(id, deleteCall(keys === undefined ? {} : { idempotencyKey: `key-${id}` }));
+    if (!deleted) throw new Error(`plant ${id} was not there`);
+    latencies.push(performance.now() - sent);
+  }
+}
+
+/** Of all processes that run the programs of a cluster. Linux counts hundredths. */
+function cpuSecondsOfServers(): number {
+  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return processes.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
+}
+
+function cpuSecondsOf(pid: string): number {
+  try {
+    if (!readlinkSync(`/proc/${pid}/exe`).includes("/plantstore-citus-")) return 0;
+    const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
+      .replace(/^.*\) /, "")
+      .split(" ");
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    // It has ended.
+    return 0;
+  }
+}

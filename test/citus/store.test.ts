@@ -1,0 +1,180 @@
+import { Code } from "@connectrpc/connect";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Shards } from "../../src/plants/postgres/citus.ts";
+import { migratePostgres, openPostgresDatabase } from "../../src/plants/postgres/plant-database.ts";
+import { dropOldDeletions } from "../../src/plants/postgres/retention.ts";
+import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
+import { Session } from "../../src/plants/postgres/session.ts";
+import { openPostgresStore } from "../../src/plants/postgres/store.ts";
+import { collect } from "../support/collect.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../support/plants/describe-plant-store.ts";
+import { configOf, runSql } from "../support/plants/postgres-server.ts";
+import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+
+let cluster: CitusCluster;
+beforeAll(async () => {
+  cluster = await startCitus();
+});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+async function createStore(plants: readonly bigint[] = []): Promise<string> {
+  const url = await cluster.createSchema();
+  await migratePostgres(url);
+  if (plants.length > 0) await runSql(url, `INSERT INTO plants SELECT unnest('{${plants.join()}}'::bigint[])`);
+  return url;
+}
+
+async function plantsIn(url: string): Promise<bigint[]> {
+  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
+}
+
+describePlantStore(
+  async (plants) => {
+    const url = await createStore(plants);
+    const store = await openPostgresStore({ url });
+    return { store, plants: () => plantsIn(url), [Symbol.asyncDispose]: () => store.close() };
+  },
+  { keyHoldsFor: "a plant" },
+);
+
+describePlantDatabase(async () => {
+  const url = await createStore();
+  const store = await openPostgresStore({ url });
+  const database = await openPostgresDatabase(url);
+  return {
+    store,
+    database,
+    [Symbol.asyncDispose]: async () => {
+      await database[Symbol.asyncDispose]();
+      await store.close();
+    },
+  };
+});
+
+describe("on Citus", () => {
+  const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
+
+  test("migrate spreads the tables with what is in them, so that a plant and its record are together", async () => {
+    const url = await cluster.createSchema(32);
+    await Promise.all(Array.from({ length: 3 }, () => migratePostgres(url)));
+    await migratePostgres(url);
+    const placed = await runSql(
+      url,
+      `SELECT table_name::text, nodeport, count(*)::int AS shards, min(colocation_id) = max(colocation_id) AS together
+       FROM citus_shards WHERE table_name IN ('plants'::regclass, 'deletions'::regclass) GROUP BY 1, 2 ORDER BY 1, 2`,
+    );
+    expect(placed.map(({ shards }) => shards)).toEqual([16, 16, 16, 16]);
+  });
+
+  test("batches are made for the worker that the engine chooses for a plant", async () => {
+    const url = await createStore();
+    const session = new Session(readServerUrl(url));
+    const shards = new Shards();
+    await shards.learn(session);
+    const asked = [...ids, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n)];
+    const rows = await session.query(
+      `SELECT id, dense_rank() OVER (ORDER BY groupid) - 1 FROM unnest($1::bigint[]) AS id
+       JOIN pg_dist_placement ON shardid = get_shard_id_for_distribution_column('plants', id)`,
+      [`{${asked.join()}}`],
+    );
+    await session.close();
+    expect(rows).toHaveLength(asked.length);
+    expect(rows.map(([id]) => String(shards.workerOf(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
+  });
+
+  test("a batch that is sent to the wrong worker is done all the same", async () => {
+    const url = await createStore(ids);
+    const shards = new Shards();
+    const session = new Session(readServerUrl(url));
+    await shards.learn(session);
+    const other = ids.find((id) => shards.workerOf(id) !== shards.workerOf(0n));
+    const [row] = await session.query(
+      `SELECT deleted FROM plantstore_delete(0, '{0,${other}}', '{a,a}', '{r,r}', gen_random_uuid(), NULL, false)`,
+    );
+    await session.close();
+    expect(row?.[0]).toMatch(new RegExp(`^\\{(0,${other}|${other},0)\\}$`));
+    expect(await plantsIn(url)).toEqual(ids.filter((id) => id !== 0n && id !== other));
+  });
+
+  test("the same key for another plant is another deletion", async () => {
+    const url = await createStore([1n, 2n]);
+    const store = await openPostgresStore({ url });
+    const call = deleteCall({ idempotencyKey: "key" });
+    for (const id of [1n, 2n, 1n, 2n]) await expect(store.delete(id, call)).resolves.toBe(true);
+    await expect(store.delete(9n, call)).resolves.toBe(false);
+    await store.close();
+  });
+
+  test("a locked plant keeps nobody else from anything", async () => {
+    const url = await createStore(ids);
+    await runSql(url, "ALTER ROLE tester SET lock_timeout = '100ms'");
+    const locking = new Client(configOf(url));
+    await locking.connect();
+    await locking.query("BEGIN; SET lock_timeout = 0");
+    await locking.query("SELECT FROM plants WHERE id = 7 FOR UPDATE");
+    const store = await openPostgresStore({ url });
+    const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
+    expect(told.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    expect(await plantsIn(url)).toEqual([7n]);
+    await locking.query("ROLLBACK");
+    await locking.end();
+    await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    await runSql(url, "ALTER ROLE tester RESET lock_timeout");
+  });
+
+  test("the record is shortened from its old end", async () => {
+    const url = await createStore(ids);
+    const store = await openPostgresStore({ url });
+    await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+    await store.close();
+    await runSql(url, "UPDATE deletions SET deleted_at = now() - interval '1 day' WHERE plant_id < 150");
+    const session = new Session(readServerUrl(url));
+    await session.shards.learn(session);
+    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 150, isMore: false });
+    await session.close();
+    await using database = await openPostgresDatabase(url);
+    expect((await collect(database.listDeletions())).flat()).toHaveLength(50);
+  });
+
+  test("a trigger of a worker that protects a plant costs that plant alone", async () => {
+    const url = await createStore(ids);
+    const [row] = await runSql(url, "SELECT current_schema() AS schema");
+    const schema = String(row?.["schema"]);
+    for (const worker of cluster.workers) {
+      const shards = await runSql(
+        worker,
+        `SELECT shardid FROM citus_shards WHERE table_name = '${schema}.plants'::regclass
+        AND nodeport = current_setting('port')::int`,
+      );
+      const triggers = shards.map(
+        ({ shardid }) => `CREATE TRIGGER protect BEFORE DELETE ON ${schema}.plants_${String(shardid)}
+        FOR EACH ROW WHEN (OLD.id = 7) EXECUTE FUNCTION ${schema}.protect();`,
+      );
+      await runSql(
+        worker,
+        `SET citus.enable_ddl_propagation = off; SET citus.enable_manual_changes_to_shards = on;
+        CREATE FUNCTION ${schema}.protect() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE 'protected' USING ERRCODE = '23000'; END $$; ${triggers.join("")}`,
+      );
+    }
+    const store = await openPostgresStore({ url });
+    const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
+    expect(told.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    expect(await plantsIn(url)).toEqual([7n]);
+    await store.close();
+  });
+
+  test("what a worker cannot do at all is a fault of the server, and no plant is protected by it", async () => {
+    const url = await createStore(ids);
+    const store = await openPostgresStore({ url });
+    await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toMatch(/column "subject" of relation/);
+    expect(await plantsIn(url)).toEqual(ids);
+    await store.close();
+  });
+});
