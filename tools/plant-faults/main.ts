@@ -8,8 +8,9 @@ import { harmlessFaults, type HarmlessFaults } from "./harmless-faults.ts";
 import { ProjectCopy } from "./project-copy.ts";
 
 // `npm run test:faults`: plants small faults in `src`, one at a time, each in a copy of the project, and tells
-// which of them no test notices. First the compiler is asked, then the file's own tests, the tests of its folder and of
-// the folders above, the linter of promises, and the contract.
+// which of them no test notices. What the compiler refuses is no fault that anyone could leave, and does not count. Then
+// the file's own tests are asked, the tests of its folder and of the folders above, the linter of promises, and the
+// contract.
 //
 //   --room gateway/json    the faults of a room, of two rooms when it is given twice
 //   --file src/auth/challenge.ts
@@ -142,6 +143,9 @@ function testsFor(file: string): { own: string[]; folder: string[]; around: stri
   };
 }
 
+/** What notices a change that is not even compiled. */
+const compiler = "tsc";
+
 /** Says what noticed a fault, `undefined` when nothing did. */
 async function noticerOf(fault: PlantedFault, copy: ProjectCopy): Promise<string | undefined> {
   using _ = copy.replace(fault.file, fault.faulty);
@@ -153,8 +157,8 @@ async function noticerOf(fault: PlantedFault, copy: ProjectCopy): Promise<string
     const quickFirst = files.toSorted((a, b) => timeOf(a) - timeOf(b));
     return files.length === 0 ? undefined : (await copy.runTests(quickFirst, passing, seconds)).failure;
   };
-  // The compiler takes half a second and notices every third fault.
-  if (!(await copy.compiles())) return "tsc";
+  // First, because it takes half a second and refuses many.
+  if (!(await copy.compiles())) return compiler;
   const failure = (await failureOf(own)) ?? (await failureOf(folder));
   if (failure !== undefined) return failure;
   if (!(await copy.keepsPromises(fault.file))) return "oxlint";
@@ -194,13 +198,15 @@ if (sound === undefined || sound.failure !== undefined) {
 const { seconds: secondsOf, passing } = sound;
 
 const results: { readonly fault: PlantedFault; readonly noticer: string | undefined }[] = [];
+let refusedByCompiler = 0;
 const queue = [...drawn];
 const work = async (copy: ProjectCopy): Promise<void> => {
   for (;;) {
     const fault = (performance.now() - began) / 60_000 < Number(options.minutes) ? queue.shift() : undefined;
     if (fault === undefined) return;
     const noticer = await noticerOf(fault, copy);
-    results.push({ fault, noticer });
+    if (noticer === compiler) refusedByCompiler++;
+    else results.push({ fault, noticer });
     console.log(
       `${noticer === undefined ? "NOT NOTICED" : "noticed"}  ${fault.file}:${fault.line}  ${fault.change}  ${noticer ?? fault.text}`,
     );
@@ -211,12 +217,13 @@ await Promise.all(copies.map(work));
 const scores = Object.groupBy(results, ({ fault }) => fault.room);
 for (const [room, ofRoom = []] of Object.entries(scores)) report(room, ofRoom);
 const score = report("all rooms", results);
+console.log(`${refusedByCompiler} more are refused by the compiler`);
 if (queue.length > 0) console.log(`${queue.length} faults were not planted: ${options.minutes} minutes are over`);
 process.exit(score >= Number(options.floor) && idle.length === 0 ? 0 : 1);
 
 function report(name: string, ofRoom: typeof results): number {
   const noticed = ofRoom.filter(({ noticer }) => noticer !== undefined).length;
-  const percentage = (100 * noticed) / ofRoom.length;
+  const percentage = ofRoom.length === 0 ? 100 : (100 * noticed) / ofRoom.length;
   console.log(`${name}: ${noticed} of ${ofRoom.length} noticed, ${percentage.toFixed(1)} %`);
   return percentage;
 }
