@@ -4,7 +4,7 @@ export type Upkeep =
   | { readonly kind: "migrated"; readonly from: number; readonly to: number; readonly lastedMs: number }
   /** It has dropped expired deletion records. */
   | { readonly kind: "records-dropped"; readonly count: number; readonly lastedMs: number }
-  /** It could not, for a reason in words for an operator; it tries again at the next interval. */
+  /** It could not, or not all of them, for a reason in words for an operator; it tries again at the next interval. */
   | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number };
 
 /** Told of upkeep when it has ended. Must not throw. */

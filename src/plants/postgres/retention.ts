@@ -15,14 +15,15 @@ interface DroppedSlice {
 
 /**
  * Drops the oldest deletion records that are older than `keptMs` by the clock of the database, which has dated them. It
- * does so in one short transaction per call, and returns how many, and whether there may be more. Processes that do this at the same
- * time take different records.
+ * does so in one short transaction per call, and returns how many, and whether there may be more. Processes that do this
+ * at the same time take different records.
  */
 export async function dropOldDeletions(session: Session, keptMs: number): Promise<DroppedSlice> {
   if (session.shards.areThere) return await dropOnWorkers(session, keptMs);
   const dropped = await session.query(
     `DELETE FROM deletions WHERE seq = ANY(ARRAY(
-       SELECT seq FROM deletions WHERE deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT ${sliceMax} FOR UPDATE SKIP LOCKED))
+       SELECT seq FROM deletions WHERE deleted_at < now() - $1::interval
+       ORDER BY deleted_at LIMIT ${sliceMax} FOR UPDATE SKIP LOCKED))
      RETURNING 1`,
     [`${keptMs} milliseconds`],
   );
@@ -73,6 +74,7 @@ export class Retention {
   async #drop(): Promise<void> {
     const begunMs = performance.now();
     let count = 0;
+    let problem: string | undefined;
     try {
       let isMore = true;
       while (isMore && !this.#isStopped) {
@@ -80,12 +82,14 @@ export class Retention {
         ({ isMore } = dropped);
         count += dropped.count;
       }
-      if (count > 0) this.#onUpkeep?.({ kind: "records-dropped", count, lastedMs: lastedSince(begunMs) });
     } catch (fault) {
       // A fault of the server shows in the next batch, too, whose callers can be told.
-      const problem = problemOf(fault).text;
-      this.#onUpkeep?.({ kind: "retention-failed", problem, lastedMs: lastedSince(begunMs) });
+      problem = problemOf(fault).text;
     }
+    const lastedMs = lastedSince(begunMs);
+    // The slices before a fault are gone.
+    if (count > 0) this.#onUpkeep?.({ kind: "records-dropped", count, lastedMs });
+    if (problem !== undefined) this.#onUpkeep?.({ kind: "retention-failed", problem, lastedMs });
     // Records expire slowly: this is not worth an open connection.
     this.#session.discard();
   }

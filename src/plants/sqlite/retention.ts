@@ -10,7 +10,8 @@ const sliceMax = 1_000;
 /**
  * Prepares the function that keeps the deletion record from growing forever: each call drops the oldest records that
  * are older than `keptMs` at `nowMs`, a time in milliseconds since the epoch, in one short transaction. It returns the
- * milliseconds until the next call is due, and does not throw. Once nothing is left to drop, `onUpkeep` is told what was.
+ * milliseconds until the next call is due, and does not throw. Once nothing is left to drop, or
+ * after a fault, `onUpkeep` is told what was.
  *
  * The newest record always stays: the next `seq` is one more than its `seq`, and a running import relies on no `seq`
  * being used twice.
@@ -25,15 +26,19 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       ORDER BY deleted_at LIMIT ${sliceMax})`);
   return (nowMs) => {
     if (count === 0) begunMs = performance.now();
+    let problem: string | undefined;
     try {
       const changes = Number(runInTransaction(db, () => drop.run(nowMs - keptMs)).changes);
       count += changes;
       if (changes === sliceMax) return 0;
-      if (count > 0) onUpkeep({ kind: "records-dropped", count, lastedMs: lastedSince(begunMs) });
     } catch (fault) {
       // A fault of the file shows in the next batch, too, whose callers can be told.
-      onUpkeep({ kind: "retention-failed", problem: fileProblemOf(fault).text, lastedMs: lastedSince(begunMs) });
+      problem = fileProblemOf(fault).text;
     }
+    const lastedMs = lastedSince(begunMs);
+    // The slices before a fault are gone.
+    if (count > 0) onUpkeep({ kind: "records-dropped", count, lastedMs });
+    if (problem !== undefined) onUpkeep({ kind: "retention-failed", problem, lastedMs });
     count = 0;
     return retentionIntervalMs;
   };

@@ -254,6 +254,27 @@ describe("the deletion record in PostgreSQL", () => {
     expect(told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
   });
+
+  test("tells what was dropped before it could not be shortened any more", async () => {
+    const url = await createRecords(2_500);
+    await runSql(
+      url,
+      `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'kept'; END$$;
+       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id = 1) EXECUTE FUNCTION keep()`,
+    );
+    const told: Upkeep[] = [];
+    await new Promise<void>((resolve) => {
+      const retention = new Retention(new Session(readServerUrl(url)), 1, (upkeep) => {
+        told.push(upkeep);
+        if (upkeep.kind === "retention-failed") resolve(retention.stop());
+      });
+    });
+    const lastedMs = expect.any(Number);
+    expect(told).toEqual([
+      { kind: "records-dropped", count: 2_000, lastedMs },
+      { kind: "retention-failed", problem: "kept", lastedMs },
+    ]);
+  });
 });
 
 async function countRecords(url: string): Promise<number> {

@@ -73,6 +73,25 @@ describe("dropping old deletion records", () => {
     expect(upkeep.told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
   });
 
+  test("tells what was dropped before it could not go on", () => {
+    using folder = createTempFolder();
+    const db = databaseWith(
+      folder.file("plants.db"),
+      Array.from({ length: 2_500 }, (_, i) => i),
+    );
+    db.exec(`CREATE TRIGGER keep BEFORE DELETE ON deletions WHEN OLD.deleted_at = 2000
+             BEGIN SELECT RAISE(ABORT, 'no'); END`);
+    const upkeep = recorded();
+    const drop = prepareRetention(db, 0, upkeep.record);
+    expect([drop(hourMs), drop(hourMs), drop(hourMs)]).toEqual([0, 0, intervalMs]);
+    const lastedMs = expect.any(Number);
+    expect(upkeep.told).toEqual([
+      { kind: "records-dropped", count: 2_000, lastedMs },
+      { kind: "retention-failed", problem: "no", lastedMs },
+    ]);
+    db.close();
+  });
+
   test("is done by the store beside its deletions", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
