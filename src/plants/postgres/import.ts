@@ -1,6 +1,8 @@
 import type { ImportCounts, ImportOptions, PlantImport } from "../plant-database.ts";
 import { StoreOpenError } from "../store-open-error.ts";
+import { verdictOn } from "./fault-table.ts";
 import { int64Array } from "./int64-array.ts";
+import { problemOf } from "./problem.ts";
 import { isOutcomeUnknown, repeatWhileRefused } from "./repeat-while-refused.ts";
 import type { Session } from "./session.ts";
 
@@ -32,10 +34,9 @@ export function startImport(session: Session, options: ImportOptions): PlantImpo
         try {
           await session.commit();
         } catch (fault) {
-          if (!isOutcomeUnknown(fault)) throw fault;
           // To repeat it could undo a deletion that came after it.
-          if (options.restore === true) throw restoredInDoubt(fault);
-          for (const id of inserted.added) added.add(id);
+          if (options.restore === true && verdictOn(fault) === "look") throw restoredInDoubt(fault);
+          if (isOutcomeUnknown(fault)) for (const id of inserted.added) added.add(id);
           throw fault;
         }
         return countLines(ids, new Set([...added, ...inserted.added]), inserted.deleted);
@@ -46,8 +47,8 @@ export function startImport(session: Session, options: ImportOptions): PlantImpo
 }
 
 function restoredInDoubt(fault: unknown): StoreOpenError {
-  const text = "the server does not know whether it has restored the last plants: see which are there";
-  return new StoreOpenError(text, { cause: fault });
+  const text = "it is not known whether the last plants were restored; see which are there";
+  return new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
 }
 
 function countLines(ids: readonly bigint[], added: Set<string>, deleted: ReadonlySet<string>): ImportCounts {

@@ -89,6 +89,46 @@ describe("importing into PostgreSQL", () => {
     await expect(running.add([1n, 2n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
   });
 
+  test.each([
+    { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: true },
+    { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: false },
+    { how: "is refused", commitSql: "RAISE 'kept'", restore: true },
+  ])("of a COMMIT that $how it says, with restore: $restore, what is in doubt", async ({ how, commitSql, restore }) => {
+    const url = await server.createSchema();
+    await migratePostgres(url);
+    await runSql(
+      url,
+      `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ${commitSql}; RETURN NULL; END$$;
+       CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION at_commit()`,
+    );
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport({ restore });
+    const fault = await running.add([1n]).catch(String);
+    const doubt = /: it is not known whether the last plants were restored; see which are there$/;
+    if (restore && how === "is lost") expect(fault).toMatch(doubt);
+    else expect(fault).not.toMatch(doubt);
+  });
+
+  test("does not pass for restored what its synchronous standbys do not have", async () => {
+    const url = await server.createSchema();
+    await migratePostgres(url);
+    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await expect
+      .poll(() => runSql(url, "SHOW synchronous_standby_names"))
+      .toEqual([{ synchronous_standby_names: "nobody" }]);
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport({ restore: true });
+    const told = expect(running.add([1n])).rejects.toThrow(/standbys: it is not known whether the last plants/);
+    // What an operator does, or statement_timeout: the server then commits without its standbys.
+    const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    await expect.poll(() => runSql(url, cancel)).not.toEqual([]);
+    await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await told;
+  });
+
   test("says what the user may not do, who needs no table but those of the store", async () => {
     const url = await server.createSchema();
     await migratePostgres(url);
