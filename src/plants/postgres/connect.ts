@@ -11,7 +11,7 @@ declare module "pg" {
   }
 }
 
-/** The time-outs of a session, in milliseconds. */
+/** The time-outs of a session, in milliseconds; 0 is none. */
 export interface SessionTimeouts {
   /** Waiting for a row or table lock. The server ends the statement. */
   readonly lockTimeoutMs: number;
@@ -111,10 +111,10 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
 }
 
 function settingsOf(timeouts: SessionTimeouts | undefined, options?: string): ClientConfig {
-  return {
-    ...(timeouts && { lock_timeout: timeouts.lockTimeoutMs, statement_timeout: timeouts.statementTimeoutMs }),
-    options: options === undefined ? showWarnings : `${options} ${showWarnings}`,
-  };
+  // As options: node-postgres has no way to send a time-out of 0, which overrides that of the role.
+  const limits =
+    timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
+  return { options: [options, showWarnings, limits].filter((part) => part !== undefined).join(" ") };
 }
 
 // Only one of several hosts is the primary; the others are its standbys, or former primaries.

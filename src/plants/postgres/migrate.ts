@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreOpenError } from "../store-open-error.ts";
 import { distribute } from "./citus.ts";
+import { sqlStateOf } from "./fault-table.ts";
 import { type Migration, migrations } from "./migrations.ts";
 import { repeatWhileRefused } from "./repeat-while-refused.ts";
 import type { Session } from "./session.ts";
@@ -9,23 +10,42 @@ import type { Session } from "./session.ts";
 // whose end the build of an index waits in its turn.
 const lockIntervalMs = 100;
 
+// Milliseconds that a step waits for the lock of a table that servers use. Deletions queue behind it, and wait no longer
+// than this for a lock themselves: at worst they are repeated.
+const tableLockMs = 100;
+
+// Milliseconds between two tries to lock a table, in which deletions go on.
+const tableIntervalMs = 1_000;
+
+// Tries until an operator is told again: some five seconds.
+const triesPerLine = 5;
+
+// A query, because SET fails in releases before PostgreSQL 17, which do not have this time-out.
+const endTransactionTimeout = (isLocal: boolean): string =>
+  `SELECT set_config(name, '0', ${isLocal}) FROM pg_settings WHERE name = 'transaction_timeout'`;
+
+/** Told what a migration is waiting for. Must not throw. */
+export type OnWaiting = (what: string) => void;
+
 /**
  * Migrates the database to the newest schema, step by step, and returns the versions before and after. A step that fails
  * leaves the version as it was, and is run again by the next attempt. Of several processes that do this at once, one does
  * it and the others wait.
  *
- * @param lock - a second session, which keeps the others waiting
+ * @param session - without time-outs
+ * @param lock - a second such session, which keeps the others waiting
  * @throws StoreOpenError when the schema is newer than this release, or the database is not fit for a store
  */
 export async function migrate(
   session: Session,
   lock: Session,
+  onWaiting?: OnWaiting,
 ): Promise<{ readonly from: number; readonly to: number }> {
   const from = await repeatWhileRefused(session, async () => {
     await checkSettings(session);
     return await versionOf(session);
   });
-  while (await repeatWhileRefused(session, () => takeNextStep(session, lock)));
+  while (await repeatWhileRefused(session, () => takeNextStep(session, lock, onWaiting)));
   await repeatWhileRefused(session, () => distribute(session));
   await repeatWhileRefused(session, () => checkDatabase(session));
   return { from, to: migrations.length };
@@ -47,13 +67,13 @@ export async function checkDatabase(session: Session, access: "read" | "write" =
 }
 
 /** Takes the next step, or lets another process take it, and returns whether there may be more. */
-async function takeNextStep(session: Session, lock: Session): Promise<boolean> {
+async function takeNextStep(session: Session, lock: Session, onWaiting?: OnWaiting): Promise<boolean> {
   const version = await versionOf(session);
   const step = migrations[version];
   if (step === undefined) return false;
   try {
     if (version === 0) await createSchema(session, step);
-    else if (await lockOthersOut(lock, version)) await takeStep(session, lock, version, step);
+    else if (await lockOthersOut(lock, version)) await takeStep(session, lock, { version, step, onWaiting });
     else await sleep(lockIntervalMs);
   } catch (fault) {
     session.discard();
@@ -79,20 +99,61 @@ async function createSchema(session: Session, { sql }: Migration): Promise<void>
  */
 async function lockOthersOut(lock: Session, version: number): Promise<boolean> {
   // An index may take long to build. Only under READ COMMITTED does an idle transaction keep no snapshot.
-  await lock.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0");
+  await lock.begin(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0;
+    ${endTransactionTimeout(true)}`);
   const [row] = await lock.query("SELECT version FROM plantstore_schema FOR UPDATE SKIP LOCKED");
   return row?.[0] === String(version);
 }
 
+interface StepToTake {
+  readonly version: number;
+  readonly step: Migration;
+  readonly onWaiting: OnWaiting | undefined;
+}
+
 /** Takes a step under the lock. The version changes with it, or after its index is built. */
-async function takeStep(session: Session, lock: Session, version: number, { sql, index }: Migration): Promise<void> {
-  if (index === undefined) await lock.run(sql);
+async function takeStep(session: Session, lock: Session, { version, step, onWaiting }: StepToTake): Promise<void> {
+  if (step.index === undefined) await lock.run(step.sql);
   else {
-    await session.run(sql);
-    await buildIndex(session, index);
+    await runBesideServers(session, step.sql, step.index.table, onWaiting);
+    await session.run(endTransactionTimeout(false));
+    await buildIndex(session, step.index);
   }
   await lock.run(setVersion(version + 1));
   await lock.commit();
+}
+
+/** Runs a step that locks a table, as soon as nobody else uses it, and keeps no deletion waiting meanwhile. */
+async function runBesideServers(session: Session, sql: string, table: string, onWaiting?: OnWaiting): Promise<void> {
+  for (let tries = 0; !(await runLocking(session, sql)); tries++) {
+    if (tries % triesPerLine === 0) onWaiting?.(await findUser(session, table));
+    await sleep(tableIntervalMs);
+  }
+}
+
+/** Runs statements in one transaction, and returns whether it has got the locks. */
+async function runLocking(session: Session, sql: string): Promise<boolean> {
+  try {
+    await session.run(`SET LOCAL lock_timeout = ${tableLockMs}; ${sql}`);
+    return true;
+  } catch (fault) {
+    if (sqlStateOf(fault) === "55P03") return false;
+    throw fault;
+  }
+}
+
+/** Describes the oldest transaction that uses a table. */
+async function findUser(session: Session, table: string): Promise<string> {
+  const [found] = await session.query(
+    `SELECT pid, application_name, floor(extract(epoch FROM now() - xact_start))
+     FROM pg_locks JOIN pg_stat_activity USING (pid)
+     WHERE relation = to_regclass($1) AND datname = current_database() AND granted
+     ORDER BY xact_start LIMIT 1`,
+    [table],
+  );
+  if (found === undefined) return `a transaction that uses the table ${table}`;
+  const [pid, application, seconds] = found;
+  return `process ${pid} of the server (${application}), which has used the table ${table} for up to ${seconds ?? "?"} s`;
 }
 
 function setVersion(version: number): string {

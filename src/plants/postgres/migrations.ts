@@ -1,12 +1,15 @@
 /** One step to a newer schema. */
 export interface Migration {
-  /** Run in one transaction with the change of the version; before an index in one of its own, and maybe again. */
+  /**
+   * Run in one transaction with the change of the version. Before an index it is run in one of its own, and maybe again;
+   * it may lock the table of the index for a moment.
+   */
   readonly sql: string;
   /**
    * An index of a table that may be large. It is built beside servers that keep deleting, which no transaction can
    * (postgresql.org/docs/current/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY), before the version changes.
    */
-  readonly index?: { readonly name: string; readonly create: string };
+  readonly index?: { readonly table: string; readonly name: string; readonly create: string };
 }
 
 /**
@@ -40,6 +43,7 @@ export const migrations: readonly Migration[] = [
   {
     sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS idempotency_key text",
     index: {
+      table: "deletions",
       name: "deletions_by_key",
       create: `CREATE UNIQUE INDEX CONCURRENTLY deletions_by_key ON deletions (idempotency_key)
         WHERE idempotency_key IS NOT NULL`,

@@ -4,7 +4,8 @@ import { withNamedFaults } from "../named-faults.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
 import { checkRights } from "./check-write.ts";
 import { startImport } from "./import.ts";
-import { checkDatabase, migrate } from "./migrate.ts";
+import type { SessionTimeouts } from "./connect.ts";
+import { checkDatabase, migrate, type OnWaiting } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 import { repeatWhileRefused } from "./repeat-while-refused.ts";
@@ -43,25 +44,37 @@ export async function checkPostgresDatabase(url: string): Promise<void> {
   });
 }
 
+// Overrides the time-outs of the role, which are meant for deletions: an index waits for whoever reads an older snapshot.
+const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 0 };
+
 /**
  * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after.
  *
+ * @param onWaiting - told every few seconds what it is waiting for
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
-export function migratePostgres(url: string): Promise<{ readonly from: number; readonly to: number }> {
+export function migratePostgres(
+  url: string,
+  onWaiting?: OnWaiting,
+): Promise<{ readonly from: number; readonly to: number }> {
   const server = readServerUrl(url);
-  return onSession(server, async (session) => {
-    const lock = new Session(server);
+  const migrateOn = async (session: Session): Promise<{ readonly from: number; readonly to: number }> => {
+    const lock = new Session(server, unlimited);
     try {
-      return await migrate(session, lock);
+      return await migrate(session, lock, onWaiting);
     } finally {
       await lock.close();
     }
-  });
+  };
+  return onSession(server, migrateOn, unlimited);
 }
 
-async function onSession<Result>(server: Server, work: (session: Session) => Promise<Result>): Promise<Result> {
-  const session = new Session(server);
+async function onSession<Result>(
+  server: Server,
+  work: (session: Session) => Promise<Result>,
+  timeouts?: SessionTimeouts,
+): Promise<Result> {
+  const session = new Session(server, timeouts);
   try {
     return await work(session);
   } catch (fault) {

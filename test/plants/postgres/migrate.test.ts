@@ -94,6 +94,45 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, valid)).toEqual([{ indisvalid: true }]);
   });
 
+  test("lets servers delete while a reader of the records keeps it waiting, and says who", async () => {
+    const url = await databaseOfVersion(2);
+    await runSql(url, recordSql);
+    const reader = new Session(readServerUrl(`${url}&application_name=less`));
+    await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
+    const told: string[] = [];
+    const running = migratePostgres(url, (what) => void told.push(what));
+    const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
+    await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
+    await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
+    const user = /^process \d+ of the server \(less\), which has used the table deletions for up to \d+ s$/;
+    await expect.poll(() => told, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
+    await reader.close();
+    await expect(running).resolves.toEqual({ from: 2, to: newest });
+  });
+
+  test("waits longer than the time-outs that a role has for deletions", async () => {
+    const url = await databaseOfVersion(2);
+    await runSql(
+      url,
+      `CREATE ROLE hasty LOGIN SUPERUSER;
+       ALTER ROLE hasty SET lock_timeout = '100ms'; ALTER ROLE hasty SET statement_timeout = '1s';
+       DO $$BEGIN
+         IF current_setting('server_version_num')::integer >= 170000 THEN
+           ALTER ROLE hasty SET transaction_timeout = '1s';
+         END IF;
+       END$$`,
+    );
+    const reader = new Session(readServerUrl(url));
+    await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    const running = migratePostgres(url.replace("user=tester", "user=hasty"));
+    const late = `${building} AND now() - query_start > '1500 ms'`;
+    const waiting = expect.poll(() => runSql(url, late), { timeout: 20_000 }).toHaveLength(1);
+    await Promise.race([waiting, running]);
+    await reader.close();
+    await expect(running).resolves.toEqual({ from: 2, to: newest });
+  });
+
   test("is undone as a whole when a step fails", async () => {
     const url = await databaseOfVersion(1);
     await runSql(url, "CREATE VIEW deletions AS SELECT 1");
