@@ -1,19 +1,21 @@
-import { type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { toUtf8 } from "../carriers/index.ts";
 import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
-import { createLargeBytesEncoder, type EncodePieces } from "./large-bytes.ts";
+import { createBinaryEncoder } from "./binary-encoder.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
 /** Converts between messages and bytes, in one of the two formats. */
 export interface Codec {
   /** @throws ConnectError `InvalidArgument` */
   decode(bytes: Uint8Array): Message;
-  /** @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes` */
+  /**
+   * Returns bytes of their own: nothing that is written to the message later changes them.
+   *
+   * @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes`
+   */
   encode(message: Message): Uint8Array;
-  /** The same in pieces, one of which is the message's own bytes. Absent in formats and for messages without any. */
-  readonly encodePieces: EncodePieces | undefined;
 }
 
 /** The codecs of one RPC, which decode requests and encode responses. */
@@ -30,7 +32,7 @@ export function createMethodCodecs(
 ): MethodCodecs {
   const { input, output } = method;
   const { binaryOptions, jsonOptions, writeMaxBytes } = options;
-  const encodeLarge = createLargeBytesEncoder(output, binaryOptions);
+  const encodeBinary = createBinaryEncoder(output, binaryOptions);
   return {
     binary: {
       decode: (bytes) => decodeBinary(input, bytes, binaryOptions),
@@ -38,17 +40,10 @@ export function createMethodCodecs(
         // Many RPCs answer google.protobuf.Empty; writing nothing would cost as much as writing something.
         if (output.fields.length === 0 && message.$unknown === undefined) return nothing;
         return limited(
-          serialize(() => toBinary(output, message, binaryOptions)),
+          serialize(() => encodeBinary(message)),
           writeMaxBytes,
         );
       },
-      encodePieces:
-        encodeLarge &&
-        ((message) =>
-          limitedPieces(
-            serialize(() => encodeLarge(message)),
-            writeMaxBytes,
-          )),
     },
     json: {
       decode: (bytes) => readJson(input, bytes, jsonRules),
@@ -57,7 +52,6 @@ export function createMethodCodecs(
           serialize(() => toUtf8(writeJson(output, message, jsonOptions))),
           writeMaxBytes,
         ),
-      encodePieces: undefined,
     },
   };
 }
@@ -84,7 +78,7 @@ function invalidMessage(desc: DescMessage, cause?: unknown): ConnectError {
   return new ConnectError(message, Code.InvalidArgument, undefined, undefined, cause);
 }
 
-function serialize<Encoded>(write: () => Encoded): Encoded {
+function serialize(write: () => Uint8Array): Uint8Array {
   try {
     return write();
   } catch (error) {
@@ -93,21 +87,7 @@ function serialize<Encoded>(write: () => Encoded): Encoded {
 }
 
 function limited(bytes: Uint8Array, writeMaxBytes: number): Uint8Array {
-  checkLength(bytes.byteLength, writeMaxBytes);
-  return bytes;
-}
-
-function limitedPieces(pieces: ReturnType<EncodePieces>, writeMaxBytes: number): ReturnType<EncodePieces> {
-  if (pieces !== undefined)
-    checkLength(
-      pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
-      writeMaxBytes,
-    );
-  return pieces;
-}
-
-function checkLength(byteLength: number, writeMaxBytes: number): void {
-  if (byteLength <= writeMaxBytes) return;
-  const message = `message size ${byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
+  if (bytes.byteLength <= writeMaxBytes) return bytes;
+  const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
   throw new ConnectError(message, Code.ResourceExhausted);
 }

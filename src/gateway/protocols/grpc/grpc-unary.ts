@@ -24,13 +24,9 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
   }
 
   writeMessage(response: UnaryResponse): void | Promise<void> {
-    const { message } = response;
     const compression = this.encodings.response;
-    const pieces = compression === undefined ? this.codec.encodePieces?.(message) : undefined;
-    if (pieces !== undefined) return this.#answerUncopied(response, pieces);
-    const bytes = this.codec.encode(message);
-    if (compression === undefined && bytes.byteLength >= uncopiedBytesMin)
-      return this.#answerUncopied(response, [bytes]);
+    const bytes = this.codec.encode(response.message);
+    if (compression === undefined && bytes.byteLength >= uncopiedBytesMin) return this.#answerUncopied(response, bytes);
     const body = envelop(bytes, compression, this.procedure.options);
     if (body instanceof Promise) return body.then((enveloped) => this.#answer(response, enveloped));
     this.#answer(response, body);
@@ -41,13 +37,12 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
     this.exchange.answer(200, fields, body, fieldsToSend(trailer, statusOk));
   }
 
-  #answerUncopied({ header, trailer }: UnaryResponse, pieces: readonly Uint8Array[]): void {
+  #answerUncopied({ header, trailer }: UnaryResponse, message: Uint8Array): void {
     const { exchange } = this;
-    const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
     const trailerFields = fieldsToSend(trailer, statusOk);
     exchange.begin(200, fieldsToSend(header, this.headerFields));
     // The call is told by its abort receiver when the client goes away meanwhile.
-    for (const piece of [envelopePrefix(bytes), ...pieces]) exchange.write(piece)?.catch(() => undefined);
+    for (const piece of [envelopePrefix(message.byteLength), message]) exchange.write(piece)?.catch(() => undefined);
     exchange.end(trailerFields);
   }
 
