@@ -4,7 +4,7 @@ import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node
 import { BacklogBudget, type Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
-import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions } from "./http-server.ts";
+import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
 import { createOwnHttp1Server } from "./own-http1-server.ts";
 import { OpenConnections } from "./open-connections.ts";
 import { createNodeHttp2Server } from "./node-http2-server.ts";
@@ -51,8 +51,10 @@ export class Listener {
   readonly #trustedProxies: TrustedProxies | undefined;
   /** Whose connections begin with a PROXY header. */
   #announced: TrustedProxies | undefined;
-  /** Who the connections inside TLS are from, by the addresses and ports of both ends. */
-  readonly #sources = new Map<string, Peer>();
+  /** The sockets around those inside TLS, by the addresses and ports of both ends. */
+  readonly #outside = new Map<string, Socket>();
+  /** Who connections with TLS are from, by their outer sockets, where a PROXY header has told. */
+  readonly #sources = new WeakMap<Socket, Peer>();
   readonly #badRequests = new Map<number, number>();
   readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
   #deadlineMs = Number.POSITIVE_INFINITY;
@@ -142,27 +144,38 @@ export class Listener {
   }
 
   #showSource(socket: Socket, source: Peer): void {
-    if (this.#tls === undefined) return showPeer(socket, source);
-    // The socket inside TLS is another one, which knows only the address and port of this.
-    const proxy = keyOf(socket);
-    this.#sources.set(proxy, source);
-    socket.on("close", () => this.#sources.delete(proxy));
+    if (this.#tls === undefined) showPeer(socket, source);
+    else this.#sources.set(socket, source);
   }
 
   #hand(socket: Socket, spoken: Spoken): void {
-    if (spoken === "tls" && this.#tls !== undefined) this.#tls.emit("connection", socket);
+    if (spoken === "tls" && this.#tls !== undefined) this.#decrypt(socket, this.#tls);
     else if (spoken !== "tls" && this.#cleartext) this.#serve(socket, spoken);
     else socket.destroy();
   }
 
+  #decrypt(socket: Socket, tls: TlsServer): void {
+    // On a Unix socket the two ends of TLS cannot be told to belong together.
+    if (this.#isUnix) this.#sockets.served(socket, unknownInside);
+    else this.#remember(socket);
+    tls.emit("connection", socket);
+  }
+
+  #remember(outer: Socket): void {
+    const key = keyOf(outer);
+    this.#outside.set(key, outer);
+    outer.on("close", () => this.#outside.delete(key));
+  }
+
   #serve(socket: Socket, version: HttpMajorVersion): void {
-    const source = this.#sources.get(keyOf(socket));
+    const outer = this.#outside.get(keyOf(socket)) ?? socket;
+    const source = this.#sources.get(outer);
     if (source !== undefined) showPeer(socket, source);
     // Unless a PROXY header has told more.
     else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
     // Reading the address once makes node keep it after the connection has closed.
     void socket.remoteAddress;
-    this.#servers[version].take(socket);
+    this.#sockets.served(outer, this.#servers[version].take(socket));
   }
 
   async #closeGracefully(): Promise<void> {
@@ -204,6 +217,9 @@ function countOne<Key>(counts: Map<Key, number>, key: Key): void {
 
 // Connections on a Unix socket have no addresses by which the one inside TLS and the one around it find each other.
 const noSourceInTls = "the PROXY protocol in front of TLS needs a TCP port";
+
+/** A connection of which it is not known whether it has a request, so that it must be taken to have one. */
+const unknownInside: TakenConnection = { busy: true };
 
 const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });
 

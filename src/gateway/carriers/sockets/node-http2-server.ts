@@ -21,6 +21,7 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
     },
   });
   const sessions = new Set<ServerHttp2Session>();
+  const sessionOf = new WeakMap<Socket, ServerHttp2Session>();
   // Not `request`, which would handle every stream a second time.
   server.on("stream", (stream: ServerHttp2Stream, header, _flags, rawFields) => {
     const fields: HeaderFields = rawFields;
@@ -37,6 +38,7 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
     session.on("close", () => sessions.delete(session));
     // The socket itself: the proxy in `session.socket` throws once the session has released it.
     const socket = session.socket.on("close", ignore);
+    sessionOf.set(socket, session);
     // A handler may take its time with a complete request; but a client that still owes part of a body, or does not
     // read its answer, cannot keep a stream by doing nothing.
     const carried = (): number => carriedBy(session, socket);
@@ -49,6 +51,12 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
       // node:http2 treats a client that has ended its side as gone; half open, nobody would ever close the connection.
       socket.allowHalfOpen = false;
       server.emit("connection", socket);
+      const session = sessionOf.get(socket);
+      return {
+        get busy() {
+          return session !== undefined && exchangesOf(session).size > 0;
+        },
+      };
     },
     drain() {
       for (const session of sessions) session.close();

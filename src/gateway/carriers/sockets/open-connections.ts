@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { TakenConnection } from "./http-server.ts";
 
 /** Connections beyond the limit: more than probes and an operator open at once, and some 2 MiB. */
 const spareMax = 64;
@@ -6,13 +7,14 @@ const spareMax = 64;
 /**
  * The open connections of a port. Up to the limit they are kept for as long as they like. Beyond it new ones are served
  * as well, since one may be a probe, whose orchestrator would end a server that is only full: for each that comes, the
- * one that has been beyond the limit for longest is closed.
+ * one that has been beyond the limit for longest without a request is closed. None is closed while it has a request: a
+ * handler may have done already what nobody would be told of.
  */
 export class OpenConnections {
   readonly #limit: number;
   readonly #sockets = new Set<Socket>();
-  /** Those beyond the limit, the oldest first. */
-  readonly #spare = new Set<Socket>();
+  /** Those beyond the limit, the oldest first, and what serves them if that is known. */
+  readonly #spare = new Map<Socket, TakenConnection | undefined>();
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -34,22 +36,34 @@ export class OpenConnections {
     if (this.#kept > this.#limit) this.#addSpare(socket);
   }
 
+  /** Tells what serves a connection. */
+  served(socket: Socket, connection: TakenConnection): void {
+    if (this.#spare.has(socket)) this.#spare.set(socket, connection);
+  }
+
   get #kept(): number {
     return this.#sockets.size - this.#spare.size;
   }
 
   #addSpare(socket: Socket): void {
-    this.#spare.add(socket);
-    const [oldest] = this.#spare;
-    if (this.#spare.size <= spareMax || oldest === undefined) return;
-    this.#remove(oldest);
-    oldest.destroy();
+    this.#spare.set(socket, undefined);
+    if (this.#spare.size > spareMax) this.#closeOldest();
+  }
+
+  /** There always is one to close: that which has just come has no request yet. */
+  #closeOldest(): void {
+    for (const [socket, connection] of this.#spare) {
+      if (connection?.busy === true) continue;
+      this.#remove(socket);
+      socket.destroy();
+      return;
+    }
   }
 
   #remove(socket: Socket): void {
     this.#sockets.delete(socket);
     this.#spare.delete(socket);
-    const [next] = this.#spare;
+    const [next] = this.#spare.keys();
     if (next !== undefined && this.#kept < this.#limit) this.#spare.delete(next);
   }
 }

@@ -1,10 +1,8 @@
 import type { Socket } from "node:net";
-import type { HttpServer } from "./http-server.ts";
+import type { HttpServer, TakenConnection } from "./http-server.ts";
 
 /** A connection of the gateway's own HTTP. */
-export interface OwnConnection {
-  /** Whether a request still waits for its answer, or some of an answer for the client. */
-  readonly busy: boolean;
+export interface OwnConnection extends TakenConnection {
   /** Requests that are not answered yet, or whose answer is not sent yet. */
   readonly requests: number;
   /** Ends the connection once its requests are answered. */
@@ -29,6 +27,7 @@ export function createOwnServer<Connection extends OwnConnection>(
       open.add(connection);
       // Accepted before the drain began, and drained before its first request.
       if (draining) connection.drain();
+      return connection;
     },
     drain() {
       draining = true;

@@ -1,23 +1,43 @@
-import { expect, test } from "vitest";
-import { createGateway } from "../../../../src/gateway/index.ts";
-import type { Address } from "../../../support/carriers/exchange.ts";
-import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
+import { once } from "node:events";
+import { connect as connectTls } from "node:tls";
+import { describe, expect, test } from "vitest";
+import { createGateway, type ListenOptions } from "../../../../src/gateway/index.ts";
+import { createByteReader } from "../../../support/carriers/byte-reader.ts";
+import { createCertificate } from "../../../support/carriers/certificate.ts";
+import { type Address, openSocket } from "../../../support/carriers/exchange.ts";
+import { openHttp1, overHttp1 } from "../../../support/carriers/http1-connection.ts";
+import { openHttp2 } from "../../../support/carriers/http2-connection.ts";
+import { within } from "../../../support/deadline.ts";
+import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
 /** As many as are served beyond the limit. */
 const spareMax = 64;
 
 const get = { httpMethod: "GET", path: "/livez", header: [] } as const;
 
-const answer = () => ({ httpStatus: 200, body: "" });
+const getSlow = { ...get, path: "/slow" } as const;
 
-async function startGateway(connections: number) {
+const answer = { httpStatus: 200, body: "" };
+
+/** A gateway that begins to answer `/slow` as often as it is asked to, and goes on when it is let. */
+async function startGateway(connections: number, options: ListenOptions = { host: "127.0.0.1" }) {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  let begun = 0;
+  const answerSlowly = () => {
+    begun++;
+    return released.then(() => answer);
+  };
   const gateway = createGateway({
     routes: () => {},
     limits: { connections },
-    endpoints: [{ path: get.path, open: true, answer }],
+    endpoints: [
+      { path: get.path, open: true, answer: () => answer },
+      { path: getSlow.path, open: true, answer: answerSlowly },
+    ],
   });
-  const address = await gateway.listen({ host: "127.0.0.1" });
-  return { address, [Symbol.asyncDispose]: () => gateway.close() };
+  const address = await gateway.listen(options);
+  const hasBegun = (requests: number) => expect.poll(() => begun, { interval: 1 }).toBe(requests);
+  return { address, release, hasBegun, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
 /** A connection that has had an answer. */
@@ -59,4 +79,67 @@ test("the oldest connection beyond the limit takes the place of one that has clo
   expect(await oldest.atEnd()).toBe(true);
   heir.request(get);
   expect((await heir.readAnswer()).httpStatus).toBe(200);
+});
+
+describe("a connection beyond the limit that has a request is kept until it is answered", () => {
+  const certificate = createCertificate("spare");
+  const inTls = { ca: certificate.cert, servername: "localhost" };
+  const tls = { host: "127.0.0.1", tls: certificate };
+
+  const askHttp1 = async (address: Address) => {
+    using connection = await openHttp1(address);
+    connection.request(getSlow);
+    return await connection.readAnswer();
+  };
+  const askHttp1InTls = async (address: Address) => {
+    const socket = connectTls({ ...inTls, socket: openSocket(address) });
+    using connection = overHttp1(socket, createByteReader(socket), "localhost");
+    await within(once(socket, "secureConnect"), "the handshake");
+    connection.request(getSlow);
+    return await connection.readAnswer();
+  };
+  const askHttp2 = async (address: Address, options?: typeof inTls) => {
+    using connection = await openHttp2(address, options);
+    return await connection.exchange(getSlow);
+  };
+  const askHttp2InTls = (address: Address) => askHttp2(address, inTls);
+
+  test.each<{ name: string; options: ListenOptions; ask: (address: Address) => Promise<{ httpStatus: number }> }>([
+    { name: "HTTP/1.1", options: {}, ask: askHttp1 },
+    { name: "HTTP/1.1 in TLS", options: tls, ask: askHttp1InTls },
+    { name: "HTTP/2", options: {}, ask: (address) => askHttp2(address) },
+    { name: "HTTP/2 in TLS", options: tls, ask: askHttp2InTls },
+    { name: "node's HTTP/2", options: { http2: "node" }, ask: (address) => askHttp2(address) },
+    { name: "node's HTTP/2 in TLS", options: { ...tls, http2: "node" }, ask: askHttp2InTls },
+  ])("over $name", ({ options, ask }) => survives(options, ask));
+
+  test("over HTTP/1.1 in TLS on a Unix socket", async () => {
+    using folder = createTempFolder();
+    await survives({ path: folder.file("s"), tls: certificate }, askHttp1InTls);
+  });
+
+  async function survives(options: ListenOptions, ask: (address: Address) => Promise<{ httpStatus: number }>) {
+    await using gateway = await startGateway(1, options);
+    using stack = new DisposableStack();
+    const open = async () => stack.use(await openHttp1(gateway.address));
+    await open();
+    const asked = ask(gateway.address);
+    await gateway.hasBegun(1);
+    const idle = await open();
+    for (let i = 1; i < spareMax; i++) await open();
+    expect(await idle.atEnd()).toBe(true);
+    gateway.release();
+    expect((await asked).httpStatus).toBe(200);
+  }
+
+  test("and where all of them have one, the next connection is closed", async () => {
+    await using gateway = await startGateway(1);
+    using stack = new DisposableStack();
+    stack.use(await openHttp1(gateway.address));
+    const asked = Array.from({ length: spareMax }, () => askHttp1(gateway.address));
+    await gateway.hasBegun(spareMax);
+    expect(await stack.use(await openHttp1(gateway.address)).atEnd()).toBe(true);
+    gateway.release();
+    for (const { httpStatus } of await Promise.all(asked)) expect(httpStatus).toBe(200);
+  });
 });
