@@ -25,7 +25,10 @@ export interface Http2ConnectionOptions {
   readonly budget: BacklogBudget;
   /** Called when a request has begun, with its header. Must set the stream's receiver before it returns. */
   readonly onStream: (stream: Http2Stream) => void;
-  /** Called with each error of the peer that ends a stream, or the connection (RFC 9113 §5.4), and our defects among these. */
+  /**
+   * Called with each stream that is refused or reset because of its frames, and each connection that is ended with an
+   * error (RFC 9113 §5.4); not with a defect of ours, nor with streams that are reset because the peer is late.
+   */
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
   /** Called when the connection is over. */
   readonly onClose: () => void;
@@ -173,9 +176,9 @@ export class Http2Connection implements StreamCarrier {
     const isOurs = !(error instanceof ConnectionError);
     const code = isOurs ? ErrorCode.internalError : error.code;
     this.#goAway(this.#streams.lastStreamId, code);
-    this.#options.onError?.("connection", code);
     this.#end(this.#options.limits.lingerMs);
     if (isOurs) this.#options.onFault(error);
+    else this.#options.onError?.("connection", code);
   }
 
   #finalGoAway(): void {

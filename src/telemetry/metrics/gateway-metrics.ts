@@ -40,7 +40,7 @@ export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void
     {
       name: "gateway.http2.errors",
       unit: "{error}",
-      description: "Streams and connections of HTTP/2 that were ended because of what their client did",
+      description: "Streams of HTTP/2 that were refused or reset for their frames, and connections ended with an error",
     },
     () => (["connection", "stream"] as const).flatMap((scope) => http2Errors(scope, gateway.load.http2Errors[scope])),
   );

@@ -171,16 +171,20 @@ describe("the engine", () => {
 
   test("ends a connection on which a fault is no stream's with INTERNAL_ERROR, and tells of it (§5.4.1)", async () => {
     const faults: unknown[] = [];
+    const errors: unknown[] = [];
     await using engine = await startEngine({
       onFault: (error) => {
         if (faults.push(error) === 1) throw new Error("a fault beyond the stream");
       },
+      onError: (scope) => errors.push(scope),
       serve: thrower,
     });
     using connection = await openFrames(engine.address);
     connection.send(whole(1));
     expect(await connection.readEnd(3)).toMatchObject(goAwayWith(ErrorCode.internalError));
     expect(faults).toEqual([new Error("a fault of the test's"), new Error("a fault beyond the stream")]);
+    // The client did nothing wrong.
+    expect(errors).toEqual([]);
   });
 });
 

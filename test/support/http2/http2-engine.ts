@@ -5,6 +5,8 @@ import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
 import {
   defaultHttp2Limits,
   encodeBlock,
+  type ErrorCode,
+  type ErrorScope,
   Http2Connection,
   type Http2Limits,
   type Http2Stream,
@@ -21,6 +23,7 @@ export interface EngineOptions {
   readonly budget?: BacklogBudget;
   /** Default: a fault in a test's server is thrown, and fails the test. */
   readonly onFault?: (error: unknown) => void;
+  readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
 }
 
 /** A server of HTTP/2 and nothing else on a free port of loopback. Dispose of it with `await using`. */
@@ -57,7 +60,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
 /** Serves one connection, whatever carries it. */
 export function serveConnection(
   socket: Duplex,
-  { serve = echo, limits = {}, budget, onFault = rethrow }: EngineOptions = {},
+  { serve = echo, limits = {}, budget, onFault = rethrow, onError = () => {} }: EngineOptions = {},
   onClose: () => void = () => {},
 ): Http2Connection {
   const all: Http2Limits = { ...defaultHttp2Limits, ...limits };
@@ -67,6 +70,7 @@ export function serveConnection(
     onStream: serve,
     onClose,
     onFault,
+    onError,
   });
 }
 

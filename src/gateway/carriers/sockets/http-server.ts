@@ -32,16 +32,25 @@ export interface GatewayLoad {
    */
   readonly badRequests: ReadonlyMap<number, number>;
   /**
-   * Streams and connections of our own HTTP/2 since the start that were ended because of what their client did (RFC 9113
-   * §5.4), by the name of the error code: a client that resets too many streams is an ENHANCE_YOUR_CALM of a connection.
+   * Since the start and by the name of the error code (RFC 9113 §5.4): streams that our own HTTP/2 reset because their
+   * frames are wrong, or refused because there were too many, which happens to clients without a mistake, too; and
+   * connections that it ended with an error, such as ENHANCE_YOUR_CALM for too many resets. Not counted are streams that
+   * it reset because a client is late, connections that it closed as idle or dead, and our own defects, which are
+   * reported as faults.
    */
   readonly http2Errors: Readonly<Record<ErrorScope, ReadonlyMap<string, number>>>;
+}
+
+/** A connection that an {@link HttpServer} has taken. */
+export interface TakenConnection {
+  /** Whether a request still waits for its answer, or some of an answer for the client. */
+  readonly busy: boolean;
 }
 
 /** Serves the connections of a port that speak one version of HTTP. Never listens itself. */
 export interface HttpServer {
   /** Takes over a connection of which nothing was read, or everything read was put back. */
-  take(socket: Socket): void;
+  take(socket: Socket): TakenConnection;
   /** Ends every connection once its requests are answered. */
   drain(): void;
   /** Whether any request still waits for its answer. */
