@@ -82,7 +82,7 @@ async function isLeftBehind(path: string, found: BigIntStats): Promise<boolean> 
  * Removes a socket that was left behind, and returns whether that is what was there: another process may have replaced it
  * since it was looked at. Only what has a name of our own cannot be replaced, so it is looked at under such a name.
  */
-function takeAway(path: string, found: BigIntStats): boolean {
+export function takeAway(path: string, found: BigIntStats): boolean {
   const aside = join(dirname(path), `.${randomUUID()}`);
   try {
     renameSync(path, aside);
@@ -94,7 +94,18 @@ function takeAway(path: string, found: BigIntStats): boolean {
   // The number of a file that is gone may be given to the next one; to rename it changes its ctime.
   const { ino, mtimeNs } = lstatSync(aside, { bigint: true });
   const isThatOne = ino === found.ino && mtimeNs === found.mtimeNs;
-  if (!isThatOne) linkSync(aside, path);
-  rmSync(aside);
+  if (isThatOne) rmSync(aside);
+  else putBack(aside, path);
   return isThatOne;
+}
+
+/** Gives what was taken aside its name again, unless another process has used the name meanwhile. */
+export function putBack(aside: string, path: string): void {
+  try {
+    linkSync(aside, path);
+  } catch (reason) {
+    // Not everything can be linked: Linux has a setting against it for files of other users (protected_hardlinks).
+    if (!hasCode(reason, "EEXIST")) return renameSync(aside, path);
+  }
+  rmSync(aside);
 }
