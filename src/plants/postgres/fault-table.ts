@@ -56,7 +56,7 @@ export const faultTable: readonly FaultRow[] = [
 ];
 
 /** The index of `deletions` that lets no idempotency key be used twice. On Citus the number of the shard follows. */
-const keyIndex = "deletions_by_key";
+const keyIndex = /^deletions_by_key(?:_\d+)?$/;
 
 const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [row.sqlState, row.verdict]));
 
@@ -79,7 +79,7 @@ export function verdictOn(fault: unknown): Verdict {
 }
 
 function isKeyConflict(fault: unknown): boolean {
-  return fault instanceof Error && "constraint" in fault && String(fault.constraint).startsWith(keyIndex);
+  return fault instanceof Error && "constraint" in fault && keyIndex.test(String(fault.constraint));
 }
 
 /**
@@ -87,12 +87,13 @@ function isKeyConflict(fault: unknown): boolean {
  * where. It does not for an error of the statement itself.
  */
 export function isRaisedWithin(fault: unknown): boolean {
-  return fault instanceof Error && "where" in fault && typeof fault.where === "string" && !ownContext.test(fault.where);
+  return fault instanceof Error && "where" in fault && typeof fault.where === "string" && !onCitus.test(fault.where);
 }
 
-// What Citus says of a statement of ours: where it was run, and its place in our function.
-const ownContext =
-  /^(?:SQL statement "(?:WITH (?:dropped|unlocked) |INSERT INTO deletions )|PL\/pgSQL function \S*plantstore_delete\(|while executing command on )/;
+// What Citus says of an error of our own statement: the worker, or its place in our function. Where the function of a
+// trigger stands before ours, it is the trigger's.
+const onCitus =
+  /^while executing command on \S+$|^(?:SQL statement "(?:(?!PL\/pgSQL function )[^])*"\n)?PL\/pgSQL function \S*plantstore_delete\(/;
 
 /** Returns the SQLSTATE of an error; `undefined` if it did not come from the server. */
 export function sqlStateOf(fault: unknown): string | undefined {

@@ -7,6 +7,19 @@ function refusal(sqlState: string): Error {
   return Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
 }
 
+/** Where a missing right comes up, as the server says it, the innermost first. */
+function within(where: string): Error {
+  return Object.assign(refusal("42501"), { where });
+}
+
+const trigger = `SQL statement "WITH dropped AS (SELECT OLD.id)
+  INSERT INTO audit.log SELECT id FROM dropped"
+PL/pgSQL function audit() line 2 at SQL statement`;
+const onCitus = `SQL statement "WITH dropped AS (DELETE FROM plants WHERE id = ANY(ids) RETURNING id)
+        SELECT array_agg(id) FROM dropped"
+PL/pgSQL function plants_1.plantstore_delete(bigint,bigint[]) line 18 at SQL statement
+while executing command on db-1:5432`;
+
 describe("the verdict on a fault", () => {
   test.each(faultTable)("of SQLSTATE $sqlState is $verdict: $why", ({ sqlState, verdict }) => {
     expect(verdictOn(refusal(sqlState.padEnd(5, "0")))).toBe(verdict);
@@ -19,6 +32,15 @@ describe("the verdict on a fault", () => {
       fault: Object.assign(refusal("23505"), { constraint: "deletions_by_key" }),
       verdict: "repeat",
     },
+    {
+      name: "a key of somebody else's index does",
+      fault: Object.assign(refusal("23505"), { constraint: "deletions_by_keyword" }),
+      verdict: "divide",
+    },
+    { name: "a right that a trigger lacks keeps a plant", fault: within(trigger), verdict: "divide" },
+    { name: "so it does on Citus", fault: within(`${trigger}\n${onCitus}`), verdict: "divide" },
+    { name: "a right that our function on Citus lacks keeps them all", fault: within(onCitus), verdict: "give-up" },
+    { name: "so does one to call it", fault: within("while executing command on db-1:5432"), verdict: "give-up" },
     { name: "a code without a row has its class's verdict", fault: refusal("08P01"), verdict: "look" },
     { name: "what has no row may have been committed", fault: refusal("XX000"), verdict: "look" },
     {

@@ -121,7 +121,7 @@ describe("importing into PostgreSQL", () => {
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport({ restore: true });
     const told = expect(running.add([1n])).rejects.toThrow(/standbys: it is not known whether the last plants/);
-    // What an operator does, or statement_timeout: the server then commits without its standbys.
+    // What an operator does: the server then commits without its standbys.
     const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     await expect.poll(() => runSql(url, cancel)).not.toEqual([]);
     await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");

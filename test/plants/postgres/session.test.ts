@@ -264,7 +264,7 @@ describe("a session", () => {
     const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
     await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
     const told = expect(commit(session)).rejects.toThrow("committed, but not on the synchronous standbys");
-    // What an operator does, or statement_timeout: the server then commits without its standbys.
+    // What an operator does: the server then commits without its standbys.
     const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     await expect.poll(() => runSql(url, cancel)).not.toEqual([]);
     await told;

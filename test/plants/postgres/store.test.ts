@@ -382,7 +382,7 @@ describe("a PostgreSQL store", () => {
         runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
       const told = store.delete(1n, deleteCall());
       await expect.poll(() => waiting("WITH gone")).not.toEqual([]);
-      // What an operator does, or statement_timeout: the server then commits without its standbys.
+      // What an operator does: the server then commits without its standbys.
       await runSql(opened.url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
       await expect.poll(() => waiting("UPDATE deletions")).not.toEqual([]);
       await runSql(opened.url, "ALTER SYSTEM RESET synchronous_standby_names");
