@@ -105,6 +105,7 @@ class PostgresStore implements PlantStore {
   /** The first for a server without Citus, and one for each worker of Citus. */
   readonly #queues: DeleteQueue[] = [];
   readonly #firstQueue: DeleteQueue;
+  #isClosed = false;
   readonly #onBatch: OnBatch | undefined;
   readonly #locked = new LockedDeletes({
     commit: (batch) => this.#commit(batch),
@@ -141,7 +142,9 @@ class PostgresStore implements PlantStore {
   get waiting(): WaitingDeletions {
     const queues = this.#queues.map((queue) => queue.waiting);
     const forBatch = queues.reduce((sum, waiting) => sum + waiting.forBatch, 0);
-    const forBatchMax = queues.reduce((sum, waiting) => sum + waiting.forBatchMax, 0);
+    // Nothing is put into the first one any more once there are workers.
+    const inUse = queues.length > 1 ? queues.slice(1) : queues;
+    const forBatchMax = inUse.reduce((sum, waiting) => sum + waiting.forBatchMax, 0);
     return { forBatch, forBatchMax, forLock: this.#locked.waiting };
   }
 
@@ -152,6 +155,7 @@ class PostgresStore implements PlantStore {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all(this.#queues.map((queue) => queue.close()));
     await this.#locked.close();
     this.#health.report({ text: "the store is closed", passing: false });
@@ -214,7 +218,8 @@ class PostgresStore implements PlantStore {
 
   #queueOf(id: bigint): DeleteQueue {
     const worker = this.#shards.workerOf(id);
-    while (this.#queues.length <= worker + 1) this.#addQueue(inFlightMaxOfWorker);
+    // One that is made after `close` would not be closed: the first one refuses.
+    while (this.#queues.length <= worker + 1 && !this.#isClosed) this.#addQueue(inFlightMaxOfWorker);
     return this.#queues[worker + 1] ?? this.#firstQueue;
   }
 
