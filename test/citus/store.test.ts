@@ -3,6 +3,7 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Shards } from "../../src/plants/postgres/citus.ts";
 import { migratePostgres, openPostgresDatabase } from "../../src/plants/postgres/plant-database.ts";
+import { migrations } from "../../src/plants/postgres/migrations.ts";
 import { dropOldDeletions } from "../../src/plants/postgres/retention.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
 import { Session } from "../../src/plants/postgres/session.ts";
@@ -67,6 +68,40 @@ describe("on Citus", () => {
        FROM citus_shards WHERE table_name IN ('plants'::regclass, 'deletions'::regclass) GROUP BY 1, 2 ORDER BY 1, 2`,
     );
     expect(placed.map(({ shards }) => shards)).toEqual([16, 16, 16, 16]);
+  });
+
+  test("migrations at once spread the tables whatever isolation is the default", async () => {
+    const url = await cluster.createSchema();
+    const strict = url.replace(
+      "options=",
+      `options=${encodeURIComponent(String.raw`-cdefault_transaction_isolation=repeatable\ read `)}`,
+    );
+    await expect(Promise.all(Array.from({ length: 3 }, () => migratePostgres(strict)))).resolves.toHaveLength(3);
+  });
+
+  test("tables that an operator has distributed get what they lack from migrate, and serve nobody before", async () => {
+    const url = await cluster.createSchema();
+    for (const { sql, index } of migrations) {
+      await runSql(url, sql);
+      if (index) await runSql(url, index.create);
+    }
+    await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
+    await runSql(url, "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)");
+    await runSql(url, "DROP INDEX deletions_by_key");
+    await runSql(url, "SELECT create_distributed_table('plants', 'id')");
+    await runSql(url, "SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants')");
+    await runSql(url, "INSERT INTO plants VALUES (1)");
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
+       VALUES (2, 'subject', '', gen_random_uuid(), 'used')`,
+    );
+    await expect(openPostgresStore({ url })).rejects.toThrow(/not by `plantstore migrate`/);
+    await migratePostgres(url);
+    const store = await openPostgresStore({ url });
+    await expect(store.delete(1n, deleteCall({ idempotencyKey: "key" }))).resolves.toBe(true);
+    await expect(store.delete(2n, deleteCall({ subject: "subject", idempotencyKey: "used" }))).resolves.toBe(true);
+    await store.close();
   });
 
   test("batches are made for the worker that the engine chooses for a plant", async () => {
@@ -135,6 +170,7 @@ describe("on Citus", () => {
     const session = new Session(readServerUrl(url));
     await session.shards.learn(session);
     await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 150, isMore: false });
+    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 0, isMore: false });
     await session.close();
     await using database = await openPostgresDatabase(url);
     expect((await collect(database.listDeletions())).flat()).toHaveLength(50);

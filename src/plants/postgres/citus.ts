@@ -1,4 +1,5 @@
 import type { DeleteCall } from "../plant-store.ts";
+import { StoreOpenError } from "../store-open-error.ts";
 import type { Session } from "./session.ts";
 
 // What Citus needs otherwise (docs.citusdata.com). Both tables are spread over its workers by the id of the plant, so
@@ -27,18 +28,29 @@ export class Shards {
     return this.#worker[this.#hashMax.findIndex((max) => hash <= max)] ?? 0;
   }
 
-  /** Learns where the tables are now: an operator may add workers at any time. */
+  /**
+   * Learns where the tables are now: an operator may add workers at any time.
+   *
+   * @throws StoreOpenError when they were spread by other means than {@link distribute}
+   */
   async learn(session: Session): Promise<void> {
     const shards = (await isCitus(session)) ? await session.query(shardsSql) : [];
+    if (shards.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(spreadByHand);
     this.#hashMax = shards.map(([max]) => Number(max));
     this.#worker = shards.map(([, worker]) => Number(worker));
   }
 }
 
+const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)";
+
+// A table that is on one node as a whole has a shard without hashes, and needs nothing otherwise.
 const shardsSql = `
-  SELECT shardmaxvalue, dense_rank() OVER (ORDER BY groupid) - 1
+  SELECT shardmaxvalue, dense_rank() OVER (ORDER BY groupid) - 1, to_regprocedure('${deleteFunction}') IS NOT NULL
   FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
-  WHERE logicalrelid = to_regclass('plants') ORDER BY shardmaxvalue::integer`;
+  WHERE logicalrelid = to_regclass('plants') AND shardmaxvalue IS NOT NULL ORDER BY shardmaxvalue::integer`;
+
+const spreadByHand = "its tables are distributed, but not by `plantstore migrate`: run it";
+const spreadOtherwise = "`plants` and `deletions` must be distributed together, by `id` and `plant_id`";
 
 async function isCitus(session: Session): Promise<boolean> {
   return (await session.query("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;
@@ -48,7 +60,7 @@ async function isCitus(session: Session): Promise<boolean> {
  * Returns the hash of an id by which Citus chooses its shard: `hashint8` of PostgreSQL, which is the final mix of Bob
  * Jenkins' lookup3 (burtleburtle.net/bob/c/lookup3.c) over the halves of the id.
  */
-function hashOf(id: bigint): number {
+export function hashOf(id: bigint): number {
   const high = Number(BigInt.asIntN(32, id >> 32n));
   const half = Number(BigInt.asIntN(32, id)) ^ (id >= 0n ? high : ~high);
   let [a, b, c] = [(hashSeed + half) | 0, hashSeed, hashSeed];
@@ -74,28 +86,58 @@ export function toCallOnCitus(call: DeleteCall, id: bigint): DeleteCall {
 }
 
 /**
- * Spreads the tables of a store over the workers, together with what is in them, unless they are. Does nothing on a
- * server without Citus. Deletions wait meanwhile.
+ * Spreads the tables of a store over the workers, together with what is in them, unless Citus has them already; to those
+ * that an operator has spread it adds what they lack. Does nothing on a server without Citus. Deletions wait meanwhile.
+ *
+ * @throws StoreOpenError when an operator has spread them otherwise
  */
 export async function distribute(session: Session): Promise<void> {
   if (!(await isCitus(session))) return;
-  await session.begin("BEGIN; SELECT version FROM plantstore_schema FOR UPDATE");
-  if ((await session.query(shardsSql)).length === 0) await session.run(distributeSql);
+  // Of several processes, all but one wait here, and must then see what that one has done.
+  await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT version FROM plantstore_schema FOR UPDATE");
+  for (const sql of await missingSql(session)) await session.run(sql);
   await session.commit();
 }
+
+/** Returns the statements that make the tables what deletions on Citus need; none if they are. */
+async function missingSql(session: Session): Promise<readonly string[]> {
+  const [[state] = []] = await session.query(stateSql);
+  if (state === "otherwise") throw new StoreOpenError(spreadOtherwise);
+  if (state === "by hand") return [sequentialSql, ...keysSql, functionSql];
+  return state === "whole" ? [sequentialSql, primaryKeySql, ...keysSql, spreadSql, functionSql] : [];
+}
+
+const stateSql = `
+  SELECT CASE
+    WHEN plants.logicalrelid IS NULL THEN 'whole'
+    WHEN plants.partmethod <> 'h' OR to_regprocedure('${deleteFunction}') IS NOT NULL THEN 'done'
+    WHEN deletions.colocationid = plants.colocationid
+      AND column_to_column_name(deletions.logicalrelid, deletions.partkey) = 'plant_id' THEN 'by hand'
+    ELSE 'otherwise' END
+  FROM (SELECT) AS one LEFT JOIN pg_dist_partition AS plants ON plants.logicalrelid = to_regclass('plants')
+    LEFT JOIN pg_dist_partition AS deletions ON deletions.logicalrelid = to_regclass('deletions')`;
+
+const sequentialSql = "SET LOCAL citus.multi_shard_modify_mode = 'sequential';";
+
+const primaryKeySql = "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq);";
+
+// One by one: Citus hands some to the workers with whatever is in the same message.
+const keysSql = [
+  "DROP INDEX IF EXISTS deletions_by_plant",
+  "DROP INDEX IF EXISTS deletions_by_key",
+  "UPDATE deletions SET idempotency_key = plant_id::text || ':' || idempotency_key WHERE idempotency_key IS NOT NULL",
+  "CREATE UNIQUE INDEX deletions_by_key ON deletions (plant_id, idempotency_key) WHERE idempotency_key IS NOT NULL",
+];
+
+const spreadSql = `
+  SELECT create_distributed_table('plants', 'id');
+  SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants');`;
 
 // The function is one transaction on one worker. With `skips` it waits for no lock; SKIP LOCKED is for one shard at a
 // time there. Records that a trigger drops make it fail, as in the statement for other servers, and so does "not found"
 // wait for standbys.
-const distributeSql = `
-  SET LOCAL citus.multi_shard_modify_mode = 'sequential';
-  ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq);
-  DROP INDEX deletions_by_plant, deletions_by_key;
-  UPDATE deletions SET idempotency_key = plant_id || ':' || idempotency_key WHERE idempotency_key IS NOT NULL;
-  CREATE UNIQUE INDEX deletions_by_key ON deletions (plant_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
-  SELECT create_distributed_table('plants', 'id');
-  SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants');
-  CREATE FUNCTION plantstore_delete(
+const functionSql = `
+  CREATE OR REPLACE FUNCTION plantstore_delete(
     one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
     OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
   ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -129,5 +171,4 @@ const distributeSql = `
       PERFORM pg_logical_emit_message(true, 'plantstore', '');
     END IF;
   END $$;
-  SELECT create_distributed_function(
-    'plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)', 'one', colocate_with => 'plants')`;
+  SELECT create_distributed_function('${deleteFunction}', 'one', colocate_with => 'plants')`;

@@ -36,12 +36,13 @@ async function dropOnWorkers(session: Session, keptMs: number): Promise<DroppedS
     `SELECT plant_id, seq FROM deletions WHERE deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT ${sliceMax}`,
     [`${keptMs} milliseconds`],
   );
+  if (old.length === 0) return { count: 0, isMore: false };
   const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
-  await session.query("DELETE FROM deletions WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[])", [
-    ids,
-    seqs,
-  ]);
-  return { count: old.length, isMore: old.length === sliceMax };
+  const dropped = await session.query(
+    "DELETE FROM deletions WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1",
+    [ids, seqs],
+  );
+  return { count: dropped.length, isMore: old.length === sliceMax };
 }
 
 /** Keeps the deletion record from growing forever. */

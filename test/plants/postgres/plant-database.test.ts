@@ -5,6 +5,7 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../../src/plants/postgres/plant-database.ts";
+import { hashOf } from "../../../src/plants/postgres/citus.ts";
 import { dropOldDeletions, Retention } from "../../../src/plants/postgres/retention.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
@@ -115,18 +116,21 @@ describe("importing into PostgreSQL", () => {
     await migratePostgres(url);
     await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
     await runSql(url, "SELECT pg_reload_conf()");
-    await expect
-      .poll(() => runSql(url, "SHOW synchronous_standby_names"))
-      .toEqual([{ synchronous_standby_names: "nobody" }]);
-    await using database = await openPostgresDatabase(url);
-    await using running = await database.startImport({ restore: true });
-    const told = expect(running.add([1n])).rejects.toThrow(/standbys: it is not known whether the last plants/);
-    // What an operator does: the server then commits without its standbys.
-    const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-    await expect.poll(() => runSql(url, cancel)).not.toEqual([]);
-    await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
-    await runSql(url, "SELECT pg_reload_conf()");
-    await told;
+    try {
+      await expect
+        .poll(() => runSql(url, "SHOW synchronous_standby_names"))
+        .toEqual([{ synchronous_standby_names: "nobody" }]);
+      await using database = await openPostgresDatabase(url);
+      await using running = await database.startImport({ restore: true });
+      const told = expect(running.add([1n])).rejects.toThrow(/standbys: it is not known whether the last plants/);
+      // What an operator does: the server then commits without its standbys.
+      const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+      await expect.poll(() => runSql(url, cancel)).not.toEqual([]);
+      await told;
+    } finally {
+      await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
+      await runSql(url, "SELECT pg_reload_conf()");
+    }
   });
 
   test("says what the user may not do, who needs no table but those of the store", async () => {
@@ -349,4 +353,11 @@ test("a user without the rights that deleting needs is found before a server sta
   );
   const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
   await expect(refused).rejects.toThrow(/: the user lacks UPDATE on plants, DELETE on plants, INSERT on deletions/);
+});
+
+test("the hash by which a distributed table chooses a shard is that of the server", async () => {
+  const ids = [0n, 1n, -1n, 42n, 2n ** 31n, 2n ** 32n, -(2n ** 32n), 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)];
+  const url = await server.createSchema();
+  const rows = await runSql(url, `SELECT hashint8(id) AS hash FROM unnest('{${ids.join()}}'::bigint[]) AS id`);
+  expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
 });
