@@ -33,3 +33,22 @@ export async function stop(child: ChildProcess): Promise<void> {
   await ended;
   clearTimeout(limit);
 }
+
+/**
+ * Returns the next message of a server program, which must be of this kind. Rejects for any other, when the program
+ * ends first, and when it says nothing in time.
+ */
+export function nextMessage<M extends { readonly kind: string }>(child: ChildProcess, kind: M["kind"]): Promise<M> {
+  return new Promise((resolve, reject) => {
+    const settle = (message: M | Error): void => {
+      clearTimeout(limit);
+      child.off("message", settle).off("exit", fail);
+      if (message instanceof Error) reject(message);
+      else if (message.kind === kind) resolve(message);
+      else reject(new Error(`the server said "${message.kind}" instead of "${kind}"`));
+    };
+    const fail = (): void => settle(new Error(`the server ended, or said nothing for ${String(replyLimitMs)} ms`));
+    const limit = setTimeout(fail, replyLimitMs);
+    child.on("message", settle).on("exit", fail);
+  });
+}

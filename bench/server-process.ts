@@ -1,8 +1,8 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
 import { extname } from "node:path";
 import { pinned, serverCore } from "./cores.ts";
 import { startNativeServer } from "./native-process.ts";
-import { replyLimitMs, stop, type RunningServer, type Usage } from "./running-server.ts";
+import { nextMessage, stop, type RunningServer, type Usage } from "./running-server.ts";
 
 /** What the driver asks a server program; `settle` collects garbage before it looks. */
 export interface Request {
@@ -39,32 +39,15 @@ async function startNode(
     env: { ...process.env, NODE_ENV: "production", ...environment },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
-  const listening = await nextReply(child, program);
-  if (listening.kind !== "listening") throw new Error(`${program} spoke before it listened`);
+  const { port } = await nextMessage<Extract<Reply, { kind: "listening" }>>(child, "listening");
   const ask = async (request: Request): Promise<Usage> => {
     child.send(request);
-    const answer = await nextReply(child, program);
-    if (answer.kind !== "usage") throw new Error(`${program} did not tell its usage`);
-    return answer;
+    return await nextMessage<Extract<Reply, { kind: "usage" }>>(child, "usage");
   };
   return {
-    port: listening.port,
+    port,
     usage: () => ask({ kind: "usage" }),
     settle: () => ask({ kind: "settle" }),
     stop: () => stop(child),
   };
-}
-
-function nextReply(child: ChildProcess, program: string): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const settle = (reply: Reply | Error): void => {
-      clearTimeout(limit);
-      child.off("message", settle).off("exit", fail);
-      if (reply instanceof Error) reject(reply);
-      else resolve(reply);
-    };
-    const fail = (): void => settle(new Error(`${program} ended, or said nothing for ${String(replyLimitMs)} ms`));
-    const limit = setTimeout(fail, replyLimitMs);
-    child.on("message", settle).on("exit", fail);
-  });
 }

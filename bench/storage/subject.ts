@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type Percentiles, percentilesOf } from "../load/load.ts";
 import { runTool } from "../load/tool.ts";
+import { nextMessage } from "../running-server.ts";
 import type { GrpcOrder, GrpcSeen } from "./grpc-client.ts";
 import { deleteRandomPlants, type RestResult } from "./load.ts";
 import type { Said } from "./server.ts";
@@ -57,7 +58,7 @@ export async function measureAlone(name: StoreName, place: Place, seconds: numbe
 export interface SubjectServer {
   readonly port: number;
   /** CPU time that it has used, in µs. */
-  usage(): Promise<Extract<Said, { kind: "usage" }>>;
+  usage(): Promise<Usage>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -69,10 +70,9 @@ export async function startServer(name: StoreName, place: Place): Promise<Subjec
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   // It ends with this process whatever happens here, since then its channel is gone.
-  const listening = await nextSaid(child);
-  if (listening.kind !== "listening") throw new Error("the server spoke before it listened");
+  const { port } = await nextMessage<Extract<Said, { kind: "listening" }>>(child, "listening");
   return {
-    port: listening.port,
+    port,
     usage: () => usageOf(child),
     [Symbol.asyncDispose]: async () => {
       const ended = once(child, "exit");
@@ -124,21 +124,9 @@ async function ping(port: number, over: AbortSignal): Promise<Percentiles> {
   return percentilesOf(Float64Array.from(latencies));
 }
 
-async function usageOf(child: ChildProcess): Promise<Extract<Said, { kind: "usage" }>> {
-  child.send("usage");
-  const said = await nextSaid(child);
-  if (said.kind !== "usage") throw new Error("the server did not tell its usage");
-  return said;
-}
+type Usage = Extract<Said, { kind: "usage" }>;
 
-async function nextSaid(child: ChildProcess): Promise<Said> {
-  const ended = new AbortController();
-  const abort = (): void => ended.abort(new Error("the server has ended"));
-  child.once("exit", abort);
-  try {
-    const [said] = await once(child, "message", { signal: ended.signal });
-    return said;
-  } finally {
-    child.off("exit", abort);
-  }
+async function usageOf(child: ChildProcess): Promise<Usage> {
+  child.send("usage");
+  return await nextMessage<Usage>(child, "usage");
 }

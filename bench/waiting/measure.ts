@@ -13,8 +13,11 @@ import {
   headersFrame,
 } from "../../test/support/carriers/http2-frames.ts";
 import type { WaitingFigures } from "../figures.ts";
+import { nextMessage } from "../running-server.ts";
 import { benchToken } from "../servers/plants.ts";
 import type { Said } from "./server.ts";
+
+type Held = Extract<Said, { kind: "held" }>;
 
 /** Calls that wait at the same time. */
 const waitingCalls = 3_000;
@@ -25,7 +28,7 @@ const program = fileURLToPath(new URL("server.ts", import.meta.url));
 interface Caller {
   readonly name: string;
   readonly callsPerConnection: number;
-  /** What a connection begins with. */
+  /** What a connection begins with, so that what it remembers of its client counts as its own. */
   readonly opening: Buffer;
   /** A deletion; of the calls of one connection, the `at`th. */
   readonly call: (at: number) => Buffer;
@@ -47,7 +50,7 @@ const callers: readonly Caller[] = [
   {
     name: "REST, a connection each",
     callsPerConnection: 1,
-    opening: Buffer.from(`GET /livez HTTP/1.1${restLines}`),
+    opening: Buffer.from(`GET / HTTP/1.1${restLines}`),
     call: () => Buffer.from(`DELETE /plants/7 HTTP/1.1${restLines}`),
   },
   {
@@ -66,11 +69,10 @@ export async function measureWaiting(): Promise<readonly WaitingFigures[]> {
   const seen: WaitingFigures[] = [];
   for (const caller of callers) {
     const child = fork(program, { execArgv: [] });
-    const listening = await nextSaid(child);
-    if (listening.kind !== "listening") throw new Error("the server spoke before it listened");
+    const { port } = await nextMessage<Extract<Said, { kind: "listening" }>>(child, "listening");
     // Once before, for what is made only once.
-    await measureCaller(child, listening.port, caller);
-    seen.push(await measureCaller(child, listening.port, caller));
+    await measureCaller(child, port, caller);
+    seen.push(await measureCaller(child, port, caller));
     child.disconnect();
   }
   return seen;
@@ -98,7 +100,7 @@ async function measureCaller(child: ChildProcess, port: number, caller: Caller):
 }
 
 /** What is held once that does not change any more. */
-async function quiet(child: ChildProcess): Promise<Extract<Said, { kind: "held" }>> {
+async function quiet(child: ChildProcess): Promise<Held> {
   for (let last = await held(child), same = 0; ;) {
     const next = await held(child);
     same = Math.abs(next.bytes - last.bytes) < 10_000 ? same + 1 : 0;
@@ -107,14 +109,7 @@ async function quiet(child: ChildProcess): Promise<Extract<Said, { kind: "held" 
   }
 }
 
-async function held(child: ChildProcess): Promise<Extract<Said, { kind: "held" }>> {
+async function held(child: ChildProcess): Promise<Held> {
   child.send("held");
-  const said = await nextSaid(child);
-  if (said.kind !== "held") throw new Error("the server did not say what it holds");
-  return said;
-}
-
-async function nextSaid(child: ChildProcess): Promise<Said> {
-  const [said] = await once(child, "message");
-  return said;
+  return await nextMessage<Held>(child, "held");
 }
