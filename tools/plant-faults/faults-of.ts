@@ -1,4 +1,5 @@
 import { parseAst } from "rolldown/parseAst";
+import { isNode, isType, type Node } from "./syntax.ts";
 
 /** One small change of a source file that some test should notice. */
 export interface Fault {
@@ -7,8 +8,6 @@ export interface Fault {
   /** What stands between `start` and `end` instead. */
   readonly code: string;
 }
-
-type Node = { readonly type: string; readonly start: number; readonly end: number; readonly [key: string]: unknown };
 
 /** Operators and the one that a tired engineer writes in their place. */
 const otherOperator: ReadonlyMap<string, string> = new Map([
@@ -96,19 +95,10 @@ export function faultsOf(source: string): Fault[] {
   return faults.toSorted((a, b) => a.start - b.start || a.end - b.end);
 }
 
-/** Types are gone when the code runs; the two kinds of casts hold an expression that is not. */
-function isType({ type }: Node): boolean {
-  return type.startsWith("TS") && type !== "TSAsExpression" && type !== "TSSatisfiesExpression";
-}
-
 /** Whether what a node holds is what its function returns. */
 function isReturned(node: Node, parent: Node, parentIsReturned: boolean): boolean {
   if (parent.type === "ConditionalExpression") return parentIsReturned && node !== parent["test"];
   return parent.type === "ReturnStatement" || parent.type === "ArrowFunctionExpression";
-}
-
-function isNode(value: unknown): value is Node {
-  return typeof value === "object" && value !== null && "type" in value && "start" in value && "end" in value;
 }
 
 type Plant = (

@@ -1,4 +1,4 @@
-import { type ChildProcess, fork, spawn } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import {
   chmodSync,
   cpSync,
@@ -14,7 +14,14 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { withCounts } from "./blocks-of.ts";
+import { enteredBlocks, enteredByChildren } from "./entered-blocks.ts";
+import type { PlantedFault } from "./planted-fault.ts";
+import { type Refuser, refusalsOf } from "./refused-faults.ts";
 import type { TestAnswer, TestQuestion } from "./test-server.ts";
+
+/** By the id of a test or of its file, the blocks that are entered there. */
+export type Entered = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A copy of the project in a folder of its own, in which faults are planted one at a time. */
 export class ProjectCopy implements Disposable {
@@ -31,9 +38,9 @@ export class ProjectCopy implements Disposable {
     const left = new Set(["node_modules", ".git", "dist"]);
     cpSync(project, this.#folder, { recursive: true, filter: (name) => !left.has(basename(name)) });
     linkPackages(join(project, "node_modules"), join(this.#folder, "node_modules"));
-    // A fault changes one file: the compiler need not look at the others again.
-    const sourceOnly = { extends: "./tsconfig.json", include: ["src"], compilerOptions: { incremental: true } };
-    writeFileSync(join(this.#folder, "tsconfig.source.json"), JSON.stringify(sourceOnly));
+    // What hangs shows it soon enough.
+    const deadline = "test/support/deadline.ts";
+    this.replace(deadline, readFileSync(join(project, deadline), "utf8").replace("= 30_000;", "= 6_000;"));
   }
 
   /** Ends what runs in it, and removes it. */
@@ -54,18 +61,29 @@ export class ProjectCopy implements Disposable {
     return { [Symbol.dispose]: () => write(before) };
   }
 
-  /** Runs every one of these test files, and what fails twice more. */
-  async runAllTests(files: readonly string[]): Promise<TestAnswer> {
+  /** Runs every one of these test files, what fails twice more, and says which blocks of these sources each test enters. */
+  async runAllTests(files: readonly string[], sources: readonly string[]): Promise<TestAnswer & { entered: Entered }> {
+    const tools = join(this.#folder, "tools/plant-faults");
+    const entered = join(tools, basename(enteredBlocks));
+    writeFileSync(entered, "");
+    writeFileSync(join(tools, basename(enteredByChildren)), "");
+    using counted = new DisposableStack();
+    for (const file of sources) {
+      const source = readFileSync(join(this.#folder, file), "utf8");
+      counted.use(this.replace(file, withCounts(source, file, join(tools, "record-child.ts"))));
+    }
     const server = await this.#startTestServer(["--all"]);
-    const answer = await this.#ask(server, { files, changed: [], passing: {} }, 1800);
+    const tests = Object.fromEntries(files.map((file) => [file, []]));
+    const answer =
+      (await this.#ask(server, { tests, changed: [] }, 1800)) ?? withoutAnswer("not done after half an hour");
     this.#end(server);
-    return answer ?? withoutAnswer("not done after half an hour");
+    return { ...answer, entered: readEntered(readFileSync(entered, "utf8")) };
   }
 
-  /** Runs test files until one fails, without any fault `passing` of each. A run longer than `seconds` has failed. */
-  async runTests(files: readonly string[], passing: TestAnswer["passing"], seconds: number): Promise<TestAnswer> {
+  /** Runs tests until one fails. A run longer than `seconds` has failed. */
+  async runTests(tests: TestQuestion["tests"], seconds: number): Promise<TestAnswer> {
     this.#testServer ??= await this.#startTestServer([]);
-    const answer = await this.#ask(this.#testServer, { files, changed: [...this.#changed], passing }, seconds);
+    const answer = await this.#ask(this.#testServer, { tests, changed: [...this.#changed] }, seconds);
     this.#changed.clear();
     if (answer !== undefined) return answer;
     this.#end(this.#testServer);
@@ -73,18 +91,9 @@ export class ProjectCopy implements Disposable {
     return withoutAnswer(`no answer after ${Math.round(seconds)} s`);
   }
 
-  /** Whether the compiler takes the source. */
-  async compiles(): Promise<boolean> {
-    return await this.#run("tsc", ["-p", "tsconfig.source.json"]);
-  }
-
-  /** Whether the linter finds no promise in a file that is let go. */
-  async keepsPromises(file: string): Promise<boolean> {
-    const rules = ["no-floating-promises", "no-misused-promises", "await-thenable"].flatMap((rule) => [
-      "-D",
-      `typescript/${rule}`,
-    ]);
-    return await this.#run("oxlint", ["--type-aware", "-A", "all", ...rules, file]);
+  /** Says which faults the compiler or the linter of promises refuse. */
+  async refusalsOf(faults: readonly PlantedFault[]): Promise<ReadonlyMap<PlantedFault, Refuser>> {
+    return await refusalsOf(this.#folder, faults);
   }
 
   async #startTestServer(flags: readonly string[]): Promise<ChildProcess> {
@@ -121,21 +130,6 @@ export class ProjectCopy implements Disposable {
     this.#running.delete(child);
     endGroup(child);
   }
-
-  /** Whether a command of the project's packages ends well. */
-  async #run(command: string, args: readonly string[]): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const child = spawn(join("node_modules/.bin", command), args, {
-      cwd: this.#folder,
-      stdio: "ignore",
-      detached: true,
-    });
-    this.#running.add(child);
-    child.once("error", () => resolve(false)).once("exit", (code) => resolve(code === 0));
-    const isWell = await promise;
-    this.#end(child);
-    return isWell;
-  }
 }
 
 /** Links each package rather than the folder of them all, since vitest keeps its caches in it. */
@@ -151,7 +145,13 @@ function linkPackages(from: string, to: string): void {
 }
 
 function withoutAnswer(failure: string): TestAnswer {
-  return { failure, failedFiles: [], seconds: {}, passing: {} };
+  return { failure, failedFiles: [], files: [] };
+}
+
+/** A line for each test or file: its id and the blocks that it enters, with spaces between. */
+function readEntered(lines: string): Entered {
+  const parts = lines.split("\n").map((line) => line.split(" "));
+  return new Map(parts.map(([id = "", ...blocks]) => [id, new Set(blocks)]));
 }
 
 function endGroup({ pid }: ChildProcess): void {

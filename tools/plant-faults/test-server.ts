@@ -1,18 +1,18 @@
 import { join, relative } from "node:path";
-import { BaseSequencer, createVitest, type TestModule, type TestSpecification } from "vitest/node";
+import { BaseSequencer, createVitest, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
 
 // Runs tests for plant-faults in the folder where it is started, again and again: to load vitest and to transform the
 // whole source anew for each fault takes three times as long as most of the tests do.
 //
-// `node test-server.ts` stops at the first failure; with `--all` it goes on, and runs what fails once more.
+// `node test-server.ts` stops at the first failure; with `--all` it goes on, runs what fails once more, and writes down
+// which blocks of the source each test enters.
 
 /** Which tests to run, one file after the other. */
 export interface TestQuestion {
-  readonly files: readonly string[];
+  /** The ids of the tests of each file; none means all of them. */
+  readonly tests: Readonly<Record<string, readonly string[]>>;
   /** What was written since the last question. */
   readonly changed: readonly string[];
-  /** How many tests of each file pass where there is no fault, as far as that is known. */
-  readonly passing: Readonly<Record<string, number>>;
 }
 
 /** What a run of tests came to. */
@@ -21,10 +21,16 @@ export interface TestAnswer {
   readonly failure: string | undefined;
   /** Every test file that failed. */
   readonly failedFiles: readonly string[];
-  /** The seconds that each test file took. */
-  readonly seconds: Readonly<Record<string, number>>;
-  /** How many tests of each file have passed. */
-  readonly passing: Readonly<Record<string, number>>;
+  readonly files: readonly PassedFile[];
+}
+
+/** A test file that has run. */
+export interface PassedFile {
+  readonly file: string;
+  readonly id: string;
+  /** How long it took to load it and to run what its tests share. */
+  readonly seconds: number;
+  readonly passed: readonly { readonly id: string; readonly seconds: number }[];
 }
 
 /** Runs files in the order in which they are given: vitest begins with those that take longest. */
@@ -35,16 +41,21 @@ class InOrder extends BaseSequencer {
 }
 
 const all = process.argv.includes("--all");
-const vitest = await createVitest("test", {
-  watch: false,
-  project: ["unit", "crash"],
-  reporters: [{}],
-  bail: all ? 0 : 1,
-  // A busy machine makes things late.
-  retry: all ? 2 : 0,
-  maxWorkers: all ? 4 : 1,
-  sequence: { sequencer: InOrder },
-});
+const vitest = await createVitest(
+  "test",
+  {
+    watch: false,
+    project: ["unit", "crash"],
+    reporters: [{}],
+    bail: all ? 0 : 1,
+    // A busy machine makes things late.
+    retry: all ? 2 : 0,
+    maxWorkers: 1,
+    sequence: { sequencer: InOrder },
+  },
+  // What loading a file enters is seen only where nothing is loaded yet.
+  all ? { test: { isolate: true, setupFiles: [join(import.meta.dirname, "record-entered.ts")] } } : {},
+);
 await vitest.standalone();
 
 process.on("message", (question: TestQuestion) => void answer(question).then((found) => process.send?.(found)));
@@ -54,32 +65,36 @@ process.send?.("ready");
 /** What has stopped a run may come late, and stop the next one before its end. */
 const runsMax = 5;
 
-async function answer({ files, changed, passing }: TestQuestion): Promise<TestAnswer> {
+async function answer({ tests, changed }: TestQuestion): Promise<TestAnswer> {
   for (const file of changed) vitest.invalidateFile(join(process.cwd(), file));
   for (let runs = 1; ; runs++) {
-    const found = await run(files);
-    const isWhole = files.every((file) => (found.passing[file] ?? 0) >= (passing[file] ?? 0));
+    const found = await run(tests);
+    const isWhole = found.files.every(({ file, passed }) => passed.length >= (tests[file]?.length ?? 0));
     if (found.failure !== undefined || isWhole || runs === runsMax) return found;
   }
 }
 
-async function run(files: readonly string[]): Promise<TestAnswer> {
+async function run(tests: TestQuestion["tests"]): Promise<TestAnswer> {
   // It keeps what failed before, and would stop before the first test.
   vitest.state.filesMap.clear();
   vitest.state.idMap.clear();
-  const found = await vitest.globTestSpecifications([...files]);
+  const files = Object.keys(tests);
+  const found = await vitest.globTestSpecifications(files);
   const placeOf = ({ moduleId }: TestSpecification): number => files.indexOf(relative(process.cwd(), moduleId));
-  const specifications = found.toSorted((a, b) => placeOf(a) - placeOf(b));
+  const specifications = found
+    .toSorted((a, b) => placeOf(a) - placeOf(b))
+    .map(({ project, moduleId }) => {
+      const testIds = [...(tests[relative(process.cwd(), moduleId)] ?? [])];
+      return project.createSpecification(moduleId, testIds.length === 0 ? undefined : { testIds });
+    });
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   const failed = testModules.filter(hasFailed);
   const [unhandled] = unhandledErrors;
   const outside = unhandled === undefined ? undefined : `an error outside of every test: ${stackOf(unhandled)}`;
-  const failure = failed[0] ? failureOf(failed[0]) : outside;
   return {
-    failure,
+    failure: failed[0] ? failureOf(failed[0]) : outside,
     failedFiles: failed.map(({ relativeModuleId }) => relativeModuleId),
-    seconds: Object.fromEntries(testModules.map((module) => [module.relativeModuleId, secondsOf(module)])),
-    passing: Object.fromEntries(testModules.map((module) => [module.relativeModuleId, passingOf(module)])),
+    files: testModules.map(passedFile),
   };
 }
 
@@ -92,16 +107,23 @@ function stackOf(error: unknown): string {
   return error instanceof Object && "stack" in error ? String(error.stack) : String(error);
 }
 
-function passingOf(module: TestModule): number {
-  return [...module.children.allTests("passed")].length;
-}
-
 function failureOf(module: TestModule): string {
   const [test] = module.children.allTests("failed");
   return `${module.relativeModuleId}: ${test?.fullName ?? "cannot be loaded"}`;
 }
 
-function secondsOf(module: TestModule): number {
+function secondsOf(test: TestCase): number {
+  return (test.diagnostic()?.duration ?? 0) / 1000;
+}
+
+function passedFile(module: TestModule): PassedFile {
+  const passed = [...module.children.allTests("passed")].map((test) => ({ id: test.id, seconds: secondsOf(test) }));
   const { collectDuration, setupDuration, duration } = module.diagnostic();
-  return (collectDuration + setupDuration + duration) / 1000;
+  const whole = (collectDuration + setupDuration + duration) / 1000;
+  return {
+    file: module.relativeModuleId,
+    id: module.id,
+    seconds: passed.reduce((rest, { seconds }) => Math.max(0, rest - seconds), whole),
+    passed,
+  };
 }

@@ -1,0 +1,64 @@
+import { parseAst } from "rolldown/parseAst";
+import { isNode, isType, type Node } from "./syntax.ts";
+
+/** A part of a source that runs as a whole or not at all, as far as nothing in it leaves it. */
+export interface Block {
+  readonly start: number;
+  readonly end: number;
+  /** Whether it is an expression: the body of an arrow function. */
+  readonly isExpression: boolean;
+}
+
+/** Returns the whole of a TypeScript source, and then its functions, branches, loops and cases. */
+export function blocksOf(source: string): Block[] {
+  const blocks: Block[] = [{ start: 0, end: source.length, isExpression: false }];
+  const visit = (node: Node): void => {
+    if (isType(node)) return;
+    const { type, body, consequent } = node;
+    if (type === "BlockStatement") blocks.push({ start: node.start + 1, end: node.end, isExpression: false });
+    if (type === "ArrowFunctionExpression" && isNode(body) && body.type !== "BlockStatement")
+      blocks.push({ start: body.start, end: body.end, isExpression: true });
+    if (type === "SwitchCase" && Array.isArray(consequent) && isNode(consequent[0]))
+      blocks.push({ start: consequent[0].start, end: node.end, isExpression: false });
+    Object.values(node).flat().filter(isNode).forEach(visit);
+  };
+  const program: unknown = parseAst(source, { lang: "ts" });
+  if (isNode(program)) visit(program);
+  return blocks;
+}
+
+function sizeOf({ start, end }: Block): number {
+  return end - start;
+}
+
+/** Returns which of the blocks is the smallest that holds a part of the source. */
+export function innermost(blocks: readonly Block[], part: { readonly start: number; readonly end: number }): number {
+  return blocks.reduce(
+    (least, block, at) =>
+      block.start <= part.start && part.end <= block.end && sizeOf(block) < sizeOf(blocks[least] ?? block) ? at : least,
+    0,
+  );
+}
+
+/**
+ * Returns a source that says which of its blocks are entered, to `globalThis.plantFaultsEntered`, by `file#block`. Its
+ * lines stay where they are. Where nobody has defined that function, such as in a process that a test starts,
+ * the module `fallback` does.
+ */
+export function withCounts(source: string, file: string, fallback: string): string {
+  const name = "globalThis.plantFaultsEntered";
+  const load = `globalThis.process?.getBuiltinModule("module").createRequire(${JSON.stringify(fallback)})(${JSON.stringify(fallback)});`;
+  const insertions = blocksOf(source).flatMap(({ start, end, isExpression }, at) => {
+    const call = `${name}?.(${JSON.stringify(`${file}#${at}`)})`;
+    const first = at === 0 ? `if (!${name}) ${load} ${call};` : `${call};`;
+    return isExpression
+      ? [
+          { at: start, code: `(${call}, ` },
+          { at: end, code: ")" },
+        ]
+      : [{ at: start, code: first }];
+  });
+  return insertions
+    .toSorted((a, b) => b.at - a.at)
+    .reduce((text, { at, code }) => text.slice(0, at) + code + text.slice(at), source);
+}

@@ -1,0 +1,69 @@
+import { execFile } from "node:child_process";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { PlantedFault } from "./planted-fault.ts";
+
+/** What notices a fault before it runs: it is not compiled, or lets a promise go. */
+export type Refuser = "tsc" | "oxlint";
+
+/** So many files with faults are looked at by one compiler: a gigabyte of its memory. */
+const filesAtOnce = 1000;
+
+const promiseRules = ["no-floating-promises", "no-misused-promises", "await-thenable"];
+
+/**
+ * Returns which faults the compiler or the linter refuse. Each stands in a file of its own beside the one that it is in, so
+ * that one run looks at hundreds of them.
+ */
+export async function refusalsOf(
+  folder: string,
+  faults: readonly PlantedFault[],
+): Promise<ReadonlyMap<PlantedFault, Refuser>> {
+  const refusals = new Map<PlantedFault, Refuser>();
+  for (let at = 0; at < faults.length; at += filesAtOnce)
+    await refuseSome(folder, faults.slice(at, at + filesAtOnce), refusals);
+  return refusals;
+}
+
+async function refuseSome(
+  folder: string,
+  faults: readonly PlantedFault[],
+  refusals: Map<PlantedFault, Refuser>,
+): Promise<void> {
+  const faulty = new Map(faults.map((fault, at) => [fault.file.replace(/\.ts$/, `.fault-${at}.ts`), fault]));
+  // Beside its own file even a faultless one may be refused, where it gives itself to others that know that file by name.
+  const sound = new Map(faults.map(({ file }) => [file.replace(/\.ts$/, ".fault-none.ts"), file]));
+  for (const [path, { faulty: text }] of faulty) writeFileSync(join(folder, path), text);
+  for (const [path, file] of sound) writeFileSync(join(folder, path), readFileSync(join(folder, file)));
+  writeFileSync(
+    join(folder, "tsconfig.faults.json"),
+    JSON.stringify({ extends: "./tsconfig.json", include: ["src/**/*.fault-*.ts"] }),
+  );
+  const errors = [
+    ...(await linesOf(folder, "tsc", ["-p", "tsconfig.faults.json"])).matchAll(/^(\S+)\([\d,]+\): (.*)$/gm),
+  ];
+  const known = new Set(errors.filter(([, path = ""]) => sound.has(path)).map(([, , error]) => error));
+  for (const [, path = "", error] of errors) {
+    const fault = faulty.get(path);
+    if (fault !== undefined && !known.has(error)) refusals.set(fault, "tsc");
+  }
+  const rules = promiseRules.flatMap((rule) => ["-D", `typescript/${rule}`]);
+  const compiled = [...faulty].filter(([, fault]) => !refusals.has(fault)).map(([path]) => path);
+  const problems = await linesOf(folder, "oxlint", ["--type-aware", "-A", "all", ...rules, "-f", "unix", ...compiled]);
+  for (const [, path = ""] of problems.matchAll(/^(\S+?):\d+:\d+: /gm)) {
+    const fault = faulty.get(path);
+    if (fault !== undefined) refusals.set(fault, "oxlint");
+  }
+  for (const path of [...faulty.keys(), ...sound.keys()]) rmSync(join(folder, path));
+}
+
+/** What a command of the project's packages prints, however it ends. */
+async function linesOf(folder: string, command: string, args: readonly string[]): Promise<string> {
+  const options = { cwd: folder, maxBuffer: 2 ** 28 };
+  const printed = promisify(execFile)(join("node_modules/.bin", command), args, options);
+  return await printed.then(
+    ({ stdout }) => stdout,
+    (error: { stdout?: string }) => error.stdout ?? "",
+  );
+}
