@@ -57,9 +57,11 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
 
   function accept(request: CredentialRequest, demand: Demand, outcome: TokenOutcome): void {
     if (outcome.kind !== "principal") throw errors.token(outcome);
-    // Set before the scope is checked, so that the audit line of a refusal can name the caller.
+    const { scope } = demand;
+    const lacksScope = scope !== undefined && !mayUse(outcome, scope);
+    // Set even if the scope is missing, so that the audit line of the refusal can name the caller.
     request.contextValues.set(principalKey, outcome);
-    if (demand.scope !== undefined && !mayUse(outcome, demand.scope)) throw errors.scope(demand.scope);
+    if (lacksScope) throw errors.scope(scope);
   }
 
   return admit;
