@@ -25,8 +25,8 @@ import { routes } from "./greenhouse.ts";
 
 const [port = "8080", adminPort = "9464"] = process.argv.slice(2);
 
-// What calls depend on, such as a database; here nothing can fail.
-const readiness = new Readiness([{ name: "tank", problem: () => undefined }]);
+// What calls depend on, such as a database, and its `problem`; here nothing can fail.
+const readiness = new Readiness({ tank: { problem: undefined } });
 const metrics = new Metrics();
 const describe = (): string =>
   JSON.stringify(createOpenApi([GreenhouseService], { info: { title: "Greenhouse", version: "1.0.0" } }));

@@ -1,9 +1,7 @@
 /** A part of the server that may fail. */
-export interface ReadinessCheck {
-  /** The name that probes report, for example "store"; never a secret, because probes carry no credential. */
-  readonly name: string;
-  /** Returns why the part cannot serve, for an operator; `undefined` while it can. Must be cheap. */
-  readonly problem: () => string | undefined;
+export interface ServerPart {
+  /** Why it cannot serve, for an operator; `undefined` while it can. Must be cheap. */
+  readonly problem?: string | undefined;
 }
 
 /**
@@ -12,11 +10,12 @@ export interface ReadinessCheck {
  * It is computed on demand and never stored, so it cannot be out of date.
  */
 export class Readiness {
-  readonly #checks: readonly ReadinessCheck[];
+  readonly #parts: readonly (readonly [string, ServerPart])[];
   readonly #drain = new AbortController();
 
-  constructor(checks: readonly ReadinessCheck[]) {
-    this.#checks = checks;
+  /** @param parts - by the names that probes report; never a secret, because probes carry no credential */
+  constructor(parts: Readonly<Record<string, ServerPart>>) {
+    this.#parts = Object.entries(parts);
   }
 
   /** Makes the server not ready for good: it is about to stop. */
@@ -29,18 +28,17 @@ export class Readiness {
     return this.#drain.signal;
   }
 
-  /** Returns the reasons why the server is not ready: `"draining"`, or names of checks. Empty when it is ready. */
+  /** Returns the reasons why the server is not ready: `"draining"`, or names of parts. Empty when it is ready. */
   obstacles(): string[] {
-    const names = this.#checks.filter((check) => check.problem() !== undefined).map((check) => check.name);
+    const names = [...this.problems().keys()];
     return this.draining.aborted ? ["draining", ...names] : names;
   }
 
-  /** Returns why parts of the server cannot serve, by their names, for an operator. */
+  /** Returns why parts of the server cannot serve, for an operator, by their names. */
   problems(): ReadonlyMap<string, string> {
     const problems = new Map<string, string>();
-    for (const { name, problem } of this.#checks) {
-      const text = problem();
-      if (text !== undefined) problems.set(name, text);
+    for (const [name, { problem }] of this.#parts) {
+      if (problem !== undefined) problems.set(name, problem);
     }
     return problems;
   }

@@ -72,7 +72,7 @@ const messageBytesMax = 64 * 1024;
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   const { store, auth: verifier, resourceMetadata, requestPathPrefix = "", drainDelayMs = 0 } = options;
   const log = options.log ?? silentLog;
-  const readiness = createReadiness(options);
+  const readiness = new Readiness({ store, credentials: verifier ?? {} });
   const requestIds = createRequestIds(options.requestIdAnswers ?? "asked");
   const writeCall = createLogOfCalls(options, log);
   const onAnswer = writeCall === undefined ? options.onAnswer : bothOf(writeCall, options.onAnswer);
@@ -138,13 +138,6 @@ function createAdmit({ auth: verifier, resourceMetadata, rateLimits = {} }: Plan
     resourceMetadata: resourceMetadata?.url,
   });
   return limitRates(admit, rateLimits);
-}
-
-function createReadiness({ store, auth: verifier }: PlantServerOptions): Readiness {
-  return new Readiness([
-    { name: "store", problem: () => store.problem },
-    { name: "credentials", problem: () => verifier?.problem },
-  ]);
 }
 
 function createLogOfCalls(options: PlantServerOptions, log: Log): ReturnType<typeof createCallLog> {

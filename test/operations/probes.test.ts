@@ -3,10 +3,10 @@ import { createProbes } from "../../src/operations/probes.ts";
 import { Readiness } from "../../src/operations/readiness.ts";
 import { askEndpoint } from "../support/gateway/ask-endpoint.ts";
 
-const healthy = new Readiness([]);
-const draining = new Readiness([]);
+const healthy = new Readiness({});
+const draining = new Readiness({});
 draining.startDraining();
-const broken = new Readiness([{ name: "store", problem: () => "/var/lib/plants.db: disk full" }]);
+const broken = new Readiness({ store: { problem: "/var/lib/plants.db: disk full" } });
 
 test.each([
   {

@@ -15,17 +15,17 @@ const readyAgain = (part: string, problem: string) => ({
 });
 
 test("a part that cannot serve is one line with its cause, and another once it can again", async () => {
-  const problems = new Map<string, string>();
-  const checks = ["store", "credentials"].map((name) => ({ name, problem: () => problems.get(name) }));
+  const store: { problem?: string | undefined } = {};
+  const credentials: { problem?: string | undefined } = {};
   const { log, lines } = openLogLines("warn");
-  const end = logReadiness(new Readiness(checks), log);
-  problems.set("store", "the disk is full");
+  const end = logReadiness(new Readiness({ store, credentials }), log);
+  store.problem = "the disk is full";
   await expect.poll(lines).toMatchObject([notReady("store", "the disk is full")]);
   // Another cause meanwhile is no change of readiness.
-  problems.set("store", "the server is gone");
-  problems.set("credentials", "the provider is away");
+  store.problem = "the server is gone";
+  credentials.problem = "the provider is away";
   await expect.poll(lines).toHaveLength(2);
-  problems.clear();
+  store.problem = credentials.problem = undefined;
   await expect
     .poll(lines)
     .toMatchObject([
