@@ -52,8 +52,8 @@ export interface RequestIds {
   /** Adds the id to the answer to a request that has failed. */
   readonly onError: (request: AdmitRequest) => void;
   /**
-   * Creates the id of every call for all later interceptors and the handler, of which it must be the first. Streams
-   * carry it in their header, because they may fail when that is sent.
+   * Creates the id of every call for the interceptors after it and the handler. Streams carry it in their header,
+   * because they may fail when that is sent.
    */
   readonly interceptor: Interceptor;
 }

@@ -85,7 +85,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
     },
     // Outermost first: errors of all others are made safe to show.
-    interceptors: [requestIds.interceptor, createErrorInterceptor({ log }), ...forLog, ...(options.interceptors ?? [])],
+    interceptors: [createErrorInterceptor({ log }), requestIds.interceptor, ...forLog, ...(options.interceptors ?? [])],
     admit: createAdmit(options),
     readMaxBytes: messageBytesMax,
     rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
