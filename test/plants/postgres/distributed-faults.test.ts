@@ -24,10 +24,9 @@ afterEach(() => proxy[Symbol.asyncDispose]());
 const refusals = (...sqlStates: string[]): number =>
   sqlStates.reduce((sum, sqlState) => sum + (proxy.refused.get(sqlState) ?? 0), 0);
 
-/** An empty schema: its URL, and the one that leads through the proxy. */
-async function createSchema(): Promise<{ readonly url: string; readonly through: string }> {
-  const url = await server.createSchema();
-  return { url, through: url.replace(server.socketFolder, proxy.socketFolder) };
+/** The URL of a schema on its way through the proxy. */
+function through(url: string): string {
+  return url.replace(server.socketFolder, proxy.socketFolder);
 }
 
 /** Runs work while one statement in eight fails. */
@@ -64,17 +63,14 @@ const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
 
 describe("through a server that lacks, refuses and forgets what distributed engines do", () => {
   test("many migrate at once, each step once", async () => {
-    const { url, through } = await createSchema();
-    await throughFaults(() => Promise.all(Array.from({ length: 4 }, () => migratePostgres(through))));
-    const direct = await server.createSchema();
-    await migratePostgres(direct);
-    expect(await schemaOf(url)).toEqual(await schemaOf(direct));
+    const url = await server.createSchema();
+    await throughFaults(() => Promise.all(Array.from({ length: 4 }, () => migratePostgres(through(url)))));
+    expect(await schemaOf(url)).toEqual(await schemaOf(await server.createPlants()));
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: expect.any(Number) }]);
   });
 
   test("plants are imported, counted once each, and left out where there is a record", async () => {
-    const { url, through } = await createSchema();
-    await migratePostgres(url);
+    const url = await server.createPlants();
     await runSql(
       url,
       `INSERT INTO deletions (plant_id, subject, request_id, batch)
@@ -82,7 +78,7 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     );
     const again = [5n, 1_003n, 1_003n];
     await throughFaults(async () => {
-      await using database = await openPostgresDatabase(through);
+      await using database = await openPostgresDatabase(through(url));
       await using running = await database.startImport();
       for (const id of ids) {
         await expect(running.add([id, ...again])).resolves.toEqual(
@@ -97,10 +93,9 @@ describe("through a server that lacks, refuses and forgets what distributed engi
   });
 
   test("plants are restored at most once, or an operator is told that nobody knows", async () => {
-    const { url, through } = await createSchema();
-    await migratePostgres(url);
+    const url = await server.createPlants();
     const told = await throughFaults(async () => {
-      await using database = await openPostgresDatabase(through);
+      await using database = await openPostgresDatabase(through(url));
       await using running = await database.startImport({ restore: true });
       const adds: (boolean | string)[] = [];
       const isUnknownToCome = (): boolean => adds.length < restoredMax && !adds.some((added) => added !== true);
@@ -118,10 +113,8 @@ describe("through a server that lacks, refuses and forgets what distributed engi
   });
 
   test("of all deletions of a plant, with or without a key, one is told that it deleted it", async () => {
-    const { url, through } = await createSchema();
-    await migratePostgres(url);
-    await runSql(url, "INSERT INTO plants SELECT generate_series(0, 39)");
-    const store = await openPostgresStore({ url: through });
+    const url = await server.createPlants(ids);
+    const store = await openPostgresStore({ url: through(url) });
     const told = await throughFaults(async () => {
       const pairs = [];
       for (const id of ids) pairs.push(await Promise.all([0, 1].map((i) => store.delete(id, callFor(id, i)))));

@@ -22,8 +22,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 describePlantDatabase(async () => {
-  const url = await server.createSchema();
-  await migratePostgres(url);
+  const url = await server.createPlants();
   const store = await openPostgresStore({ url });
   const database = await openPostgresDatabase(url);
   return {
@@ -38,9 +37,7 @@ describePlantDatabase(async () => {
 
 describe("importing into PostgreSQL", () => {
   test("does not bring back a plant whose deletion is under way when the import comes to it", async () => {
-    const url = await server.createSchema();
-    await migratePostgres(url);
-    await runSql(url, "INSERT INTO plants VALUES (1), (2)");
+    const url = await server.createPlants([1n, 2n]);
     const deleting = new Client(configOf(url));
     await deleting.connect();
     await deleting.query("BEGIN");
@@ -61,8 +58,7 @@ describe("importing into PostgreSQL", () => {
   });
 
   test("stores a batch as a whole or not at all, and goes on with the next one", async () => {
-    const url = await server.createSchema();
-    await migratePostgres(url);
+    const url = await server.createPlants();
     await runSql(url, "ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 13)");
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
@@ -73,8 +69,7 @@ describe("importing into PostgreSQL", () => {
   });
 
   test("says so when its connection is cut with a batch on its way, stores nothing of it, and is run again", async () => {
-    const url = await server.createSchema();
-    await migratePostgres(url);
+    const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
     const locking = new Client(configOf(url));
@@ -95,8 +90,7 @@ describe("importing into PostgreSQL", () => {
     { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: false },
     { how: "is refused", commitSql: "RAISE 'kept'", restore: true },
   ])("of a COMMIT that $how it says, with restore: $restore, what is in doubt", async ({ how, commitSql, restore }) => {
-    const url = await server.createSchema();
-    await migratePostgres(url);
+    const url = await server.createPlants();
     await runSql(
       url,
       `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ${commitSql}; RETURN NULL; END$$;
@@ -112,8 +106,7 @@ describe("importing into PostgreSQL", () => {
   });
 
   test("does not pass for restored what its synchronous standbys do not have", async () => {
-    const url = await server.createSchema();
-    await migratePostgres(url);
+    const url = await server.createPlants();
     await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
     await runSql(url, "SELECT pg_reload_conf()");
     try {
@@ -134,8 +127,7 @@ describe("importing into PostgreSQL", () => {
   });
 
   test("says what the user may not do, who needs no table but those of the store", async () => {
-    const url = await server.createSchema();
-    await migratePostgres(url);
+    const url = await server.createPlants();
     await runSql(url, "CREATE ROLE gardener LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
     const { searchParams } = new URL(url);
     const [schema] = (searchParams.get("options") ?? "").split("=").toReversed();
@@ -152,8 +144,7 @@ describe("importing into PostgreSQL", () => {
   });
 
   test("takes the same ids from two imports beside each other, and adds each once", async () => {
-    const url = await server.createSchema();
-    await migratePostgres(url);
+    const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     const ids = Array.from({ length: 4_000 }, (_, i) => BigInt(i));
     const importAll = async (lines: readonly bigint[]): Promise<number> => {
@@ -166,8 +157,7 @@ describe("importing into PostgreSQL", () => {
   });
 
   test("names the server and what is wrong when it goes away", async () => {
-    const url = await server.createSchema();
-    await migratePostgres(url);
+    const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     await runSql(url, "DROP TABLE plants");
     await using running = await database.startImport();
@@ -203,8 +193,7 @@ test("a database without a plant store in it is not opened", async () => {
 describe("the deletion record in PostgreSQL", () => {
   /** A database with this many records, one a minute, the youngest half a minute old. */
   async function createRecords(count: number): Promise<string> {
-    const url = await server.createSchema();
-    await migratePostgres(url);
+    const url = await server.createPlants();
     await runSql(
       url,
       `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
@@ -326,8 +315,7 @@ async function countRecords(url: string): Promise<number> {
 }
 
 test("a replica is read, and nothing is imported into it", async () => {
-  const url = await server.createSchema();
-  await migratePostgres(url);
+  const url = await server.createPlants();
   await runSql(
     url,
     `INSERT INTO plants VALUES (1), (2); INSERT INTO deletions (plant_id, subject, request_id, batch)
@@ -343,8 +331,7 @@ test("a replica is read, and nothing is imported into it", async () => {
 });
 
 test("a user without the rights that deleting needs is found before a server starts", async () => {
-  const url = await server.createSchema();
-  await migratePostgres(url);
+  const url = await server.createPlants();
   const [row] = await runSql(url, "SELECT current_schema() AS name");
   await runSql(
     url,

@@ -5,7 +5,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../src/plants/delete-queue.ts";
 import { storeAway } from "../../../src/plants/errors.ts";
 import type { LockedDelete } from "../../../src/plants/postgres/locked-deletes.ts";
-import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
 import { BatchGivenUp, runBatch as runBatchWith } from "../../../src/plants/postgres/run-batch.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
@@ -28,11 +27,8 @@ afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** The URL of a new schema with plants from 1 on. */
-async function createPlants(count: number): Promise<string> {
-  const url = await server.createSchema();
-  await migratePostgres(url);
-  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${count})`);
-  return url;
+function createPlants(count: number): Promise<string> {
+  return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
 }
 
 /** Runs a batch of which nothing is set aside. */

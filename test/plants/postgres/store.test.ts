@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -24,10 +23,8 @@ async function plantsOf(url: string): Promise<bigint[]> {
 
 /** A database with these plants, and the store of it. */
 async function openWith(plants: readonly bigint[]) {
-  const url = await server.createSchema();
-  await migratePostgres(url);
+  const url = await server.createPlants(plants);
   const store = await openPostgresStore({ url });
-  await runSql(url, `INSERT INTO plants SELECT unnest('{${plants.join()}}'::bigint[])`);
   return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
 }
 

@@ -3,7 +3,6 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../src/plants/delete-queue.ts";
 import type { DeleteCall } from "../../../src/plants/plant-store.ts";
-import { migratePostgres } from "../../../src/plants/postgres/plant-database.ts";
 import { runBatch } from "../../../src/plants/postgres/run-batch.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
@@ -21,9 +20,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 /** A schema with plants from 1 on, and a store of it. */
 async function openPlants(count: number) {
-  const url = await server.createSchema();
-  await migratePostgres(url);
-  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${count})`);
+  const url = await server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
   const store = await openPostgresStore({ url });
   return { url, store, [Symbol.asyncDispose]: () => store.close() };
 }
