@@ -57,9 +57,14 @@ function draw(faults: readonly PlantedFault[]): PlantedFault[] {
     .slice(0, Number(options.sample));
 }
 
-/** The tests that are asked about a fault, of the quickest file first, and how long they take without one. */
+/** How many faults of a file a test file has noticed so far, by `file test`. */
+const noticedBy = new Map<string, number>();
+
+/** The tests that are asked about a fault, those that promise most for their time first, and how long they all take. */
 function testsEntering({ file, block }: PlantedFault): { tests: TestQuestion["tests"]; seconds: number } {
   const near = new Set(testsNear(file));
+  const promise = (run: { file: string; seconds: number }): number =>
+    ((noticedBy.get(`${file} ${run.file}`) ?? 0) + 1) / run.seconds;
   const enters = (id: string): boolean => entered.get(id)?.has(`${file}#${block}`) === true;
   const runs = passedFiles
     .filter((each) => near.has(each.file))
@@ -69,27 +74,22 @@ function testsEntering({ file, block }: PlantedFault): { tests: TestQuestion["te
     }))
     .filter(({ tests }) => tests.length > 0)
     .map((run) => ({ ...run, seconds: run.tests.reduce((sum, { seconds }) => sum + seconds, run.seconds) }))
-    .toSorted((a, b) => a.seconds - b.seconds);
+    .toSorted((a, b) => promise(b) - promise(a));
   return {
     tests: Object.fromEntries(runs.map(({ file: test, tests }) => [test, tests.map(({ id }) => id)])),
     seconds: runs.reduce((sum, { seconds }) => sum + seconds, 0),
   };
 }
 
-/** What is said of a fault that no test enters, and of one that none notices. */
-const unnoticed = ["NOT ENTERED", "NOT NOTICED"] as const;
-
-/** Says what noticed a fault, or that nothing did. */
-async function noticerOf(fault: PlantedFault, copy: ProjectCopy): Promise<string> {
+/** Says what noticed a fault, `undefined` when nothing did. */
+async function noticerOf(fault: PlantedFault, copy: ProjectCopy): Promise<string | undefined> {
   const { tests, seconds } = testsEntering(fault);
   const crash = options.crash ? crashSuitesFor(fault.file) : [];
   using _ = copy.replace(fault.file, fault.faulty);
-  const [notEntered, notNoticed] = unnoticed;
-  const isEntered = seconds > 0 || crash.length > 0;
   // Later than that is only a loop without end.
   const near = seconds === 0 ? undefined : (await copy.runTests(tests, 4 * seconds + 30)).failure;
-  if (near !== undefined || crash.length === 0) return near ?? (isEntered ? notNoticed : notEntered);
-  return (await copy.runTests(Object.fromEntries(crash.map((file) => [file, []])), 900)).failure ?? notNoticed;
+  if (near !== undefined || crash.length === 0) return near;
+  return (await copy.runTests(Object.fromEntries(crash.map((file) => [file, []])), 900)).failure;
 }
 
 const everyFile = globSync("src/**/*.ts").filter((file) => !/^src\/gen\/|docs-page\/files\//.test(file));
@@ -146,6 +146,8 @@ const work = async (copy: ProjectCopy): Promise<void> => {
     if (fault === undefined) return;
     const noticer = refusals.get(fault) ?? (await noticerOf(fault, copy));
     results.push({ fault, noticer });
+    const key = `${fault.file} ${noticer?.split(":")[0] ?? ""}`;
+    noticedBy.set(key, (noticedBy.get(key) ?? 0) + 1);
     const missed = testsEntering(fault).seconds === 0 ? "NOT ENTERED" : "NOT NOTICED";
     const verdict = noticer === undefined ? missed : "noticed";
     console.log(`${verdict}  ${fault.file}:${fault.line}  ${fault.change}  ${noticer ?? fault.text}`);
