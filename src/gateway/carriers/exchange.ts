@@ -79,7 +79,7 @@ export interface AbortReceiver {
 /** Receives a whole body. */
 export interface BodyReceiver {
   /**
-   * Returns how long the body says that it is, if its first piece tells; otherwise 0. Only a hint: a carrier may set
+   * Returns the length that a body announces in its first piece; 0 if it announces none. Only a hint: a carrier may set
    * memory aside for it, in proportion to what has arrived.
    */
   announcedBytes(firstPiece: Uint8Array): number;
@@ -94,7 +94,7 @@ export const statusesWithoutBody: ReadonlySet<number> = new Set([204, 205, 304])
 export interface Peer {
   /** The IP address, or `unix:` on a Unix socket; empty if the socket closed before anyone read it. */
   readonly address: string;
-  /** The TCP port; 0 on a Unix socket, and if the socket closed before anyone read it. */
+  /** The TCP port; 0 on a Unix socket, if the socket closed before anyone read it, and if a proxy did not tell it. */
   readonly port: number;
 }
 

@@ -5,15 +5,15 @@ import { AnswerWriter } from "./answer-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
 import type { Http1Limits } from "./http1-limits.ts";
 import { Incoming } from "./incoming.ts";
-import { HeadReader, late, noHead, notHttp, type Http1RequestHead, unreadable } from "./request-head.ts";
+import { HeadReader, type Http1RequestHead, noHead, notHttp, timedOut, unreadable } from "./request-head.ts";
 
 /** Receives what belongs to one request. */
 export interface RequestReceiver {
-  /** A piece of the body; `last` if its length said so. It counts as held until {@link Http1Connection.consumed}. */
+  /** A piece of the body; `last` if the body is known to end with it. Held until {@link Http1Connection.consumed}. */
   onData(piece: Uint8Array, last: boolean): void;
-  /** The body has ended, unless its last piece said so. */
+  /** The body has ended. Not called if a piece of it was `last`. */
   onEnd(): void;
-  /** The rest of the request cannot be read. If it is not answered, it is to be refused. */
+  /** The rest of the request cannot be read. The receiver refuses the request if it has not been answered. */
   onBroken(problem: HttpProblem): void;
   /** The client has gone away before the answer was complete. */
   onGone(): void;
@@ -44,8 +44,8 @@ type Stage = "head" | "body" | "answer" | "over";
 /**
  * The server's side of an HTTP/1.1 connection (RFC 9112) on a socket.
  *
- * Requests are served one after the other, also where a client sends them ahead: they may depend on each other, and only
- * safe ones could be served at once (§9.3.2). Knows nothing of RPC.
+ * Requests are served one at a time, even if the client pipelines them: they may depend on each other, and only safe
+ * ones may be processed at the same time (§9.3.2). Knows nothing of RPC.
  */
 export class Http1Connection {
   readonly socket: Socket;
@@ -71,9 +71,9 @@ export class Http1Connection {
   #clientEnded = false;
   #isReading = false;
   #droppedBytes = 0;
-  /** How often the connection was looked at since it began to wait for what it waits for. */
+  /** Calls of {@link look} since the connection began to wait for what it waits for now. */
   #looks = 0;
-  /** How often in a row it was seen that the client takes nothing of what waits for it. */
+  /** Calls of {@link look} in a row that found that the client has taken none of what waits for it. */
   #stalledLooks = 0;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
@@ -91,7 +91,7 @@ export class Http1Connection {
     socket.on("error", ignore);
   }
 
-  /** Whether a request is not answered yet, or its answer not sent. */
+  /** Whether a request has not been answered yet, or its answer not been sent. */
   get busy(): boolean {
     return this.receiver !== undefined || this.socket.writableLength > 0;
   }
@@ -101,7 +101,7 @@ export class Http1Connection {
     return this.busy ? 1 : 0;
   }
 
-  /** Ends the connection with the next answer behind which no further request has arrived. */
+  /** Ends the connection with the next answer after which no pipelined request is waiting. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -114,7 +114,7 @@ export class Http1Connection {
     if (bodyBytes === "chunked" || this.#bodyBytesLeft === bodyBytes) this.#writer.continue();
   }
 
-  /** Lets so many more bytes of the body come. */
+  /** Notes that the receiver has used `bytes` of the body, so that as many more may be read. */
   consumed(bytes: number): void {
     this.#heldBytes -= bytes;
     if (this.#stage === "body") this.#steer();
@@ -130,7 +130,7 @@ export class Http1Connection {
   answer(httpStatus: number, fields: readonly HeaderFields[], body: Uint8Array | undefined): void {
     const isHead = this.#head.httpMethod === "HEAD";
     if (body === undefined && isHead) {
-      // The length of the body that GET has is among the fields.
+      // The fields include the length that the answer to a GET would have.
       this.begin(httpStatus, fields);
       return this.end(undefined);
     }
@@ -150,7 +150,7 @@ export class Http1Connection {
     this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
 
-  /** Sends a piece of the body. Returns whether the client has to take some before there is more. */
+  /** Sends a piece of the body. Returns whether the client has to take some of it before more is sent. */
   write(piece: Uint8Array): boolean {
     this.#writer.write(piece);
     return this.#writer.congested;
@@ -173,13 +173,13 @@ export class Http1Connection {
     const waitedMs = this.#looks++ * lookEveryMs;
     this.#stalledLooks = this.#writer.hasStalled() ? this.#stalledLooks + 1 : 0;
     if (this.#stalledLooks * lookEveryMs >= limits.stallTimeoutMs) return this.destroy();
-    if (this.#stage === "body" && waitedMs >= limits.requestTimeoutMs) this.#break(late());
+    if (this.#stage === "body" && waitedMs >= limits.requestTimeoutMs) this.#break(timedOut());
     // An answer that is not taken has a time-out of its own, and a handler may take its time.
     else if (this.#writer.congested) this.#looks = 0;
     else if (this.#stage === "over" && waitedMs >= limits.lingerMs) this.destroy();
     else if (this.#stage !== "head") return;
     else if (this.#incoming.left === 0 && waitedMs >= limits.idleTimeoutMs) this.#linger();
-    else if (this.#incoming.left > 0 && waitedMs >= limits.headerTimeoutMs) this.#refuse(late());
+    else if (this.#incoming.left > 0 && waitedMs >= limits.headerTimeoutMs) this.#refuse(timedOut());
   }
 
   #onData(chunk: Buffer): void {
@@ -188,7 +188,7 @@ export class Http1Connection {
     const isFirst = incoming.left === 0;
     incoming.add(chunk);
     this.#read();
-    // The time-out of a head begins with it.
+    // The time-out of a head starts with its first byte.
     if (isFirst && this.#stage === "head" && incoming.left > 0) this.#looks = 0;
     // Usually nothing waits.
     if (incoming.left > 0 || this.#heldBytes > 0 || this.#writer.congested) this.#steer();
@@ -219,7 +219,7 @@ export class Http1Connection {
 
   #hasRoom(): boolean {
     const { aheadBytes } = this.#options.limits;
-    // A client that takes nothing has to wait with anything else; reading would also put off the end of its time.
+    // No more is read from a client that takes nothing: reading would also postpone its time-out.
     if (this.#writer.congested) return false;
     if (this.#stage === "body") return this.#heldBytes <= aheadBytes;
     return this.#stage !== "answer" || this.#incoming.left <= aheadBytes;
@@ -237,7 +237,7 @@ export class Http1Connection {
   #readHead(): boolean {
     const head = this.#heads.read(this.#incoming);
     if (head === undefined) return false;
-    // Where the next one would begin is not known.
+    // It is not known where the next request would begin.
     if (head.problem !== undefined) this.#incoming.clear();
     this.#serve(head);
     return true;
@@ -291,13 +291,13 @@ export class Http1Connection {
     this.receiver.onData(piece, last);
   }
 
-  /** Serves, as the last request of the connection, one of which nothing but its problem is known. */
+  /** Serves a request of which only its problem is known, as the last one of the connection. */
   #refuse(problem: HttpProblem): void {
     this.#incoming.clear();
     this.#serve(unreadable(problem));
   }
 
-  /** The rest of the current request cannot be read, and so nothing behind it. */
+  /** The rest of the current request cannot be read, and so nothing after it. */
   #break(problem: HttpProblem): void {
     const { receiver } = this;
     this.#isLast = true;
@@ -320,7 +320,7 @@ export class Http1Connection {
   /** Turns to the next request. */
   #next(): void {
     this.#stage = "head";
-    // Not before the end of this one has been told of.
+    // The receiver must first hear of the end of this one, which the reader is about to tell.
     if (this.#isReading) return;
     if (this.#incoming.left > 0 || this.#clientEnded || this.socket.isPaused()) queueMicrotask(() => this.#goOn());
   }
@@ -387,7 +387,7 @@ export class Http1Connection {
     if (!canBeKept) this.#isLast = true;
   }
 
-  /** Whether the rest of the body is small enough to read, so that the next request can be found behind it. */
+  /** Whether the rest of the body is small enough to read, so that the next request can be found after it. */
   #restIsSmall(): boolean {
     // A client that was not told to continue may or may not send it.
     if (this.#chunks !== undefined || (this.#head.section.expectsContinue && !this.#continued)) return false;

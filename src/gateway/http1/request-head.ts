@@ -15,11 +15,11 @@ export interface Http1RequestHead {
   /** The request target as sent. */
   readonly target: string;
   readonly section: FieldSection;
-  /** Why the request cannot be served, nor anything behind it be read. */
+  /** Why the request cannot be served, nor anything after it be read. */
   readonly problem: HttpProblem | undefined;
 }
 
-/** The header fields of a request, and what they say of its body and its connection. */
+/** The header fields of a request, and what they say about its body and its connection. */
 export interface FieldSection {
   /** The lines as sent, one character for each byte. */
   readonly lines: string;
@@ -35,9 +35,10 @@ export interface FieldSection {
   readonly problem: HttpProblem | undefined;
 }
 
+/** The versions of HTTP/1 by their numbers. */
 export type Http1Version = "1.0" | "1.1";
 
-/** Reads the heads of a connection, however they are cut. */
+/** Reads the heads of a connection, however they are split. */
 export class HeadReader {
   readonly #limits: Http1Limits;
   #before: FieldSection | undefined;
@@ -68,7 +69,7 @@ export class HeadReader {
     return head;
   }
 
-  /** Returns why a head is none, or too large, as far as it has arrived. */
+  /** Returns what is wrong with a head as far as it has arrived: it is not HTTP, or it is too large. */
   #problem(bytes: Buffer, start: number, end: number | "open" | "broken"): HttpProblem | undefined {
     const { headerBytes, targetBytes } = this.#limits;
     if (end === "broken" || isNoMethod(bytes[start])) return notHttp();
@@ -78,19 +79,19 @@ export class HeadReader {
     const firstLine = bytes.indexOf(lf, start) - start;
     const lineBytes = firstLine < 0 ? length : firstLine;
     if (length - lineBytes > headerBytes) return headerTooLarge({ headerBytes });
-    // Where the end is known, the connection can be kept.
+    // A head whose end is known can be refused without ending the connection.
     const isTooLong = end === "open" && lineBytes > targetBytes + requestLineBytes;
     return isTooLong ? urlTooLong({ urlBytes: targetBytes }) : undefined;
   }
 }
 
-/** Whether no method begins with the octet; a line feed may follow a carriage return. */
+/** Whether no request line begins with the octet. A carriage return may begin an empty line. */
 function isNoMethod(octet: number | undefined): boolean {
   return octet !== undefined && octet !== cr && !(octet >= capitalA && octet <= capitalZ);
 }
 
 /**
- * Reads a complete head, each line with its end, without the empty one behind them; one character for each byte.
+ * Reads a complete head: its lines with their ends, without the empty line after them, as one character for each byte.
  *
  * @param before - the last section of the connection, which most clients send again with each request
  */
@@ -106,7 +107,7 @@ function readRequestHead(requestLine: string, lines: string, before: FieldSectio
   return { httpMethod, target, section, problem };
 }
 
-/** Returns a head of which nothing is known but its problem. */
+/** Returns a head of which only its problem is known. */
 export function unreadable(problem: HttpProblem): Http1RequestHead {
   return { ...noHead, problem };
 }
@@ -161,7 +162,7 @@ function isBlank(character: number): boolean {
   return character === 0x20 || character === 0x09;
 }
 
-/** Reads a Content-Length; several, joined, are none. */
+/** Reads a Content-Length; several fields, joined by commas, are not one. */
 function readLength(contentLength: string): number | undefined {
   const bytes = contentLengthPattern.test(contentLength) ? Number(contentLength) : Number.NaN;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
@@ -173,9 +174,9 @@ function framingProblem(
   httpVersion: Http1Version,
 ): HttpProblem | undefined {
   if (transferEncoding !== null) {
-    // RFC 9112 §6.1: whoever sent this does not understand what it forwards.
+    // RFC 9112 §6.1: its sender has probably forwarded a coding that it does not understand.
     if (httpVersion === "1.0") return httpProblem(400, "HTTP/1.0 has no transfer encoding");
-    // §6.3: one of both is wrong, perhaps to smuggle a request.
+    // §6.3: one of the two is wrong, perhaps in order to smuggle a request.
     if (contentLength !== null) return notHttp();
     if (transferEncoding.toLowerCase() !== "chunked") return httpProblem(400, "the transfer encoding is not supported");
   }
@@ -194,11 +195,11 @@ function isPersistent(connection: string | null, httpVersion: Http1Version): boo
 }
 
 /** Returns the problem of a request that takes too long to arrive. */
-export function late(): HttpProblem {
+export function timedOut(): HttpProblem {
   return httpProblem(408, "the request did not arrive in time");
 }
 
-/** Returns the problem of what is no HTTP. */
+/** Returns the problem of bytes that are not HTTP. */
 export function notHttp(): HttpProblem {
   return httpProblem(400, "the request is not valid HTTP");
 }
@@ -215,15 +216,18 @@ const lf = 0x0a;
 const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
-/** Empty lines before a request. Old clients send one too many behind a body; more would only keep a connection open. */
+/**
+ * The most empty lines before a request. Old clients send one after a body; an endless series would only keep the
+ * connection open.
+ */
 const emptyLinesMax = 16;
-/** Bytes of a request line beside its target: the longest method that is registered, spaces and version. */
+/** Bytes of a request line besides its target: the longest registered method, spaces and version. */
 const requestLineBytes = 64;
 
 // RFC 9112 §3: one space each, and a target without white space, control characters or bytes beyond ASCII. Every
 // registered method is in upper case (RFC 9110 §16.1.1).
 const requestLinePattern = /^([A-Z][A-Z-]*) ([\x21-\x7e]+) HTTP\/1\.([01])\r\n$/;
-// The same of another version; HTTP/0.9 has none.
+// The same with another version of HTTP, or with none, as in HTTP/0.9.
 const versionPattern = /^[A-Z][A-Z-]* [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;
 // RFC 9112 §5, RFC 9110 §5.5 and §5.6.2. No white space before the colon, no folded lines, no control characters.
 const fieldLinesPattern = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;

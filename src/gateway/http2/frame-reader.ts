@@ -12,7 +12,7 @@ export interface Frame {
 }
 
 /** Receives the frames of a connection. */
-export interface FrameTaker {
+export interface FrameReceiver {
   /** Receives a frame, which is valid only until this returns: the reader reuses one object for all frames. */
   take(frame: Frame): void;
 }
@@ -24,18 +24,18 @@ export interface FrameTaker {
 export class FrameReader {
   /** Set after a connection error: no more frames are handed on, not even from the same chunk. */
   stopped = false;
-  readonly #taker: FrameTaker;
+  readonly #receiver: FrameReceiver;
   /** An incomplete frame, and how many of its bytes have arrived. */
   #begun: Buffer = nothing;
   #begunBytes = 0;
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#begun, from: 0, length: 0 };
   #prefaceRead = 0;
 
-  constructor(taker: FrameTaker) {
-    this.#taker = taker;
+  constructor(receiver: FrameReceiver) {
+    this.#receiver = receiver;
   }
 
-  /** @throws ConnectionError for a wrong preface or a frame that is too large, and what the taker throws */
+  /** @throws ConnectionError for a wrong preface or a frame that is too large, and what the receiver throws */
   read(chunk: Buffer): void {
     const end = chunk.byteLength;
     let at = this.#prefaceRead < connectionPreface.byteLength ? this.#readPreface(chunk) : 0;
@@ -93,8 +93,8 @@ export class FrameReader {
     frame.bytes = bytes;
     frame.from = at + frameHeaderBytes;
     frame.length = length;
-    this.#taker.take(frame);
-    // Whatever came in one chunk with it would be kept as long as nothing else comes.
+    this.#receiver.take(frame);
+    // Otherwise its whole chunk would be kept alive until the next frame comes.
     frame.bytes = nothing;
   }
 

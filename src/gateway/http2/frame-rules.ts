@@ -1,6 +1,6 @@
 import type { FloodGuard } from "./flood-guard.ts";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
-import type { Frame, FrameTaker } from "./frame-reader.ts";
+import type { Frame, FrameReceiver } from "./frame-reader.ts";
 import { type HeaderBlock, HeaderBlocks } from "./header-blocks.ts";
 import { ConnectionError, ErrorCode, frameSizeError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
@@ -37,7 +37,7 @@ export interface FrameEffects {
  *
  * A stream error resets the stream and is counted; a connection error is thrown (§5.4).
  */
-export class FrameRules implements FrameTaker {
+export class FrameRules implements FrameReceiver {
   readonly peer: PeerSettings = new PeerSettings();
   readonly #parts: ConnectionParts;
   readonly #effects: FrameEffects;

@@ -4,10 +4,12 @@ import type { Compression, UniversalHandlerOptions } from "@connectrpc/connect/p
 import { allocateBytes } from "../carriers/index.ts";
 import type { Codec } from "./codec.ts";
 import { messageTooLarge } from "./compression.ts";
-import { type MessageReader, readMessages } from "./message-reader.ts";
+import { type MessageSplitter, readMessages } from "./message-splitter.ts";
 
-// Each message on a gRPC, gRPC-Web or Connect stream has a prefix of five bytes: flags, and its length as an unsigned
-// 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
+/**
+ * Bytes of the prefix that each message on a gRPC, gRPC-Web or Connect stream has: flags, and its length as an unsigned
+ * 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
+ */
 export const envelopePrefixBytes = 5;
 
 /** Flag: the message is compressed with the encoding of the call. */
@@ -131,7 +133,7 @@ export function envelop(
  * whatever its prefix announces. Throws a `ConnectError`: `ResourceExhausted` for a length over the limit,
  * `InvalidArgument` for a stream that ends within an envelope or has reserved flags.
  */
-export class EnvelopeReader<T> implements MessageReader<T> {
+export class EnvelopeReader<T> implements MessageSplitter<T> {
   readonly #readMaxBytes: number;
   readonly #read: (envelope: Envelope) => T | Promise<T>;
   #piece: Uint8Array = nothing;

@@ -1,5 +1,9 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { type HeaderFields, prepareFields } from "../carriers/index.ts";
+
+/** The trailer of a gRPC answer that succeeded, unless the handler adds to it. */
+export const statusOk: HeaderFields = prepareFields("grpc-status", "0");
 
 const secondMs = 1000;
 

@@ -1,4 +1,5 @@
 import { isIP, SocketAddress } from "node:net";
+import type { Peer } from "../carriers/index.ts";
 
 /**
  * Returns an IP address in its one spelling: IPv6 as in RFC 5952, an IPv4 address that is mapped into IPv6 (RFC 4291
@@ -13,19 +14,12 @@ export function toIpAddress(text: string): string | undefined {
   return mapped ?? address;
 }
 
-/** An address, and the port if one is known. */
-export interface Node {
-  readonly address: string;
-  /** 0 where it is not known. */
-  readonly port: number;
-}
-
 // RFC 7239 §6: an IPv6 address stands in brackets. X-Forwarded-For also has it bare, which takes no port.
 const withBrackets = /^\[([0-9A-Fa-f:.]+)\](?::(\d{1,5}))?$/;
 const ipv4WithPort = /^(\d+\.\d+\.\d+\.\d+)(?::(\d{1,5}))?$/;
 
 /** Parses `192.0.2.1`, `192.0.2.1:4711`, `[2001:db8::1]:4711` or `2001:db8::1`; `undefined` for anything else. */
-export function parseNode(text: string): Node | undefined {
+export function parsePeer(text: string): Peer | undefined {
   const [, host = text, port = "0"] = withBrackets.exec(text) ?? ipv4WithPort.exec(text) ?? [];
   const address = toIpAddress(host);
   return address === undefined || Number(port) > portMax ? undefined : { address, port: Number(port) };

@@ -1,7 +1,7 @@
 import type { HeaderReader, Peer } from "../carriers/index.ts";
 import { type AddressSet, createAddressSet } from "./address-set.ts";
 import { readForwarded } from "./forwarded.ts";
-import { parseNode } from "./ip-address.ts";
+import { parsePeer } from "./ip-address.ts";
 
 /** The proxies that are trusted to say who their client is, and how they say it. */
 export interface TrustedProxiesOptions {
@@ -61,9 +61,9 @@ export function createTrustedProxies({ addresses, fields = "x-forwarded" }: Trus
         hops += 1;
         const scheme = schemeOf(hop.proto) ?? client.scheme;
         const host = hostOf(hop.host) ?? client.host;
-        const node = parseNode(hop.for ?? "");
-        client = { ...(node ?? { address: client.address, port: client.port }), scheme, host };
-        if (node === undefined || hops === hopsMax || !set.has(node.address)) break;
+        const sender = parsePeer(hop.for ?? "");
+        client = { ...(sender ?? { address: client.address, port: client.port }), scheme, host };
+        if (sender === undefined || hops === hopsMax || !set.has(sender.address)) break;
       }
       return client;
     },

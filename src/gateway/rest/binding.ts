@@ -8,7 +8,7 @@ import type { PathTemplate } from "./path-template.ts";
 import { compilePathVariables } from "./path-variables.ts";
 import { createRequestReader, type RequestReader, type RequestReaderOptions } from "./request-reader.ts";
 import type { ResponseOptions, RestResponse } from "./response-body.ts";
-import { createJsonWriter, ok, prepareResponse } from "./response-body.ts";
+import { createJsonWriter, jsonResponse, prepareResponse } from "./response-body.ts";
 
 /** Options of {@link compileBinding}; the same for all bindings of a service. */
 export interface BindingOptions extends RequestReaderOptions, ResponseOptions {}
@@ -64,7 +64,7 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     toRaw,
     encode: (message) => {
       if (toRaw !== undefined) return { httpStatus: 200, ...toRaw(message) };
-      return preparedResponse ?? ok(toJson(message));
+      return preparedResponse ?? jsonResponse(toJson(message));
     },
   };
 }

@@ -35,7 +35,7 @@ export function prepareResponse(
   { emptyResponse }: ResponseOptions,
 ): RestResponse | undefined {
   if (responseBody !== "" || output.fields.length > 0 || output.proto.extensionRange.length > 0) return undefined;
-  return output.typeName === "google.protobuf.Empty" && emptyResponse === 204 ? noContent : ok("{}");
+  return output.typeName === "google.protobuf.Empty" && emptyResponse === 204 ? noContent : jsonResponse("{}");
 }
 
 /**
@@ -57,7 +57,7 @@ export function createJsonWriter(
 }
 
 /** Returns the answer of a call that succeeded with this JSON. */
-export function ok(json: string): RestResponse {
+export function jsonResponse(json: string): RestResponse {
   return { httpStatus: 200, contentType, body: utf8.encode(json) };
 }
 

@@ -7,7 +7,7 @@ import {
   readSingleEnvelope,
   writeEnvelope,
 } from "../../../src/gateway/protocols/envelope.ts";
-import { readMessages } from "../../../src/gateway/protocols/message-reader.ts";
+import { readMessages } from "../../../src/gateway/protocols/message-splitter.ts";
 import { collect } from "../../support/collect.ts";
 import { costRatio } from "../../support/cost-ratio.ts";
 

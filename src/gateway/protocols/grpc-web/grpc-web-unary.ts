@@ -3,14 +3,14 @@ import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { grpcHeaderFields, negotiateGrpcEncodings } from "../compression.ts";
-import { concatBytes, type Exchange, type HeaderFields, prepareFields, toUtf8 } from "../../carriers/index.ts";
+import { concatBytes, type Exchange, toUtf8 } from "../../carriers/index.ts";
 import { decodeGrpcWebText, encodeGrpcWebText, grpcWebTextBytes } from "./grpc-web-text.ts";
 import { trailerFlag, writeEnvelope } from "../envelope.ts";
 import { EnvelopedCall } from "../enveloped-call.ts";
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
-import { setStatus } from "../trailer-status.ts";
+import { setStatus, statusOk } from "../trailer-status.ts";
 
 /** A unary call of gRPC-Web, binary or base64 text: gRPC with its trailer section at the end of the body. */
 export class GrpcWebUnary extends EnvelopedCall implements UnaryProtocol {
@@ -70,10 +70,10 @@ function grpcWebContentType(format: "binary" | "json", text: boolean): string {
 }
 
 const textContentType = "application/grpc-web-text";
-const statusOk: HeaderFields = prepareFields("grpc-status", "0");
 // The end of nearly every answer: an envelope with "grpc-status: 0".
 const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
 
+/** Returns the last envelope of a gRPC-Web answer, which holds its trailer section. */
 export function trailerEnvelope(trailer: Headers): Uint8Array {
   if (trailer instanceof LazyHeaders && trailer.pristine && trailer.fields === statusOk) return statusOkEnvelope;
   // A trailer that an interceptor put in its place lacks the status.

@@ -2,8 +2,8 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../carriers/index.ts";
 import { fieldsToSend } from "../lazy-headers.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
-import { GrpcUnary, statusOk } from "./grpc-unary.ts";
-import { setStatus } from "../trailer-status.ts";
+import { GrpcUnary } from "./grpc-unary.ts";
+import { setStatus, statusOk } from "../trailer-status.ts";
 
 /** A streaming call of gRPC. */
 export class GrpcStream extends GrpcUnary implements StreamProtocol {

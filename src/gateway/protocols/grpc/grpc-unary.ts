@@ -7,7 +7,7 @@ import { EnvelopedCall } from "../enveloped-call.ts";
 import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
-import { setStatus } from "../trailer-status.ts";
+import { setStatus, statusOk } from "../trailer-status.ts";
 
 /** A unary call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read its trailers. */
 export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
@@ -66,6 +66,5 @@ export function refuseGrpc(exchange: Exchange, contentType: string, error: Conne
 // 64 KiB: below, a piece and its frame cost as much as the copy.
 const uncopiedBytesMin = 64 * 1024;
 
-export const statusOk: HeaderFields = prepareFields("grpc-status", "0");
 const protoHeader: HeaderFields = prepareFields("content-type", "application/grpc+proto");
 const jsonHeader: HeaderFields = prepareFields("content-type", "application/grpc+json");

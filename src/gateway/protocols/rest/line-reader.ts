@@ -3,7 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { allocateBytes } from "../../carriers/index.ts";
 import { errorWithHttpStatus, httpStatusOf, type MessageStream } from "../../rest/index.ts";
 import { messageTooLarge } from "../compression.ts";
-import type { MessageReader } from "../message-reader.ts";
+import type { MessageSplitter } from "../message-splitter.ts";
 
 const lineFeed = 0x0a;
 const nothing = new Uint8Array(0);
@@ -15,7 +15,7 @@ const nothing = new Uint8Array(0);
  * `ConnectError` with the number of the line: what the stream throws, or `ResourceExhausted` as soon as a line is longer
  * than the limit.
  */
-export class LineReader implements MessageReader<Message> {
+export class LineReader implements MessageSplitter<Message> {
   readonly #stream: MessageStream;
   readonly #begun: BegunLine;
   #piece: Uint8Array = nothing;

@@ -3,7 +3,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import type { Exchange } from "../../carriers/index.ts";
 import type { MessageStream } from "../../rest/index.ts";
 import { decodesPieces } from "../compression.ts";
-import { type MessageReader, readMessages } from "../message-reader.ts";
+import { type MessageSplitter, readMessages } from "../message-splitter.ts";
 import { LineReader } from "./line-reader.ts";
 import type { RestSelection } from "./rest-unary.ts";
 
@@ -48,7 +48,7 @@ async function* readPieces(
 }
 
 /** Reads bytes as messages of as many as arrived at once, up to the limit of a message. */
-class ByteReader implements MessageReader<Message> {
+class ByteReader implements MessageSplitter<Message> {
   readonly #readMaxBytes: number;
   readonly #stream: MessageStream;
   #piece = nothing;

@@ -51,7 +51,7 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
   abstract end(trailer: Headers, error: ConnectError | undefined): void;
   abstract answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
 
-  /** Answers an error before the first message, as that of a unary call. */
+  /** Answers an error that comes before the first message, in the way of a unary call. */
   protected answerError(error: ConnectError): void {
     const { httpStatus, fields, body } = this.errorAnswer(error);
     this.exchange.answer(httpStatus, fields, body);

@@ -26,9 +26,6 @@ export interface RestSelection {
   readonly query: string;
 }
 
-/** The answer of a call that succeeded. */
-export type RestAnswer = Pick<UnaryResponse, "message" | "header" | "trailer">;
-
 /** A unary call made through its `google.api.http` rule. */
 export class RestUnary implements UnaryProtocol {
   readonly protocol = "rest";
@@ -95,7 +92,11 @@ export class RestUnary implements UnaryProtocol {
     return this.#requestCoding.decompress(body, this.bodyLimitBytes).then(decode);
   }
 
-  writeMessage({ message, header, trailer }: RestAnswer): void | Promise<void> {
+  writeMessage({
+    message,
+    header,
+    trailer,
+  }: Pick<UnaryResponse, "message" | "header" | "trailer">): void | Promise<void> {
     const { binding } = this.target;
     const { httpStatus: standard, contentType, body } = binding.preparedResponse ?? binding.encode(message);
     const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];

@@ -1,37 +1,39 @@
-/** Finds the messages in the pieces of a body. */
-export interface MessageReader<T> {
+/** Splits the pieces of a body into its messages. */
+export interface MessageSplitter<T> {
   /** Adds the next piece, once everything that is whole has been taken. */
   add(piece: Uint8Array): void;
-  /** Returns the next message, in a promise if it must be decompressed; `undefined` if it has not arrived as a whole. */
+  /**
+   * Returns the next message, in a promise if it must be decompressed; `undefined` if it has not arrived as a whole.
+   */
   take(): T | Promise<T> | undefined;
   /** Returns the last message of a body that has ended; `undefined` if there is none left. */
   end(): T | undefined;
 }
 
-/** Reads the messages of a body as they arrive. Iteration throws what the reader throws, and why the body broke off. */
-export function readMessages<T>(pieces: AsyncIterable<Uint8Array>, reader: MessageReader<T>): AsyncIterable<T> {
-  return { [Symbol.asyncIterator]: () => new MessageIterator(pieces[Symbol.asyncIterator](), reader) };
+/** Reads the messages of a body as they arrive. Iteration throws what the splitter throws, and why the body broke off. */
+export function readMessages<T>(pieces: AsyncIterable<Uint8Array>, splitter: MessageSplitter<T>): AsyncIterable<T> {
+  return { [Symbol.asyncIterator]: () => new MessageIterator(pieces[Symbol.asyncIterator](), splitter) };
 }
 
 // Not an async generator: that takes three turns of the microtask queue for each message instead of one, which is as
 // much as a small message costs besides.
 class MessageIterator<T> implements AsyncIterator<T> {
   readonly #pieces: AsyncIterator<Uint8Array>;
-  readonly #reader: MessageReader<T>;
+  readonly #splitter: MessageSplitter<T>;
   /** The last of the steps that have to wait for something. */
   #waiting: Promise<unknown> | undefined;
   #ended = false;
 
-  constructor(pieces: AsyncIterator<Uint8Array>, reader: MessageReader<T>) {
+  constructor(pieces: AsyncIterator<Uint8Array>, splitter: MessageSplitter<T>) {
     this.#pieces = pieces;
-    this.#reader = reader;
+    this.#splitter = splitter;
   }
 
   next(): Promise<IteratorResult<T>> {
     if (this.#waiting !== undefined) return this.#wait(() => this.#read(undefined));
     if (this.#ended) return Promise.resolve(done);
     try {
-      const message = this.#reader.take();
+      const message = this.#splitter.take();
       if (message === undefined || message instanceof Promise) return this.#wait(() => this.#read(message));
       return Promise.resolve({ done: false, value: message });
     } catch (error) {
@@ -46,14 +48,14 @@ class MessageIterator<T> implements AsyncIterator<T> {
   async #read(taken: T | Promise<T> | undefined): Promise<IteratorResult<T>> {
     if (this.#ended) return done;
     try {
-      for (let found = taken ?? this.#reader.take(); ; found = this.#reader.take()) {
+      for (let found = taken ?? this.#splitter.take(); ; found = this.#splitter.take()) {
         if (found !== undefined) return { done: false, value: await found };
         const piece = await this.#pieces.next();
         if (piece.done === true) break;
-        this.#reader.add(piece.value);
+        this.#splitter.add(piece.value);
       }
       this.#ended = true;
-      const last = this.#reader.end();
+      const last = this.#splitter.end();
       return last === undefined ? done : { done: false, value: last };
     } catch (error) {
       return await this.#fail(error);
@@ -71,7 +73,7 @@ class MessageIterator<T> implements AsyncIterator<T> {
     throw error;
   }
 
-  /** Takes a step after those before it, as an async generator does for callers that do not wait. */
+  /** Takes a step once the steps before it are done, as an async generator does for callers that do not wait. */
   #wait(step: () => Promise<IteratorResult<T>>): Promise<IteratorResult<T>> {
     const result = this.#waiting === undefined ? step() : this.#waiting.then(step, step);
     const settle = (): void => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { type MessageReader, readMessages } from "../../../src/gateway/protocols/message-reader.ts";
+import { type MessageSplitter, readMessages } from "../../../src/gateway/protocols/message-splitter.ts";
 
 /** Finds the octets of pieces; 0 fails, and one above 100 must be waited for. */
-class OctetReader implements MessageReader<number> {
+class OctetReader implements MessageSplitter<number> {
   #octets: number[] = [];
 
   add(piece: Uint8Array): void {
