@@ -4,7 +4,7 @@ import type { Protocol } from "../protocols/index.ts";
 import type { AdmitRequest } from "./dispatch.ts";
 import { fullPathOf, type Match } from "./match.ts";
 
-/** One answered request, for logs and metrics. Its members are worked out when they are read: it cannot be spread. */
+/** One answered request, for logs and metrics. Most members are getters, so it cannot be spread. */
 export interface AnsweredRequest {
   /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
   readonly procedure: string | undefined;
@@ -12,7 +12,9 @@ export interface AnsweredRequest {
   readonly httpMethod: string;
   /** The request target without its query. */
   readonly path: string;
-  /** The path template of the rule that matched, or the path of the endpoint, with the prefix; otherwise `undefined`. */
+  /**
+   * The path template of the rule that matched, or the path of the endpoint, with the prefix; otherwise `undefined`.
+   */
   readonly httpRoute: string | undefined;
   /** `undefined` over Fetch, which does not tell. */
   readonly httpVersion: Exchange["httpVersion"];
@@ -27,7 +29,7 @@ export interface AnsweredRequest {
   readonly peer: Peer;
 }
 
-/** What an {@link Answered} is read from. */
+/** What the members of an {@link Answered} are computed from. */
 export interface AnsweredSource extends Pick<AdmitRequest, "procedure" | "protocol" | "contextValues" | "peer"> {
   readonly header: Exchange;
   readonly match: Match;
@@ -35,7 +37,7 @@ export interface AnsweredSource extends Pick<AdmitRequest, "procedure" | "protoc
   readonly prefix: string;
 }
 
-/** An answered request of which little is read: metrics look at four members, and a trace that is not sampled at one. */
+/** Computes its members on demand, because few are read: metrics read four, a trace that is not sampled one. */
 export class Answered implements AnsweredRequest {
   readonly error: ConnectError | undefined;
   readonly durationMs: number;

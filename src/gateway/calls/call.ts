@@ -28,8 +28,8 @@ export interface CallInit<P extends Procedure, W extends CallProtocol> {
 /**
  * The life of one call, from its admitted header to its answer: what unary and streaming calls have in common.
  *
- * Whichever comes first of the answer, the deadline and the client's leaving settles it. Handlers and interceptors see
- * Connect's own types; the parts that they seldom use are built on first use.
+ * It is settled by whichever comes first: the answer, the deadline, or the client going away. Handlers and interceptors
+ * see Connect's own types; the parts that they seldom use are built on first use.
  */
 export abstract class Call<P extends Procedure, W extends CallProtocol> implements AbortReceiver, BodyReceiver {
   readonly view: CallView;
@@ -109,7 +109,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     } catch (error) {
       return this.fail(error);
     }
-    // No promise where the value is ready: only compressed messages must be waited for.
+    // Only compressed messages have to be waited for; for all others a promise would be a waste.
     if (message instanceof Promise)
       message.then(
         (plain) => this.invoke(plain),
@@ -261,5 +261,5 @@ function timeLeft(deadlineMs: number): () => number {
 
 const empty = new Uint8Array(0);
 
-/** The reason of every signal whose call went well. Shared, because making a DOMException costs as much as ten aborts. */
+/** The abort reason of every call that succeeded. Shared, because a new DOMException costs as much as ten aborts. */
 const completed = new DOMException("This operation was aborted", "AbortError");

@@ -112,7 +112,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   readonly contextValues: ContextValues;
   readonly match: Match;
   readonly #options: DispatchOptions;
-  /** When it began; 0 where no callback wants to know. */
+  /** When it began; 0 if there is no `onAnswer` to tell. */
   readonly #startMs: number;
 
   constructor(options: DispatchOptions, exchange: Exchange, match: Match, values: ContextValues) {
@@ -130,7 +130,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
   }
 
-  // Only when they are asked for: few requests need them.
+  // Computed on demand, because few requests need them.
   get peer(): Peer {
     return this.#client ?? this.header.peer;
   }
@@ -160,7 +160,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     } catch (error) {
       return this.#reject(error);
     }
-    // No promise where the decision is at hand. Anything else may be a foreign thenable that still rejects.
+    // A decision made at once costs no promise. Anything that was returned may be another library's thenable.
     if (admitted === undefined) return this.#proceed();
     Promise.resolve(admitted).then(
       () => (this.header.gone ? this.settled(goneAway()) : this.#proceed()),
@@ -220,7 +220,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   #answerEndpoint(endpoint: Endpoint): void {
     try {
       const answer = endpoint.answer(this);
-      // It may be a foreign thenable.
+      // It may be another library's thenable.
       if (!("then" in answer)) return this.#writeEndpoint(answer);
       Promise.resolve(answer)
         .then((awaited) => this.#writeEndpoint(awaited))
@@ -238,7 +238,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
 
   #reject(thrown: unknown): void {
     const error = toConnectError(thrown);
-    // Neither a refusal nor an answer, but a fault of the callback. The client does not learn what it was.
+    // Not an intended refusal, but a fault of the callback: the client is not told its cause.
     if (!(thrown instanceof ConnectError)) this.#options.report(thrown, "a request could not be admitted or answered");
     this.#refuse(error, httpStatusOf(error), []);
   }

@@ -1,7 +1,8 @@
 /**
  * Called with a fault on the server's side that no answer reveals, and a text that says what failed.
  *
- * Default: a warning of the process, or of the console where there is none, which is also emitted if this callback fails.
+ * Default: a warning of the process, or of the console where there is none, which is also emitted if this callback
+ * fails.
  */
 export type OnFault = (error: unknown, what: string) => void;
 
@@ -50,7 +51,7 @@ function causeOf(error: unknown): string {
   return error.message + place;
 }
 
-/** Causes remembered for a callback. A callback with more of them puts parts of requests into its messages. */
+/** The most causes that are remembered for a callback. One that has more puts parts of requests into its messages. */
 const causesMax = 64;
 
 function warn(error: unknown, what: string): void {

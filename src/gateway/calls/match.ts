@@ -71,7 +71,7 @@ export interface Unmatched {
 
 /** Everything that a request can ask for, indexed by path. */
 export interface MatchTable {
-  /** What has one path, by that path with the prefix. */
+  /** RPCs and endpoints, by their exact path with the prefix. */
   readonly paths: PathIndex<Procedure | EndpointTarget>;
   readonly rest: RestRouter;
   /** The procedure of each of the router's bindings. */
@@ -164,7 +164,7 @@ function matchRpc(procedure: Procedure, input: MatchInput, query: string): Match
     return { kind: "connect-get", protocol: "connect", procedure, format, query: parameters };
   }
   const contentType = input.common.contentType ?? "";
-  // Nearly all are spelled as the protocols define them.
+  // Nearly all clients spell it as the protocols do.
   const type = rpcContentTypes.get(contentType) ?? readRpcContentType(contentType);
   if (type === undefined || !speaks(procedure, type)) return unsupportedMediaType(input, procedure);
   const { protocol } = type;
@@ -179,7 +179,7 @@ function speaks(procedure: Procedure, { protocol, stream }: RpcContentType): boo
 
 function notFound(input: MatchInput): Unmatched {
   const protocol = protocolOf(input);
-  // In gRPC and Connect a missing RPC is unimplemented.
+  // gRPC and Connect call an RPC that does not exist unimplemented.
   const code = protocol === "rest" ? Code.NotFound : Code.Unimplemented;
   return { ...unmatched(input, 404, new ConnectError("there is nothing at this path", code)), unknown: true };
 }
@@ -228,7 +228,7 @@ export class PathIndex<Value> {
   }
 }
 
-// Masked to stay a small integer of V8's, however long the text is.
+// The masks keep this a small integer (Smi) of V8's, however long the text is.
 function shapeOf(text: string): number {
   const { length } = text;
   if (length === 0) return 0;

@@ -10,8 +10,8 @@ interface Described {
 /**
  * Refuses descriptors that another copy of protobuf-es has made.
  *
- * Copies of two versions do not understand each other's descriptors, and do not say so: JSON would have a number where
- * the name of an enum value belongs.
+ * Copies of different versions misread each other's descriptors without an error: JSON would have a number where the
+ * name of an enum value belongs.
  *
  * @param commonJsPrototype - returns the prototype of descriptors of the same copy in CommonJS, where there can be any
  * @throws Error that names the first one, and says how to have one copy

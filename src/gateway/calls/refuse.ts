@@ -42,8 +42,8 @@ function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: Er
   const { protocol, httpStatus, fields, procedure } = refusal;
   const error = wellFormed(refusal.error);
   const wrongMethod = httpStatus === 405;
-  // Clients of Connect and gRPC take any JSON at an RPC's path for an error of their own, or do not read it. So the
-  // library says by status alone that this was no call. A custom error record is sent here too.
+  // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default
+  // the status alone says that this was not a call; only a custom error record is sent.
   const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
   if (noCall && writeErrorRecord.isDefault) {
     return exchange.answer(httpStatus, [...fields, ...restErrorFields(error)], new Uint8Array(0));
@@ -54,7 +54,7 @@ function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: Er
   // A wrong method is an error of HTTP, also for gRPC, whose answers have no 405.
   if (protocol === "grpc" && !wrongMethod) return refuseGrpc(exchange, grpcContentType(contentType), error);
   if (protocol === "grpc-web" && !wrongMethod) return refuseGrpcWeb(exchange, grpcContentType(contentType), error);
-  // With the wrong method no RPC was matched, although one is known.
+  // A wrong method matches no RPC, even where there is one at the path.
   const record = writeErrorRecord(error, { httpStatus, procedure: wrongMethod ? undefined : procedure });
   const header = ["content-type", record.contentType, ...fields, ...restErrorFields(error)];
   exchange.answer(record.httpStatus, header, record.body);

@@ -6,7 +6,7 @@ import { Call, type CallView } from "./call.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** Bytes of messages collected in a turn, above which the handler is not asked for more. */
-// 64 KiB: a handler that never waits would otherwise keep the turn from ending while this grows.
+// 64 KiB: otherwise a handler that never waits would never let the turn end, and this would grow without bound.
 const collectedBytesMax = 64 * 1024;
 
 /** Milliseconds without a message after which a stream that has a heartbeat gets one. */

@@ -8,7 +8,10 @@ const encoder = new TextEncoder();
 /** Returns an array of this length. Its content is arbitrary: the caller must fill all of it. */
 export const allocateBytes: (length: number) => Uint8Array = pooled?.allocUnsafe ?? newBytes;
 
-/** Returns one in a buffer of its own, for bytes that are kept: a part of node's pool would keep all of it alive. */
+/**
+ * Returns an array of this length outside of node's pool, for bytes that are kept: a part of it would keep the whole
+ * pool alive. Its content is arbitrary, too.
+ */
 export const allocateBuffer: (length: number) => Uint8Array = pooled?.allocUnsafeSlow ?? newBytes;
 
 /** Returns a text as UTF-8. */

@@ -15,8 +15,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
  * Checks that a field may have a value: one character for each byte.
  *
- * @throws TypeError for a character that HTTP does not allow in fields (RFC 9110 §5.5): it might begin another field, or
- * another answer
+ * @throws TypeError for a character that HTTP does not allow in fields (RFC 9110 §5.5): it might begin another field,
+ * or another answer
  */
 export function requireFieldValue(name: string, value: string): void {
   if (!fieldValue.test(value)) {
@@ -29,9 +29,9 @@ const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Fields of many answers, which a carrier may encode once. */
 export class PreparedFields extends Array<string> {
-  /** Their lines of HTTP/1.1, once they were needed. */
+  /** Their lines in HTTP/1.1, once a carrier has needed them. */
   lines: string | undefined;
-  /** Their HTTP/2 header block, once one was needed. */
+  /** Their header block in HTTP/2, once a carrier has needed it. */
   block: Uint8Array | undefined;
 }
 

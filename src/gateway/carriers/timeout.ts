@@ -20,7 +20,7 @@ export function startDeadline(timeoutMs: number, expire: () => void): () => void
 
 /** Calls a function at intervals, until it is stopped. */
 export interface Interval {
-  /** Begins the present interval again. */
+  /** Starts the current interval again. */
   restart(): void;
   stop(): void;
 }

@@ -8,22 +8,22 @@ import {
 } from "../carriers/index.ts";
 import type { Http1RequestHead } from "./request-head.ts";
 
-/** How the end of an answer is told (RFC 9112 §6.3). */
+/** How a client finds the end of an answer (RFC 9112 §6.3). */
 export type Framing =
   /** By its `Content-Length`. */
   | number
   | "chunked"
-  /** By the end of the connection, as HTTP/1.0 has it. */
+  /** By the end of the connection, which is how clients of HTTP/1.0 find it. */
   | "close"
   /** The status or the method allows no body. */
   | "none";
 
-/** Returns how the end of an answer is told whose body is sent in one piece; without one it has no bytes. */
+/** Returns the framing of an answer whose body, if there is one, is sent in one piece. */
 export function framingOf(httpStatus: number, body: Uint8Array | undefined): Framing {
   return statusesWithoutBody.has(httpStatus) ? framingOfNone(httpStatus) : (body?.byteLength ?? 0);
 }
 
-/** Returns how the end of an answer is told whose body follows in pieces. */
+/** Returns the framing of an answer whose body follows in pieces. */
 export function framingOfPieces(
   request: Http1RequestHead,
   httpStatus: number,
@@ -43,18 +43,18 @@ function framingOfNone(httpStatus: number): Framing {
 
 const resetContent = 205;
 
-/** Returns the lines that tell how long an idle connection is kept (RFC 9112 §9.3), to the second. */
+/** Returns the field lines that say for how many seconds an idle connection is kept (RFC 9112 §9.3). */
 export function keepAliveLines(idleTimeoutMs: number): string {
   return `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(idleTimeoutMs / 1000)}\r\n`;
 }
 
-/** The line that tells that the connection is not kept. */
+/** The field line that says that the connection will be closed. */
 export const closeLine = "connection: close\r\n";
 
 /**
  * Returns the head of an answer.
  *
- * @param fields - in several lists, some of which may have been prepared; those of the connection and of the framing are
+ * @param fields - several lists, of which some may be prepared; fields that describe the connection or the framing are
  * left out
  * @param connectionLines - those of {@link keepAliveLines}, or {@link closeLine}
  * @throws RangeError for a status that no final answer has; TypeError for a field that HTTP does not allow (RFC 9110
@@ -73,7 +73,7 @@ export function answerHead(
   return `${head}${connectionLines}\r\n`;
 }
 
-/** Returns fields as they are sent, without those of the connection and of the framing. Throws as {@link answerHead}. */
+/** Returns fields as lines, without those of the connection and of the framing. Throws as {@link answerHead} does. */
 export function fieldLines(fields: HeaderFields): string {
   return fields instanceof PreparedFields ? (fields.lines ??= toLines(fields)) : toLines(fields);
 }
@@ -90,13 +90,13 @@ function toLines(fields: HeaderFields): string {
   return lines;
 }
 
-// RFC 9110 §7.6.1, and how the end of the answer is told, which has one teller.
+// The fields of the connection (RFC 9110 §7.6.1), and those of the framing, which only `answerHead` writes.
 const connectionFields = /^(?:connection|content-length|keep-alive|transfer-encoding|upgrade)$/i;
 
-/** The status lines that were needed, by their status. */
+/** The status lines that have been needed, by status. */
 const statusLines: Record<number, string> = {};
 
-/** The reason phrase is for people alone (RFC 9112 §4). */
+/** The reason phrase is for human readers alone (RFC 9112 §4). */
 function toStatusLine(httpStatus: number): string {
   if (!Number.isInteger(httpStatus) || httpStatus < 200 || httpStatus > 599) {
     throw new RangeError(`${httpStatus} is not the status of an answer`);
@@ -104,7 +104,7 @@ function toStatusLine(httpStatus: number): string {
   return `HTTP/1.1 ${httpStatus} ${reasonPhrases[httpStatus] ?? ""}\r\n`;
 }
 
-// Those of RFC 9110 §15 and RFC 6585, and nginx's 499, which gRPC's Canceled is on REST. To load node's list takes 10 ms.
+// From RFC 9110 §15 and RFC 6585, and nginx's 499, which REST answers for Canceled. Loading node's list takes 10 ms.
 const reasonPhrases: Readonly<Record<number, string>> = {
   200: "OK",
   201: "Created",

@@ -5,24 +5,24 @@ import { fieldLines, type Framing } from "./answer-head.ts";
 /**
  * Writes answers to a socket, each in as few writes as it needs, and counts what the client does not take.
  *
- * What is large is handed to the socket in slices, because a socket tells only of a whole write that it was taken.
+ * Large bodies are handed to the socket in slices, because a socket reports only that a whole write was taken.
  */
 export class AnswerWriter {
-  /** Whether more waits than should, so that anything that can wait should. */
+  /** Whether the socket's buffer is full, so that anything that can wait should. */
   congested = false;
   readonly #socket: Socket;
   readonly #backlog: Backlog;
   #framing: Framing = "none";
-  /** Bytes that are left of a body whose length was announced. */
+  /** Bytes still to be sent of a body whose length was announced. */
   #bytesLeft = 0;
-  /** What the socket was not given whole yet, and the bytes of it: a part of a buffer keeps all of it. */
+  /** What the socket has not been given in full, and its bytes: an unsent part keeps its whole buffer alive. */
   readonly #queue: (string | Uint8Array)[] = [];
   #queuedBytes = 0;
-  /** Bytes of the first that the socket was given. */
+  /** Bytes of the first entry that the socket has been given. */
   #firstAt = 0;
-  /** Bytes that wait here and in the socket, when last counted. */
+  /** Bytes that waited here and in the socket when last counted. */
   #heldBytes = 0;
-  /** Bytes that the socket was given in all, and those of them that the client had taken at the last look. */
+  /** Bytes given to the socket in all, and how many of them the client had taken at the last check. */
   #writtenBytes = 0;
   #takenBytes = 0;
   #isLast = false;
@@ -57,12 +57,12 @@ export class AnswerWriter {
     if (byteLength === 0 || this.#framing === "none") return;
     this.#bytesLeft -= byteLength;
     if (this.#framing === "chunked") this.#sendAll([`${byteLength.toString(16)}\r\n`, piece, "\r\n"]);
-    // More than was announced would be taken for the next answer.
+    // The client would take the excess for its next answer.
     else if (typeof this.#framing === "number" && this.#bytesLeft < 0) this.#socket.destroy();
     else this.#send(piece);
   }
 
-  /** Ends the body. Returns whether all of it was sent that was announced. */
+  /** Ends the body, and returns whether as much was sent as was announced. */
   end(trailer: HeaderFields | undefined): boolean {
     if (this.#framing === "chunked") this.#send(`0\r\n${trailer === undefined ? "" : fieldLines(trailer)}\r\n`);
     return typeof this.#framing !== "number" || this.#bytesLeft === 0;
@@ -80,14 +80,14 @@ export class AnswerWriter {
     this.#queuedBytes = 0;
   }
 
-  /** The socket takes more again. */
+  /** Sends on, because the socket takes more again. */
   drained(): void {
     this.congested = false;
     this.#pump();
     if (this.#isLast) this.close();
   }
 
-  /** Returns whether something waits, and the client has taken nothing since the last look. */
+  /** Returns whether something waits, and the client has taken none of it since the last check. */
   hasStalled(): boolean {
     const before = this.#takenBytes;
     const { writableLength } = this.#socket;
@@ -139,7 +139,7 @@ export class AnswerWriter {
     this.#firstAt = 0;
   }
 
-  /** A client that takes slices goes on, although as much is kept for it. */
+  /** Notes that the client makes progress, although its whole buffer is still held. */
   #advance(): void {
     this.#firstAt += sliceBytes;
     this.#backlog.remove(sliceBytes);
@@ -152,7 +152,7 @@ export class AnswerWriter {
     if (!more) this.congested = true;
   }
 
-  /** Counts what waits, after so many bytes more were to be sent. */
+  /** Updates the account of what waits, now that `addedBytes` more are to be sent. */
   #count(addedBytes: number): void {
     const before = this.#heldBytes;
     const held = this.#socket.writableLength + this.#queuedBytes;
@@ -175,8 +175,10 @@ function joined(parts: readonly (string | Uint8Array)[], length: number): Buffer
   return all;
 }
 
-/** Bytes of a write at most: 75 seconds for each are 3.5 KB/s, and a megabyte takes four system calls. */
+/**
+ * The most bytes of one write. A client has 75 s to take them, which is 3.5 KB/s; a megabyte takes four system calls.
+ */
 const sliceBytes = 256 * 1024;
 
-/** Bytes. Above it a copy costs more than a further piece of a write. */
+/** The most bytes that are joined into one write; above, the copy costs more than another part of the write. */
 const joinedBytesMax = 4096;

@@ -2,11 +2,11 @@ import { type HttpProblem, httpProblem } from "../carriers/index.ts";
 import { notHttp, readFieldLines } from "./request-head.ts";
 import { Incoming } from "./incoming.ts";
 
-/** Reads a body in chunks (RFC 9112 §7.1) as it arrives, however it is cut. */
+/** Reads a body in chunks (RFC 9112 §7.1) as it arrives, however it is split. */
 export class ChunkedReader {
   /** Whether the last chunk and the trailer section have been read. */
   done = false;
-  /** What is wrong with it; nothing behind it can be read. */
+  /** What is wrong with the body; nothing after it can be read. */
   problem: HttpProblem | undefined;
   #part: Part = "size";
   /** Bytes that are left of the chunk. */
@@ -79,7 +79,7 @@ export class ChunkedReader {
     else this.problem = notHttp();
   }
 
-  /** §7.1.2: the fields are checked, because what follows is found behind them, and dropped. */
+  /** §7.1.2: the fields are dropped, but checked first, because the next request is found by where they end. */
   #readTrailer(bytes: Buffer, from: number): number {
     const trailer = (this.#trailer ??= new Incoming());
     const before = trailer.left;
@@ -112,7 +112,9 @@ const lf = 0x0a;
 const cr = 0x0d;
 const semicolon = 0x3b;
 const del = 0x7f;
-/** Digits of a chunk's size: 2^52, the largest number of them that is exact. Leading zeros count. */
+/**
+ * The most digits of a chunk's size, leading zeros included: 13 hexadecimal digits are 52 bits, still an exact number.
+ */
 const chunkDigitsMax = 13;
 
 /** Bytes of all chunk extensions of a body, which nobody reads (RFC 9112 §7.1.1). */

@@ -1,11 +1,11 @@
-/** What has arrived and was not used yet: a chunk of the socket, or what was kept of earlier ones. */
+/** The bytes that have arrived and are not used yet: a chunk of the socket, or what was kept of earlier chunks. */
 export class Incoming {
   bytes: Buffer = none;
-  /** Where what is left begins. */
+  /** Where the unused bytes begin. */
   at = 0;
-  /** Bytes that are left. */
+  /** How many bytes are unused. */
   left = 0;
-  /** Up to where it was searched for the end of a section, in vain. */
+  /** Where the search for the end of a section resumes: there is none before this. */
   #seen = 0;
   /** Room for what is kept, which grows with it; `bytes` is a part of it, or a chunk. */
   #room: Buffer = none;
@@ -27,8 +27,8 @@ export class Incoming {
   /**
    * Finds the empty line that ends a section of lines: a head, or a trailer section (RFC 9112 §2.1).
    *
-   * @returns where the empty line begins; "open" if it has not arrived; "broken" if a line does not end in CR LF, which a
-   * recipient might take for an end (§2.2)
+   * @returns where the empty line begins; "open" if it has not arrived; "broken" if a line does not end in CR LF, which
+   * a recipient might take for an end (§2.2)
    */
   findSectionEnd(): number | "open" | "broken" {
     const { bytes, at } = this;
@@ -40,15 +40,15 @@ export class Incoming {
     return loneLineEnd.test(bytes.toString("latin1", from)) ? "broken" : "open";
   }
 
-  /** Has used everything up to here. */
+  /** Marks everything before `end` as used. */
   use(end: number): void {
     this.at = end;
     this.left = this.bytes.byteLength - end;
-    // The chunk is not kept until the next one comes.
+    // Otherwise the chunk would be kept alive until the next one comes.
     if (this.left === 0) this.clear();
   }
 
-  /** Keeps what is left, without the rest of the chunk that it came in. */
+  /** Copies the unused bytes, so that the rest of their chunk can be freed. */
   keep(): void {
     if (this.at === 0 && this.bytes.buffer === this.#room.buffer) return;
     const room = Buffer.allocUnsafeSlow(this.left);
@@ -75,5 +75,5 @@ const none = Buffer.alloc(0);
 const cr = 0x0d;
 const lf = 0x0a;
 const lineEnds = Buffer.from("\r\n\r\n");
-// Of a pair of characters the second may still be missing.
+// A carriage return at the very end does not match: its line feed may still be on the way.
 const loneLineEnd = /(?:^|[^\r])\n|\r[^\n]/;

@@ -40,7 +40,7 @@ export class FloodGuard {
     this.#grant(what);
     const limit = this.#limits[what];
     if (++this.#counts[what] <= limit) return;
-    // Behind a proxy many clients give up, but most of their streams are answered.
+    // A proxy sends the resets of many clients, but most of its streams are answered.
     const opened = this.openedStreams - this.#openedBefore;
     if (what === "resets" && this.#counts.resets <= opened * this.#limits.resetShare) return;
     throw new ConnectionError(ErrorCode.enhanceYourCalm, `too many ${what}`);

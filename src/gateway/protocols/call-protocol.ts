@@ -27,7 +27,7 @@ export interface CallProtocol {
   readonly responseHeader: LazyHeaders;
   readonly responseTrailer: LazyHeaders;
 
-  /** Returns how long a body says that it is, if its first piece tells; otherwise 0. */
+  /** Returns the length that a body announces in its first piece; 0 if it announces none. */
   announcedBytes?(firstPiece: Uint8Array): number;
 
   /** Reads the message of a client that sends only one. Returns a promise only if something must be decompressed. */

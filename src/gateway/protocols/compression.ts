@@ -11,7 +11,7 @@ export interface PieceDecompression extends Compression {
    *
    * @param freeBytes - what any body may decode to, however small it is
    * @throws ConnectError `InvalidArgument` for bytes that are not of the coding, including bytes after its end;
-   * `ResourceExhausted` for more than can be honest
+   * `ResourceExhausted` for more than honest bytes decode to
    */
   decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number): AsyncIterable<Uint8Array>;
 }

@@ -56,7 +56,7 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
 async function listenOn(server: Server, path: string, mode: number): Promise<void> {
   server.listen({ path });
   await once(server, "listening");
-  // Until here the umask decides: another one for a moment would be that of every thread.
+  // Until now the umask has decided. Changing that for a moment would change it for every thread.
   chmodSync(path, mode);
 }
 
@@ -79,19 +79,19 @@ async function isLeftBehind(path: string, found: BigIntStats): Promise<boolean> 
 }
 
 /**
- * Removes a socket that was left behind, and returns whether that is what was there: another process may have replaced it
- * since it was looked at. Only what has a name of our own cannot be replaced, so it is looked at under such a name.
+ * Removes a socket that was left behind, and returns whether it still was the one that was found: another process may
+ * have replaced it since. So it is renamed first: under a name that only we know, nobody can replace it.
  */
 export function takeAway(path: string, found: BigIntStats): boolean {
   const aside = join(dirname(path), `.${randomUUID()}`);
   try {
     renameSync(path, aside);
   } catch (reason) {
-    // Another process has taken it away.
+    // Another process has removed it.
     if (hasCode(reason, "ENOENT")) return true;
     throw reason;
   }
-  // The number of a file that is gone may be given to the next one; to rename it changes its ctime.
+  // The mtime is compared too: an inode number may be reused, and renaming has changed the ctime.
   const { ino, mtimeNs } = lstatSync(aside, { bigint: true });
   const isThatOne = ino === found.ino && mtimeNs === found.mtimeNs;
   if (isThatOne) rmSync(aside);
@@ -99,7 +99,7 @@ export function takeAway(path: string, found: BigIntStats): boolean {
   return isThatOne;
 }
 
-/** Gives what was taken aside its name again, unless another process has used the name meanwhile. */
+/** Gives a renamed file its name back, unless another process has used that name meanwhile. */
 export function putBack(aside: string, path: string): void {
   try {
     linkSync(aside, path);

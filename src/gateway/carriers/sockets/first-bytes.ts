@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
 
 /**
- * Reads the first bytes of a connection until they can be judged.
+ * Reads the first bytes of a connection until there are enough to judge it by.
  *
  * @param timeoutMs - a connection that has not sent enough by then, or ends before, is closed
- * @param judge - returns what to do about all that has arrived, which is called once nothing listens any more; or
- *   `undefined` while more bytes are needed
+ * @param judge - is given all that has arrived, and returns what to do next, which is called once nothing listens any
+ * more; `undefined` while more bytes are needed
  */
 export function judgeFirstBytes(
   socket: Socket,

@@ -37,8 +37,8 @@ export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "cou
 }
 
 /**
- * One port that serves HTTP/1.1 and HTTP/2, told apart by their first bytes or, under TLS, by ALPN. Hands each connection
- * to the server of its HTTP version.
+ * One port that serves HTTP/1.1 and HTTP/2, told apart by their first bytes or, under TLS, by ALPN. Hands each
+ * connection to the server of its HTTP version.
  */
 export class Listener {
   readonly #options: HttpServerOptions;
@@ -53,7 +53,7 @@ export class Listener {
   #announced: TrustedProxies | undefined;
   /** The sockets around those inside TLS, by the addresses and ports of both ends. */
   readonly #outside = new Map<string, Socket>();
-  /** Who connections with TLS are from, by their outer sockets, where a PROXY header has told. */
+  /** The peers of connections with TLS, by their outer sockets, where a PROXY header has named them. */
   readonly #sources = new WeakMap<Socket, Peer>();
   readonly #badRequests = new Map<number, number>();
   readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
@@ -155,7 +155,7 @@ export class Listener {
   }
 
   #decrypt(socket: Socket, tls: TlsServer): void {
-    // On a Unix socket the two ends of TLS cannot be told to belong together.
+    // On a Unix socket the connection inside TLS cannot be matched with the one around it.
     if (this.#isUnix) this.#sockets.served(socket, unknownInside);
     else this.#remember(socket);
     tls.emit("connection", socket);
@@ -171,7 +171,7 @@ export class Listener {
     const outer = this.#outside.get(keyOf(socket)) ?? socket;
     const source = this.#sources.get(outer);
     if (source !== undefined) showPeer(socket, source);
-    // Unless a PROXY header has told more.
+    // Unless a PROXY header has named the peer.
     else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
     // Reading the address once makes node keep it after the connection has closed.
     void socket.remoteAddress;
@@ -218,7 +218,7 @@ function countOne<Key>(counts: Map<Key, number>, key: Key): void {
 // Connections on a Unix socket have no addresses by which the one inside TLS and the one around it find each other.
 const noSourceInTls = "the PROXY protocol in front of TLS needs a TCP port";
 
-/** A connection of which it is not known whether it has a request, so that it must be taken to have one. */
+/** A connection of which nobody knows whether it has a request, so it counts as having one. */
 const unknownInside: TakenConnection = { busy: true };
 
 const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });

@@ -5,10 +5,10 @@ import type { TakenConnection } from "./http-server.ts";
 const spareMax = 64;
 
 /**
- * The open connections of a port. Up to the limit they are kept for as long as they like. Beyond it new ones are served
- * as well, since one may be a probe, whose orchestrator would end a server that is only full: for each that comes, the
- * one that has been beyond the limit for longest without a request is closed. None is closed while it has a request: a
- * handler may have done already what nobody would be told of.
+ * The open connections of a port. Up to the limit all are kept. Beyond it new ones are served as well, because one may
+ * be a probe, and its orchestrator would end a server that is merely full. For each that comes, the one that has been
+ * beyond the limit for longest without a request is closed. None is closed while it has a request: its handler may
+ * already have done what its client would never hear of.
  */
 export class OpenConnections {
   readonly #limit: number;
@@ -50,7 +50,7 @@ export class OpenConnections {
     if (this.#spare.size > spareMax) this.#closeOldest();
   }
 
-  /** There always is one to close: that which has just come has no request yet. */
+  /** There always is one to close: the one that has just come has no request yet. */
   #closeOldest(): void {
     for (const [socket, connection] of this.#spare) {
       if (connection?.busy === true) continue;

@@ -89,9 +89,9 @@ export abstract class OwnExchange implements Exchange {
   abstract begin(httpStatus: number, fields: HeaderFields): void;
   abstract end(trailer?: HeaderFields): void;
   abstract reset(): void;
-  /** Sends a piece of the answer, and returns whether the client has to take some before there is more. */
+  /** Sends a piece of the answer, and returns whether the client has to take some of it before more is sent. */
   protected abstract send(piece: Uint8Array): boolean;
-  /** Lets so many more bytes of the body come. */
+  /** Notes that `bytes` of the body were used, so that the client may send as many more. */
   protected abstract consumed(bytes: number): void;
   /** RFC 9110 §10.1.1: the client is told to send the body only once it is wanted. */
   protected abstract continue(): void;
@@ -185,7 +185,7 @@ export abstract class OwnExchange implements Exchange {
     drained?.();
   }
 
-  /** The rest of the request will not come, and no answer arrive. */
+  /** Ends the exchange, because the rest of its request will not come and no answer can arrive. */
   protected lose(reason: ConnectError): void {
     this.gone = true;
     this.#receiver = undefined;

@@ -6,8 +6,8 @@ import { createOwnServer } from "./own-server.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /**
- * Creates a server of HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. Requests that are no HTTP are answered
- * with the error record, too. A drain ends each connection with its next answer.
+ * Creates a server of HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. What is not HTTP is answered with the
+ * error record, too. A drain ends each connection with its next answer.
  */
 export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new Set<Http1Connection>();
@@ -40,7 +40,7 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
 function readTarget({ problem, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
   if (problem !== undefined) return problem;
   const { common, httpVersion } = section;
-  // What was sent is bounded before; many small fields cost more than their text.
+  // The connection has bounded the bytes as sent, but many small fields cost more than their text.
   if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
   return readRequestTarget(target, common.host, httpVersion === "1.1", limits);
 }

@@ -3,8 +3,8 @@ import { goneAway, WholeBody } from "../index.ts";
 /**
  * The body of a `Request`, read as it arrives.
  *
- * It is never cancelled: some servers take that for the end of the connection, and the answer would be lost. What is not
- * read is left to the server, as any handler of Fetch may leave it.
+ * It is never cancelled: some servers take that for the end of the connection, and the answer would be lost. What is
+ * not read is left to the server, as any handler of Fetch may leave it.
  */
 export class FetchBody {
   readonly #body: ReadableStream<Uint8Array> | null;
@@ -60,12 +60,12 @@ export class FetchBody {
     if (this.#abandoned) return Promise.reject(goneAway());
     return new Promise((resolve, reject) => {
       this.#stopWaiting = reject;
-      // Whatever broke it off, its sender is gone for us.
+      // Whatever the cause, to us its sender has gone away.
       const breakOff = (): void => {
         if (!this.#abandoned) this.#brokenOff();
         reject(goneAway());
       };
-      // A program may make a body of anything.
+      // A program may make a body of chunks that are not bytes.
       reader
         .read()
         .then((read) => (read.done || read.value instanceof Uint8Array ? resolve(read) : breakOff()), breakOff);

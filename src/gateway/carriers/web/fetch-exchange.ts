@@ -58,7 +58,7 @@ export class FetchExchange implements Exchange {
     else this.#signal.addEventListener("abort", this.#leave);
   }
 
-  /** A connection is not told from others, so each exchange is its own. */
+  /** Fetch does not tell connections apart, so each exchange counts as a connection of its own. */
   get connection(): object {
     return this;
   }
@@ -74,7 +74,7 @@ export class FetchExchange implements Exchange {
       (body) => {
         if (!this.gone && this.httpStatus === 0) receiver.received(body);
       },
-      // The sender is gone, of which the call knows, or the answer is complete.
+      // Either the sender has gone away, which the call has been told, or the answer is complete.
       () => undefined,
     );
   }
@@ -87,7 +87,7 @@ export class FetchExchange implements Exchange {
     if (this.gone || this.httpStatus !== 0) return;
     const headers = this.#toHeaders(fields);
     if (body !== undefined) headers.set("content-length", String(body.byteLength));
-    // A browser's types know bodies that share memory with workers, and take none; there is none here.
+    // The DOM's types rule out bytes in memory shared with workers, and there are none here.
     const content = this.#allowsBody(httpStatus) ? (body as Uint8Array<ArrayBuffer> | undefined) : null;
     const response = new Response(content, responseInit(httpStatus, headers));
     this.httpStatus = httpStatus;
@@ -176,7 +176,7 @@ export class FetchExchange implements Exchange {
   }
 }
 
-/** Cloudflare's workers take a `Content-Encoding` for a wish, and would encode the body once more. */
+/** Cloudflare's workers take `Content-Encoding` as a request to encode the body, and would do it once more. */
 function responseInit(status: number, headers: Headers): ResponseInit & { readonly encodeBody: "manual" } {
   return { status, headers, encodeBody: "manual" };
 }
