@@ -50,7 +50,7 @@ export class StoreHealth {
 
   constructor(options: StoreHealthOptions) {
     this.#options = options;
-    this.#watch = setInterval(() => void this.#look(), options.watchIntervalMs).unref();
+    this.#watch = setInterval(() => this.suspect(), options.watchIntervalMs).unref();
   }
 
   /** Records that the store has committed a deletion. */
@@ -64,6 +64,11 @@ export class StoreHealth {
     return this.#workedAtMs >= timeMs;
   }
 
+  /** Checks the store now, unless that is under way. */
+  suspect(): void {
+    if (this.problem === undefined && this.#failingSinceMs === undefined) void this.#try();
+  }
+
   /** Records that the store cannot delete. It is checked again until it can, unless the fault is permanent. */
   report(problem: StoreProblem): void {
     // The first permanent fault is the reason; later ones are its consequences.
@@ -74,11 +79,6 @@ export class StoreHealth {
     clearTimeout(this.#nextTry);
     if (problem.passing) this.#tryLater();
     else clearInterval(this.#watch);
-  }
-
-  async #look(): Promise<void> {
-    if (this.problem !== undefined || this.#failingSinceMs !== undefined) return;
-    await this.#try();
   }
 
   async #try(): Promise<void> {

@@ -180,7 +180,7 @@ describe("on Citus", () => {
     const url = await createStore(ids);
     const [row] = await runSql(url, "SELECT current_schema() AS schema");
     const schema = String(row?.["schema"]);
-    for (const worker of cluster.workers) {
+    for (const { url: worker } of cluster.workers) {
       const shards = await runSql(
         worker,
         `SELECT shardid FROM citus_shards WHERE table_name = '${schema}.plants'::regclass

@@ -8,6 +8,7 @@ import {
   lockPlants,
   type PlantFate,
   toDeleteBatch,
+  waitForStandbysOf,
 } from "./delete-batch.ts";
 import { sqlStateOf, type Verdict, verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
@@ -94,7 +95,10 @@ export async function findRefused(session: Session, batch: DeleteBatch): Promise
   const deleted = await findDeleted(session, batch);
   const fates = new Map<bigint, PlantFate>(there.map((id) => [id, "kept"]));
   for (const id of deleted) fates.set(id, "deleted");
-  await findPlants(session, missingIn(batch, fates));
+  const missing = missingIn(batch, fates);
+  await findPlants(session, missing);
+  // The function that deletes was refused, so it has not waited for the standbys of the worker.
+  if (session.shards.areThere && missing[0] !== undefined) await waitForStandbysOf(session, missing[0]);
   return fates;
 }
 

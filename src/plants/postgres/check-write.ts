@@ -1,4 +1,5 @@
 import { StoreOpenError } from "../store-open-error.ts";
+import { checkWorkerOf } from "./delete-batch.ts";
 import { verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
 
@@ -11,11 +12,12 @@ const lackingSql = `
 
 // All that a deletion needs, and nothing is left of it: locks on both tables, room for a record, and a commit that waits
 // for the disk and for synchronous standbys. The commit does so for the record that was rolled back.
-const probeSql = `
+const probeSql = (id: bigint): string => `
   BEGIN;
   LOCK TABLE plants IN ROW EXCLUSIVE MODE;
   SAVEPOINT probe;
-  INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (0, '', '', '00000000-0000-0000-0000-000000000000');
+  INSERT INTO deletions (plant_id, subject, request_id, batch)
+    VALUES (${id}, '', '', '00000000-0000-0000-0000-000000000000');
   ROLLBACK TO SAVEPOINT probe;
   COMMIT`;
 
@@ -36,8 +38,40 @@ export async function checkRights(session: Session): Promise<void> {
  */
 export async function checkWrite(session: Session): Promise<void> {
   await checkRights(session);
+  if (!session.shards.areThere) return await probe(session, 0n);
+  await checkEachWorker(session, async (id) => {
+    await probe(session, id);
+    await checkWorkerOf(session, id);
+  });
+}
+
+/** Checks, without a write, that the workers of Citus that are there make deletions durable. */
+export async function checkWorkers(session: Session): Promise<void> {
+  await checkEachWorker(session, (id) => checkWorkerOf(session, id));
+}
+
+/**
+ * Runs a check for a plant of each worker. A worker that is away keeps nobody from deleting the plants of others, so it
+ * is a fault only if all of them are. One that refuses is a fault in any case, which nobody but the operator can mend.
+ */
+async function checkEachWorker(session: Session, check: (id: bigint) => Promise<void>): Promise<void> {
+  const plants = session.shards.oneOfEach;
+  const faults: unknown[] = [];
+  for (const id of plants) {
+    try {
+      await check(id);
+    } catch (fault) {
+      session.discard();
+      if (verdictOn(fault) === "give-up") throw fault;
+      faults.push(fault);
+    }
+  }
+  if (faults.length > 0 && faults.length === plants.length) throw faults[0];
+}
+
+async function probe(session: Session, id: bigint): Promise<void> {
   try {
-    await session.run(probeSql);
+    await session.run(probeSql(id));
   } catch (fault) {
     // A trigger or constraint refuses a record of a plant that nobody deletes.
     if (verdictOn(fault) !== "divide") throw fault;

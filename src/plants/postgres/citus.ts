@@ -28,14 +28,24 @@ export class Shards {
     return this.#worker[this.#hashMax.findIndex((max) => hash <= max)] ?? 0;
   }
 
+  /** A plant of each worker, whether or not it is there, for a look at all of them. */
+  get oneOfEach(): readonly bigint[] {
+    const wanted = new Set(this.#worker);
+    const found: bigint[] = [];
+    for (let id = 0n; wanted.size > 0; id++) if (wanted.delete(this.workerOf(id))) found.push(id);
+    return found;
+  }
+
   /**
    * Learns where the tables are now: an operator may add workers at any time.
    *
-   * @throws StoreOpenError when they were spread by other means than {@link distribute}
+   * @throws StoreOpenError when they were spread by other means than {@link distribute}, or the warnings of workers
+   *   would not arrive
    */
   async learn(session: Session): Promise<void> {
     const shards = (await isCitus(session)) ? await session.query(shardsSql) : [];
     if (shards.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(spreadByHand);
+    if (shards.some(([, , , tellsAll]) => tellsAll === "f")) throw new StoreOpenError(hushed);
     this.#hashMax = shards.map(([max]) => Number(max));
     this.#worker = shards.map(([, worker]) => Number(worker));
   }
@@ -45,11 +55,15 @@ const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid
 
 // A table that is on one node as a whole has a shard without hashes, and needs nothing otherwise.
 const shardsSql = `
-  SELECT shardmaxvalue, dense_rank() OVER (ORDER BY groupid) - 1, to_regprocedure('${deleteFunction}') IS NOT NULL
+  SELECT shardmaxvalue, dense_rank() OVER (ORDER BY groupid) - 1, to_regprocedure('${deleteFunction}') IS NOT NULL,
+    current_setting('client_min_messages') LIKE 'debug%' AND current_setting('citus.worker_min_messages') LIKE 'debug%'
   FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
   WHERE logicalrelid = to_regclass('plants') AND shardmaxvalue IS NOT NULL ORDER BY shardmaxvalue::integer`;
 
 const spreadByHand = "its tables are distributed, but not by `plantstore migrate`: run it";
+const hushed =
+  "client_min_messages and citus.worker_min_messages must be debug1 for the role, as nothing on the way to the server " +
+  "lets them be set: else a commit that the standbys of a worker lack would not be noticed";
 const spreadOtherwise = "`plants` and `deletions` must be distributed together, by `id` and `plant_id`";
 
 async function isCitus(session: Session): Promise<boolean> {
@@ -133,9 +147,10 @@ const spreadSql = `
   SELECT create_distributed_table('plants', 'id');
   SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants');`;
 
-// The function is one transaction on one worker. With `skips` it waits for no lock; SKIP LOCKED is for one shard at a
+// The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits for no lock; SKIP LOCKED is for one shard at a
 // time there. Records that a trigger drops make it fail, as in the statement for other servers, and so does "not found"
-// wait for standbys.
+// wait for standbys. Of a batch for a wrong worker, that one commits on another, whose warning it is to hand on: only
+// then, because what Citus says of the statements costs time.
 const functionSql = `
   CREATE OR REPLACE FUNCTION plantstore_delete(
     one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
@@ -143,6 +158,12 @@ const functionSql = `
   ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE part bigint[]; free bigint[]; gone bigint[]; recorded bigint;
   BEGIN
+    IF current_setting('fsync') = 'off' OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+      RAISE 'fsync is % and synchronous_commit is % on the worker %:%, so commits would not be durable',
+        current_setting('fsync'), current_setting('synchronous_commit'), inet_server_addr(), inet_server_port()
+        USING ERRCODE = '0A000';
+    END IF;
+    IF token IS NULL THEN RETURN; END IF;
     IF skips THEN
       FOR part IN
         SELECT array_agg(id) FROM unnest(ids) AS id GROUP BY get_shard_id_for_distribution_column('plants', id)
@@ -156,19 +177,22 @@ const functionSql = `
           IF one = ANY(free) THEN kept := kept || one; ELSE locked := locked || one; END IF;
         END LOOP;
       END LOOP;
-    ELSE
+    ELSIF cardinality(ids) > 0 THEN
       WITH dropped AS (DELETE FROM plants WHERE id = ANY(ids) RETURNING id)
         SELECT array_agg(id) INTO deleted FROM dropped;
     END IF;
-    INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key)
-      SELECT id, token, subject, request_id, key
-      FROM unnest(ids, subjects, request_ids, keys) AS call (id, subject, request_id, key) WHERE id = ANY(deleted);
-    GET DIAGNOSTICS recorded = ROW_COUNT;
-    IF recorded < cardinality(deleted) THEN
-      RAISE 'a trigger drops the record of a plant' USING ERRCODE = '22P02';
+    IF cardinality(deleted) > 0 THEN
+      INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key)
+        SELECT id, token, subject, request_id, key
+        FROM unnest(ids, subjects, request_ids, keys) AS call (id, subject, request_id, key) WHERE id = ANY(deleted);
+      GET DIAGNOSTICS recorded = ROW_COUNT;
+      IF recorded < cardinality(deleted) THEN
+        RAISE 'a trigger drops the record of a plant' USING ERRCODE = '22P02';
+      END IF;
     END IF;
     IF deleted IS NULL AND current_setting('synchronous_standby_names') <> '' THEN
       PERFORM pg_logical_emit_message(true, 'plantstore', '');
     END IF;
+    PERFORM set_config('client_min_messages', 'debug1', true);
   END $$;
   SELECT create_distributed_function('${deleteFunction}', 'one', colocate_with => 'plants')`;

@@ -23,10 +23,12 @@ export interface SessionTimeouts {
   readonly answerTimeoutMs: number;
 }
 
-/** The part of a notice of the server that matters here. */
+/** The parts of a notice of the server that matter here. Neither is translated. */
 export interface Notice {
-  /** The routine of the server that sent it: the only part that is not translated. */
+  /** The routine of the server that sent it. */
   readonly routine?: string | undefined;
+  /** Its SQLSTATE: `01000` of most warnings. */
+  readonly code?: string | undefined;
 }
 
 /** Options of {@link connectTo}. */
@@ -78,8 +80,10 @@ export async function disconnect(client: Client): Promise<void> {
   clearTimeout(timer);
 }
 
-// The warning that a commit is not on its standbys must arrive, whatever a role or the URL has set.
-const showWarnings = "-c client_min_messages=warning";
+// The warning that a commit is not on its standbys must arrive, whatever a role or the URL has set. Citus hands on that
+// of a worker, in some transactions as a message for debugging, and that of one behind the worker as such only. Other
+// servers ignore the second setting, and say nothing more than without the first.
+const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages=debug1";
 
 // CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the two numbers
 // that name the connection, of which the second is a secret.

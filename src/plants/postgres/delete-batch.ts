@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { PendingDelete } from "../delete-queue.ts";
 import { toStorableText } from "../storable-text.ts";
 import type { Row, Session } from "./session.ts";
@@ -226,6 +227,16 @@ async function deleteOnWorker(session: Session, batch: DeleteBatch, skips: boole
   const [ids, subjects, requestIds, token, keys = null] = batch.values;
   const [row] = await session.query(deleteOnWorkerSql, [one, ids, subjects, requestIds, token, keys, skips]);
   return row;
+}
+
+/** Fails where the worker of a plant would not make a deletion durable. */
+export async function checkWorkerOf(session: Session, id: bigint): Promise<void> {
+  await session.query(deleteOnWorkerSql, [id, "{}", "{}", "{}", null, null, false]);
+}
+
+/** Resolves once the synchronous standbys of the worker of a plant have all that it has committed. */
+export async function waitForStandbysOf(session: Session, id: bigint): Promise<void> {
+  await session.query(deleteOnWorkerSql, [id, "{}", "{}", "{}", randomUUID(), null, false]);
 }
 
 function toFates(row: Row | undefined): Map<bigint, PlantFate> {

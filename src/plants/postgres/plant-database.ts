@@ -2,7 +2,7 @@ import { StoreOpenError } from "../store-open-error.ts";
 import { chunkRowsMax } from "../in-chunks.ts";
 import { withNamedFaults } from "../named-faults.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
-import { checkRights } from "./check-write.ts";
+import { checkRights, checkWorkers } from "./check-write.ts";
 import { startImport } from "./import.ts";
 import type { SessionTimeouts } from "./connect.ts";
 import { checkDatabase, migrate, type OnWaiting } from "./migrate.ts";
@@ -41,6 +41,8 @@ export async function checkPostgresDatabase(url: string): Promise<void> {
   await onSession(readServerUrl(url), async (session) => {
     await checkDatabase(session);
     await checkRights(session);
+    await session.shards.learn(session);
+    await checkWorkers(session);
   });
 }
 

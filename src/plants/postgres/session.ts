@@ -28,7 +28,8 @@ export class Session {
   /** The index of the host to try first, beyond the last of which the first one comes again. */
   #host = 0;
   #client: Client | undefined;
-  #isReplicated = true;
+  /** Why the last commit may not be on its standbys. */
+  #doubt: string | undefined;
   #isInTransaction = false;
   #isRunning = false;
   #isClosed = false;
@@ -109,11 +110,11 @@ export class Session {
 
   /** Waits for the statement that has just been sent. */
   async #endOf<Result>(client: Client, running: Promise<Result>): Promise<Result> {
-    this.#isReplicated = true;
+    this.#doubt = undefined;
     this.#isRunning = true;
     try {
       const result = await running;
-      if (this.#isReplicated) return result;
+      if (this.#doubt === undefined) return result;
     } catch (fault) {
       // If its end is not known, it may still be running, and shall not run on for nobody.
       if (sqlStateOf(fault) === undefined) await cancelStatement(client);
@@ -121,7 +122,7 @@ export class Session {
     } finally {
       this.#isRunning = false;
     }
-    throw new Error("committed, but not on the synchronous standbys");
+    throw new Error(this.#doubt);
   }
 
   /**
@@ -146,9 +147,12 @@ export class Session {
   }
 
   // A statement that is cancelled while it waits for its standbys succeeds, with a warning that has no SQLSTATE of its
-  // own. The name of the routine is the only part that is not translated.
-  #read(notice: Notice): void {
-    if (notice.routine === "SyncRepWaitForLSN") this.#isReplicated = false;
+  // own, and a text that is translated. Citus hands on the warnings of its workers by that text alone: any of them may be
+  // this one, and what it is about is looked up.
+  #read({ routine, code = "" }: Notice): void {
+    if (routine === "SyncRepWaitForLSN") this.#doubt = "committed, but not on the synchronous standbys";
+    const isOfWorker = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
+    if (isOfWorker) this.#doubt = "a worker warned, maybe that a commit is not on its synchronous standbys";
   }
 
   #take(client: Client): void {

@@ -5,7 +5,7 @@ import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";
-import { checkRights, checkWrite } from "./check-write.ts";
+import { checkRights, checkWorkers, checkWrite } from "./check-write.ts";
 import { Shards, toCallOnCitus } from "./citus.ts";
 import type { SessionTimeouts } from "./connect.ts";
 import { type LockedDelete, LockedDeletes } from "./locked-deletes.ts";
@@ -84,6 +84,7 @@ async function findFirstProblem(server: Server, shards: Shards): Promise<StorePr
     await checkDatabase(session);
     await checkRights(session);
     await shards.learn(session);
+    await checkWorkers(session);
     return undefined;
   } catch (fault) {
     return problemOf(fault);
@@ -182,7 +183,7 @@ class PostgresStore implements PlantStore {
       return outcomes;
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
-      if (this.#isSick(fault, begunMs)) this.#health.report(problemOf(fault.fault));
+      if (this.#isSick(fault, begunMs)) this.#suspect(fault);
       // Of those in doubt, nobody is told that nothing was done.
       for (const one of locked) one.reject(fault.reason);
       throw fault.reason;
@@ -192,6 +193,12 @@ class PostgresStore implements PlantStore {
   /** Whether the server is to blame. It is not if other batches have succeeded since this one began. */
   #isSick({ server }: BatchGivenUp, begunMs: number): boolean {
     return server === "refusing" || (server !== "well" && !this.#health.hasWorkedSince(begunMs));
+  }
+
+  #suspect({ fault, server }: BatchGivenUp): void {
+    // It was one worker, and the others may be well.
+    if (server === "away" && this.#shards.areThere) this.#health.suspect();
+    else this.#health.report(problemOf(fault));
   }
 
   async #findProblem(hasWorked: boolean): Promise<StoreProblem | undefined> {

@@ -1,0 +1,145 @@
+import { Code } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { findDeleted, toDeleteBatch } from "../../src/plants/postgres/delete-batch.ts";
+import { checkPostgresDatabase, migratePostgres } from "../../src/plants/postgres/plant-database.ts";
+import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
+import { Session } from "../../src/plants/postgres/session.ts";
+import { openPostgresStore } from "../../src/plants/postgres/store.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { runSql } from "../support/plants/postgres-server.ts";
+import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+
+let cluster: CitusCluster;
+let url: string;
+beforeAll(async () => {
+  cluster = await startCitus();
+  url = await cluster.createSchema();
+  await migratePostgres(url);
+  await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+  await runSql(
+    url,
+    `INSERT INTO deletions (plant_id, subject, request_id, batch) SELECT id, '', '', '${token}' FROM plants`,
+  );
+});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
+const token = "00000000-0000-4000-8000-000000000000";
+
+async function openSession(): Promise<Session> {
+  const session = new Session(readServerUrl(url));
+  await session.shards.learn(session);
+  return session;
+}
+
+/** The plants of each worker, in the order of the workers of the cluster. */
+async function plantsByWorker(): Promise<readonly (readonly bigint[])[]> {
+  const rows = await runSql(
+    url,
+    `SELECT nodeport, array_agg(id) AS ids FROM unnest('{${ids.join()}}'::bigint[]) AS id
+     JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`,
+  );
+  const ofPort = new Map(rows.map((row) => [row["nodeport"], row["ids"]]));
+  return cluster.workers.map(({ port }) => [ofPort.get(port)].flat().map((id) => BigInt(String(id))));
+}
+
+/** Resolves once a statement on a worker waits for standbys, to what it is. */
+async function waiting(notPid = 0): Promise<number> {
+  const look = async (): Promise<number> => {
+    const [row] = await runSql(
+      worker(),
+      `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND pid <> ${notPid}`,
+    );
+    return Number(row?.["pid"] ?? 0);
+  };
+  await expect.poll(look).not.toBe(0);
+  return await look();
+}
+
+/** Cancels every wait of a worker for its standbys until something has ended. */
+async function whileCancelling<End>(ending: Promise<End>): Promise<End> {
+  let isOver = false;
+  void ending.finally(() => (isOver = true));
+  await expect
+    .poll(async () => {
+      await cancelWaits();
+      return isOver;
+    })
+    .toBe(true);
+  return await ending;
+}
+
+/** The URL of the worker whose settings are changed. */
+function worker(): string {
+  return cluster.workers[1]?.url ?? "";
+}
+
+/** What an operator does: the worker then commits without its standbys. */
+async function cancelWaits(): Promise<void> {
+  await runSql(worker(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+}
+
+describe("a worker whose synchronous standby is gone", () => {
+  beforeEach(async () => {
+    await cluster.workers[1]?.configure("SET synchronous_standby_names = 'nobody'");
+  });
+  afterEach(async () => {
+    await cluster.workers[1]?.configure("RESET synchronous_standby_names");
+  });
+
+  test.each([
+    { answer: "deleted", isThere: true },
+    { answer: "not found", isThere: false },
+  ])("is no reason to say $answer when the wait for it is cancelled", async ({ isThere }) => {
+    const [, [id = 0n] = []] = await plantsByWorker();
+    const store = await openPostgresStore({ url });
+    let told: boolean | undefined;
+    const telling = store.delete(id, deleteCall()).then((outcome) => (told = outcome));
+    const first = await waiting();
+    await cancelWaits();
+    await expect.poll(async () => told ?? (await waiting(first))).not.toBe(0);
+    expect(told).toBeUndefined();
+    await runSql(worker(), "ALTER SYSTEM RESET synchronous_standby_names");
+    await runSql(worker(), "SELECT pg_reload_conf()");
+    await expect(telling).resolves.toBe(isThere);
+    await store.close();
+  });
+
+  test("is not taken to have what a batch for the wrong worker has deleted on it", async () => {
+    const [[one] = [], [, ...others] = []] = await plantsByWorker();
+    const session = await openSession();
+    const batch = `'{${others.slice(0, 2).join()}}', '{a,a}', '{r,r}', '${token}', NULL, false`;
+    const told = session.query(`SELECT deleted FROM plantstore_delete(${one}, ${batch})`).then(String, String);
+    expect(await whileCancelling(told)).toMatch(/a worker warned/);
+    await session.close();
+  });
+
+  test("is not taken to have the record of a deletion that is looked up", async () => {
+    const [, here = []] = await plantsByWorker();
+    const session = await openSession();
+    const calls = here.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
+    const found = findDeleted(session, toDeleteBatch(token, calls)).then(String, String);
+    expect(await whileCancelling(found)).toMatch(/a worker warned/);
+    await session.close();
+  });
+});
+
+test.each(["fsync", "synchronous_commit"])("a worker with %s = off serves nobody, and says so", async (setting) => {
+  const [, [id = 0n] = []] = await plantsByWorker();
+  const store = await openPostgresStore({ url });
+  await cluster.workers[1]?.configure(`SET ${setting} = off`);
+  await expect(store.delete(id, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+  expect(store.problem).toMatch(/so commits would not be durable/);
+  await store.close();
+  await expect(openPostgresStore({ url })).rejects.toThrow(/on the worker 127\.0\.0\.1/);
+  await expect(checkPostgresDatabase(url)).rejects.toThrow(/on the worker 127\.0\.0\.1/);
+  await cluster.workers[1]?.configure(`RESET ${setting}`);
+  await expect(checkPostgresDatabase(url)).resolves.toBeUndefined();
+});
+
+test("a store does not open where the warnings of workers would not arrive", async () => {
+  const session = await openSession();
+  await session.run("SET citus.worker_min_messages = notice");
+  await expect(session.shards.learn(session)).rejects.toThrow(/must be debug1/);
+  await session.close();
+});
