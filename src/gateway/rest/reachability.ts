@@ -1,10 +1,6 @@
 import type { RestBinding } from "./binding.ts";
 import { type PathTemplate, printPathTemplate, type TemplateSegment, type TemplateVariable } from "./path-template.ts";
 import type { RouteTable } from "./route-table.ts";
-import { anyMethod } from "./route-table.ts";
-
-// Stands for any method without a route of its own.
-const otherMethod = "OTHER-THAN-ALL";
 
 /**
  * Finds the bindings that no request can reach because more exact ones take all of their paths, each with one of those
@@ -20,10 +16,9 @@ export function findShadowedBindings(
   const text = unspelledText(bindings);
   const segmentsMax = Math.max(0, ...bindings.map(({ template }) => template.segments.length));
   return bindings.flatMap((binding) => {
-    const { httpMethod } = binding.pattern;
     let by: RestBinding | undefined;
     for (const path of examplePaths(binding.template, text, segmentsMax)) {
-      const match = table.match(httpMethod === anyMethod ? otherMethod : httpMethod, path);
+      const match = table.match(binding.pattern.httpMethod, path);
       if (match.kind !== "binding") continue;
       if (match.binding === binding) return [];
       by = match.binding;
@@ -33,10 +28,8 @@ export function findShadowedBindings(
 }
 
 function examplePaths(template: PathTemplate, text: string, segmentsMax: number): readonly string[] {
-  const hasRest = template.segments.some((segment) => segment.kind === "**");
-  const counts = hasRest ? Array.from({ length: segmentsMax + 1 }, (_, count) => count) : [0];
   const literal = { kind: "literal", text } as const;
-  return counts.map((count) => {
+  return Array.from({ length: segmentsMax + 1 }, (_, count) => {
     const segments = template.segments.flatMap((segment) => {
       if (segment.kind === "**") return Array.from({ length: count }, () => literal);
       return [segment.kind === "*" ? literal : segment];

@@ -107,6 +107,8 @@ describe("parseExactInteger()", () => {
     { text: "-0", range: int64, want: 0n },
     { text: "0e999999999999", range: int64, want: 0n },
     { text: "0.000", range: int64, want: 0n },
+    { text: "0.0", range: int32, want: 0 },
+    { text: `0.${"0".repeat(25)}1e26`, range: int64, want: 1n },
     { text: "0.0001e4", range: int64, want: 1n },
     { text: "0.012e3", range: int64, want: 12n },
     { text: "9007199254740993.0", range: int64, want: 9007199254740993n },

@@ -218,6 +218,14 @@ describe("createRestRouter() accepts", () => {
       rules: ["GET /{f_string=**}/end", "GET /{f_string=**}/{nested.text}", "GET /{f_string=**}"],
     },
     {
+      why: "a rule of which others take the shortest paths",
+      rules: ["GET /a/**", "GET /a", "GET /a/{f_string}", "GET /a/{f_string}/{nested.text}"],
+    },
+    {
+      why: "a wildcard beside whatever others spell out",
+      rules: ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"],
+    },
+    {
       why: "verbs next to a variable",
       rules: ["GET /a/{f_string}", "GET /a/{f_string}:b", "GET /a:b", "GET /{f_string=**}:b"],
     },
