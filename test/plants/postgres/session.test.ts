@@ -291,7 +291,11 @@ async function startForgetfulPooler(): Promise<Forwarding> {
     client.once("data", (first: Buffer) => {
       if (first.readInt32BE(4) === cancelCode) return void cancel(first);
       open.add(client);
-      client.once("close", () => open.delete(client));
+      // A connection may be closed with bytes in it that nobody has read, and then it ends without an end of file.
+      client.once("close", () => {
+        open.delete(client);
+        upstream.destroy();
+      });
       upstream.write(first);
       client.pipe(upstream).pipe(client);
     });
