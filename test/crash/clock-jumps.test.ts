@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
+import { runSql, startPostgres } from "../support/plants/postgres-server.ts";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
 import { baseUrlOf } from "../support/process/serve-command.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
@@ -95,4 +97,23 @@ describe("a server whose clock jumps", () => {
     idle.destroy();
     expect(server.stderr()).not.toMatch(/"level":"(?:error|fatal)"/);
   });
+});
+
+// It has dated them. The clock of the store is the true one here: by that, too much or too little is dropped.
+test.each(["+100d", "-100d"])("records are dropped by the clock of a database that is %s away", async (offset) => {
+  const environment = { LD_PRELOAD: libfaketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
+  await using postgres = await startPostgres([], { environment });
+  const url = await postgres.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  const [clock] = await runSql(url, "SELECT now()");
+  expect(Math.round((Number(clock?.["now"]) - Date.now()) / dayMs)).toBe(Number.parseInt(offset, 10));
+  await runSql(
+    url,
+    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+     SELECT days, now() - days * interval '1 day', '', '', gen_random_uuid() FROM unnest(ARRAY[0, 89, 91]) AS days`,
+  );
+  const store = await openPlantStore({ kind: "postgres", url });
+  const left = "SELECT array_agg(plant_id ORDER BY plant_id) AS days FROM deletions";
+  await expect.poll(() => runSql(url, left)).toEqual([{ days: ["0", "89"] }]);
+  await store.close();
 });

@@ -76,16 +76,19 @@ export interface PostgresOptions {
   readonly tls?: PostgresTls;
   /** Whether the cluster is to be on a disk, because that is what is measured. */
   readonly onDisk?: boolean;
+  /** Variables of its environment beside those of the test. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 /** Makes a database cluster and starts its server, on a Unix socket and, with TLS, on a port of 127.0.0.1. */
 export async function startPostgres(
   settings: readonly string[] = [],
-  { tls, onDisk = false }: PostgresOptions = {},
+  { tls, onDisk = false, environment = {} }: PostgresOptions = {},
 ): Promise<PostgresServer> {
   const folder = createServerFolder(onDisk ? tmpdir() : quickFolder());
   createCluster(folder);
-  return await runServer(folder, tls === undefined ? settings : [...settings, ...tlsSettings(folder, tls)], tls?.port);
+  const all = tls === undefined ? settings : [...settings, ...tlsSettings(folder, tls)];
+  return await runServer(folder, all, { port: tls?.port, environment });
 }
 
 /** A standby of a server, which has all that the server had when it was made, and follows it. */
@@ -177,7 +180,11 @@ const tablesSql = [
 const quick = ["-c", "max_connections=50", "-c", "shared_buffers=32MB"];
 
 /** Starts the server of the cluster in this folder. The socket's name has the port in it. */
-async function runServer(folder: string, settings: readonly string[] = [], port?: number): Promise<PostgresServer> {
+async function runServer(
+  folder: string,
+  settings: readonly string[] = [],
+  { port, environment }: { readonly port?: number | undefined; readonly environment?: NodeJS.ProcessEnv } = {},
+): Promise<PostgresServer> {
   const url = urlOf(folder, port);
   const log: string[] = [];
   let server: ChildProcess | undefined;
@@ -189,7 +196,9 @@ async function runServer(folder: string, settings: readonly string[] = [], port?
     if (isRunning()) return;
     const socket = ["-k", folder, "-c", "listen_addresses="];
     const args = ["-D", dataOf(folder), ...socket, ...quick, ...settings];
-    const child = spawn(binary("postgres"), args, { ...asOwner(folder), stdio: ["ignore", "ignore", "pipe"] });
+    const owner = asOwner(folder);
+    const env = { ...owner.env, ...environment };
+    const child = spawn(binary("postgres"), args, { ...owner, env, stdio: ["ignore", "ignore", "pipe"] });
     server = child;
     const lines = createInterface(child.stderr);
     await new Promise<void>((resolve, reject) => {
