@@ -41,6 +41,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated):
       timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault,
     });
     db = opened;
+    demandFixedLog(db);
     migrate(db, options.plantsWhenCreated, options.lockTimeoutMs, onMigrated);
     untilUnlocked(() => makeDurable(opened), options.lockTimeoutMs);
     // A long read, such as an export, lets the log grow; without a limit it would keep that size.
@@ -78,6 +79,7 @@ export function checkDatabaseFile(file: string): void {
   if (!existsSync(path)) return;
   try {
     using db = new DatabaseSync(urlToRead(path), { readOnly: true, readBigInts: true });
+    demandFixedLog(db);
     versionOf(db);
   } catch (fault) {
     const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
@@ -113,6 +115,25 @@ function deniedTo(path: string): boolean {
   } catch {
     return true;
   }
+}
+
+// sqlite.org/wal.html#walresetbug: in an older release, two connections that write and copy the log at the same moment
+// can lose what was committed. A build of Node may bring any release, that of its system.
+const sqliteMin = [3, 51, 3];
+
+/**
+ * Checks the release of SQLite that a connection runs on.
+ *
+ * @throws StoreOpenError when it is older than 3.51.3, whose write-ahead log can lose commits
+ */
+export function demandFixedLog(db: DatabaseSync): void {
+  const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
+  const parts = version.split(".").map(Number);
+  const at = sqliteMin.findIndex((part, i) => part !== parts[i]);
+  if (at < 0 || (parts[at] ?? 0) > (sqliteMin[at] ?? 0)) return;
+  throw new StoreOpenError(
+    `this Node has SQLite ${version}, which can lose commits; ${sqliteMin.join(".")} is needed, as Node 24.15 has it`,
+  );
 }
 
 /**

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
-import { checkDatabaseFile, openDatabase } from "../../../src/plants/sqlite/database.ts";
+import { checkDatabaseFile, demandFixedLog, openDatabase } from "../../../src/plants/sqlite/database.ts";
 import { migrate, versionOf } from "../../../src/plants/sqlite/migrate.ts";
 import { migrations } from "../../../src/plants/sqlite/migrations.ts";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
@@ -33,6 +33,22 @@ describe("opening a database file", () => {
     using folder = createTempFolder();
     using db = openDatabase({ file: folder.file("plants.db") });
     expect(db.prepare("PRAGMA journal_size_limit").get()).toEqual({ journal_size_limit: 16n * 1024n * 1024n });
+  });
+
+  test.each([
+    { version: "3.51.3", isTaken: true },
+    { version: "3.51.10", isTaken: true },
+    { version: "3.52.0", isTaken: true },
+    { version: "4.0.0", isTaken: true },
+    { version: "3.51.2", isTaken: false },
+    { version: "3.50.7", isTaken: false },
+    { version: "3.6.23.1", isTaken: false },
+  ])("takes no SQLite whose log can lose commits: $version", ({ version, isTaken }) => {
+    using db = new DatabaseSync(":memory:");
+    db.function("sqlite_version", () => version);
+    const open = expect(() => demandFixedLog(db));
+    if (isTaken) open.not.toThrow();
+    else open.toThrow(`this Node has SQLite ${version}, which can lose commits; 3.51.3 is needed, as Node 24.15 has it`);
   });
 
   test("takes a name that SQLite itself would not take for a file", () => {
