@@ -9,7 +9,7 @@ export interface Server {
   readonly name: string;
   /** Asked for anew for each connection. */
   readonly hosts: readonly Host[];
-  /** Whether a host that is read-only is passed over: of several hosts one is the primary. */
+  /** Whether a host that is read-only is passed over. */
   readonly mustBeWritable: boolean;
 }
 
@@ -47,7 +47,8 @@ const portDefault = "5432";
 // Seconds. A server that is up answers within a hundredth; a network that drops packets never does.
 const connectTimeoutSDefault = 5;
 
-// Seconds. A host that takes longer is of no use to callers who wait.
+// Seconds. A host that takes longer is of no use to callers who wait. So 0 is refused, which is no limit in libpq: a host
+// that takes connections and says nothing would keep the others from being tried.
 const connectTimeoutSMax = 60;
 
 // Seconds of silence before TCP checks whether the server is still there. Imports and exports have no other time-out,
@@ -82,7 +83,7 @@ const supported: ReadonlySet<string> = new Set([
  * one that is not supported is refused, since it might be there for safety.
  *
  * Several hosts are separated by commas; the writable one is used. `target_session_attrs` may say so, as `read-write`
- * or `primary`.
+ * or `primary`, or that any will do.
  *
  * @throws StoreOpenError naming the part that is wrong, and never the password
  */
@@ -91,14 +92,14 @@ export function readServerUrl(text: string): Server {
   const { parameters } = url;
   const unknown = [...parameters.keys()].filter((name) => !supported.has(name));
   if (unknown.length > 0) throw new StoreOpenError(`not supported in the database URL: ${unknown.join(", ")}`);
-  const target = readWord(parameters, "target_session_attrs", ["read-write", "primary"]);
+  const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
   const hosts = hostsOf(url);
   const shared = { ...credentialsOf(url), ...keepAliveOf(parameters), ...channelBindingOf(parameters) };
   const connectTimeoutMs =
     1_000 * readSeconds(parameters, "connect_timeout", connectTimeoutSDefault, connectTimeoutSMax);
   return {
     name: `${hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`).join()}/${databaseOf(url)}`,
-    mustBeWritable: hosts.length > 1 || target !== undefined,
+    mustBeWritable: target === undefined ? hosts.length > 1 : target !== "any",
     hosts: hosts.map(({ host, port }) => ({
       ways: waysTo(host, parameters).map((ssl) => ({ ...shared, host, port: Number(port), ssl })),
       connectTimeoutMs,
@@ -164,7 +165,7 @@ function readSeconds(parameters: Parameters, name: string, fallback: number, mos
 function readWord(parameters: Parameters, name: string, words: readonly string[]): string | undefined {
   const word = parameters.get(name);
   if (word === undefined || words.includes(word)) return word;
-  throw new StoreOpenError(`${name} in the database URL must be ${words.join(" or ")}`);
+  throw new StoreOpenError(`${name} in the database URL must be ${words.join(", ").replace(/, (?=[^,]*$)/, " or ")}`);
 }
 
 // A Unix socket needs no TLS, and the server does not offer it there.

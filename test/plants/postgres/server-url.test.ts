@@ -83,8 +83,8 @@ describe("reading the URL of a server", () => {
     { url: "postgres://ann:secret@db/p?sslmod=require", says: "not supported in the database URL: sslmod" },
     { url: "postgres://ann:secret@db/p?sslmod=require&x=1", says: "not supported in the database URL: sslmod, x" },
     {
-      url: "postgres://ann:secret@db/p?target_session_attrs=any",
-      says: "target_session_attrs in the database URL must be read-write or primary",
+      url: "postgres://ann:secret@a,b/p?target_session_attrs=standby",
+      says: "target_session_attrs in the database URL must be any, read-write or primary",
     },
     { url: "postgres://ann:secret@db/p?sslmode=yes", says: 'sslmode in the database URL must not be "yes"' },
     {
@@ -119,8 +119,11 @@ describe("reading the URL of a server", () => {
 
   test.each([
     { url: "postgres://a/p", mustBeWritable: false },
+    { url: "postgres://a/p?target_session_attrs=any", mustBeWritable: false },
+    { url: "postgres://a,b/p", mustBeWritable: true },
+    { url: "postgres://a,b/p?target_session_attrs=any", mustBeWritable: false },
     { url: "postgres://a/p?target_session_attrs=read-write", mustBeWritable: true },
-  ])("demands of the one host of $url what it says", ({ url, mustBeWritable }) => {
+  ])("demands of the hosts of $url what it says", ({ url, mustBeWritable }) => {
     expect(readServerUrl(url).mustBeWritable).toBe(mustBeWritable);
   });
 
