@@ -14,15 +14,15 @@ import { testSeed } from "../support/test-seed.ts";
 /** How many answers are lost on the way to their callers, on each store. */
 const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);
 
-/** Connections that are cut again and again, and the calls that each has in flight. */
+/** Connections that are cut again and again, and the calls that each has in flight: as many as the server takes. */
 const connections = 16;
-const callsAtOnce = 64;
+const callsAtOnce = 256;
 
 /** Bytes of a connection between two cuts, at most: as many as bring the answers to the calls in flight. */
 const bytesMax = 4_096;
 
-/** Plants of a round, after which the tables are looked at. */
-const plantsOfRound = 2_000n;
+/** Plants of a round, after which the tables are looked at. Each is asked for some ten times. */
+const plantsOfRound = BigInt(Math.min(20_000, Math.max(2_000, Math.ceil(lostReplies / 10))));
 
 let postgres: PostgresServer;
 beforeAll(async () => {
@@ -33,7 +33,7 @@ afterAll(() => postgres[Symbol.asyncDispose]());
 describe.each(["sqlite", "postgres"] as const)("over connections that break, with %s,", (kind) => {
   test(
     `nobody is told "not found" about a plant of its own, although ${lostReplies} answers are lost`,
-    { timeout: 120_000 + lostReplies * 20 },
+    { timeout: 120_000 + lostReplies * 5 },
     async () => {
       using folder = createTempFolder();
       const location: PlantLocation =
