@@ -62,7 +62,7 @@ interface Slice {
 
 async function measureSlice(server: SubjectServer, plants: number, connections: number, begun: number): Promise<Slice> {
   const before = await server.usage();
-  const load = await deleteScatteredPlants(server.port, connections, sliceS, plants, begun);
+  const load = await deleteScatteredPlants(server.port, connections, sliceS, { plants, begun });
   const after = await server.usage();
   const { requests, missed, latencyUs } = load;
   if (missed > 0) throw new Error("there were not enough plants: a plant that is not there costs more to answer");

@@ -26,22 +26,26 @@ export function deleteRandomPlants(
   return deletePlants(port, connections, seconds, prepare, `math.random(1, ${String(plants)})`);
 }
 
-/**
- * Deletes plants in an order without neighbours, and none twice until all are deleted.
- *
- * @param begun - how many were deleted before
- */
+/** Plants in an order without neighbours, of which none comes twice until all have come. */
+export interface Scattered {
+  /** How many there are; their ids begin with 1. */
+  readonly plants: number;
+  /** How many were deleted before. */
+  readonly begun: number;
+}
+
+/** Deletes plants over REST, for `seconds`. Needs wrk, which is run on the core of loads. */
 export function deleteScatteredPlants(
   port: number,
   connections: number,
   seconds: number,
-  plants: number,
-  begun: number,
+  scattered: Scattered,
+  run: typeof runTool = runTool,
 ): Promise<RestResult> {
-  const first = (BigInt(begun) * scatterStep) % BigInt(plants);
+  const first = (BigInt(scattered.begun) * scatterStep) % BigInt(scattered.plants);
   const prepare = `local at = ${String(first)}
-    local function nextId() at = (at + ${String(scatterStep)}) % ${String(plants)} return at + 1 end`;
-  return deletePlants(port, connections, seconds, prepare, "nextId()");
+    local function nextId() at = (at + ${String(scatterStep)}) % ${String(scattered.plants)} return at + 1 end`;
+  return deletePlants(port, connections, seconds, prepare, "nextId()", run);
 }
 
 /** Deletes the plants whose ids an expression in Lua gives, one after the other. */
@@ -51,13 +55,14 @@ async function deletePlants(
   seconds: number,
   prepare: string,
   idExpression: string,
+  runMany = runTool,
 ): Promise<RestResult> {
   const output = await withFolder(async (folder) => {
     const script = join(folder, "delete.lua");
     writeFileSync(script, luaOf(prepare, idExpression));
     const shape = [`-c${String(connections)}`, "-t1", `-d${String(seconds)}s`, "--timeout", "30s", "--latency"];
     // A lone caller sleeps while its plant is deleted. On a core of its own it would have the storage thread come to it.
-    const run = connections === 1 ? runAnywhere : runTool;
+    const run = connections === 1 ? runAnywhere : runMany;
     return await run(["wrk", ...shape, "-s", script, `http://127.0.0.1:${String(port)}`], seconds);
   });
   const requests = numberIn(output, /(\d+) requests in/);
