@@ -3,15 +3,14 @@
  * offered nine tenths of that, then three times as much.
  * `npx node bench/overload/main.ts [--seconds 10] [--offered 6000] [--only rest,grpc]`
  */
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { migratePlants } from "../../src/plants/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { percentilesOf } from "../load/load.ts";
-import { runAnywhere } from "../load/tool.ts";
 import { startServer } from "../storage/subject.ts";
 import type { OpenAnswer, OpenOrder, OpenSeen } from "./open-client.ts";
+import { sendOpenLoad } from "./open-load.ts";
 
 const { values } = parseArgs({
   options: {
@@ -34,7 +33,6 @@ const onsetS = 5;
 /** As large as the batches of the server under overload. */
 const batchSize = 25;
 
-const clientProgram = fileURLToPath(new URL("open-client.ts", import.meta.url));
 let plants = 0;
 
 await using postgres = await startPostgres();
@@ -126,5 +124,5 @@ function percentiles(answers: readonly OpenAnswer[]): { readonly p50: number; re
 async function load(protocol: OpenOrder["protocol"], callsPerS: number, durationS: number): Promise<OpenSeen> {
   const order: OpenOrder = { protocol, port: server.port, callsPerS, durationS, firstPlant: plants + 1 };
   plants += Math.ceil(callsPerS * durationS * 1.2);
-  return JSON.parse(await runAnywhere([process.execPath, clientProgram, JSON.stringify(order)], durationS));
+  return await sendOpenLoad(order);
 }
