@@ -48,7 +48,8 @@ describe("opening a database file", () => {
     db.function("sqlite_version", () => version);
     const open = expect(() => demandFixedLog(db));
     if (isTaken) open.not.toThrow();
-    else open.toThrow(`this Node has SQLite ${version}, which can lose commits; 3.51.3 is needed, as Node 24.15 has it`);
+    else
+      open.toThrow(`this Node has SQLite ${version}, which can lose commits; 3.51.3 is needed, as Node 24.15 has it`);
   });
 
   test("takes a name that SQLite itself would not take for a file", () => {
