@@ -412,10 +412,10 @@ describe("of several hosts", () => {
   afterAll(() => standby[Symbol.asyncDispose]());
 
   /** A session with hosts: a folder without a socket, a standby, the server. */
-  function sessionOf(hosts: readonly ("nobody" | "standby" | "primary")[]): Session {
+  function sessionOf(hosts: readonly ("nobody" | "standby" | "primary")[], parameters = ""): Session {
     const folders = { nobody: folder.path, standby: folder.file("standby"), primary: server.socketFolder };
     const names = hosts.map((host) => folders[host]).join();
-    return new Session(readServerUrl(url.replace(server.socketFolder, names)));
+    return new Session(readServerUrl(url.replace(server.socketFolder, names) + parameters));
   }
 
   test.each([
@@ -431,6 +431,12 @@ describe("of several hosts", () => {
     // After a loss, too.
     await runSql(url, `SELECT pg_terminate_backend(${first?.[1]}, 10000)`);
     await expect.poll(() => session.query("SELECT current_user").catch(() => "lost")).toEqual([["tester"]]);
+    await session.close();
+  });
+
+  test("the first that answers is used where any will do", async () => {
+    const session = sessionOf(["nobody", "standby", "primary"], "&target_session_attrs=any");
+    await expect(session.query("SELECT current_user")).resolves.toEqual([["reader"]]);
     await session.close();
   });
 
