@@ -36,4 +36,4 @@ export {
   urlTooLong,
 } from "./request-target.ts";
 export { WholeBody } from "./whole-body.ts";
-export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timeout.ts";
+export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timers.ts";

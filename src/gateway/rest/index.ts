@@ -1,6 +1,6 @@
 export type { RestBinding } from "./binding.ts";
 export type { OnIgnored } from "./request-reader.ts";
-export type { MessageStream } from "./message-stream.ts";
+export type { RequestStream } from "./request-stream.ts";
 export {
   codeNames,
   createErrorWriter,

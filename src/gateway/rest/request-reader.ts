@@ -12,7 +12,7 @@ import {
 import { type BodyFormat, bodyFormatOf, bodyProblem } from "./body-format.ts";
 import { type BodyNotesOptions, createBodyNotes } from "./body-notes.ts";
 import type { HttpPattern } from "./http-rule.ts";
-import { MessageStream, requireStreamable, type RequestUrl } from "./message-stream.ts";
+import { RequestStream, requireStreamable, type RequestUrl } from "./request-stream.ts";
 import type { PathVariables } from "./path-variables.ts";
 import { readQuery } from "./query.ts";
 import { bindBody, createBodyReader, type RequestBody } from "./request-body.ts";
@@ -47,7 +47,7 @@ export interface RequestReader {
    */
   decode(request: RestRequest): Message;
   /** Opens the stream of messages of a client whose request has this URL, and bodies of this type. */
-  openStream(request: Omit<RestRequest, "body">): MessageStream;
+  openStream(request: Omit<RestRequest, "body">): RequestStream;
   /** Returns why every body of this content type is refused, which is known before it arrives. */
   bodyProblem(contentType: string | null): ConnectError | undefined;
 }
@@ -100,7 +100,7 @@ export function createRequestReader(
       return message;
     },
     openStream: (request) =>
-      new MessageStream(request, bodyFormat, {
+      new RequestStream(request, bodyFormat, {
         first(first) {
           const { message, ignored } = readBody(first, undefined);
           const unknown = applyUrl(request, message);

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { allocateBytes } from "../../carriers/index.ts";
-import { errorWithHttpStatus, httpStatusOf, type MessageStream } from "../../rest/index.ts";
+import { errorWithHttpStatus, httpStatusOf, type RequestStream } from "../../rest/index.ts";
 import { messageTooLarge } from "../compression.ts";
 import type { MessageSplitter } from "../message-splitter.ts";
 
@@ -16,13 +16,13 @@ const nothing = new Uint8Array(0);
  * than the limit.
  */
 export class LineReader implements MessageSplitter<Message> {
-  readonly #stream: MessageStream;
+  readonly #stream: RequestStream;
   readonly #begun: BegunLine;
   #piece: Uint8Array = nothing;
   #at = 0;
   #number = 1;
 
-  constructor(lineMaxBytes: number, stream: MessageStream) {
+  constructor(lineMaxBytes: number, stream: RequestStream) {
     this.#begun = new BegunLine(lineMaxBytes);
     this.#stream = stream;
   }

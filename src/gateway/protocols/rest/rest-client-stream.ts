@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Exchange, HeaderFields } from "../../carriers/index.ts";
 import type { ErrorWriter } from "../../rest/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
-import { readableCodings, readRestMessages } from "./rest-messages.ts";
+import { readableCodings, readRestMessages } from "./read-rest-messages.ts";
 import type { RestStreamTarget } from "./rest-stream.ts";
 import { RestUnary } from "./rest-unary.ts";
 

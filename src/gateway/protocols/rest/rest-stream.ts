@@ -5,7 +5,7 @@ import type { ErrorWriter } from "../../rest/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import type { StreamProcedure } from "../procedure.ts";
 import { chosenStatus, toRestFields } from "./response-header.ts";
-import { readableCodings, readRestMessages } from "./rest-messages.ts";
+import { readableCodings, readRestMessages } from "./read-rest-messages.ts";
 import { type RestSelection, RestUnary } from "./rest-unary.ts";
 
 /** A streaming RPC that a REST request asks for. */

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { Exchange } from "../../carriers/index.ts";
-import type { MessageStream } from "../../rest/index.ts";
+import type { RequestStream } from "../../rest/index.ts";
 import { decodesPieces } from "../compression.ts";
 import { type MessageSplitter, readMessages } from "../message-splitter.ts";
 import { LineReader } from "./line-reader.ts";
@@ -50,10 +50,10 @@ async function* readPieces(
 /** Reads bytes as messages of as many as arrived at once, up to the limit of a message. */
 class ByteReader implements MessageSplitter<Message> {
   readonly #readMaxBytes: number;
-  readonly #stream: MessageStream;
+  readonly #stream: RequestStream;
   #piece = nothing;
 
-  constructor(readMaxBytes: number, stream: MessageStream) {
+  constructor(readMaxBytes: number, stream: RequestStream) {
     this.#readMaxBytes = readMaxBytes;
     this.#stream = stream;
   }

@@ -24,7 +24,7 @@ export interface StreamReaders {
  * The messages that one client streams. What the URL says is part of the first message alone, and no other may set a
  * field of the path either, so that nothing overrides the path.
  */
-export class MessageStream {
+export class RequestStream {
   readonly #url: RequestUrl;
   readonly #contentType: string | null;
   readonly #format: BodyFormat;
@@ -48,7 +48,7 @@ export class MessageStream {
   /**
    * Ends the stream after what was read.
    *
-   * @returns the only message of a stream of no bytes, an empty file for one; `undefined` if there is no further message
+   * @returns the one message that an empty body of bytes stands for, such as an empty file; otherwise `undefined`
    * @throws ConnectError `InvalidArgument` for a stream without a message if its URL says something, which no handler
    * would learn
    */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startDeadline } from "../../../src/gateway/carriers/timeout.ts";
+import { startDeadline } from "../../../src/gateway/carriers/timers.ts";
 import { within } from "../../support/deadline.ts";
 
 // node says so when a timer is asked for more than it can count.
