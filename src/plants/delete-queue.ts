@@ -136,7 +136,7 @@ export class DeleteQueue {
     const nowMs = this.#nowMs();
     this.#limit.committed({ size, durationMs: nowMs - sentMs }, nowMs);
     // What came last, because it has waited the least in vain.
-    for (const pending of this.#waiting.splice(this.#limit.current)) pending.reject(this.#refuse());
+    for (const pending of this.#waiting.splice(this.#limit.kept)) pending.reject(this.#refuse());
   }
 
   #refuse(): ConnectError {

@@ -16,7 +16,25 @@ const slowDeletionMs = 0.1;
 /** How long every batch must have been late, in milliseconds, so that a pause or a failover is not taken for overload. */
 const overloadedAfterMs = 1_000;
 
-/** How long nothing must have been refused before overload counts as over, in milliseconds. */
+/**
+ * Larger batches whose rates are remembered; the quickest counts, so that a pause does not pass for a slow store. Few, so
+ * that a store that has become slow is known as such soon.
+ */
+const ratesKept = 4;
+
+/** Rates that must be known before a batch is compared with them: more than the two batches that one pause can delay. */
+const ratesKnownMin = 3;
+
+/**
+ * How long deletions should wait at most while it is not yet known whether the overload lasts, in milliseconds: long
+ * enough for a burst or a few slow commits.
+ */
+const burstMs = 250;
+
+/**
+ * How long nothing must have been refused before overload counts as over, in milliseconds; and before that, how long a
+ * late batch has an effect.
+ */
 const calmMs = 1_000;
 
 /** A batch that is durable. */
@@ -31,20 +49,27 @@ interface Committed {
  * As many as memory has room for, unless the store cannot keep up: then as many as it deletes in the time that a batch
  * may take. More would delay everyone and add nothing, since from there on batches get longer and not quicker. A queue
  * is judged by time, and only if it lasts, as in CoDel (RFC 8289).
+ *
+ * In the second until that is known, thousands would come only to be refused at its end. So as soon as a batch is late
+ * although the store is no slower than before, which means that the load is to blame and not a pause, only so many may
+ * wait as it deletes in a quarter of a second. Those that wait already are kept.
  */
 export class WaitingLimit {
-  /** Deletions that may wait at the moment. Only {@link committed} changes it. */
+  /** How many deletions may wait; further ones are refused. Only {@link committed} changes it. */
   current: number;
+  /** How many of those that wait already may go on waiting. Only {@link committed} changes it. */
+  kept: number;
   readonly #most: number;
   readonly #commitsMs: number[] = [];
+  readonly #ratesPerMs: number[] = [];
   #lateSinceMs: number | undefined;
+  #strainedAtMs = -Infinity;
   #isOverloaded = false;
-  #deletionsPerMs = 0;
   #refusedAtMs = 0;
 
   /** @param most - deletions that may wait while the store keeps up */
   constructor(most: number) {
-    this.#most = this.current = most;
+    this.#most = this.current = this.kept = most;
   }
 
   /** Records that a deletion was refused. */
@@ -57,42 +82,61 @@ export class WaitingLimit {
     if (nowMs - this.#refusedAtMs > calmMs) this.#isOverloaded = false;
     if (batch.size <= smallBatchMax) this.#committedFew(batch.durationMs);
     else this.#committedMany(batch, nowMs);
-    const lasting = Math.ceil(this.#deletionsPerMs * this.#batchMsMax);
-    this.current = this.#isOverloaded ? Math.min(this.#most, lasting) : this.#most;
+    const burst = this.#roomFor(Math.max(burstMs, this.#batchMsMax));
+    this.kept = this.#isOverloaded ? burst : this.#most;
+    this.current = nowMs - this.#strainedAtMs > calmMs ? this.kept : burst;
+    if (this.#isOverloaded) this.current = this.#roomFor(this.#batchMsMax);
+  }
+
+  /** How many the store deletes in this time, by the quickest of its last batches. */
+  #roomFor(ms: number): number {
+    return Math.min(this.#most, Math.ceil(this.#quickestPerMs * ms));
   }
 
   #committedMany(batch: Committed, nowMs: number): void {
-    this.#deletionsPerMs = batch.size / batch.durationMs;
+    remember(this.#ratesPerMs, batch.size / batch.durationMs, ratesKept);
     if (!this.#isOverloaded) this.#watch(batch, nowMs);
   }
 
   #committedFew(durationMs: number): void {
-    this.#learn(durationMs);
+    remember(this.#commitsMs, durationMs, commitsKept);
     if (durationMs > this.#batchMsMax) return;
     this.#lateSinceMs = undefined;
-    // A pause under overload can leave room for small batches only, which do not show how quick the store is. So the room
+    // Pauses under overload can leave room for small batches only, which do not show how quick the store is. So the room
     // doubles until a batch is large enough to judge by.
-    this.#deletionsPerMs *= 2;
+    const judgesNone = this.#isOverloaded && this.current <= 2 * smallBatchMax;
+    if (judgesNone) remember(this.#ratesPerMs, 2 * this.#quickestPerMs, ratesKept);
   }
 
   get #batchMsMax(): number {
     return Math.max(batchMsMin, commitsPerBatch * Math.min(...this.#commitsMs));
   }
 
-  #learn(commitMs: number): void {
-    this.#commitsMs.push(commitMs);
-    if (this.#commitsMs.length > commitsKept) this.#commitsMs.shift();
+  get #quickestPerMs(): number {
+    return Math.max(0, ...this.#ratesPerMs);
   }
 
   #watch(batch: Committed, nowMs: number): void {
-    this.#lateSinceMs = this.#isLate(batch) ? (this.#lateSinceMs ?? nowMs) : undefined;
+    const isLate = this.#isLate(batch);
+    if (isLate && this.#isAsQuickAsEver(batch)) this.#strainedAtMs = nowMs;
+    this.#lateSinceMs = isLate ? (this.#lateSinceMs ?? nowMs) : undefined;
     if (this.#lateSinceMs === undefined || nowMs - this.#lateSinceMs < overloadedAfterMs) return;
     this.#isOverloaded = true;
     this.#refusedAtMs = nowMs;
     this.#lateSinceMs = undefined;
   }
 
+  // Half of the quickest rate will do: no two batches are alike.
+  #isAsQuickAsEver({ size, durationMs }: Committed): boolean {
+    return this.#ratesPerMs.length >= ratesKnownMin && 2 * size >= this.#quickestPerMs * durationMs;
+  }
+
   #isLate({ size, durationMs }: Committed): boolean {
     return durationMs > this.#batchMsMax && durationMs > size * slowDeletionMs;
   }
+}
+
+function remember(values: number[], value: number, kept: number): void {
+  values.push(value);
+  if (values.length > kept) values.shift();
 }

@@ -10,7 +10,7 @@ interface ModelStore {
   readonly inFlightMax: number;
   /** What is otherwise from {@link changesAtMs} on. */
   readonly later?: { readonly commitMs?: number; readonly deletionMs?: number };
-  /** How much longer the first batch from then on takes. */
+  /** How much longer the first batches from then on take, as many as are committed at the same time. */
   readonly pauseMs?: number;
 }
 
@@ -19,6 +19,14 @@ interface Seen {
   readonly deletedPerS: number;
   readonly refusedPerS: number;
   readonly p99Ms: number;
+  /** How long the refused had waited before they were told. */
+  readonly refusedP99Ms: number;
+}
+
+/** When what is counted came, in milliseconds. */
+interface Counted {
+  readonly fromMs: number;
+  readonly toMs: number;
 }
 
 const waitingMax = 16_384;
@@ -39,16 +47,19 @@ interface Batch {
 
 /** A queue before a store, in a time of its own. */
 class ModelQueue {
-  refused = 0;
+  readonly refusedMs: number[] = [];
   readonly latenciesMs: number[] = [];
   readonly #store: ModelStore;
   readonly #limit = new WaitingLimit(waitingMax);
   readonly #waiting: number[] = [];
   #inFlight: Batch[] = [];
-  #hasPaused = false;
+  #pausesLeft: number;
+  readonly #counted: Counted;
 
-  constructor(store: ModelStore) {
+  constructor(store: ModelStore, counted: Counted) {
     this.#store = store;
+    this.#counted = counted;
+    this.#pausesLeft = store.inFlightMax;
   }
 
   get isBusy(): boolean {
@@ -75,38 +86,52 @@ class ModelQueue {
 
   #end({ sentMs, untilMs, came }: Batch, nowMs: number): void {
     this.#limit.committed({ size: came.length, durationMs: untilMs - sentMs }, nowMs);
-    for (const cameMs of this.#waiting.splice(this.#limit.current)) this.#refuse(cameMs, nowMs);
-    for (const cameMs of came) if (cameMs >= countedFromMs) this.latenciesMs.push(nowMs - cameMs);
+    for (const cameMs of this.#waiting.splice(this.#limit.kept)) this.#refuse(cameMs, nowMs);
+    for (const cameMs of came) if (this.#counts(cameMs)) this.latenciesMs.push(nowMs - cameMs);
   }
 
   #refuse(cameMs: number, nowMs: number): void {
     this.#limit.refused(nowMs);
-    if (cameMs >= countedFromMs) this.refused += 1;
+    if (this.#counts(cameMs)) this.refusedMs.push(nowMs - cameMs);
+  }
+
+  #counts(cameMs: number): boolean {
+    return cameMs >= this.#counted.fromMs && cameMs < this.#counted.toMs;
   }
 
   #durationMs(size: number, nowMs: number): number {
     const { pauseMs = 0, later } = this.#store;
     const hasChanged = nowMs >= changesAtMs;
     const { commitMs, deletionMs } = hasChanged ? { ...this.#store, ...later } : this.#store;
-    const pausesNow = hasChanged && !this.#hasPaused;
-    if (pausesNow) this.#hasPaused = true;
+    const pausesNow = hasChanged && this.#pausesLeft > 0;
+    if (pausesNow) this.#pausesLeft -= 1;
     return commitMs + size * deletionMs + (pausesNow ? pauseMs : 0);
   }
 }
 
+const settled: Counted = { fromMs: countedFromMs, toMs: endsAtMs };
+
 /** Offers deletions at an even rate, and returns what became of those that came in the time that counts. */
-function offer(store: ModelStore, perSAt: (nowMs: number) => number): Seen {
-  const queue = new ModelQueue(store);
+function offer(store: ModelStore, perSAt: (nowMs: number) => number, counted: Counted = settled): Seen {
+  const queue = new ModelQueue(store, counted);
   let due = 0;
   for (let nowMs = 0; nowMs < endsAtMs || queue.isBusy; nowMs += stepMs) {
     if (nowMs < endsAtMs) due += (perSAt(nowMs) * stepMs) / 1_000;
     for (; due >= 1; due -= 1) queue.come(nowMs);
     queue.step(nowMs);
   }
-  const { latenciesMs, refused } = queue;
-  const seconds = (endsAtMs - countedFromMs) / 1_000;
-  const p99Ms = latenciesMs.toSorted((a, b) => a - b)[Math.floor(latenciesMs.length * 0.99)] ?? Number.NaN;
-  return { deletedPerS: latenciesMs.length / seconds, refusedPerS: refused / seconds, p99Ms };
+  const { latenciesMs, refusedMs } = queue;
+  const seconds = (counted.toMs - counted.fromMs) / 1_000;
+  return {
+    deletedPerS: latenciesMs.length / seconds,
+    refusedPerS: refusedMs.length / seconds,
+    p99Ms: p99Of(latenciesMs),
+    refusedP99Ms: p99Of(refusedMs),
+  };
+}
+
+function p99Of(sample: readonly number[]): number {
+  return sample.toSorted((a, b) => a - b)[Math.floor(sample.length * 0.99)] ?? Number.NaN;
 }
 
 describe("a store that is offered three times what it can do", () => {
@@ -125,6 +150,17 @@ describe("a store that is offered three times what it can do", () => {
     expect(below.refusedPerS).toBe(0);
     expect(above.deletedPerS / canDoPerS).toBeGreaterThan(0.9);
     expect(above.p99Ms / below.p99Ms).toBeLessThan(3);
+  });
+
+  test.each([
+    { name: "one batch at a time", store: slow, firstPerS: 1_700 },
+    { name: "two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 }, firstPerS: 1_700 },
+    { name: "from hardly any load", store: slow, firstPerS: 300 },
+  ])("tells at once whom it refuses, in the first two seconds too: $name", ({ store, firstPerS }) => {
+    const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
+    const seen = offer(store, (nowMs) => (nowMs < changesAtMs ? firstPerS : 6_000), onset);
+    expect(seen.refusedP99Ms).toBeLessThan(1);
+    expect(seen.p99Ms).toBeLessThan(1_000);
   });
 
   test.each([
@@ -164,6 +200,22 @@ describe("a store that keeps up refuses nothing", () => {
     { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
   ])("$name", ({ store, perS }) => {
     expect(offer(store, () => perS)).toMatchObject({ refusedPerS: 0 });
+  });
+
+  const always = { fromMs: 0, toMs: endsAtMs };
+
+  test.each([
+    { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
+    { name: "a pause of two batches", store: { ...quick, commitMs: 4, pauseMs: 3_000, inFlightMax: 2 }, perS: 5_000 },
+    { name: "a pause of 200 ms of a slow store", store: { ...quick, deletionMs: 0.2, pauseMs: 200 }, perS: 4_000 },
+  ])("not even at first: $name", ({ store, perS }) => {
+    expect(offer(store, () => perS, always)).toMatchObject({ refusedPerS: 0 });
+  });
+
+  test("a thousand at once, though it takes a quarter of a second for them", () => {
+    const store = { commitMs: 1.5, deletionMs: 0.25, inFlightMax: 1 };
+    const offeredPerS = (nowMs: number): number => (nowMs === changesAtMs ? 2_000_000 : 2_000);
+    expect(offer(store, offeredPerS, always)).toMatchObject({ refusedPerS: 0 });
   });
 
   test("two late batches, an hour of quick lone ones apart", () => {
