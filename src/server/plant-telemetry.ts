@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { ContextValues } from "@connectrpc/connect";
 import type { TokenVerifier } from "../auth/index.ts";
 import type { Log } from "../operations/index.ts";
@@ -9,6 +8,7 @@ import {
   MetricExporter,
   type MetricFamily,
   OtlpSender,
+  type OtlpTarget,
   readOtlpSettings,
   SpanExporter,
   traceKey,
@@ -30,6 +30,7 @@ export class PlantTelemetry implements AsyncDisposable {
   readonly hooks: Pick<PlantServerOptions, "onRequest" | "onAnswer" | "interceptors" | "logFields">;
   readonly onBatch: OnBatch;
   readonly #metrics: PlantMetrics;
+  readonly #senders: OtlpSender[] = [];
   readonly #exporters: { close(): Promise<void> }[] = [];
 
   constructor(database: Database["kind"], variables: OpenTelemetryVariables, log: Log) {
@@ -38,7 +39,7 @@ export class PlantTelemetry implements AsyncDisposable {
     const metrics = new PlantMetrics(database);
     this.#metrics = metrics;
     if (settings.metrics !== undefined) {
-      const sender = new OtlpSender(settings.metrics, "metrics", log);
+      const sender = this.#openSender(settings.metrics, "metrics", log);
       this.#exporters.push(new MetricExporter(sender, settings, () => metrics.collect()));
     }
     if (settings.traces === undefined) {
@@ -46,7 +47,7 @@ export class PlantTelemetry implements AsyncDisposable {
       this.onBatch = metrics.onBatch;
       return;
     }
-    const exporter = new SpanExporter(new OtlpSender(settings.traces, "traces", log), settings);
+    const exporter = new SpanExporter(this.#openSender(settings.traces, "traces", log), settings);
     this.#exporters.push(exporter);
     metrics.watchSpans(exporter);
     const sampler = createSampler(settings.sampler, settings.samplerRatio);
@@ -67,11 +68,16 @@ export class PlantTelemetry implements AsyncDisposable {
 
   /** Exports what is left, for {@link lastExportMs} at most. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const closed = Promise.all(this.#exporters.map((exporter) => exporter.close()));
-    const patience = new AbortController();
-    await Promise.race([closed, delay(lastExportMs, undefined, { signal: patience.signal }).catch(() => undefined)]);
-    patience.abort();
+    const outOfTime = setTimeout(() => this.#senders.forEach((sender) => sender.abandon()), lastExportMs);
+    await Promise.all(this.#exporters.map((exporter) => exporter.close()));
+    clearTimeout(outOfTime);
     this.#metrics[Symbol.dispose]();
+  }
+
+  #openSender(target: OtlpTarget, signal: string, log: Log): OtlpSender {
+    const sender = new OtlpSender(target, signal, log);
+    this.#senders.push(sender);
+    return sender;
   }
 }
 

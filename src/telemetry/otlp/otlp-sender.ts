@@ -28,6 +28,7 @@ export class OtlpSender {
   readonly #signal: string;
   readonly #log: ExportLog;
   readonly #stopped = new AbortController();
+  readonly #abandoned = new AbortController();
   #failing = false;
 
   /** @param signal - what is sent, for the log */
@@ -61,6 +62,12 @@ export class OtlpSender {
     this.#stopped.abort();
   }
 
+  /** Gives up the attempts under way, and all that follow. */
+  abandon(): void {
+    this.#stopped.abort();
+    this.#abandoned.abort(new Error("the collector did not answer before the server stopped"));
+  }
+
   async #post(body: Uint8Array<ArrayBuffer>): Promise<"delivered" | Failure> {
     const { url, headers, timeoutMs } = this.#target;
     try {
@@ -69,7 +76,7 @@ export class OtlpSender {
         headers: { ...headers, "content-type": "application/x-protobuf" },
         body,
         redirect: "error",
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#abandoned.signal]),
       });
       // Its text may be long, or never end.
       await answer.body?.cancel();
