@@ -1,9 +1,9 @@
-import { parseArgs } from "node:util";
 import { canPin } from "./cores.ts";
 import { measureColdStarts } from "./cold-start.ts";
 import { type Figures, recordFigures } from "./figures.ts";
 import { hasTool } from "./load/tool.ts";
 import { measureMemory } from "./memory.ts";
+import { parseOptions } from "./options.ts";
 import { measureRates } from "./rates.ts";
 import { checkOut } from "./revision.ts";
 import { messageScenarios } from "./message-scenarios.ts";
@@ -27,22 +27,7 @@ npm run bench -- --waiting  memory of calls that wait for the store
 npm run bench -- --workers  what a call costs two processes on one port
 --record beside any of them puts what it measured into the docs`;
 
-const { values } = parseArgs({
-  options: {
-    only: { type: "string" },
-    rounds: { type: "string", default: "3" },
-    turns: { type: "string", default: "4" },
-    against: { type: "string" },
-    rates: { type: "boolean", default: false },
-    start: { type: "boolean", default: false },
-    memory: { type: "boolean", default: false },
-    waiting: { type: "boolean", default: false },
-    workers: { type: "boolean", default: false },
-    watched: { type: "boolean", default: false },
-    record: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
-  },
-});
+const values = parseOptions(process.argv.slice(2));
 
 const length = { rounds: Number(values.rounds), turns: Number(values.turns) };
 

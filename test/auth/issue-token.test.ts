@@ -6,7 +6,6 @@ import type { ParseResult } from "../../src/auth/parse-result.ts";
 import { parseTokenHashes } from "../../src/auth/token-hashes.ts";
 import { digestOf } from "../../src/auth/token-verifier.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
-import { canTrace, traceCalls } from "../support/process/trace-calls.ts";
 
 const request: TokenRequest = { name: "ci", scopes: "-", expiry: "-", file: undefined };
 
@@ -57,23 +56,6 @@ describe("issueToken", () => {
     writeFileSync(file, `#${"x".repeat(4 * 1024 * 1024 - line.length - 3)}\n`);
     expect(await issueToken({ ...request, file })).toMatchObject({ kind: "value" });
     expect(statSync(file).size).toBe(4 * 1024 * 1024);
-  });
-
-  // A kill cannot show that a sync is missing: what a process wrote outlives it in the system's cache.
-  test.runIf(canTrace())("has the token on the disk, and then the file in its folder", () => {
-    using folder = createTempFolder();
-    const main = new URL("../../src/cli/main.ts", import.meta.url).pathname;
-    const calls = ["fsync", "fdatasync", "rename", "renameat", "renameat2"];
-    const lines = traceCalls(calls, [main, "token", "create", "ci", "--file", folder.file("tokens")]);
-    const done = lines.flatMap((line) => {
-      const [, call, path] = /(sync|rename)\w*\((?:\d+<|")([^>"]+)/.exec(line) ?? [];
-      return path?.startsWith(folder.path) ? [[call, path]] : [];
-    });
-    expect(done).toEqual([
-      ["sync", folder.file("tokens.lock")],
-      ["rename", folder.file("tokens.lock")],
-      ["sync", folder.path],
-    ]);
   });
 
   test("writes through a symbolic link", async () => {

@@ -1,6 +1,8 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
-import { expect, test } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { describe, expect, test } from "vitest";
 import { exitCode as exitCodes } from "../../src/cli/command.ts";
 import { settingGroups } from "../../src/server/index.ts";
 import { runCommand as run } from "../support/process/run-command.ts";
@@ -134,6 +136,38 @@ test.each(["192.0.2.1", "plants.invalid"])(
     expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: ${host} is no address of this machine`] });
   },
 );
+
+const serveAt = (flags: readonly string[]): ReturnType<typeof run> =>
+  run(["serve", "--database-url", "memory:", ...flags], {
+    PLANTSTORE_TOKENS: "sixteen-characters",
+    LOG_LEVEL: "silent",
+  });
+
+describe("a place to listen at", () => {
+  test.each([
+    { name: "a file", path: "text", says: "is in use, or is no socket" },
+    { name: "a folder that is not there", path: "none/s", says: "is not there, or not this user's to write" },
+  ])("in the place of $name is refused with its path", async ({ path, says }) => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("text"), "mine");
+    const { exitCode, err } = await serveAt(["--host", `unix:${folder.file(path)}`]);
+    const place = path === "text" ? folder.file(path) : `the folder of ${folder.file(path)}`;
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: ${place} ${says}`] });
+  });
+
+  test("whose port is in use is refused with the port, and another one to try", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const address = other.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const { exitCode, err } = await serveAt(["--port", String(port)]);
+    other.close();
+    expect({ exitCode, err: err.join("\n") }).toEqual({
+      exitCode: 1,
+      err: expect.stringMatching(`^plantstore: port ${port} is in use: .* such as PORT=${port + 1}$`),
+    });
+  });
+});
 
 test("token create prints the token alone, and the line to keep beside it", async () => {
   const { exitCode, out, err } = await run([

@@ -12,8 +12,9 @@ function syncsOf(plants: number): number {
   return lines.filter((line) => /f(?:data)?sync\(\d+/.test(line)).length;
 }
 
+// kill -9 cannot show that a sync is missing: what a process wrote outlives it in the system's cache.
+
 describe("an acknowledged deletion", () => {
-  // kill -9 cannot show that a sync is missing: what a process wrote outlives it in the system's cache.
   test.runIf(canTrace())(
     "has been synced to the disk, each with a call of its own when it is alone",
     { timeout: 120_000 },
@@ -21,4 +22,20 @@ describe("an acknowledged deletion", () => {
       expect(syncsOf(deletions) - syncsOf(0)).toBeGreaterThanOrEqual(deletions);
     },
   );
+});
+
+test.runIf(canTrace())("a token that was created is on the disk, and then its file in its folder", () => {
+  using folder = createTempFolder();
+  const main = new URL("../../src/cli/main.ts", import.meta.url).pathname;
+  const calls = ["fsync", "fdatasync", "rename", "renameat", "renameat2"];
+  const lines = traceCalls(calls, [main, "token", "create", "ci", "--file", folder.file("tokens")]);
+  const done = lines.flatMap((line) => {
+    const [, call, path] = /(sync|rename)\w*\((?:\d+<|")([^>"]+)/.exec(line) ?? [];
+    return path?.startsWith(folder.path) ? [[call, path]] : [];
+  });
+  expect(done).toEqual([
+    ["sync", folder.file("tokens.lock")],
+    ["rename", folder.file("tokens.lock")],
+    ["sync", folder.path],
+  ]);
 });

@@ -69,8 +69,8 @@ export const blockRules: readonly BlockRule[] = [
   { page: "docs/gateway.md", language: "js", run: { by: "test/browser/rest-streams.test.ts" } },
   { page: "docs/performance.md", language: "", run: { by: "test/examples/documented-bench.test.ts" } },
   { language: "ts", run: { by: "test/clients/documented-programs.test.ts" } },
-  { language: "sh", run: { by: "test/examples/documented-commands.test.ts" } },
-  { language: "console", run: { by: "test/examples/documented-commands.test.ts" } },
+  { language: "sh", run: { by: "test/clients/documented-commands.test.ts" } },
+  { language: "console", run: { by: "test/clients/documented-commands.test.ts" } },
 ];
 
 /** README.md and the pages of docs/, as paths from the project's folder. */

@@ -83,7 +83,7 @@ async function run(place: Place, { command, shown }: Step): Promise<string> {
   return output;
 }
 
-const blocks = blocksRunBy("test/examples/documented-commands.test.ts");
+const blocks = blocksRunBy("test/clients/documented-commands.test.ts");
 
 test.each(blocks)("the commands at line $line of $page do what is shown", async ({ language, text }) => {
   using place = openPlace();
