@@ -14,3 +14,19 @@ export type OnUpkeep = (upkeep: Upkeep) => void;
 export function lastedSince(begunMs: number): number {
   return Math.round(performance.now() - begunMs);
 }
+
+/** What a store has done to its deletion record in one go. */
+interface DroppedRecords {
+  readonly count: number;
+  /** Why it could not go on; `undefined` when nothing is left to drop. */
+  readonly problem: string | undefined;
+  /** When it began, on the clock of `performance.now()`. */
+  readonly begunMs: number;
+}
+
+/** Tells of the records that are gone, also of those before a fault, and of the fault. */
+export function tellOfDropped(onUpkeep: OnUpkeep | undefined, { count, problem, begunMs }: DroppedRecords): void {
+  const lastedMs = lastedSince(begunMs);
+  if (count > 0) onUpkeep?.({ kind: "records-dropped", count, lastedMs });
+  if (problem !== undefined) onUpkeep?.({ kind: "retention-failed", problem, lastedMs });
+}

@@ -43,16 +43,7 @@ describePlantStore(
 
 describePlantDatabase(async () => {
   const url = await createStore();
-  const store = await openPostgresStore({ url });
-  const database = await openPostgresDatabase(url);
-  return {
-    store,
-    database,
-    [Symbol.asyncDispose]: async () => {
-      await database[Symbol.asyncDispose]();
-      await store.close();
-    },
-  };
+  return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
 });
 
 describe("on Citus", () => {

@@ -1,9 +1,18 @@
 import { credentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { createPlants, PlantsError, type PlantsOptions } from "../../src/client/index.ts";
+import { createPlants, type Plants, PlantsError, type PlantsOptions } from "../../src/client/index.ts";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
-import { startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
+
+function plantsOf({ address }: TestPlantServer, options: Partial<PlantsOptions> = {}): Plants {
+  return createPlants({
+    address: `${address.address}:${String(address.port)}`,
+    token: tokens.good,
+    credentials: credentials.createInsecure(),
+    ...options,
+  });
+}
 
 /** What a call came to: its outcome, or the code and message of its error. */
 async function deletePlant(
@@ -12,13 +21,7 @@ async function deletePlant(
   signal?: AbortSignal,
 ): Promise<unknown> {
   await using server = await startPlantServer({ store });
-  const { address, port } = server.address;
-  const plants = createPlants({
-    address: `${address}:${String(port)}`,
-    token: tokens.good,
-    credentials: credentials.createInsecure(),
-    ...options,
-  });
+  const plants = plantsOf(server, options);
   try {
     return await plants.delete(9_007_199_254_740_993n, signal === undefined ? {} : { signal });
   } catch (error) {
@@ -85,12 +88,7 @@ test("a refused token is an error that says what to do", async () => {
 
 test("a key of the caller's own is sent as it is, and is refused for another plant", async () => {
   await using server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n])) });
-  const { address, port } = server.address;
-  const plants = createPlants({
-    address: `${address}:${String(port)}`,
-    token: tokens.good,
-    credentials: credentials.createInsecure(),
-  });
+  const plants = plantsOf(server);
   const options = { idempotencyKey: 'mine: "\\"' };
   expect(await plants.delete(1n, options)).toBe("deleted");
   expect(await plants.delete(1n, options)).toBe("deleted");
@@ -112,12 +110,7 @@ test("a call without a key sends none", async () => {
     },
   });
   await using server = await startPlantServer({ store });
-  const { address, port } = server.address;
-  const plants = createPlants({
-    address: `${address}:${String(port)}`,
-    token: tokens.good,
-    credentials: credentials.createInsecure(),
-  });
+  const plants = plantsOf(server);
   await plants.delete(1n, { idempotencyKey: null });
   plants.close();
   expect(keys).toEqual([undefined]);

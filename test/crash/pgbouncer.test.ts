@@ -60,15 +60,7 @@ describe("what PgBouncer in transaction mode is in front of", () => {
 
   describePlantDatabase(async () => {
     const store = await openEmpty();
-    const database = await openPlantDatabase({ kind: "postgres", url: pooler.url });
-    return {
-      store,
-      database,
-      [Symbol.asyncDispose]: async () => {
-        await database[Symbol.asyncDispose]();
-        await store.close();
-      },
-    };
+    return { store, database: await openPlantDatabase({ kind: "postgres", url: pooler.url }) };
   });
 });
 

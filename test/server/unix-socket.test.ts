@@ -12,12 +12,21 @@ import { overHttp1 } from "../support/carriers/http1-connection.ts";
 import { carriages, deletePlantRequest, exchange } from "../support/gateway/wire-format.ts";
 import { openLogLines } from "../support/operations/log-lines.ts";
 import { startNode } from "../support/process/command-line.ts";
-import { createTempFolder } from "../support/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 import { authorized, http2Engines, startPlantServer } from "../support/server/plant-server.ts";
 
 const overBoth = carriages.flatMap((carriage) =>
   http2Engines.map((http2) => ({ ...carriage, name: `${carriage.name}, HTTP/2 by ${http2}`, http2 })),
 );
+
+/** Leaves a socket in a folder as a process does that is killed, and returns its path. */
+async function leaveSocketBehind(folder: TempFolder): Promise<string> {
+  const path = folder.file("s");
+  const program = `require("node:net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
+  await using dead = startNode(["-e", program], folder.path);
+  await dead.end();
+  return path;
+}
 
 test.each(overBoth)("a Unix socket serves $name", async ({ format, httpVersion, http2 }) => {
   using folder = createTempFolder();
@@ -87,10 +96,7 @@ describe("the file of a Unix socket", () => {
 
   test("is replaced where a process has left it behind", async () => {
     using folder = createTempFolder();
-    const path = folder.file("s");
-    const program = `require("node:net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
-    await using dead = startNode(["-e", program], folder.path);
-    await dead.end();
+    const path = await leaveSocketBehind(folder);
     expect(existsSync(path)).toBe(true);
     await using server = await startPlantServer({ path });
     const { httpStatus } = await exchange(server.address, "1.1", { httpMethod: "GET", path: "/livez", header: [] });
@@ -99,10 +105,7 @@ describe("the file of a Unix socket", () => {
 
   test("is replaced by one of several that start at once", async () => {
     using folder = createTempFolder();
-    const path = folder.file("s");
-    const program = `require("node:net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
-    await using dead = startNode(["-e", program], folder.path);
-    await dead.end();
+    const path = await leaveSocketBehind(folder);
     const gateways = Array.from({ length: 4 }, () => createGateway({ routes: () => {} }));
     const ends = await Promise.allSettled(gateways.map((gateway) => gateway.listen({ path })));
     const listening = gateways.filter((_, i) => ends[i]?.status === "fulfilled");

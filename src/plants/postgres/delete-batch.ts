@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { PendingDelete } from "../delete-queue.ts";
 import { toStorableText } from "../storable-text.ts";
+import { idsIn } from "./int64-array.ts";
 import type { Row, Session } from "./session.ts";
 
 /** The statements of a batch. */
@@ -189,7 +190,7 @@ const everySpecial = /["\\]/g;
 
 /** Deletes the plants of a batch: one statement, one round trip, one commit. Returns those that it has deleted. */
 export async function deletePlants(session: Session, batch: DeleteBatch): Promise<bigint[]> {
-  if (session.shards.areThere) return idsIn((await deleteOnWorker(session, batch, false))?.[0]);
+  if (session.shards.areThere) return idsIn((await deleteOnWorker(session, batch, false))?.[0]).map(BigInt);
   const { deleteOne, deleteAll } = statementsOf(batch);
   return toIds(await session.query(batch.firstOf.size === 1 ? deleteOne : deleteAll, batch.values));
 }
@@ -242,13 +243,8 @@ export async function waitForStandbysOf(session: Session, id: bigint): Promise<v
 function toFates(row: Row | undefined): Map<bigint, PlantFate> {
   const fates = new Map<bigint, PlantFate>();
   const kinds: readonly PlantFate[] = ["deleted", "locked", "kept"];
-  for (const [i, fate] of kinds.entries()) for (const id of idsIn(row?.[i])) fates.set(id, fate);
+  for (const [i, fate] of kinds.entries()) for (const id of idsIn(row?.[i])) fates.set(BigInt(id), fate);
   return fates;
-}
-
-/** The elements of an array of ids in text form; none of NULL. */
-function idsIn(array: string | null | undefined): bigint[] {
-  return (array?.match(/-?\d+/g) ?? []).map(BigInt);
 }
 
 /** The record of the deletion for which a key was used. */
@@ -291,7 +287,7 @@ export async function findPlants(session: Session, ids: readonly bigint[]): Prom
 
 /** Returns the plants of these that are there, and waits for those that other transactions keep locked. */
 export async function lockPlants(session: Session, ids: readonly bigint[]): Promise<bigint[]> {
-  return toIds(await session.query(lockSql, [`{${ids.join()}}`]));
+  return toIds(await session.query(lockSql, [toArray(ids)]));
 }
 
 function toIds(rows: readonly Row[]): bigint[] {

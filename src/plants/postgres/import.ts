@@ -1,7 +1,7 @@
 import type { ImportCounts, ImportOptions, PlantImport } from "../plant-database.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { verdictOn } from "./fault-table.ts";
-import { int64Array } from "./int64-array.ts";
+import { idsIn, int64Array } from "./int64-array.ts";
 import { problemOf } from "./problem.ts";
 import { isOutcomeUnknown, repeatWhileRefused } from "./repeat-while-refused.ts";
 import type { Session } from "./session.ts";
@@ -87,8 +87,4 @@ async function insertIds(session: Session, ids: BigInt64Array): Promise<string> 
 
 async function idsWithRecord(session: Session, ids: Buffer | string): Promise<Set<string>> {
   return new Set((await session.query(findDeleted, [ids])).map(([id]) => id ?? ""));
-}
-
-function idsIn(array: string): readonly string[] {
-  return array === "{}" ? [] : array.slice(1, -1).split(",");
 }

@@ -21,3 +21,8 @@ export function int64Array(ids: BigInt64Array): Buffer {
   }
   return bytes;
 }
+
+/** Returns the ids in an array in text form, as text; none of NULL. */
+export function idsIn(array: string | null | undefined): readonly string[] {
+  return array === null || array === undefined || array === "{}" ? [] : array.slice(1, -1).split(",");
+}

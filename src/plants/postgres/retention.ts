@@ -1,5 +1,5 @@
 import { retentionIntervalMs } from "../retention.ts";
-import { lastedSince, type OnUpkeep } from "../upkeep.ts";
+import { type OnUpkeep, tellOfDropped } from "../upkeep.ts";
 import { problemOf } from "./problem.ts";
 import type { Session } from "./session.ts";
 
@@ -87,10 +87,7 @@ export class Retention {
       // A fault of the server shows in the next batch, too, whose callers can be told.
       problem = problemOf(fault).text;
     }
-    const lastedMs = lastedSince(begunMs);
-    // The slices before a fault are gone.
-    if (count > 0) this.#onUpkeep?.({ kind: "records-dropped", count, lastedMs });
-    if (problem !== undefined) this.#onUpkeep?.({ kind: "retention-failed", problem, lastedMs });
+    tellOfDropped(this.#onUpkeep, { count, problem, begunMs });
     // Records expire slowly: this is not worth an open connection.
     this.#session.discard();
   }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { retentionIntervalMs } from "../retention.ts";
-import { lastedSince, type OnUpkeep } from "../upkeep.ts";
+import { type OnUpkeep, tellOfDropped } from "../upkeep.ts";
 import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
 
@@ -35,10 +35,7 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       // A fault of the file shows in the next batch, too, whose callers can be told.
       problem = fileProblemOf(fault).text;
     }
-    const lastedMs = lastedSince(begunMs);
-    // The slices before a fault are gone.
-    if (count > 0) onUpkeep({ kind: "records-dropped", count, lastedMs });
-    if (problem !== undefined) onUpkeep({ kind: "retention-failed", problem, lastedMs });
+    tellOfDropped(onUpkeep, { count, problem, begunMs });
     count = 0;
     return retentionIntervalMs;
   };

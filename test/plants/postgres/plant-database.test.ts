@@ -13,7 +13,14 @@ import type { Upkeep } from "../../../src/plants/upkeep.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { collect } from "../../support/collect.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import {
+  cancelWaitsForStandby,
+  configOf,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -23,16 +30,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 describePlantDatabase(async () => {
   const url = await server.createPlants();
-  const store = await openPostgresStore({ url });
-  const database = await openPostgresDatabase(url);
-  return {
-    store,
-    database,
-    [Symbol.asyncDispose]: async () => {
-      await database[Symbol.asyncDispose]();
-      await store.close();
-    },
-  };
+  return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
 });
 
 describe("importing into PostgreSQL", () => {
@@ -107,23 +105,16 @@ describe("importing into PostgreSQL", () => {
 
   test("does not pass for restored what its synchronous standbys do not have", async () => {
     const url = await server.createPlants();
-    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-    await runSql(url, "SELECT pg_reload_conf()");
-    try {
+    await withoutStandby(url, async () => {
       await expect
         .poll(() => runSql(url, "SHOW synchronous_standby_names"))
         .toEqual([{ synchronous_standby_names: "nobody" }]);
       await using database = await openPostgresDatabase(url);
       await using running = await database.startImport({ restore: true });
       const told = expect(running.add([1n])).rejects.toThrow(/standbys: it is not known whether the last plants/);
-      // What an operator does: the server then commits without its standbys.
-      const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-      await expect.poll(() => runSql(url, cancel)).not.toEqual([]);
+      await expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([]);
       await told;
-    } finally {
-      await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
-      await runSql(url, "SELECT pg_reload_conf()");
-    }
+    });
   });
 
   test("says what the user may not do, who needs no table but those of the store", async () => {

@@ -8,7 +8,13 @@ import { followServerUrl } from "../../../src/plants/postgres/follow-server-url.
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
-import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import {
+  cancelWaitsForStandby,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
 
 const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, answerTimeoutMs: 60_000 };
@@ -259,17 +265,13 @@ describe("a session", () => {
     },
   ])("takes no $name for committed that its synchronous standbys do not have", async ({ commit }) => {
     const url = await server.createSchema();
-    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-    await runSql(url, "SELECT pg_reload_conf()");
     const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
-    await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-    const told = expect(commit(session)).rejects.toThrow("committed, but not on the synchronous standbys");
-    // What an operator does: the server then commits without its standbys.
-    const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-    await expect.poll(() => runSql(url, cancel)).not.toEqual([]);
-    await told;
-    await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
-    await runSql(url, "SELECT pg_reload_conf()");
+    await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      const told = expect(commit(session)).rejects.toThrow("committed, but not on the synchronous standbys");
+      await expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([]);
+      await told;
+    });
     await session.close();
   });
 });

@@ -7,7 +7,14 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { countTries, failTries } from "../../support/plants/failing-tries.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import {
+  cancelWaitsForStandby,
+  configOf,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -371,20 +378,18 @@ describe("a PostgreSQL store", () => {
     async (options) => {
       await using opened = await openWith([1n]);
       const store = await openPostgresStore({ url: `${opened.url}${options}` });
-      // A standby that is never there.
-      await runSql(opened.url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-      await server.stop("fast");
-      await server.start();
       const waiting = (query: string): Promise<unknown> =>
         runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
-      const told = store.delete(1n, deleteCall());
-      await expect.poll(() => waiting("WITH gone")).not.toEqual([]);
-      // What an operator does: the server then commits without its standbys.
-      await runSql(opened.url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-      await expect.poll(() => waiting("UPDATE deletions")).not.toEqual([]);
-      await runSql(opened.url, "ALTER SYSTEM RESET synchronous_standby_names");
-      await runSql(opened.url, "SELECT pg_reload_conf()");
-      await expect(told).resolves.toBe(true);
+      const told = await withoutStandby(opened.url, async () => {
+        await server.stop("fast");
+        await server.start();
+        const deleting = store.delete(1n, deleteCall());
+        await expect.poll(() => waiting("WITH gone")).not.toEqual([]);
+        await cancelWaitsForStandby(opened.url);
+        await expect.poll(() => waiting("UPDATE deletions")).not.toEqual([]);
+        return { deleting };
+      });
+      await expect(told.deleting).resolves.toBe(true);
       expect(await opened.plants()).toEqual([]);
       await store.close();
     },

@@ -12,17 +12,7 @@ import { createTempFolder } from "../../support/process/temp-folder.ts";
 describePlantDatabase(async () => {
   const folder = createTempFolder();
   const file = folder.file("plants.db");
-  const store = await openSqliteStore({ file });
-  const database = await openSqliteDatabase(file);
-  return {
-    store,
-    database,
-    [Symbol.asyncDispose]: async () => {
-      await database[Symbol.asyncDispose]();
-      await store.close();
-      folder[Symbol.dispose]();
-    },
-  };
+  return { store: await openSqliteStore({ file }), database: await openSqliteDatabase(file), folder };
 });
 
 describe("an SQLite database", () => {

@@ -1,8 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, connect, type Socket } from "node:net";
-import { once } from "node:events";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
 /**
  * Where a connection is cut: `before-send`, so that the server never sees the statement; `after-send`,
@@ -11,9 +7,7 @@ import { join } from "node:path";
 export type Cut = "before-send" | "after-send" | "before-reply";
 
 /** A proxy in front of a PostgreSQL server, which cuts connections at the moment a test wants. */
-export interface CuttingProxy extends AsyncDisposable {
-  /** The folder of its socket, in place of the server's. */
-  readonly socketFolder: string;
+export interface CuttingProxy extends PostgresProxy {
   /** How many connections were cut. */
   readonly cuts: number;
   /** Cuts at the next statement that deletes, of these ids if any are given, and resolves when it has. */
@@ -27,22 +21,10 @@ const deletes = "WITH gone AS";
 
 /** Starts a proxy to the server whose socket is in `serverFolder`. */
 export async function startCuttingProxy(serverFolder: string): Promise<CuttingProxy> {
-  const folder = mkdtempSync(join(tmpdir(), "plantstore-cut-"));
-  const sockets = new Set<Socket>();
   let armed: { readonly cut: Cut; readonly ids: string; readonly done: () => void } | undefined;
   let cuts = 0;
 
-  const proxy = createServer((client) => {
-    const server = connect(join(serverFolder, ".s.PGSQL.5432"));
-    for (const socket of [client, server]) {
-      sockets.add(socket);
-      socket.on("error", () => undefined);
-      socket.on("close", () => {
-        sockets.delete(socket);
-        client.destroy();
-        server.destroy();
-      });
-    }
+  const proxy = await startPostgresProxy(serverFolder, (client, server) => {
     const cutNow = (done: () => void): void => {
       cuts++;
       client.destroy();
@@ -64,23 +46,15 @@ export async function startCuttingProxy(serverFolder: string): Promise<CuttingPr
       else onReply();
     });
   });
-  proxy.listen(join(folder, ".s.PGSQL.5432"));
-  await once(proxy, "listening");
 
   return {
-    socketFolder: folder,
+    ...proxy,
     get cuts() {
       return cuts;
     },
     freeze: () => {
-      for (const socket of sockets) socket.pause();
+      for (const socket of proxy.sockets) socket.pause();
     },
     cutNext: (cut, ids = []) => new Promise((resolve) => (armed = { cut, ids: ids.join(), done: resolve })),
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy();
-      proxy.close();
-      await once(proxy, "close");
-      rmSync(folder, { recursive: true, force: true });
-    },
   };
 }

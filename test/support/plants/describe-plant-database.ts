@@ -5,19 +5,31 @@ import { collect } from "../collect.ts";
 import { deleteCall } from "./delete-call.ts";
 
 /** An empty store, and the operator's view of it. */
-export interface OpenedDatabase extends AsyncDisposable {
+export interface OpenedDatabase {
   readonly store: PlantStore;
   readonly database: PlantDatabase;
+  /** The folder that they are in; they are closed before it is disposed of. */
+  readonly folder?: Disposable;
 }
 
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-/** The facts that hold for every {@link PlantDatabase}. `open` makes an empty store. */
-export function describePlantDatabase(open: () => Promise<OpenedDatabase>): void {
+/** The facts that hold for every {@link PlantDatabase}. `openEmpty` makes an empty store. */
+export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>): void {
+  const open = async (): Promise<OpenedDatabase & AsyncDisposable> => {
+    const { store, database, folder } = await openEmpty();
+    const close = async (): Promise<void> => {
+      await database[Symbol.asyncDispose]();
+      await store.close();
+      folder?.[Symbol.dispose]();
+    };
+    return { store, database, [Symbol.asyncDispose]: close };
+  };
+
   /** One store for all rows of a table that do not disturb each other: to start one takes longer than a row. */
   const openForAllRows = (): (() => OpenedDatabase) => {
-    let opened: OpenedDatabase | undefined;
+    let opened: (OpenedDatabase & AsyncDisposable) | undefined;
     beforeAll(async () => void (opened = await open()));
     afterAll(() => opened?.[Symbol.asyncDispose]());
     return () => {

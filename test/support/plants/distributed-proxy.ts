@@ -1,14 +1,9 @@
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import type { Socket } from "node:net";
 import type { Dice } from "../dice.ts";
+import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
 /** A proxy in front of a PostgreSQL server that lacks and refuses what distributed engines do. */
-export interface DistributedProxy extends AsyncDisposable {
-  /** The folder of its socket, in place of the server's. */
-  readonly socketFolder: string;
+export interface DistributedProxy extends PostgresProxy {
   /** How many statements were refused, by SQLSTATE. */
   readonly refused: ReadonlyMap<string, number>;
   /** One statement in so many fails at random; none at 0, as at first. */
@@ -34,8 +29,6 @@ interface Loss {
  * transaction ends, of which every other one was committed.
  */
 export async function startDistributedProxy(serverFolder: string, dice: Dice): Promise<DistributedProxy> {
-  const folder = mkdtempSync(join(tmpdir(), "plantstore-distributed-"));
-  const sockets = new Set<Socket>();
   const refused = new Map<string, number>();
   const state = { failOneIn: 0 };
   const count = (sqlState: string): string => {
@@ -53,17 +46,7 @@ export async function startDistributedProxy(serverFolder: string, dice: Dice): P
     return { isRun: dice.roll(2) === 0 };
   };
 
-  const proxy = createServer((client) => {
-    const server = connect(join(serverFolder, ".s.PGSQL.5432"));
-    for (const socket of [client, server]) {
-      sockets.add(socket);
-      socket.on("error", () => undefined);
-      socket.on("close", () => {
-        sockets.delete(socket);
-        client.destroy();
-        server.destroy();
-      });
-    }
+  const proxy = await startPostgresProxy(serverFolder, (client, server) => {
     let isStarted = false;
     let isInTransaction = false;
     let sqlState: string | undefined;
@@ -104,19 +87,8 @@ export async function startDistributedProxy(serverFolder: string, dice: Dice): P
       },
     );
   });
-  proxy.listen(join(folder, ".s.PGSQL.5432"));
-  await once(proxy, "listening");
 
-  return Object.assign(state, {
-    socketFolder: folder,
-    refused,
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy();
-      proxy.close();
-      await once(proxy, "close");
-      rmSync(folder, { recursive: true, force: true });
-    },
-  });
+  return Object.assign(state, { ...proxy, refused });
 }
 
 /** Calls back with each whole message. The first one of a client has no type. */

@@ -52,6 +52,23 @@ export async function runSql(url: string, sql: string): Promise<Record<string, u
   }
 }
 
+/** Does work while every commit on the server waits for a standby that is never there. */
+export async function withoutStandby<Result>(url: string, work: () => Promise<Result>): Promise<Result> {
+  await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  try {
+    await runSql(url, "SELECT pg_reload_conf()");
+    return await work();
+  } finally {
+    await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
+    await runSql(url, "SELECT pg_reload_conf()");
+  }
+}
+
+/** Does what an operator does then: the server commits without its standbys what is waiting. Returns a row for each. */
+export function cancelWaitsForStandby(url: string): Promise<unknown[]> {
+  return runSql(url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+}
+
 /** The connection that a URL of {@link PostgresServer.createSchema} names. */
 export function configOf(url: string): ClientConfig {
   const { searchParams, pathname } = new URL(url);
