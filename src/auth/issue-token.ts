@@ -1,4 +1,4 @@
-import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
+import { parsed, notParsed, type ParseResult, problemsOf } from "./parse-result.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 import { appendTokenHash } from "./token-hashes-file.ts";
@@ -37,9 +37,7 @@ export async function issueToken(request: TokenRequest): Promise<ParseResult<Iss
   const scopes = parseScopes(request.scopes, request.scopeProblem);
   const expiry = parseExpiry(request.expiry);
   if (name.kind !== "value" || scopes.kind !== "value" || expiry.kind !== "value") {
-    return notParsed(
-      ...[name, scopes, expiry].flatMap((column) => (column.kind === "problems" ? column.problems : [])),
-    );
+    return notParsed(...problemsOf([name, scopes, expiry]));
   }
   const token = createTokenText();
   const kept: StaticToken = {

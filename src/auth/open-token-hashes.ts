@@ -1,6 +1,6 @@
 import type { AuthLog } from "./auth-log.ts";
 import { parsed, type ParseResult } from "./parse-result.ts";
-import { createStaticTokenLookup, type StaticTokenLookup } from "./static-token.ts";
+import { createStaticTokenVerifier } from "./static-token.ts";
 import type { ScopeProblem } from "./token-columns.ts";
 import { parseTokenHashes } from "./token-hashes.ts";
 import { tokenHashesFileLimitBytes } from "./token-hashes-file.ts";
@@ -19,7 +19,7 @@ export async function openTokenHashes(
   log: AuthLog,
   scopeProblem?: ScopeProblem,
 ): Promise<ParseResult<TokenVerifier>> {
-  let lookUp: StaticTokenLookup = createStaticTokenLookup([]);
+  let current = createStaticTokenVerifier([]);
   const file = await watchFile({
     path,
     what: "file of token hashes",
@@ -29,13 +29,13 @@ export async function openTokenHashes(
       const tokens = parseTokenHashes(text, scopeProblem);
       if (tokens.kind === "problems") return tokens;
       // No outcome is cached anywhere else: a token is gone together with its line.
-      lookUp = createStaticTokenLookup(tokens.value);
+      current = createStaticTokenVerifier(tokens.value);
       return parsed({ tokens: tokens.value.length });
     },
   });
   if (file.kind === "problems") return file;
   return parsed({
-    verify: (token) => lookUp(token),
+    verify: (token) => current.verify(token),
     reload: () => file.value.reload(),
     close: () => file.value.close(),
   });

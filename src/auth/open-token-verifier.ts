@@ -2,7 +2,7 @@ import type { AuthLog } from "./auth-log.ts";
 import { openIntrospectionVerifier, type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 import type { JwtSource } from "./jwt/open-jwt-verifier.ts";
 import { openTokenHashes } from "./open-token-hashes.ts";
-import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
+import { parsed, notParsed, type ParseResult, problemsOf } from "./parse-result.ts";
 import type { ScopeProblem } from "./token-columns.ts";
 import { type StaticToken, createStaticTokenVerifier } from "./static-token.ts";
 import { createVerifierChain, type TokenVerifier } from "./token-verifier.ts";
@@ -29,7 +29,7 @@ export interface TokenSources {
 export async function openTokenVerifier(sources: TokenSources, log: AuthLog): Promise<ParseResult<TokenVerifier>> {
   const opened = await Promise.all(openEach(sources, log));
   const verifiers = opened.flatMap((verifier) => (verifier.kind === "value" ? [verifier.value] : []));
-  const problems = opened.flatMap((verifier) => (verifier.kind === "problems" ? verifier.problems : []));
+  const problems = problemsOf(opened);
   const verifier = createVerifierChain(verifiers);
   if (problems.length === 0) return parsed(verifier);
   verifier.close?.();

@@ -16,3 +16,8 @@ export function parsed<T>(value: T): ParseResult<T> {
 export function notParsed(...problems: readonly string[]): ParseResult<never> {
   return { kind: "problems", problems };
 }
+
+/** Returns everything that is wrong with several texts. */
+export function problemsOf(results: readonly ParseResult<unknown>[]): readonly string[] {
+  return results.flatMap((result) => (result.kind === "problems" ? result.problems : []));
+}

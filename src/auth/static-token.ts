@@ -12,9 +12,6 @@ export interface StaticToken {
   readonly expiresAtMs: number | undefined;
 }
 
-/** Looks up a token by its digest; the text is only used to say why an unknown one is refused. */
-export type StaticTokenLookup = (token: PresentedToken) => TokenOutcome;
-
 interface Entry {
   readonly principal: Principal;
   readonly expiresAtMs: number;
@@ -26,25 +23,22 @@ const unknown: TokenOutcome = { kind: "unknown", reason: "no static token has th
 const mistyped: TokenOutcome = { kind: "invalid", reason: "the checksum of the token is wrong: it was mistyped" };
 
 /**
- * Creates a lookup over a set of static tokens; a hit takes 0.1 µs whatever the size of the set.
+ * Creates a verifier over a fixed set of tokens, which answers at once: a hit takes 0.1 µs whatever the size of the set.
  *
  * Tokens are looked up by their SHA-256, so the time that a lookup takes reveals nothing: nobody can choose a token
  * whose digest comes close to that of another.
  */
-export function createStaticTokenLookup(tokens: readonly StaticToken[]): StaticTokenLookup {
+export function createStaticTokenVerifier(tokens: readonly StaticToken[]): TokenVerifier {
   const entries = new Map(tokens.map((token) => [token.digest, toEntry(token)]));
 
-  return function lookUp({ digest, text }) {
+  function verify({ digest, text }: PresentedToken): TokenOutcome {
     const entry = entries.get(digest);
     if (entry === undefined) return isMistyped(text) ? mistyped : unknown;
     if (Date.now() < entry.expiresAtMs) return entry.principal;
     return { kind: "expired", reason: `the token ${entry.principal.subject} has expired` };
-  };
-}
+  }
 
-/** Creates a verifier over a fixed set of tokens; it always answers at once. */
-export function createStaticTokenVerifier(tokens: readonly StaticToken[]): TokenVerifier {
-  return { verify: createStaticTokenLookup(tokens) };
+  return { verify };
 }
 
 function toEntry(token: StaticToken): Entry {

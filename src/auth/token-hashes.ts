@@ -1,4 +1,4 @@
-import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
+import { parsed, notParsed, type ParseResult, problemsOf } from "./parse-result.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 
@@ -73,7 +73,5 @@ function parseLine(text: string, scopeProblem: ScopeProblem | undefined): ParseR
   if (digest.kind === "value" && name.kind === "value" && scopes.kind === "value" && expiry.kind === "value") {
     return parsed({ digest: digest.value, name: name.value, scopes: scopes.value, expiresAtMs: expiry.value });
   }
-  return notParsed(
-    ...[digest, name, scopes, expiry].flatMap((column) => (column.kind === "problems" ? column.problems : [])),
-  );
+  return notParsed(...problemsOf([digest, name, scopes, expiry]));
 }

@@ -40,33 +40,27 @@ export async function superviseWorkers({ count, port, adminAddress, log }: Worke
   }
   const stopped = firstStopSignal(() => workers.forEach((worker) => worker.kill("SIGKILL")));
   let stopping = false;
+  let sharedPort: number | undefined;
 
-  function start(place: number, sharedPort: number): ChildProcess {
-    const env = { ...process.env, [workerPortVariable]: String(sharedPort) };
+  function start(place: number): ChildProcess {
+    const env = { ...process.env, [workerPortVariable]: String(sharedPort ?? port) };
     const worker = fork(process.argv[1] ?? "", process.argv.slice(2), { env });
     workers.set(place, worker);
-    worker.once("exit", () => workers.delete(place));
+    worker.once("exit", (code, signal) => {
+      workers.delete(place);
+      if (sharedPort === undefined || stopping) return;
+      log.warn({ pid: worker.pid, cause: code ?? signal }, "a worker ended and is replaced");
+      setTimeout(() => {
+        if (!stopping) start(place);
+      }, replaceAfterMs);
+    });
     return worker;
   }
 
-  function startAndReplace(place: number, sharedPort: number): void {
-    const worker = start(place, sharedPort);
-    worker.once("exit", (code, signal) => replace(place, sharedPort, worker, code ?? signal));
-  }
-
-  function replace(place: number, sharedPort: number, worker: ChildProcess, cause: number | string | null): void {
-    if (stopping) return;
-    log.warn({ pid: worker.pid, cause }, "a worker ended and is replaced");
-    setTimeout(() => {
-      if (!stopping) startAndReplace(place, sharedPort);
-    }, replaceAfterMs);
-  }
-
-  const first = start(1, port);
-  const sharedPort = await listeningPort(first);
+  const first = start(1);
+  sharedPort = await listeningPort(first);
   if (sharedPort === undefined) return first.exitCode ?? exitCode.failure;
-  first.once("exit", (code, signal) => replace(1, sharedPort, first, code ?? signal));
-  for (let place = 2; place <= count; place++) startAndReplace(place, sharedPort);
+  for (let place = 2; place <= count; place++) start(place);
   process.on("SIGHUP", () => tell(workers.values(), "reload"));
   await stopped;
   stopping = true;

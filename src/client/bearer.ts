@@ -1,5 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect";
-import { credentialOf } from "./credential.ts";
+import { credentialsOf } from "./credential.ts";
 
 /**
  * Returns an interceptor that sends a bearer token with every call (RFC 6750 §2.1).
@@ -9,7 +9,7 @@ import { credentialOf } from "./credential.ts";
  * @throws Error when the token is empty, or has a character that no token has
  */
 export function bearer(token: string | (() => string | Promise<string>)): Interceptor {
-  const credential = typeof token === "string" ? credentialOf(token) : async () => credentialOf(await token());
+  const credential = credentialsOf(token);
   return (next) => async (request) => {
     request.header.set("authorization", typeof credential === "string" ? credential : await credential());
     return await next(request);

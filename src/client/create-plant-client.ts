@@ -7,7 +7,7 @@ import {
   Metadata,
   status,
 } from "@grpc/grpc-js";
-import { credentialOf } from "./credential.ts";
+import { credentialsOf } from "./credential.ts";
 import { PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
 
 /** Options of {@link createPlantClient}. */
@@ -90,7 +90,7 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) =>
 
 // An interceptor rather than call credentials, which refuse a connection without TLS even to the same machine.
 function bearer(token: PlantClientOptions["token"]): Interceptor {
-  const credential = typeof token === "string" ? credentialOf(token) : async () => credentialOf(await token());
+  const credential = credentialsOf(token);
   return (callOptions, nextCall) => {
     return new InterceptingCall(nextCall(callOptions), {
       start: (metadata, listener, next) => {

@@ -2,11 +2,16 @@
 const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * Returns the value of the field `authorization` for a token.
+ * Returns the value of the field `authorization` for a token, or for a function that returns one the function that
+ * returns it.
  *
- * @throws Error when the text can be no token, which it does not quote
+ * @throws Error when the text can be no token, which it does not quote; that of a function when it is called
  */
-export function credentialOf(token: string): string {
+export function credentialsOf(token: string | (() => string | Promise<string>)): string | (() => Promise<string>) {
+  return typeof token === "string" ? credentialOf(token) : async () => credentialOf(await token());
+}
+
+function credentialOf(token: string): string {
   if (token === "") throw new Error("the token is empty");
   if (bearerToken.test(token)) return `Bearer ${token}`;
   throw new Error(

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 
-import { createStaticTokenLookup } from "../../src/auth/static-token.ts";
+import { createStaticTokenVerifier } from "../../src/auth/static-token.ts";
 import { digestOf } from "../../src/auth/token-verifier.ts";
 
 const hourMs = 3_600_000;
 const sharedBucket = "0".repeat(16);
 
-describe("createStaticTokenLookup", () => {
-  const lookUp = createStaticTokenLookup([
+describe("createStaticTokenVerifier", () => {
+  const verifier = createStaticTokenVerifier([
     { digest: digestOf("ci-token"), name: "ci", scopes: "all", expiresAtMs: undefined },
     { digest: digestOf("later"), name: "later", scopes: new Set(["a"]), expiresAtMs: Date.now() + hourMs },
     { digest: digestOf("earlier"), name: "earlier", scopes: "all", expiresAtMs: Date.now() - 1 },
@@ -25,7 +25,7 @@ describe("createStaticTokenLookup", () => {
     { name: "the first of one bucket", given: sharedBucket + "1".repeat(48), want: { subject: "one", scopes: "all" } },
     { name: "the second of one bucket", given: sharedBucket + "2".repeat(48), want: { subject: "two", scopes: "all" } },
   ])("finds $name", ({ given, want }) => {
-    expect(lookUp({ digest: given, text: "" })).toEqual({ kind: "principal", issuer: undefined, ...want });
+    expect(verifier.verify({ digest: given, text: "" })).toEqual({ kind: "principal", issuer: undefined, ...want });
   });
 
   test.each([
@@ -37,6 +37,6 @@ describe("createStaticTokenLookup", () => {
     },
     { name: "tells an expired token from an unknown one", given: digestOf("earlier"), want: "expired" },
   ])("$name", ({ given, want }) => {
-    expect(lookUp({ digest: given, text: "" })).toMatchObject({ kind: want });
+    expect(verifier.verify({ digest: given, text: "" })).toMatchObject({ kind: want });
   });
 });

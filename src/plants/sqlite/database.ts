@@ -29,30 +29,36 @@ export interface DatabaseOptions {
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated): DatabaseSync {
+  return atPlaceOf(options.file, (path) => {
+    // Otherwise, run() throws for a rowid above 2^53 after it has deleted the row.
+    const db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
+    try {
+      demandFixedLog(db);
+      migrate(db, options.plantsWhenCreated, options.lockTimeoutMs, onMigrated);
+      untilUnlocked(() => makeDurable(db), options.lockTimeoutMs);
+      // A long read, such as an export, lets the log grow; without a limit it would keep that size.
+      db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}`);
+      // From here on beginWrite() waits for the lock.
+      db.exec(`PRAGMA busy_timeout = ${lockPollMs}`);
+      return db;
+    } catch (fault) {
+      db.close();
+      throw fault;
+    }
+  });
+}
+
+/** Does work with the path of a file that can be there, and names the file in whatever is wrong. */
+function atPlaceOf<Result>(file: string, work: (path: string) => Result): Result {
   // Absolute, so that names like ":memory:" and "file:x" are files.
-  const path = resolve(options.file);
-  let db: DatabaseSync | undefined;
+  const path = resolve(file);
   try {
     const placeProblem = placeProblemOf(path);
     if (placeProblem !== undefined) throw new StoreOpenError(placeProblem);
-    // Otherwise, run() throws for a rowid above 2^53 after it has deleted the row.
-    const opened = new DatabaseSync(path, {
-      readBigInts: true,
-      timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault,
-    });
-    db = opened;
-    demandFixedLog(db);
-    migrate(db, options.plantsWhenCreated, options.lockTimeoutMs, onMigrated);
-    untilUnlocked(() => makeDurable(opened), options.lockTimeoutMs);
-    // A long read, such as an export, lets the log grow; without a limit it would keep that size.
-    db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}`);
-    // From here on beginWrite() waits for the lock.
-    db.exec(`PRAGMA busy_timeout = ${lockPollMs}`);
-    return db;
+    return work(path);
   } catch (fault) {
-    db?.close();
     const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
-    throw new StoreOpenError(`cannot open ${options.file}: ${text}`, { cause: fault });
+    throw new StoreOpenError(`cannot open ${file}: ${text}`, { cause: fault });
   }
 }
 
@@ -73,18 +79,12 @@ export function openExistingDatabase(file: string): DatabaseSync {
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function checkDatabaseFile(file: string): void {
-  const path = resolve(file);
-  const placeProblem = placeProblemOf(path);
-  if (placeProblem !== undefined) throw new StoreOpenError(`cannot open ${file}: ${placeProblem}`);
-  if (!existsSync(path)) return;
-  try {
+  atPlaceOf(file, (path) => {
+    if (!existsSync(path)) return;
     using db = new DatabaseSync(urlToRead(path), { readOnly: true, readBigInts: true });
     demandFixedLog(db);
     versionOf(db);
-  } catch (fault) {
-    const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
-    throw new StoreOpenError(`cannot open ${file}: ${text}`, { cause: fault });
-  }
+  });
 }
 
 // A reader of a store that nobody has open would leave a log and its index behind, unless the file is said not to change.
