@@ -35,10 +35,13 @@ export function describePlantStore(
       }
     });
 
-    test("says that a plant which was never there was not deleted", async () => {
-      await using opened = await open([1n]);
+    test("says of a plant that was never there, and of a repeated delete, that it deleted nothing", async () => {
+      await using opened = await open([1n, 3n]);
       await expect(opened.store.delete(2n, deleteCall())).resolves.toBe(false);
-      expect(await opened.plants()).toEqual([1n]);
+      expect(await opened.plants()).toEqual([1n, 3n]);
+      await opened.store.delete(1n, deleteCall());
+      await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(false);
+      expect(await opened.plants()).toEqual([3n]);
     });
 
     test("has no plant beyond 64 bits, and does not take such an id for the one its lower bits spell", async () => {
@@ -47,12 +50,6 @@ export function describePlantStore(
       const told = Promise.all([...ids, 1n].map((id) => opened.store.delete(id, deleteCall())));
       await expect(told).resolves.toEqual([false, false, false, true]);
       expect(await opened.plants()).toEqual([int64Min, int64Max]);
-    });
-
-    test("says of a repeated delete that it deleted nothing", async () => {
-      await using opened = await open([1n]);
-      await opened.store.delete(1n, deleteCall());
-      await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(false);
     });
 
     test("tells exactly one of many concurrent deletes of one plant that it deleted it", async () => {
@@ -175,43 +172,33 @@ export function describePlantStore(
         expect(await ask()).toEqual(asked.map((id) => id % 2n === 0n && id % 3n !== 0n));
       });
 
-      test.each(['a"b\\c,{}', "NULL", "null", "{}", "'; --", "k".repeat(128)])(
-        "keeps the key %s",
-        async (idempotencyKey) => {
-          await using opened = await open([1n, 2n, 3n]);
-          const before = opened.store.delete(3n, deleteCall());
-          const call = deleteCall({ idempotencyKey });
-          const told = Promise.all([
-            opened.store.delete(1n, call),
-            opened.store.delete(2n, deleteCall()),
-            opened.store.delete(1n, call),
-          ]);
-          await before;
-          await expect(told).resolves.toEqual([true, true, true]);
-          await expect(opened.store.delete(1n, call)).resolves.toBe(true);
-        },
-      );
+      test("keeps every key as it is", async () => {
+        const keys = ['a"b\\c,{}', "NULL", "null", "{}", "'; --", "k".repeat(128)];
+        const ids = keys.map((_, i) => BigInt(i));
+        const alone = ids.map((id) => id + 100n);
+        await using opened = await open([...ids, ...alone, 200n]);
+        const before = opened.store.delete(200n, deleteCall());
+        const calls = keys.map((idempotencyKey) => deleteCall({ idempotencyKey }));
+        const withKeys = (): Promise<boolean[]> =>
+          Promise.all(calls.map((call, i) => opened.store.delete(BigInt(i), call)));
+        // In one batch, with deletions without a key and with the same calls again.
+        const told = [withKeys(), Promise.all(alone.map((id) => opened.store.delete(id, deleteCall()))), withKeys()];
+        await before;
+        await expect(Promise.all(told)).resolves.toEqual(told.map(() => keys.map(() => true)));
+        await expect(withKeys()).resolves.toEqual(keys.map(() => true));
+      });
     });
 
-    test("finishes what it took when it is closed, and takes no more", async () => {
+    test("has no problem until it is closed, finishes then what it took, and takes no more", async () => {
       await using opened = await open([1n, 2n, 3n]);
+      expect(opened.store.problem).toBeUndefined();
       const taken = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));
       await opened.store.close();
+      expect(opened.store.problem).toMatch(/closed/);
       const refused = await refusalOf(opened.store.delete(3n, deleteCall()));
       expect(refused).toMatchObject({ code: Code.Unavailable });
       await expect(taken).resolves.toEqual([true, true, false]);
-    });
-
-    test("has no problem until it is closed", async () => {
-      await using opened = await open([]);
-      expect(opened.store.problem).toBeUndefined();
-      await opened.store.close();
-      expect(opened.store.problem).toMatch(/closed/);
-    });
-
-    test("is closed a second time without harm", async () => {
-      await using opened = await open([]);
-      await opened.store.close();
+      // A second time without harm.
       await expect(opened.store.close()).resolves.toBeUndefined();
     });
   });

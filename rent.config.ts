@@ -1,0 +1,60 @@
+import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/config";
+import { ClientLines } from "./test/support/process/client-lines.ts";
+import { waitLimitMs } from "./test/support/deadline.ts";
+
+/** Suites too slow for every `npm test`; each has a script `test:<name>` and a folder of that name. */
+const longSuites = [
+  "browser",
+  "citus",
+  "clients",
+  "conformance",
+  "costs",
+  "crash",
+  "deploy",
+  "frameworks",
+  "load",
+  "openapi",
+  "package",
+  "prometheus",
+  "runtimes",
+] as const;
+
+function suite(name: string, include: string, exclude: readonly string[]): TestProjectConfiguration {
+  // What a suite has installed brings tests of its own.
+  return { extends: true, test: { name, include: [include], exclude: ["**/node_modules/**", ...exclude] } };
+}
+
+// Where `.ci/run` wants to read how many tests passed.
+const report = process.env["TEST_REPORT"];
+
+const config: ViteUserConfig = {
+  test: {
+    reporters: [
+      "default",
+      new ClientLines(),
+      ...(report === undefined ? [] : [["json", { outputFile: report }] satisfies [string, object]]),
+    ],
+    // Processes rather than threads, since a test may change the working folder. A process runs many files:
+    // to load everything again for each of a hundred files takes a third of the time of them all.
+    pool: "forks",
+    isolate: false,
+    testTimeout: 2 * waitLimitMs,
+    // Names are sentences: no value in them is cut, unless it fills a line by itself.
+    taskTitleValueFormatTruncate: 120,
+    setupFiles: ["test/support/seed-properties.ts", "test/support/clip-failures.ts", "/tmp/rent/cpu-setup.ts"],
+    // A million lines are compared for minutes, and few of them are shown.
+    diff: { truncateThreshold: 5000 },
+    expect: { poll: { timeout: waitLimitMs } },
+    hookTimeout: 2 * waitLimitMs,
+    projects: [
+      suite(
+        "unit",
+        "test/**/*.test.ts",
+        longSuites.map((name) => `test/${name}/**`),
+      ),
+      ...longSuites.map((name) => suite(name, `test/${name}/**/*.test.ts`, [])),
+    ],
+  },
+};
+
+export default config;
