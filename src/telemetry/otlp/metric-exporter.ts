@@ -31,8 +31,7 @@ export class MetricExporter {
   async #export(): Promise<void> {
     if (this.#sending !== undefined) return;
     const times = { startMs: this.#startMs, nowMs: nowMs() };
-    const message = new Uint8Array(writeMetrics(this.#settings.resource, this.#collect(), times));
-    this.#sending = this.#sender.send(message);
+    this.#sending = this.#sender.send(writeMetrics(this.#settings.resource, this.#collect(), times));
     await this.#sending;
     this.#sending = undefined;
   }

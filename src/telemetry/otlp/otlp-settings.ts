@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { randomUUID } from "node:crypto";
+import { percentDecoded } from "../traces/baggage.ts";
 import { type SamplerName, samplerNames } from "../traces/sampler.ts";
 import type { Resource } from "./otlp-message.ts";
 
@@ -126,18 +127,10 @@ function readPairs(text: string): Record<string, string> {
   const pairs = text.split(",").map((pair) => pair.split("="));
   return Object.fromEntries(
     pairs.flatMap(([name = "", ...value]) => {
-      const decoded = decode(value.join("=").trim());
+      const decoded = percentDecoded(value.join("=").trim());
       return name.trim() === "" || value.length === 0 || decoded === undefined ? [] : [[name.trim(), decoded]];
     }),
   );
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function valueOf(environment: Environment, name: string): string | undefined {

@@ -14,15 +14,16 @@ export function readBaggage(field: string | null): ReadonlyMap<string, string> {
   if (field === null || field.length > baggageLengthMax) return entries;
   for (const member of field.split(",", membersMax)) {
     const [, key, value] = memberForm.exec(member) ?? [];
-    const decoded = value === undefined ? undefined : decode(value);
+    const decoded = value === undefined ? undefined : percentDecoded(value);
     if (key !== undefined && decoded !== undefined) entries.set(key, decoded);
   }
   return entries;
 }
 
-function decode(value: string): string | undefined {
+/** Returns a percent-encoded text decoded, or `undefined` if it is malformed. */
+export function percentDecoded(text: string): string | undefined {
   try {
-    return decodeURIComponent(value);
+    return decodeURIComponent(text);
   } catch {
     return undefined;
   }
