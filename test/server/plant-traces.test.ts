@@ -19,12 +19,26 @@ interface Traced extends AsyncDisposable {
   readonly lines: (msg: string) => Record<string, unknown>[];
 }
 
-/** Starts a server on SQLite with plants 1 to 999 that exports to a collector. */
-async function start(collector: string, variables: Readonly<Record<string, string>> = {}): Promise<Traced> {
+/** Starts a server on SQLite, which has commits, with plants 1 to 999 that exports to a collector. */
+async function startWithCommits(collector: string, variables: Readonly<Record<string, string>> = {}): Promise<Traced> {
   const folder = createTempFolder();
+  const traced = await start(collector, variables, `sqlite:${folder.file("plants.db")}`);
+  const end = async (): Promise<void> => {
+    await traced[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  };
+  return { ...traced, [Symbol.asyncDispose]: end };
+}
+
+/** Starts a server with plants 1 to 999 that exports to a collector. */
+async function start(
+  collector: string,
+  variables: Readonly<Record<string, string>> = {},
+  database: string = "memory:",
+): Promise<Traced> {
   const environment = {
     PORT: "0",
-    DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+    DATABASE_URL: database,
     PLANTSTORE_TOKENS: token,
     PLANTSTORE_DRAIN_DELAY_MS: "0",
   };
@@ -41,10 +55,7 @@ async function start(collector: string, variables: Readonly<Record<string, strin
     server: { ...server, drain: () => (drained ??= server.drain()) },
     lines: (msg) =>
       written.map((line): Record<string, unknown> => JSON.parse(line)).filter((line) => line["msg"] === msg),
-    [Symbol.asyncDispose]: async () => {
-      await (drained ??= server.drain());
-      folder[Symbol.dispose]();
-    },
+    [Symbol.asyncDispose]: () => (drained ??= server.drain()),
   };
 }
 
@@ -58,7 +69,7 @@ function spanNamed(collector: OtlpReceiver, name: string): OtlpReceiver["spans"]
 
 test("a call and its commit are exported as spans of the caller's trace, which its log line names", async () => {
   await using collector = await startOtlpReceiver();
-  await using traced = await start(collector.url, {
+  await using traced = await startWithCommits(collector.url, {
     OTEL_SERVICE_NAME: "greenhouse",
     OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=te%20st,broken",
     OTEL_EXPORTER_OTLP_HEADERS: "x-key=a%20b",
@@ -131,7 +142,7 @@ test.each<{ name: string; request: HttpRequest; want: object }>([
 
 test("the span of a batch is linked with every call in it", async () => {
   await using collector = await startOtlpReceiver();
-  await using traced = await start(collector.url);
+  await using traced = await startWithCommits(collector.url);
   const ids = Array.from({ length: 60 }, (_, at) => BigInt(at + 1));
   await Promise.all(ids.map((id) => deletePlant(traced, id)));
   const commits = (): OtlpReceiver["spans"] => collector.spans.filter(({ name }) => name === "DELETE plants");
@@ -146,7 +157,10 @@ test("the span of a batch is linked with every call in it", async () => {
 
 test("metrics are exported at intervals, and a last time when the server stops", async () => {
   await using collector = await startOtlpReceiver();
-  await using traced = await start(collector.url, { OTEL_METRIC_EXPORT_INTERVAL: "20", OTEL_TRACES_EXPORTER: "none" });
+  await using traced = await startWithCommits(collector.url, {
+    OTEL_METRIC_EXPORT_INTERVAL: "20",
+    OTEL_TRACES_EXPORTER: "none",
+  });
   await deletePlant(traced, 1n);
   await expect.poll(() => collector.metrics).toContain("rpc.server.call.duration");
   expect([...collector.metrics]).toEqual(
@@ -186,7 +200,7 @@ test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
 
 test("what is not understood is said, and the default is in force", async () => {
   await using collector = await startOtlpReceiver();
-  await using traced = await start(collector.url, {
+  await using traced = await startWithCommits(collector.url, {
     OTEL_TRACES_SAMPLER: "sometimes",
     OTEL_TRACES_SAMPLER_ARG: "7",
     OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
