@@ -49,14 +49,17 @@ export function ownMetadata(error: ConnectError): Headers {
  * it through its iterator.
  */
 export class LazyHeaders implements Headers {
-  /** Whether nothing has been built, so that {@link fields} is still the list it was made from. */
-  pristine = true;
   #fields: HeaderFields;
   #headers: Headers | undefined;
 
   /** @param fields - pseudo-header fields (RFC 9113 §8.3) are ignored */
   constructor(fields: HeaderFields) {
     this.#fields = fields;
+  }
+
+  /** Whether nothing has been built, so that {@link fields} is still the list it was made from. */
+  get pristine(): boolean {
+    return this.#headers === undefined;
   }
 
   /** The list it was made from while pristine, otherwise its current fields. */
@@ -126,7 +129,6 @@ export class LazyHeaders implements Headers {
     }
     this.#headers = headers;
     this.#fields = none;
-    this.pristine = false;
     return headers;
   }
 }

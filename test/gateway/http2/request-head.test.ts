@@ -30,7 +30,7 @@ describe("the header of a request", () => {
       fields,
       common: new CommonFields(fields),
       method: "GET",
-      scheme: "https",
+      origin: "https://example.com:8080",
       path: "/a?b=c",
       authority: "example.com:8080",
       contentLength: 42,

@@ -20,28 +20,20 @@ interface PendingRead {
   readonly reject: (reason: unknown) => void;
 }
 
-/** What a request says in its head. */
-export interface ExchangeHead {
-  readonly httpMethod: string;
-  readonly target: string;
-  readonly origin: string;
-  readonly fields: HeaderFields;
-  readonly common: CommonFields;
-  readonly bodyEmpty: boolean;
-  /** Bytes of the body; 0 if it is not said. */
-  readonly bodyBytes: number;
-}
-
-/** The request's side of an exchange carried by the gateway's own HTTP: how its body is read while it arrives. */
+/**
+ * The request's side of an exchange carried by the gateway's own HTTP: how its body is read while it arrives.
+ *
+ * What the head says is looked up there, because a call that waits keeps its exchange, and requests share heads.
+ */
 export abstract class OwnExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
-  readonly httpMethod: string;
-  readonly target: string;
-  readonly origin: string;
-  readonly connection: object;
-  readonly fields: HeaderFields;
-  readonly common: CommonFields;
-  readonly bodyEmpty: boolean;
+  abstract readonly httpMethod: string;
+  abstract readonly target: string;
+  abstract readonly origin: string;
+  abstract readonly fields: HeaderFields;
+  abstract readonly common: CommonFields;
+  abstract readonly bodyEmpty: boolean;
+  readonly connection: Socket;
   httpStatus = 0;
   gone = false;
   addedFields: HeaderFields = none;
@@ -50,8 +42,6 @@ export abstract class OwnExchange implements Exchange {
   protected bodyEnded: boolean;
   /** Bytes of body that were not read before the answer was complete, or arrived after it. */
   protected unreadBytes = 0;
-  readonly #socket: Socket;
-  readonly #bodyBytes: number;
   #complete = false;
   /** Whether some of the body has been dropped, or will be. */
   #cut = false;
@@ -64,27 +54,21 @@ export abstract class OwnExchange implements Exchange {
   #pull: PendingRead | undefined;
   #drained: (() => void) | undefined;
 
-  constructor(head: ExchangeHead, socket: Socket) {
-    this.httpMethod = head.httpMethod;
-    this.target = head.target;
-    this.origin = head.origin;
-    this.fields = head.fields;
-    this.common = head.common;
-    this.bodyEmpty = head.bodyEmpty;
-    this.bodyEnded = head.bodyEmpty;
+  constructor(socket: Socket, bodyEmpty: boolean) {
     this.connection = socket;
-    this.#bodyBytes = head.bodyBytes;
-    this.#socket = socket;
+    this.bodyEnded = bodyEmpty;
   }
 
   get peer(): Peer {
-    return peerOf(this.#socket);
+    return peerOf(this.connection);
   }
 
   get(name: string): string | null {
     return readField(this.fields, name);
   }
 
+  /** Bytes of the body, as its header says; 0 if it does not. */
+  protected abstract readonly bodyBytes: number;
   abstract answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
   abstract begin(httpStatus: number, fields: HeaderFields): void;
   abstract end(trailer?: HeaderFields): void;
@@ -99,7 +83,7 @@ export abstract class OwnExchange implements Exchange {
   readBody(limitBytes: number, receiver: BodyReceiver): void {
     if (this.bodyEmpty) return receiver.received(empty);
     const held = this.#pieces?.bytes ?? 0;
-    if (this.#bodyBytes > limitBytes || held > limitBytes) return receiver.received(undefined);
+    if (this.bodyBytes > limitBytes || held > limitBytes) return receiver.received(undefined);
     // What arrived while the request was being admitted was held back, and is used from here on.
     const before = this.#pieces?.takeAll();
     if (held > 0) this.consumed(held);
@@ -213,7 +197,7 @@ export abstract class OwnExchange implements Exchange {
   }
 
   #collect(receiver: BodyReceiver, piece: Uint8Array): void {
-    this.#whole ??= new WholeBody(this.#bodyBytes === 0 ? receiver.announcedBytes(piece) : this.#bodyBytes);
+    this.#whole ??= new WholeBody(this.bodyBytes === 0 ? receiver.announcedBytes(piece) : this.bodyBytes);
     this.#whole.add(piece);
   }
 }

@@ -1,29 +1,57 @@
 import type { Http1Connection, Http1RequestHead, RequestReceiver } from "../../http1/index.ts";
-import { authorityOf, goneAway, type HeaderFields, type HttpProblem } from "../index.ts";
+import { authorityOf, type CommonFields, goneAway, type HeaderFields, type HttpProblem } from "../index.ts";
 import { dateFields, OwnExchange } from "./own-exchange.ts";
 
 /** An exchange carried by a connection of the gateway's own HTTP/1.1. */
 export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
-  readonly httpVersion: "1.0" | "1.1";
+  readonly target: string;
+  readonly #head: Http1RequestHead;
   readonly #connection: Http1Connection;
   readonly #refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void;
 
   /** @param target - the request target in origin form */
   constructor(
-    { httpMethod, target: sent, section }: Http1RequestHead,
+    head: Http1RequestHead,
     target: string,
     connection: Http1Connection,
     refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void,
   ) {
-    const { httpVersion, fields, common, bodyBytes } = section;
-    const { socket } = connection;
-    const origin = `${"encrypted" in socket ? "https" : "http"}://${authorityOf(sent, common.host)}`;
-    const announced = bodyBytes === "chunked" ? 0 : bodyBytes;
-    super({ httpMethod, target, origin, fields, common, bodyEmpty: bodyBytes === 0, bodyBytes: announced }, socket);
-    this.httpVersion = httpVersion;
+    super(connection.socket, head.section.bodyBytes === 0);
+    this.target = target;
+    this.#head = head;
     this.#connection = connection;
     this.#refuse = refuse;
     connection.receiver = this;
+  }
+
+  get httpVersion(): "1.0" | "1.1" {
+    return this.#head.section.httpVersion;
+  }
+
+  get httpMethod(): string {
+    return this.#head.httpMethod;
+  }
+
+  get origin(): string {
+    const scheme = "encrypted" in this.connection ? "https" : "http";
+    return `${scheme}://${authorityOf(this.#head.target, this.common.host)}`;
+  }
+
+  get fields(): HeaderFields {
+    return this.#head.section.fields;
+  }
+
+  get common(): CommonFields {
+    return this.#head.section.common;
+  }
+
+  get bodyEmpty(): boolean {
+    return this.#head.section.bodyBytes === 0;
+  }
+
+  protected get bodyBytes(): number {
+    const { bodyBytes } = this.#head.section;
+    return bodyBytes === "chunked" ? 0 : bodyBytes;
   }
 
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
