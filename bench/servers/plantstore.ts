@@ -6,7 +6,7 @@ import { serve } from "./serve.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
 // The whole plant server as it runs in production, but for its store: every protocol on the one port,
-// credentials checked, interceptors on, errors made safe, health probes there. Calls are not logged.
+// credentials checked, request ids, errors made safe, health probes there. Calls are not logged.
 
 const { createPlantServer, openTokenVerifier, parsePlainTokens } =
   await importEntry<typeof import("../../src/index.ts")>("index");

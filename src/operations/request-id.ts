@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type ContextKey, type ContextValues, createContextKey, type Interceptor } from "@connectrpc/connect";
+import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { AdmitRequest } from "../gateway/index.ts";
 
 /** The key of the request id in the context values of a call, once it was taken or {@link requestIdOf} has created it. */
@@ -43,19 +43,17 @@ export function requestIdOf(contextValues: ContextValues): string {
 /** Which answers carry their request id: all, or those to requests that sent one and those that are errors. */
 export type RequestIdAnswers = "always" | "asked";
 
-/** The three moments at which the id of a request is dealt with. */
+/** The two moments at which the id of a request is dealt with. */
 export interface RequestIds {
   /** The name of the field that carries ids, for the list of those that pages may read. */
   readonly fieldName: string;
-  /** Takes the id that a client has sent. An id that is not well-formed counts as not sent. */
+  /**
+   * Takes the id that a client has sent, or creates one; an id that is not well-formed counts as not sent. Answers that
+   * are streams carry it in their header, because they may fail after that is sent.
+   */
   readonly onRequest: (request: AdmitRequest) => void;
   /** Adds the id to the answer to a request that has failed. */
   readonly onError: (request: AdmitRequest) => void;
-  /**
-   * Creates the id of every call for the interceptors after it and the handler. Streams carry it in their header,
-   * because they may fail when that is sent.
-   */
-  readonly interceptor: Interceptor;
 }
 
 /** Creates what takes, creates and answers the request ids of a server. */
@@ -64,21 +62,13 @@ export function createRequestIds(answers: RequestIdAnswers): RequestIds {
     fieldName: "X-Request-Id",
     onRequest: (request) => {
       const sent = request.xRequestId;
-      if (sent !== null && isRequestId(sent)) request.contextValues.set(requestIdKey, sent);
-      else if (answers === "asked") return;
-      addToAnswer(request);
+      const isTaken = sent !== null && isRequestId(sent);
+      if (isTaken) request.contextValues.set(requestIdKey, sent);
+      else requestIdOf(request.contextValues);
+      // Not to unary calls: a field of its own costs each a microsecond, which few clients make use of.
+      if (isTaken || answers === "always" || request.stream) addToAnswer(request);
     },
     onError: addToAnswer,
-    interceptor: (next) => (request) => {
-      const requestId = requestIdOf(request.contextValues);
-      // Not for unary calls: a field of its own costs each a microsecond, which few clients make use of.
-      if (!request.stream || request.contextValues.get(answeredKey)) return next(request);
-      return next(request).then((response) => {
-        request.contextValues.set(answeredKey, true);
-        response.header.set(fieldName, requestId);
-        return response;
-      });
-    },
   };
 }
 

@@ -17,13 +17,13 @@ import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import {
   createCallLog,
   createDocsPage,
-  createErrorInterceptor,
   createHealthService,
   silentLog,
   createProbes,
   Readiness,
   createReflectionService,
   createRequestIds,
+  createSafeErrors,
   type Log,
   logReadiness,
   requestIdKey,
@@ -84,8 +84,8 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }));
       router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
     },
-    // Outermost first: errors of all others are made safe to show.
-    interceptors: [createErrorInterceptor({ log }), requestIds.interceptor, ...forLog, ...(options.interceptors ?? [])],
+    interceptors: [...forLog, ...(options.interceptors ?? [])],
+    toError: createSafeErrors({ log }),
     admit: createAdmit(options),
     readMaxBytes: messageBytesMax,
     rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },

@@ -4,8 +4,10 @@ import { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, startDe
 import { type CallProtocol, type LazyHeaders, messageTooLarge, type Procedure } from "../protocols/index.ts";
 import { toConnectError } from "./call-error.ts";
 
-/** Told how a call ended. */
+/** Told how a call ended, and asked what to say of a failure. */
 export interface CallOwner {
+  /** Returns the error to answer with for what a handler or an interceptor has thrown. */
+  toError(thrown: unknown, context: HandlerContext): ConnectError;
   /** Called once: with `undefined` when the answer is a message, otherwise with the error. */
   settled(error: ConnectError | undefined): void;
   /** Called before an error is answered. */
@@ -136,6 +138,11 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   protected failToWrite(error: unknown): void {
     this.#owner.faulted(error);
     this.fail(error);
+  }
+
+  /** Ends the call with what its handler or an interceptor has thrown. */
+  protected failHandling(thrown: unknown): void {
+    if (!this.done) this.fail(this.#owner.toError(thrown, this.view));
   }
 
   /** Ends the call with an error, which is answered. */

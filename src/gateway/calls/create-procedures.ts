@@ -22,7 +22,13 @@ import {
 } from "@connectrpc/connect/protocol";
 import { createReachableRegistry, type ReadJsonOptions } from "../json/index.ts";
 import type { CallView } from "./call.ts";
-import { createMethodCodecs, type Procedure, type StreamProcedure, type UnaryProcedure } from "../protocols/index.ts";
+import {
+  createMethodCodecs,
+  type MessageInit,
+  type Procedure,
+  type StreamProcedure,
+  type UnaryProcedure,
+} from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
@@ -84,7 +90,7 @@ function createProcedure(
   const codecs = createMethodCodecs(spec.method, options, rules);
   const common = { name, handler, options, codecs };
   if (spec.kind === "unary") {
-    return { ...common, kind: "unary", method: spec.method, invoke: composeUnary(spec, options.interceptors) };
+    return { ...common, kind: "unary", method: spec.method, ...composeUnary(spec, options.interceptors) };
   }
   return { ...common, kind: "stream", method: spec.method, invoke: composeStream(spec, options.interceptors) };
 }
@@ -92,34 +98,30 @@ function createProcedure(
 type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
 type AnyFn = ReturnType<Interceptor>;
-type MessageInit = Awaited<ReturnType<UnarySpec["impl"]>>;
 
-function composeUnary(spec: UnarySpec, interceptors: readonly Interceptor[]): UnaryProcedure["invoke"] {
-  const { method, impl } = spec;
-  const toResponse = (context: HandlerContext, message: MessageInit): UnaryResponse => ({
-    stream: false,
-    service: method.parent,
-    method,
-    header: context.responseHeader,
-    trailer: context.responseTrailer,
-    message: create(method.output, message),
-  });
-  const handle = (request: UnaryRequest): Promise<UnaryResponse> => {
-    const context = contextOf(request);
-    const message = impl(request.message, context);
-    // Not an async function, which would add a promise of its own to that of the handler.
-    if (!(message instanceof Promise)) return Promise.resolve(message).then((init) => toResponse(context, init));
-    return message.then((init) => toResponse(context, init));
+function composeUnary(
+  { method, impl }: UnarySpec,
+  interceptors: readonly Interceptor[],
+): Pick<UnaryProcedure, "intercept" | "handle" | "toResponse"> {
+  const handle: UnaryProcedure["handle"] = (request) => impl(request.message, contextOf(request));
+  const toResponse: UnaryProcedure["toResponse"] = (request, init) => {
+    const { responseHeader: header, responseTrailer: trailer } = (request as UnaryRequest & CallView).call.view;
+    return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };
   };
-  const terminal: AnyFn = (request) => {
+  if (interceptors.length === 0) return { intercept: undefined, handle, toResponse };
+  const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
-      return handle(request as UnaryRequest);
+      const answer = handle(request);
+      // Not an async function, which would add a promise of its own to that of the handler.
+      const answered = answer instanceof Promise ? answer : Promise.resolve(answer);
+      return answered.then((init) => toResponse(request, init));
     } catch (error) {
       return Promise.reject(error);
     }
   };
   // Composed once; Connect's own handlers wrap the chain anew for each call.
-  return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as UnaryProcedure["invoke"];
+  const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
+  return { intercept: chain as UnaryProcedure["intercept"], handle, toResponse };
 }
 
 function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): StreamProcedure["invoke"] {

@@ -1,9 +1,10 @@
-import type { ConnectError, ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
+import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, type Limits } from "../carriers/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../proxies/index.ts";
 import { createErrorWriter, createRestRouter, type ErrorRecordPolicy, type RestRouterOptions } from "../rest/index.ts";
+import { toConnectError } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
 import { createProcedures } from "./create-procedures.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
@@ -32,6 +33,11 @@ export interface ServingOptions extends ConnectRouterOptions {
    * once for each cause.
    */
   readonly onRequest?: (request: AdmitRequest) => void;
+  /**
+   * Returns the error to answer with for what a handler or an interceptor has thrown. Default: a `ConnectError` as it
+   * is, and `Internal` for anything else, whose text no client sees. What it throws itself goes to {@link onFault}.
+   */
+  readonly toError?: (thrown: unknown, context: HandlerContext) => ConnectError;
   /** Called before a request is answered with an error. What it throws goes to {@link onFault}, once for each cause. */
   readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
   /** Called after every answered request. What it throws goes to {@link onFault}, once for each cause. */
@@ -120,6 +126,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     table,
     admit: options.admit,
     writeErrorRecord,
+    toError: guardToError(options.toError, report),
     cors: options.cors === undefined ? undefined : createCors(options.cors, httpMethods),
     onRequest: guardCallback("onRequest", options.onRequest, report),
     onError: guardCallback("onError", options.onError, report),
@@ -138,6 +145,18 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     },
     report,
     trustedProxies,
+  };
+}
+
+/** A fault of the program's own conversion is one of the call, too. */
+function guardToError(convert: ServingOptions["toError"] = toConnectError, report: OnFault): typeof convert {
+  return (thrown, context) => {
+    try {
+      return convert(thrown, context);
+    } catch (fault) {
+      report(fault, "toError has failed");
+      return toConnectError(fault);
+    }
   };
 }
 

@@ -1,4 +1,10 @@
-import { ConnectError, type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
+import {
+  ConnectError,
+  type ContextKey,
+  type ContextValues,
+  createContextKey,
+  type HandlerContext,
+} from "@connectrpc/connect";
 import { type Exchange, type HeaderFields, type HeaderReader, type Peer, toUtf8, goneAway } from "../carriers/index.ts";
 import {
   openStreamProtocol,
@@ -31,6 +37,8 @@ export interface AdmitRequest {
   readonly authorization: string | null;
   /** The `X-Request-Id` field, as the client or a proxy sent it; `null` when there is none. */
   readonly xRequestId: string | null;
+  /** Whether the RPC has a stream in at least one direction, so that its answer may fail after it has begun. */
+  readonly stream: boolean;
   /** Who sent the request: the client, as far as trusted proxies say; otherwise the other end of the connection. */
   readonly peer: Peer;
   /** Scheme and authority that the client used, as far as trusted proxies say: `https://plants.example`. */
@@ -79,6 +87,7 @@ export interface DispatchOptions {
   readonly table: MatchTable;
   readonly admit: Admit | undefined;
   readonly writeErrorRecord: ErrorWriter;
+  readonly toError: (thrown: unknown, context: HandlerContext) => ConnectError;
   readonly cors: Cors | undefined;
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
   readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
@@ -136,6 +145,10 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     return this.header.common.xRequestId;
   }
 
+  get stream(): boolean {
+    return this.match.kind === "stream" || this.match.kind === "rest-stream";
+  }
+
   get connection(): object {
     return this.header.connection;
   }
@@ -180,6 +193,10 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
 
   addToAnswer(name: string, value: string): void {
     this.header.addedFields = [...this.header.addedFields, name, value];
+  }
+
+  toError(thrown: unknown, context: HandlerContext): ConnectError {
+    return this.#options.toError(thrown, context);
   }
 
   failing(error: ConnectError): void {

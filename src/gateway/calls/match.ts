@@ -5,6 +5,7 @@ import {
   type Procedure,
   type Protocol,
   type RestStreamTarget,
+  type RpcTarget,
   type RpcContentType,
   readRpcContentType,
   rpcContentTypes,
@@ -69,10 +70,18 @@ export interface Unmatched {
   readonly fields: HeaderFields;
 }
 
+/** An RPC at its path, and what requests of each content type ask for there. */
+interface RpcPath {
+  readonly kind: "rpc-path";
+  readonly procedure: Procedure;
+  /** Prepared, so that calls share them. */
+  readonly targets: ReadonlyMap<RpcContentType, RpcTarget | StreamTarget>;
+}
+
 /** Everything that a request can ask for, indexed by path. */
 export interface MatchTable {
   /** RPCs and endpoints, by their exact path with the prefix. */
-  readonly paths: PathIndex<Procedure | EndpointTarget>;
+  readonly paths: PathIndex<RpcPath | EndpointTarget>;
   readonly rest: RestRouter;
   /** The procedure of each of the router's bindings. */
   readonly procedureOf: ReadonlyMap<RestBinding, Procedure>;
@@ -96,8 +105,8 @@ export function createMatchTable(
     const procedure = byName.get(binding.procedure);
     if (procedure !== undefined) procedureOf.set(binding, procedure);
   }
-  const paths = new PathIndex<Procedure | EndpointTarget>([
-    ...procedures.map((procedure) => [prefix + procedure.name, procedure] as const),
+  const paths = new PathIndex<RpcPath | EndpointTarget>([
+    ...procedures.map((procedure) => [prefix + procedure.name, rpcPathOf(procedure)] as const),
     ...endpoints.map((endpoint) => [fullPathOf(endpoint, prefix), targetOf(endpoint)] as const),
   ]);
   return { paths, rest, procedureOf, prefix };
@@ -110,6 +119,17 @@ export function fullPathOf({ atRoot, path }: Endpoint, prefix: string): string {
 
 function targetOf(endpoint: Endpoint): EndpointTarget {
   return { kind: "endpoint", protocol: "rest", procedure: undefined, endpoint };
+}
+
+function rpcPathOf(procedure: Procedure): RpcPath {
+  const targets = new Map<RpcContentType, RpcTarget | StreamTarget>();
+  for (const type of rpcContentTypes.values()) {
+    const { protocol } = type;
+    if (!speaks(procedure, type)) continue;
+    if (procedure.kind === "unary") targets.set(type, { kind: "rpc", protocol, procedure, type });
+    else targets.set(type, { kind: "stream", protocol, procedure, type });
+  }
+  return { kind: "rpc-path", procedure, targets };
 }
 
 /** The parts of a request that its match depends on. */
@@ -151,7 +171,7 @@ function unmatchedRest(found: Exclude<RestMatch, { kind: "binding" }>, input: Ma
   }
 }
 
-function matchRpc(procedure: Procedure, input: MatchInput, query: string): Match {
+function matchRpc({ procedure, targets }: RpcPath, input: MatchInput, query: string): Match {
   const { allowedMethods } = procedure.handler;
   if (!allowedMethods.includes(input.httpMethod)) {
     return methodNotAllowed(input, procedure, allowedMethods.toSorted().join(", "));
@@ -166,10 +186,8 @@ function matchRpc(procedure: Procedure, input: MatchInput, query: string): Match
   const contentType = input.common.contentType ?? "";
   // Nearly all clients spell it as the protocols do.
   const type = rpcContentTypes.get(contentType) ?? readRpcContentType(contentType);
-  if (type === undefined || !speaks(procedure, type)) return unsupportedMediaType(input, procedure);
-  const { protocol } = type;
-  if (procedure.kind === "unary") return { kind: "rpc", protocol, procedure, type };
-  return { kind: "stream", protocol, procedure, type };
+  const target = type && targets.get(type);
+  return target ?? unsupportedMediaType(input, procedure);
 }
 
 function speaks(procedure: Procedure, { protocol, stream }: RpcContentType): boolean {

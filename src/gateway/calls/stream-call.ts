@@ -74,7 +74,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     }
   }
 
-  readonly #onError = (error: unknown): void => this.fail(error);
+  readonly #onError = (error: unknown): void => this.failHandling(error);
 
   readonly #onNext = (result: IteratorResult<unknown>): void => {
     if (this.done) return;

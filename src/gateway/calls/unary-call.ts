@@ -1,24 +1,35 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
-import type { UnaryProcedure, UnaryProtocol } from "../protocols/index.ts";
+import type { MessageInit, UnaryProcedure, UnaryProtocol } from "../protocols/index.ts";
 import { Call, type CallView } from "./call.ts";
 
 /** One unary call: body → message → interceptors → handler → message → answer. */
 export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
   protected override invoke(message: Message): void {
     if (this.done) return;
-    let response: Promise<UnaryResponse>;
     this.view.message = message;
+    const request = this.view as CallView & UnaryRequest;
+    const { intercept, handle } = this.procedure;
+    const fail = (error: unknown): void => this.failHandling(error);
     try {
-      // An untyped interceptor may return anything.
-      response = Promise.resolve(this.procedure.invoke(this.view as CallView & UnaryRequest));
+      // Without interceptors only this call waits for a response, so there is no promise of one. An untyped handler or
+      // interceptor may return anything.
+      if (intercept === undefined) Promise.resolve(handle(request)).then((init) => this.#handled(init), fail);
+      else Promise.resolve(intercept(request)).then((response) => this.#succeed(response), fail);
     } catch (error) {
-      return this.fail(error);
+      fail(error);
     }
-    response.then(
-      (answer) => this.#succeed(answer),
-      (error: unknown) => this.fail(error),
-    );
+  }
+
+  #handled(init: MessageInit): void {
+    if (this.done) return;
+    let response: UnaryResponse;
+    try {
+      response = this.procedure.toResponse(this.view as CallView & UnaryRequest, init);
+    } catch (error) {
+      return this.failHandling(error);
+    }
+    this.#succeed(response);
   }
 
   #succeed(response: UnaryResponse): void {

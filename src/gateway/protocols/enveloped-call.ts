@@ -29,7 +29,6 @@ export abstract class EnvelopedCall implements CallProtocol {
   abstract readonly responseTrailer: LazyHeaders;
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
-  bodyLimitBytes: number;
   readonly requestHeader: LazyHeaders;
   readonly responseHeader: LazyHeaders;
   protected readonly headerFields: HeaderFields;
@@ -46,10 +45,13 @@ export abstract class EnvelopedCall implements CallProtocol {
     this.encodings = encodings;
     this.timeoutMs = timeoutMs;
     this.problem = problem;
-    this.bodyLimitBytes = envelopePrefixBytes + procedure.options.readMaxBytes;
     this.headerFields = headerFields;
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.responseHeader = new LazyHeaders(headerFields);
+  }
+
+  get bodyLimitBytes(): number {
+    return envelopePrefixBytes + this.procedure.options.readMaxBytes;
   }
 
   announcedBytes(firstPiece: Uint8Array): number {

@@ -13,8 +13,14 @@ export { callerProtocol, type RpcContentType, readRpcContentType, rpcContentType
 export { refuseGrpc } from "./grpc/grpc-unary.ts";
 export { refuseGrpcWeb } from "./grpc-web/grpc-web-unary.ts";
 export { LazyHeaders } from "./lazy-headers.ts";
-export type { Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
+export type { MessageInit, Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
 export type { CallProtocol, Protocol, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
 export { restErrorFields } from "./rest/response-header.ts";
 export type { RestStreamTarget } from "./rest/rest-stream.ts";
-export { openStreamProtocol, openUnaryProtocol, type StreamTarget, type UnaryTarget } from "./target.ts";
+export {
+  openStreamProtocol,
+  openUnaryProtocol,
+  type RpcTarget,
+  type StreamTarget,
+  type UnaryTarget,
+} from "./target.ts";

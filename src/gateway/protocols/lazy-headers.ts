@@ -49,7 +49,7 @@ export function ownMetadata(error: ConnectError): Headers {
  * it through its iterator.
  */
 export class LazyHeaders implements Headers {
-  #fields: HeaderFields;
+  readonly #fields: HeaderFields;
   #headers: Headers | undefined;
 
   /** @param fields - pseudo-header fields (RFC 9113 §8.3) are ignored */
@@ -64,12 +64,17 @@ export class LazyHeaders implements Headers {
 
   /** The list it was made from while pristine, otherwise its current fields. */
   get fields(): HeaderFields {
-    return this.pristine ? this.#fields : toFields(this.#build());
+    return this.#headers === undefined ? this.#fields : toFields(this.#headers);
+  }
+
+  /** The platform's own object, built on first use. Not a private method, which takes room in every object. */
+  get built(): Headers {
+    return (this.#headers ??= toHeaders(this.#fields));
   }
 
   get(name: string): string | null {
     // A real Headers object rejects invalid names, including those of pseudo-header fields.
-    if (!this.pristine || !isToken(name)) return this.#build().get(name);
+    if (!this.pristine || !isToken(name)) return this.built.get(name);
     return readField(this.#fields, name);
   }
 
@@ -78,19 +83,19 @@ export class LazyHeaders implements Headers {
   }
 
   append(name: string, value: string): void {
-    this.#build().append(name, value);
+    this.built.append(name, value);
   }
 
   set(name: string, value: string): void {
-    this.#build().set(name, value);
+    this.built.set(name, value);
   }
 
   delete(name: string): void {
-    this.#build().delete(name);
+    this.built.delete(name);
   }
 
   getSetCookie(): string[] {
-    return this.#build().getSetCookie();
+    return this.built.getSetCookie();
   }
 
   forEach(callback: (value: string, key: string, parent: Headers) => void, thisArg?: unknown): void {
@@ -98,39 +103,35 @@ export class LazyHeaders implements Headers {
   }
 
   keys(): ReturnType<Headers["keys"]> {
-    return this.#build().keys();
+    return this.built.keys();
   }
 
   values(): ReturnType<Headers["values"]> {
-    return this.#build().values();
+    return this.built.values();
   }
 
   entries(): ReturnType<Headers["entries"]> {
-    return this.#build().entries();
+    return this.built.entries();
   }
 
   [Symbol.iterator](): ReturnType<Headers["entries"]> {
-    return this.#build().entries();
+    return this.built.entries();
   }
 
   get [Symbol.toStringTag](): string {
     return "Headers";
   }
+}
 
-  #build(): Headers {
-    if (this.#headers !== undefined) return this.#headers;
-    const headers = new Headers();
-    const fields = this.#fields;
-    for (let i = 0; i < fields.length; i += 2) {
-      const name = fields[i] as string;
-      if (name.charCodeAt(0) === colon) continue;
-      if (name.length === 6 && name.toLowerCase() === "cookie") headers.set(name, readField(fields, "cookie") ?? "");
-      else headers.append(name, fields[i + 1] as string);
-    }
-    this.#headers = headers;
-    this.#fields = none;
-    return headers;
+function toHeaders(fields: HeaderFields): Headers {
+  const headers = new Headers();
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string;
+    if (name.charCodeAt(0) === colon) continue;
+    if (name.length === 6 && name.toLowerCase() === "cookie") headers.set(name, readField(fields, "cookie") ?? "");
+    else headers.append(name, fields[i + 1] as string);
   }
+  return headers;
 }
 
 // Makes `instanceof` work. Not `extends`: the constructor of Headers would build what this class avoids. And only on
@@ -150,7 +151,6 @@ const connectionFields: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-const none: HeaderFields = [];
 const colon = 0x3a;
 
 /**

@@ -1,4 +1,4 @@
-import type { DescMethodStreaming, DescMethodUnary } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethodStreaming, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import type { StreamRequest, StreamResponse, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { MethodCodecs } from "./codec.ts";
@@ -16,12 +16,19 @@ interface AnyProcedure {
   readonly codecs: MethodCodecs;
 }
 
+/** What a handler returns: a message, or the fields to make it of. */
+export type MessageInit = MessageInitShape<DescMessage>;
+
 /** An RPC with one message in each direction. */
 export interface UnaryProcedure extends AnyProcedure {
   readonly kind: "unary";
   readonly method: DescMethodUnary;
-  /** Runs the interceptors and the handler. */
-  readonly invoke: (request: UnaryRequest) => Promise<UnaryResponse>;
+  /** Runs the interceptors and the handler; `undefined` where there are no interceptors. */
+  readonly intercept: ((request: UnaryRequest) => Promise<UnaryResponse>) | undefined;
+  /** Runs the handler alone. */
+  readonly handle: (request: UnaryRequest) => MessageInit | Promise<MessageInit>;
+  /** Makes what the handler returned the response to the request. */
+  readonly toResponse: (request: UnaryRequest, init: MessageInit) => UnaryResponse;
 }
 
 /** An RPC with a stream in at least one direction. */

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../../src/gateway/index.ts";
@@ -137,6 +137,56 @@ describe("a callback that fails", () => {
     await warned.promise;
     process.off("warning", onWarning);
     expect(warnings).toEqual(["what is to be told", "no metrics today"]);
+  });
+});
+
+const toError: GatewayOptions["toError"] = (thrown, { method }) =>
+  new ConnectError(`${method.name} without ${String(thrown)}`, Code.Aborted);
+const passing: Interceptor = (next) => (request) => next(request);
+
+describe("what is thrown in a call is answered as toError says:", () => {
+  const failing: Interceptor = () => throws("rain");
+  const unreadable = {
+    get note(): never {
+      throw "rain";
+    },
+  };
+  test.each<{ name: string; waterBed: () => object; interceptors: readonly Interceptor[] }>([
+    { name: "by a handler", waterBed: throws("rain"), interceptors: [] },
+    { name: "by a handler that rejects", waterBed: () => Promise.reject("rain"), interceptors: [] },
+    { name: "by a handler behind an interceptor", waterBed: throws("rain"), interceptors: [passing] },
+    { name: "by an interceptor", waterBed: () => ({}), interceptors: [failing] },
+    { name: "by what a handler returns", waterBed: () => unreadable, interceptors: [] },
+    { name: "by what a handler behind an interceptor returns", waterBed: () => unreadable, interceptors: [passing] },
+  ])("$name", async ({ waterBed, interceptors }) => {
+    await using greenhouse = await startGreenhouse({ waterBed }, { toError, interceptors: [...interceptors] });
+    for (const version of both) {
+      const answer = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+      expect(answer.body.toString()).toContain('"message":"WaterBed without rain"');
+    }
+  });
+
+  test("by a stream", async () => {
+    await using greenhouse = await startGreenhouse({ watchReadings: throws("rain") }, { toError });
+    const request: HttpRequest = {
+      httpMethod: "POST",
+      path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      header: [["content-type", "application/connect+json"]],
+      body: encodeEnvelope(0, Buffer.from("{}")),
+    };
+    for (const version of both) {
+      const answer = await exchange(greenhouse.address, version, request);
+      expect(answer.body.toString()).toContain('"message":"WatchReadings without rain"');
+    }
+  });
+
+  test("unless it fails itself, which is reported and answered as a fault", async () => {
+    const faults: Fault[] = [];
+    const options = { toError: throws(failure), ...collecting(faults) };
+    await using greenhouse = await startGreenhouse({ waterBed: throws("rain") }, options);
+    const answer = await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() });
+    expect(answer.body.toString()).toContain('"message":"internal error"');
+    expect(faults).toEqual([{ what: "toError has failed", error: failure }]);
   });
 });
 
