@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { formatTokenHash, parseTokenHashes } from "../../src/auth/token-hashes.ts";
+import { formatTokenHash, parseTokenHashes, withoutToken } from "../../src/auth/token-hashes.ts";
 
 const hexA = "a".repeat(64);
 const hexB = "b".repeat(64);
@@ -124,5 +124,26 @@ describe("parseTokenHashes", () => {
     { ...base, expiresAtMs: Date.UTC(2031, 4, 6, 7, 8, 9, 10) },
   ])("reads back what formatTokenHash wrote: %j", (token) => {
     expect(parseTokenHashes(formatTokenHash(token))).toEqual({ kind: "value", value: [token] });
+  });
+});
+
+describe("withoutToken", () => {
+  test.each([
+    { name: "its line", given: `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`, want: `sha256:${hexB} cd - -\n` },
+    { name: "its line between tabs and spaces", given: `a\n  sha256:${hexA}\t ci  -\t-\nb`, want: "a\nb" },
+    {
+      name: "no comment that names it",
+      given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`,
+      want: "# not ci\n # ci\n",
+    },
+  ])("leaves out $name", ({ given, want }) => {
+    expect(withoutToken(given, "ci")).toEqual({ kind: "value", value: want });
+  });
+
+  test("reports a name that no token has", () => {
+    expect(withoutToken(`# ci\nsha256:${hexA} cd - -\n`, "ci")).toEqual({
+      kind: "problems",
+      problems: ["no token is named ci"],
+    });
   });
 });

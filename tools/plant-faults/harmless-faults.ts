@@ -375,4 +375,15 @@ export const harmlessFaults: readonly HarmlessFaults[] = [
     fault: "1 → 2",
     why: "a longer text is as different from every literal",
   },
+  {
+    file: "src/auth/jwt/fetched-keys.ts",
+    line: "return Date.now() - this.#fetchedAtMs < ",
+    fault: "Date.now() - this.#fetchedAtMs < this.#timing.usableMs → Date.now() - this.#fetchedAtMs <=",
+    why: "a millisecond of hours",
+  },
+  {
+    file: "src/plants/sqlite/backup.ts",
+    line: "closeSync(descriptor);",
+    why: "the command that makes a backup ends, and closes what is open",
+  },
 ];

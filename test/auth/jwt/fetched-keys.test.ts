@@ -296,17 +296,17 @@ describe("a provider that goes away", () => {
   test("is asked again after a while, without any request, and is back then", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
-    const changed = Promise.withResolvers<void>();
+    const changed = Promise.withResolvers<object>();
     const log: AuthLog = {
       warn: () => {},
-      info: (_fields, message) => message === "keys changed" && changed.resolve(),
+      info: (fields, message) => message === "keys changed" && changed.resolve(fields),
     };
     using verifier = await open(
       { issuer: provider.issuer, keys: { url: provider.keysUrl }, timing: { backOffMs: 1, backOffMaxMs: 1 } },
       log,
     );
     provider.answer = undefined;
-    await within(changed.promise, "the keys");
+    expect(await within(changed.promise, "the keys")).toEqual({ issuer: provider.issuer, keys: 1 });
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
     expect(verifier.problem).toBeUndefined();
   });

@@ -1,13 +1,14 @@
-import { DatabaseSync } from "node:sqlite";
+import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { migrate } from "../../../src/plants/sqlite/migrate.ts";
 import { migrations } from "../../../src/plants/sqlite/migrations.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 const applicationId = 0x504c4e54;
 
 /** A database that an older release has made. */
-function databaseOfVersion(version: number): DatabaseSync {
-  const db = new DatabaseSync(":memory:", { readBigInts: true });
+function databaseOfVersion(version: number, file = ":memory:"): DatabaseSync {
+  const db = new DatabaseSync(file, { readBigInts: true });
   for (const sql of migrations.slice(0, version)) db.exec(sql);
   db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version}`);
   return db;
@@ -38,5 +39,23 @@ describe("migrating a file", () => {
     expect(() => migrate(db)).toThrow(/already exists/);
     expect(schemaOf(db)).toEqual(before);
     expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 1n });
+  });
+
+  test("is done, and told of, by the first of two that begin", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using late = databaseOfVersion(1, file);
+    using early = new DatabaseSync(file, { readBigInts: true });
+    const told: string[] = [];
+    let began = false;
+    late.setAuthorizer((action) => {
+      if (action === constants.SQLITE_TRANSACTION && !began) {
+        began = true;
+        migrate(early, undefined, undefined, (from, to) => told.push(`early ${from} ${to}`));
+      }
+      return constants.SQLITE_OK;
+    });
+    migrate(late, undefined, undefined, (from, to) => told.push(`late ${from} ${to}`));
+    expect(told).toEqual([`early 1 ${migrations.length}`]);
   });
 });
