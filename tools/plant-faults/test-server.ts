@@ -46,8 +46,7 @@ const vitest = await createVitest(
   {
     watch: false,
     project: ["unit", "crash"],
-    reporters: [{}],
-    bail: all ? 0 : 1,
+    reporters: [{ onTestCaseResult: stopAtFailure }],
     // A busy machine makes things late.
     retry: all ? 2 : 0,
     maxWorkers: 1,
@@ -62,19 +61,18 @@ process.on("message", (question: TestQuestion) => void answer(question).then((fo
 process.once("disconnect", () => process.exit());
 process.send?.("ready");
 
-/** What has stopped a run may come late, and stop the next one before its end. */
-const runsMax = 5;
+/** Whether this run has been stopped. Where vitest stops by itself each failure does, and the last one the next run. */
+let isStopped = false;
+
+function stopAtFailure(test: TestCase): void {
+  if (all || isStopped || test.result().state !== "failed") return;
+  isStopped = true;
+  void vitest.cancelCurrentRun("test-failure");
+}
 
 async function answer({ tests, changed }: TestQuestion): Promise<TestAnswer> {
   for (const file of changed) vitest.invalidateFile(join(process.cwd(), file));
-  for (let runs = 1; ; runs++) {
-    const found = await run(tests);
-    const isWhole = found.files.every(({ file, passed }) => passed.length >= (tests[file]?.length ?? 0));
-    if (found.failure !== undefined || isWhole || runs === runsMax) return found;
-  }
-}
-
-async function run(tests: TestQuestion["tests"]): Promise<TestAnswer> {
+  isStopped = false;
   // It keeps what failed before, and would stop before the first test.
   vitest.state.filesMap.clear();
   vitest.state.idMap.clear();
