@@ -118,6 +118,15 @@ describe("parseTokenHashes", () => {
     expect(parseTokenHashes(given)).toEqual({ kind: "problems", problems: want });
   });
 
+  test("reports scopes that its caller does not know", () => {
+    const problemOf = (scope: string): string | undefined => (scope === "a" ? undefined : `${scope} is no scope`);
+    expect(parseTokenHashes(`sha256:${hexA} ci a -`, problemOf).kind).toBe("value");
+    expect(parseTokenHashes(`sha256:${hexA} ci a,b,c -`, problemOf)).toEqual({
+      kind: "problems",
+      problems: ["line 1: b is no scope; c is no scope"],
+    });
+  });
+
   test.each([
     base,
     { ...base, scopes: new Set(["plants:delete", "x"]) },

@@ -21,10 +21,11 @@ async function watch(path: string, changes: Partial<FileToWatch> = {}): Promise<
   const taken: string[] = [];
   const messages: string[] = [];
   const waiting: (() => void)[] = [];
-  const log = {
-    info: (_fields: object, message: string) => void messages.push(message),
-    warn: (_fields: object, message: string) => void messages.push(message),
+  const tell = (fields: object, message: string): void => {
+    expect(fields).toMatchObject({ path });
+    messages.push(message);
   };
+  const log = { info: tell, warn: tell };
   const take = (text: string): ReturnType<FileToWatch["take"]> => {
     if (text.includes("bad")) return notParsed("it is bad");
     taken.push(text);
@@ -143,12 +144,12 @@ describe("a file that is watched", () => {
   test("tells the log of each change once, for the worse and for the better", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
-    using watching = await watch(path);
-    for (const text of ["first", "bad", "bad", "first", "bad", "second", "bad", "second", "first"]) {
+    using watching = await watch(path, { limitBytes: 10 });
+    for (const text of ["first", "bad", "bad", "first", "bad", "second", "bad", "second", "x".repeat(11), "first"]) {
       writeFileSync(path, text);
       await watching.reload();
     }
-    expect(watching.messages).toEqual([refused, again, refused, reloaded, refused, again, reloaded]);
+    expect(watching.messages).toEqual([refused, again, refused, reloaded, refused, again, refused, reloaded]);
     expect(watching.taken).toEqual(["first", "second", "first"]);
   });
 

@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type RequestListener } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 
 import { describe, expect, test } from "vitest";
@@ -255,11 +255,29 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
   });
 
   test("when four tokens fail: the next one is asked about, and no problem is told", async () => {
-    await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
+    const told: unknown[] = [];
+    const log = { info: (...line: unknown[]) => void told.push(line), warn: () => {} };
+    await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end(), {}, log);
     for (const token of ["one", "two", "three", "four"]) await outcomeOf(endpoint, token);
     expect(endpoint.verifier.problem).toBeUndefined();
     endpoint.answer = { active: true, sub: "ada" };
     expect(await outcomeOf(endpoint, "five")).toMatchObject({ kind: "principal" });
+    expect(told).toEqual([[{ endpoint: expect.stringMatching(/\/introspect$/) }, "tokens can be introspected again"]]);
+  });
+
+  test("when five tokens fail, but no longer than until the endpoint answers about one that it had before", async () => {
+    const asked = Promise.withResolvers<ServerResponse>();
+    await using endpoint = await openEndpoint((_request, response) => asked.resolve(response));
+    const first = outcomeOf(endpoint, "first");
+    const response = await within(asked.promise, "the first question");
+    endpoint.answer = (_request, failed) => void failed.writeHead(500).end();
+    for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
+    expect(endpoint.verifier.problem).toBeDefined();
+    endpoint.answer = { active: true, sub: "ada" };
+    response.end(JSON.stringify(endpoint.answer));
+    expect(await first).toMatchObject({ kind: "principal" });
+    expect(endpoint.verifier.problem).toBeUndefined();
+    expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: "principal" });
   });
 
   test("when many fail, but not five in a row", async () => {
@@ -290,7 +308,9 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
       reason: expect.stringContaining("64 questions"),
     });
     endpoint.verifier.close?.();
-    expect(new Set((await Promise.all(waiting)).map(({ kind }) => kind))).toEqual(new Set(["unavailable"]));
+    const outcomes = await Promise.all(waiting);
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["unavailable"]));
+    expect(JSON.stringify(outcomes)).not.toContain("64 questions");
   });
 });
 

@@ -297,17 +297,21 @@ describe("a provider that goes away", () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     const changed = Promise.withResolvers<object>();
+    const warnings: object[] = [];
     const log: AuthLog = {
-      warn: () => {},
+      warn: (fields) => warnings.push(fields),
       info: (fields, message) => message === "keys changed" && changed.resolve(fields),
     };
     using verifier = await open(
       { issuer: provider.issuer, keys: { url: provider.keysUrl }, timing: { backOffMs: 1, backOffMaxMs: 1 } },
       log,
     );
+    expect(verifier.keysFetched).toEqual([]);
     provider.answer = undefined;
     expect(await within(changed.promise, "the keys")).toEqual({ issuer: provider.issuer, keys: 1 });
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+    expect(warnings[0]).toMatchObject({ failures: 1, keysInUse: 0 });
+    expect(verifier.keysFetched).toEqual([{ issuer: provider.issuer, atMs: expect.any(Number) }]);
     expect(verifier.problem).toBeUndefined();
   });
 
