@@ -4,6 +4,7 @@ import { formatTokenHash, parseTokenHashes, withoutToken } from "../../src/auth/
 
 const hexA = "a".repeat(64);
 const hexB = "b".repeat(64);
+const problemOf = (scope: string): string | undefined => (scope === "a" ? undefined : `${scope} is no scope`);
 const base = { digest: hexA, name: "ci", scopes: "all", expiresAtMs: undefined } as const;
 
 describe("parseTokenHashes", () => {
@@ -119,7 +120,6 @@ describe("parseTokenHashes", () => {
   });
 
   test("reports scopes that its caller does not know", () => {
-    const problemOf = (scope: string): string | undefined => (scope === "a" ? undefined : `${scope} is no scope`);
     expect(parseTokenHashes(`sha256:${hexA} ci a -`, problemOf).kind).toBe("value");
     expect(parseTokenHashes(`sha256:${hexA} ci a,b,c -`, problemOf)).toEqual({
       kind: "problems",

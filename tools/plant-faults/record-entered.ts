@@ -13,10 +13,13 @@ let seen = new Set<string>();
 let childLinesRead = childLines().length;
 let testFile = "";
 
+/** Stands for the test file, whose id is not known before its first test. */
+const wholeFile = "";
+
 globalThis.plantFaultsEntered = (block): void => {
   if (seen.has(block)) return;
   seen.add(block);
-  for (const test of running.size === 0 ? [testFile] : running) enter(test, block);
+  for (const test of running.size === 0 ? [wholeFile] : running) enter(test, block);
 };
 
 beforeEach(({ task }) => {
@@ -35,7 +38,7 @@ afterEach(({ task }) => {
 afterAll(() => {
   attributeChildren();
   for (const [test, blocks] of entered)
-    appendFileSync(enteredBlocks, `${[test === "" ? testFile : test, ...blocks].join(" ")}\n`);
+    appendFileSync(enteredBlocks, `${[test === wholeFile ? testFile : test, ...blocks].join(" ")}\n`);
 });
 
 function enter(test: string, block: string): void {
@@ -50,7 +53,7 @@ function attributeChildren(): void {
   for (const line of lines.slice(childLinesRead)) {
     const [child = "", block = ""] = line.split(" ");
     if (block === "" && running.size > 0) childrenOfTests.add(child);
-    const tests = childrenOfTests.has(child) && running.size > 0 ? running : [testFile];
+    const tests = childrenOfTests.has(child) && running.size > 0 ? running : [wholeFile];
     if (block !== "") for (const test of tests) enter(test, block);
   }
   childLinesRead = lines.length;

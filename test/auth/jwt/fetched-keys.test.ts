@@ -296,11 +296,16 @@ describe("a provider that goes away", () => {
   test("is asked again after a while, without any request, and is back then", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
+    const { issuer } = provider;
     const changed = Promise.withResolvers<object>();
     const warnings: object[] = [];
+    const told: unknown[] = [];
     const log: AuthLog = {
       warn: (fields) => warnings.push(fields),
-      info: (fields, message) => message === "keys changed" && changed.resolve(fields),
+      info: (fields, message) => {
+        told.push([fields, message]);
+        if (message === "keys changed") changed.resolve(fields);
+      },
     };
     using verifier = await open(
       { issuer: provider.issuer, keys: { url: provider.keysUrl }, timing: { backOffMs: 1, backOffMaxMs: 1 } },
@@ -308,10 +313,15 @@ describe("a provider that goes away", () => {
     );
     expect(verifier.keysFetched).toEqual([]);
     provider.answer = undefined;
-    expect(await within(changed.promise, "the keys")).toEqual({ issuer: provider.issuer, keys: 1 });
+    expect(await within(changed.promise, "the keys")).toEqual({ issuer, keys: 1 });
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
     expect(warnings[0]).toMatchObject({ failures: 1, keysInUse: 0 });
-    expect(verifier.keysFetched).toEqual([{ issuer: provider.issuer, atMs: expect.any(Number) }]);
+    expect(verifier.keysFetched).toEqual([{ issuer, atMs: expect.any(Number) }]);
+    await verifier.reload?.();
+    expect(told).toEqual([
+      [{ issuer, keys: 1 }, "keys changed"],
+      [{ issuer }, "keys can be fetched again"],
+    ]);
     expect(verifier.problem).toBeUndefined();
   });
 
@@ -326,7 +336,8 @@ describe("a provider that goes away", () => {
     const outcomes = await Promise.all(
       [1, 2, 3].map(async (n) => await outcomeOf(verifier, await provider.sign({ jti: String(n) }))),
     );
-    expect(outcomes.map(({ kind }) => kind)).toEqual(["unavailable", "unavailable", "unavailable"]);
+    const reason = expect.stringMatching(/answered 503$/);
+    expect(outcomes).toEqual(outcomes.map(() => ({ kind: "unavailable", reason, retryAfterS: expect.any(Number) })));
     expect(provider.requests).toEqual(["/keys"]);
   });
 });
@@ -507,11 +518,12 @@ describe("a misbehaving provider", () => {
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
     provider.answer = (_request, response) => void response.end('{"keys":[]}');
     await verifier.reload?.();
-    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable" });
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable", retryAfterS: 1 });
     expect(verifier.problem).toBe(`${provider.issuer} has withdrawn all its keys`);
   });
 
-  test.each<{ name: string; document: (provider: IdentityProvider) => object; want: RegExp }>([
+  test.each<{ name: string; document: (provider: IdentityProvider) => unknown; want: RegExp }>([
+    { name: "that is a list", document: () => [], want: /openid-configuration is not a JSON object/ },
     {
       name: "of another issuer",
       document: ({ keysUrl }) => ({ issuer: "https://evil.example", jwks_uri: keysUrl }),

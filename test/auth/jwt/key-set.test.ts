@@ -79,6 +79,13 @@ describe("a key of a set", () => {
       want: "key",
     },
     {
+      name: "of RSA serves with 8192 bits",
+      key: () => ({ ...jwks.rsa, n: Buffer.alloc(1024, 0xff).toString("base64url") }),
+      algorithm: "RS256",
+      keyId: undefined,
+      want: "key",
+    },
+    {
       name: "for PS256 does not serve RS256",
       key: () => ({ ...jwks.rsa, alg: "PS256" }),
       algorithm: "RS256",

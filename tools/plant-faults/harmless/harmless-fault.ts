@@ -1,0 +1,10 @@
+/** Faults that no test should notice, because nothing that anybody was promised changes. */
+export interface HarmlessFaults {
+  /** The file, from `src/` on; without one, every file. */
+  readonly file?: string;
+  /** How the line of the fault begins, without its indentation. */
+  readonly line: string;
+  /** How the fault itself begins, as it is printed; without it, every fault of that line. */
+  readonly fault?: string;
+  readonly why: string;
+}

@@ -1,0 +1,15 @@
+import { harmlessInAuth } from "./auth.ts";
+import { harmlessElsewhere } from "./elsewhere.ts";
+import { harmlessInGateway } from "./gateway.ts";
+import type { HarmlessFaults } from "./harmless-fault.ts";
+import { harmlessInPlants } from "./plants.ts";
+
+export type { HarmlessFaults } from "./harmless-fault.ts";
+
+/** Every fault that no test should notice, by room. */
+export const harmlessFaults: readonly HarmlessFaults[] = [
+  ...harmlessInAuth,
+  ...harmlessInGateway,
+  ...harmlessInPlants,
+  ...harmlessElsewhere,
+];
