@@ -93,11 +93,7 @@ describe("dropping old deletion records", () => {
              BEGIN SELECT RAISE(ABORT, 'no'); END`);
     const upkeep = recorded();
     const drop = prepareRetention(db, 0, upkeep.record);
-    const begunMs = performance.now();
-    expect([drop(hourMs), drop(hourMs)]).toEqual([0, 0]);
-    const atLeastMs = performance.now() - begunMs;
-    expect(drop(hourMs)).toBe(intervalMs);
-    const atMostMs = performance.now() - begunMs;
+    expect([drop(hourMs), drop(hourMs), drop(hourMs)]).toEqual([0, 0, intervalMs]);
     const lastedMs = expect.any(Number);
     expect(upkeep.told).toEqual([
       { kind: "records-dropped", count: 2_000, lastedMs },
