@@ -154,6 +154,7 @@ describe("opening a database file", () => {
     const file = prepare(folder);
     expect(() => openDatabase({ file })).toThrow(StoreOpenError);
     expect(() => openDatabase({ file })).toThrow(says);
+    expect(() => openDatabase({ file })).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
     if (onlyByWriting !== true) expect(() => checkDatabaseFile(file)).toThrow(says);
     // The last connection that closes takes the log away.
     expect(existsSync(`${file}-wal`)).toBe(false);
@@ -182,6 +183,7 @@ describe("opening a database file", () => {
     using db = openDatabase({ file });
     db.exec("PRAGMA user_version = 99");
     expect(() => checkDatabaseFile(file)).toThrow(/: its schema has version 99 /);
+    expect(() => checkDatabaseFile(file)).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
   });
 
   test("takes only the steps that are left when another process has migrated it meanwhile", () => {
