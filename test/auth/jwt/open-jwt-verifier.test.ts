@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { EncryptJWT, FlattenedSign } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import type { AuthLog } from "../../../src/auth/auth-log.ts";
 import { openJwtVerifier, type JwtSource } from "../../../src/auth/jwt/open-jwt-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../src/auth/token-verifier.ts";
 import {
@@ -43,8 +44,12 @@ afterAll(() => {
 });
 
 async function open(...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
+  return await openTelling(quietLog, ...sources);
+}
+
+async function openTelling(log: AuthLog, ...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
   const whole = sources.map((source) => ({ issuer: provider.issuer, audiences: [testAudience], ...source }));
-  const result = await openJwtVerifier(whole, quietLog);
+  const result = await openJwtVerifier(whole, log);
   if (result.kind === "problems") throw new Error(result.problems.join("; "));
   return result.value;
 }
@@ -375,7 +380,9 @@ describe("openJwtVerifier", () => {
       createSigningKey("ES256", "after"),
     ]);
     writeFileSync(path, JSON.stringify({ keys: [before.jwk] }));
-    const by = await open({ keys: { file: path } });
+    const told: unknown[] = [];
+    const log = { warn: () => {}, info: (...line: unknown[]) => void told.push(line) };
+    const by = await openTelling(log, { keys: { file: path } });
     const [old, young] = [await provider.sign({}, {}, before), await provider.sign({}, {}, after)];
     expect([await outcomeOf(old, by), await outcomeOf(young, by)]).toMatchObject([
       { kind: "principal" },
@@ -387,6 +394,7 @@ describe("openJwtVerifier", () => {
       { kind: "invalid" },
       { kind: "principal" },
     ]);
+    expect(told).toEqual([[{ path, keys: 1 }, "key set reloaded"]]);
     by.close?.();
   });
 
