@@ -10,6 +10,7 @@ import { within } from "../../support/deadline.ts";
 import {
   createSigningKey,
   startIdentityProvider,
+  startIdentityProviderAt,
   testAudience,
   type IdentityProvider,
 } from "../../support/auth/identity-provider.ts";
@@ -54,6 +55,18 @@ describe("keys that a provider publishes", () => {
     expect(provider.requests).toEqual(want);
   });
 
+  test("are found where the metadata of an issuer with a path says, with a slash at its end or without", async () => {
+    const hidden = "/realms/plants/.well-known/openid-configuration";
+    for (const issuer of ["/realms/plants", "/realms/plants/"]) {
+      const key = await createSigningKey("ES256", "first");
+      using provider = await startIdentityProviderAt({ issuer, keys: "/keys" }, key);
+      provider.hidden = [hidden];
+      using verifier = await open({ issuer: provider.issuer });
+      expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+      expect(provider.requests).toEqual([hidden, "/.well-known/oauth-authorization-server/realms/plants", "/keys"]);
+    }
+  });
+
   test("are fetched at the URL that is configured, without discovery", async () => {
     using provider = await startProvider();
     using verifier = await open({ issuer: "urn:issuer", keys: { url: provider.keysUrl } });
@@ -72,7 +85,8 @@ describe("keys that a provider publishes", () => {
 
   test("are fetched anew in the background, without any request", async () => {
     using provider = await startProvider();
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing: { refreshMs: 1 } });
+    const timing = { refreshMs: 1, backOffMs: hourMs, backOffMaxMs: hourMs };
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing });
     await within(provider.nextRequest(), "the refresh");
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
   });
