@@ -43,6 +43,19 @@ describe("a server", () => {
   });
 });
 
+test("a server that measures nothing loads nothing for it", async () => {
+  using folder = createTempFolder();
+  writeFileSync(
+    folder.file("tell-rooms.mjs"),
+    `import { registerHooks } from "node:module";
+     registerHooks({ load(url, context, next) { console.log(url.split("/src/").at(-1)); return next(url, context); } });`,
+  );
+  await using server = serve(folder, { NODE_OPTIONS: "--import=./tell-rooms.mjs" });
+  await baseUrlOf(server);
+  expect(server.stdout()).toContain("server/start-server.ts");
+  expect(server.stdout()).not.toContain("telemetry/");
+});
+
 test("a draining server is not ready, serves on until the delay is over, and ends at a second signal with exit code 1", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
