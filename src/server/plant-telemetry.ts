@@ -1,12 +1,10 @@
 import type { ContextValues } from "@connectrpc/connect";
-import type { TokenVerifier } from "../auth/index.ts";
 import type { Log } from "../operations/index.ts";
-import type { OnBatch, PlantStore } from "../plants/index.ts";
+import type { OnBatch } from "../plants/index.ts";
 import {
   createSampler,
   createTracing,
   MetricExporter,
-  type MetricFamily,
   OtlpSender,
   type OtlpTarget,
   readOtlpSettings,
@@ -14,7 +12,6 @@ import {
   traceKey,
   type Tracing,
 } from "../telemetry/index.ts";
-import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
 import { commitAttributes, PlantMetrics } from "./plant-metrics.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
@@ -29,7 +26,7 @@ const lastExportMs = 2_000;
 export class PlantTelemetry implements AsyncDisposable {
   readonly hooks: Pick<PlantServerOptions, "onRequest" | "onAnswer" | "interceptors" | "logFields">;
   readonly onBatch: OnBatch;
-  readonly #metrics: PlantMetrics;
+  readonly metrics: PlantMetrics;
   readonly #senders: OtlpSender[] = [];
   readonly #exporters: { close(): Promise<void> }[] = [];
 
@@ -37,7 +34,7 @@ export class PlantTelemetry implements AsyncDisposable {
     const settings = readOtlpSettings(variables);
     for (const problem of settings.problems) log.warn({ problem }, "a variable of OpenTelemetry is not understood");
     const metrics = new PlantMetrics(database);
-    this.#metrics = metrics;
+    this.metrics = metrics;
     if (settings.metrics !== undefined) {
       const sender = this.#openSender(settings.metrics, "metrics", log);
       this.#exporters.push(new MetricExporter(sender, settings, () => metrics.collect()));
@@ -56,22 +53,12 @@ export class PlantTelemetry implements AsyncDisposable {
     this.onBatch = tracedBatches(tracing, metrics, database);
   }
 
-  /** Adds what is looked up in the parts of a server when metrics are asked for. */
-  watch(server: PlantServer, store: PlantStore, verifier: TokenVerifier | undefined): void {
-    this.#metrics.watch(server, store, verifier);
-  }
-
-  /** Returns the metrics as they are now. */
-  collect(): readonly MetricFamily[] {
-    return this.#metrics.collect();
-  }
-
   /** Exports what is left, for {@link lastExportMs} at most. */
   async [Symbol.asyncDispose](): Promise<void> {
     const outOfTime = setTimeout(() => this.#senders.forEach((sender) => sender.abandon()), lastExportMs);
     await Promise.all(this.#exporters.map((exporter) => exporter.close()));
     clearTimeout(outOfTime);
-    this.#metrics[Symbol.dispose]();
+    this.metrics[Symbol.dispose]();
   }
 
   #openSender(target: OtlpTarget, signal: string, log: Log): OtlpSender {

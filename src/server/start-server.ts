@@ -82,9 +82,9 @@ export async function startServer(configuration: Configuration, options: StartOp
     ...serverOptionsOf(configuration),
     ...telemetry?.hooks,
   });
-  telemetry?.watch(server, store, auth);
+  telemetry?.metrics.watch(server, store, auth);
   const { adminAddress } = configuration;
-  const admin = telemetry && adminAddress && (await serveMetrics(adminAddress, () => telemetry.collect(), log));
+  const admin = telemetry && adminAddress && (await serveMetrics(adminAddress, () => telemetry.metrics.collect(), log));
   if (admin !== undefined) opened.use(admin);
   const { reusePort = false } = options;
   const address = await server.listen({ ...listenOptionsOf(configuration), reusePort, ...(tls && { tls }) });
@@ -97,7 +97,7 @@ export async function startServer(configuration: Configuration, options: StartOp
     ...address,
     admin,
     breakdown: watch.breakdown,
-    collectMetrics: () => telemetry?.collect() ?? [],
+    collectMetrics: () => telemetry?.metrics.collect() ?? [],
     reload: async () => {
       log.info("reloading");
       await Promise.all([auth?.reload?.(), certificate?.reload()]);
