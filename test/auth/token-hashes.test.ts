@@ -121,6 +121,10 @@ describe("parseTokenHashes", () => {
 
   test("reports scopes that its caller does not know", () => {
     expect(parseTokenHashes(`sha256:${hexA} ci a -`, problemOf).kind).toBe("value");
+    expect(parseTokenHashes(`sha256:${hexA} ci a,b -`, problemOf)).toEqual({
+      kind: "problems",
+      problems: ["line 1: b is no scope"],
+    });
     expect(parseTokenHashes(`sha256:${hexA} ci a,b,c -`, problemOf)).toEqual({
       kind: "problems",
       problems: ["line 1: b is no scope; c is no scope"],
