@@ -129,6 +129,7 @@ describe("reading the URL of a server", () => {
 
   test.each([
     { url: "postgres://a/p", connectTimeoutMs: 5_000 },
+    { url: "postgres://a/p?connect_timeout=1", connectTimeoutMs: 1_000 },
     { url: "postgres://a/p?connect_timeout=60", connectTimeoutMs: 60_000 },
   ])("connects to $url within $connectTimeoutMs ms", ({ url, connectTimeoutMs }) => {
     expect(readServerUrl(url).hosts).toMatchObject([{ connectTimeoutMs }]);

@@ -43,6 +43,7 @@ describe("opening a database file", () => {
     { version: "3.51.2", isTaken: false },
     { version: "3.50.7", isTaken: false },
     { version: "3.6.23.1", isTaken: false },
+    { version: "2.99.99", isTaken: false },
   ])("takes no SQLite whose log can lose commits: $version", ({ version, isTaken }) => {
     using db = new DatabaseSync(":memory:");
     db.function("sqlite_version", () => version);
