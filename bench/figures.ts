@@ -81,6 +81,8 @@ export interface WorkerFigures {
   readonly workers: number;
   /** CPU time of all processes for a call as a multiple of that of one, turn by turn. */
   readonly timesOne: number;
+  /** The same of processes that each have a port and a part of the load to themselves. */
+  readonly apartTimesOne: number;
 }
 
 const file = join(import.meta.dirname, "../docs/figures.json");

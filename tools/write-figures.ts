@@ -2,7 +2,14 @@
 //   npx node tools/write-figures.ts
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CallFigures, type Figures, readFigures, type ServerFigures } from "../bench/figures.ts";
+import {
+  type CallFigures,
+  type Figures,
+  type MemoryFigures,
+  readFigures,
+  type ServerFigures,
+  type WorkerFigures,
+} from "../bench/figures.ts";
 import { formatCalls, formatRows, latencies, megabytes, percent } from "../bench/table.ts";
 import { writePictures } from "./draw-pictures.ts";
 
@@ -30,21 +37,14 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
       ["first answer", "ms", "× floor"],
       starts["connect"].map(({ name, ms, timesFloor }, at) => [nameOf(name, at), ms.toFixed(0), timesFloor.toFixed(2)]),
     ),
-  memory: ({ memory }) =>
-    memory?.["grpc"] &&
-    formatRows(
-      ["RSS MB", "at the start", "after 1 M", "after 2 M"],
-      memory["grpc"].map(({ name, rssBytes }, at) => [nameOf(name, at), ...rssBytes.map(megabytes)]),
-    ),
+  memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
   waiting: ({ waiting }) =>
     waiting &&
     formatRows(
       ["a call that waits for the store", "KB of heap"],
       waiting.map(({ name, callBytes }) => [name, (callBytes / 1_000).toFixed(1)]),
     ),
-  workers: ({ workers }) =>
-    workers &&
-    `A REST call takes ${workers.workers} processes on one port ${workers.timesOne.toFixed(2)} times the CPU time that it takes one.`,
+  workers: ({ workers }) => workers && workersLine(workers),
   summary: ({ calls }) => calls && summaryTable(calls),
 };
 
@@ -148,6 +148,20 @@ function rateTables(rates: NonNullable<Figures["rates"]>): string {
     return formatRows([title, ...offered.map((rate) => rate.toLocaleString("en-US"))], rows);
   });
   return tables.join("\n\n");
+}
+
+function memoryTable(servers: readonly MemoryFigures[]): string {
+  const floorBytes = servers[0]?.rssBytes.at(-1) ?? Number.NaN;
+  const rows = servers.map(({ name, rssBytes }, at) => {
+    const timesFloor = (rssBytes.at(-1) ?? Number.NaN) / floorBytes;
+    return [nameOf(name, at), ...rssBytes.map(megabytes), timesFloor.toFixed(2)];
+  });
+  return formatRows(["RSS MB", "at the start", "after 1 M", "after 2 M", "× floor"], rows);
+}
+
+function workersLine({ workers, timesOne, apartTimesOne }: WorkerFigures): string {
+  const [together, apart] = [timesOne.toFixed(2), apartTimesOne.toFixed(2)];
+  return `A REST call takes ${workers} processes ${together} times the CPU time that it takes one; with a port for each, ${apart} times.`;
 }
 
 /** The protocols of README.md, and the servers beside which they are shown there. */
