@@ -80,8 +80,9 @@ export function openExistingDatabase(file: string): DatabaseSync {
  */
 export function checkDatabaseFile(file: string): void {
   atPlaceOf(file, (path) => {
-    if (!existsSync(path)) return;
-    using db = new DatabaseSync(urlToRead(path), { readOnly: true, readBigInts: true });
+    // A file that is not there yet is as good as an empty database, if the engine is.
+    const place = existsSync(path) ? urlToRead(path) : ":memory:";
+    using db = new DatabaseSync(place, { readOnly: true, readBigInts: true });
     demandFixedLog(db);
     versionOf(db);
   });
@@ -117,23 +118,27 @@ function deniedTo(path: string): boolean {
   }
 }
 
-// sqlite.org/wal.html#walresetbug: in an older release, two connections that write and copy the log at the same moment
-// can lose what was committed. A build of Node may bring any release, that of its system.
-const sqliteMin = [3, 51, 3];
-
 /**
- * Checks the release of SQLite that a connection runs on.
+ * Checks the release of SQLite that a connection runs on. A build of Node may bring any, that of its system.
  *
- * @throws StoreOpenError when it is older than 3.51.3, whose write-ahead log can lose commits
+ * @throws StoreOpenError when its write-ahead log can lose commits: before 3.51.3, except 3.50.7 and 3.44.6 and their
+ * later patches
  */
 export function demandFixedLog(db: DatabaseSync): void {
   const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
-  const parts = version.split(".").map(Number);
-  const at = sqliteMin.findIndex((part, i) => part !== parts[i]);
-  if (at < 0 || (parts[at] ?? 0) > (sqliteMin[at] ?? 0)) return;
+  if (hasFixedLog(version)) return;
   throw new StoreOpenError(
-    `this Node has SQLite ${version}, which can lose commits; ${sqliteMin.join(".")} is needed, as Node 24.15 has it`,
+    `this Node has SQLite ${version}, which can lose commits; ` +
+      "3.51.3 or newer is needed, as Node 24.15 has it, or 3.50.7 or 3.44.6",
   );
+}
+
+// sqlite.org/wal.html#walresetbug: without the fix, two connections that write and copy the log at the same moment can
+// lose what was committed.
+function hasFixedLog(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+  if (major !== 3) return major > 3;
+  return minor > 51 || (minor === 51 && patch >= 3) || (minor === 50 && patch >= 7) || (minor === 44 && patch >= 6);
 }
 
 /**

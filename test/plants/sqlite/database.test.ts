@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
 import { checkDatabaseFile, demandFixedLog, openDatabase } from "../../../src/plants/sqlite/database.ts";
 import { migrate, versionOf } from "../../../src/plants/sqlite/migrate.ts";
@@ -41,7 +41,11 @@ describe("opening a database file", () => {
     { version: "3.52.0", isTaken: true },
     { version: "4.0.0", isTaken: true },
     { version: "3.51.2", isTaken: false },
-    { version: "3.50.7", isTaken: false },
+    { version: "3.50.7", isTaken: true },
+    { version: "3.50.6", isTaken: false },
+    { version: "3.49.9", isTaken: false },
+    { version: "3.44.6", isTaken: true },
+    { version: "3.44.5", isTaken: false },
     { version: "3.6.23.1", isTaken: false },
     { version: "2.99.99", isTaken: false },
   ])("takes no SQLite whose log can lose commits: $version", ({ version, isTaken }) => {
@@ -50,7 +54,10 @@ describe("opening a database file", () => {
     const open = expect(() => demandFixedLog(db));
     if (isTaken) open.not.toThrow();
     else
-      open.toThrow(`this Node has SQLite ${version}, which can lose commits; 3.51.3 is needed, as Node 24.15 has it`);
+      open.toThrow(
+        `this Node has SQLite ${version}, which can lose commits; ` +
+          "3.51.3 or newer is needed, as Node 24.15 has it, or 3.50.7 or 3.44.6",
+      );
   });
 
   test("takes a name that SQLite itself would not take for a file", () => {
@@ -185,6 +192,18 @@ describe("opening a database file", () => {
     db.exec("PRAGMA user_version = 99");
     expect(() => checkDatabaseFile(file)).toThrow(/: its schema has version 99 /);
     expect(() => checkDatabaseFile(file)).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
+  });
+
+  test("is not to be made by an SQLite whose log can lose commits, as its check says", () => {
+    using folder = createTempFolder();
+    using old = new DatabaseSync(":memory:");
+    old.function("sqlite_version", () => "3.51.2");
+    const question = old.prepare("SELECT sqlite_version() AS version");
+    using _ = vi.spyOn(DatabaseSync.prototype, "prepare").mockReturnValue(question);
+    const file = folder.file("plants.db");
+    const says = /plants\.db: this Node has SQLite 3\.51\.2, which can lose commits/;
+    expect(() => checkDatabaseFile(file)).toThrow(says);
+    expect(existsSync(file)).toBe(false);
   });
 
   test("takes only the steps that are left when another process has migrated it meanwhile", () => {
