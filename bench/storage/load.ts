@@ -34,7 +34,7 @@ export interface Scattered {
   readonly begun: number;
 }
 
-/** Deletes plants over REST, for `seconds`. Needs wrk, which is run on the core of loads. */
+/** Deletes plants over REST, for `seconds`. Needs wrk, which runs on the core of loads, unless `run` says otherwise. */
 export function deleteScatteredPlants(
   port: number,
   connections: number,

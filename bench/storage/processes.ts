@@ -79,7 +79,7 @@ async function deletionsPerS(ports: readonly number[]): Promise<number> {
   const results = await Promise.all(
     ports.map((port, lane) => {
       const scattered = { plants, begun: begun[lane] ?? 0 };
-      return deleteScatteredPlants(port, callers / processes, seconds, scattered, runAnywhere);
+      return deleteScatteredPlants(port, Math.floor(callers / processes), seconds, scattered, runAnywhere);
     }),
   );
   if (results.some(({ missed }) => missed > 0)) throw new Error("there were not enough plants: give more by --plants");

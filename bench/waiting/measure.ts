@@ -28,7 +28,10 @@ const program = fileURLToPath(new URL("server.ts", import.meta.url));
 interface Caller {
   readonly name: string;
   readonly callsPerConnection: number;
-  /** What a connection begins with, so that what it remembers of its client counts as its own. */
+  /**
+   * What a connection sends before memory is measured: whatever is kept for as long as it is open, such as the fields
+   * of its last request over HTTP/1.1, must not count as the memory of a call.
+   */
   readonly opening: Buffer;
   /** A deletion; of the calls of one connection, the `at`th. */
   readonly call: (at: number) => Buffer;
@@ -50,6 +53,7 @@ const callers: readonly Caller[] = [
   {
     name: "REST, a connection each",
     callsPerConnection: 1,
+    // The fields of the deletion, on a path where nothing waits for the store.
     opening: Buffer.from(`GET / HTTP/1.1${restLines}`),
     call: () => Buffer.from(`DELETE /plants/7 HTTP/1.1${restLines}`),
   },

@@ -9,9 +9,10 @@ import { ProjectCopy } from "./project-copy.ts";
 import type { TestQuestion } from "./test-server.ts";
 
 // `npm run test:faults`: plants small faults in `src`, one at a time, each in a copy of the project, and tells
-// which of them no test notices. What the compiler refuses is no fault that anyone could leave, and does not count. Then
-// the linter of promises is asked, and those tests that enter the part of the source where the fault is: of its folder,
-// of the folders above, and of the contract. Which ones these are is found out first, by running them without any fault.
+// which of them no test notices. What the compiler refuses is no fault that anyone could leave, and does not count.
+// Then the linter of promises is asked, and those tests that enter the part of the source where the fault is: of its
+// folder, of the folders above, and of the contract. Which ones these are is found out first, by running them without
+// any fault.
 //
 //   --room gateway/json    the faults of a room, of two rooms when it is given twice
 //   --file src/auth/challenge.ts

@@ -28,7 +28,7 @@ const crashSuitesOf: readonly (readonly [files: RegExp, suites: RegExp])[] = [
   [/^src\/cli\//, /workers|unread-log/],
 ];
 
-/** Returns the test files that are asked about a file of `src`: those of its folder, of the folders above, the contract. */
+/** Returns the test files that are asked about a file of `src`: its folder, the folders above, the contract. */
 export function testsNear(file: string): string[] {
   const folder = `${dirname(file).replace(/^src/, "test")}/`;
   const room = `test/${roomOf(file)}/`;

@@ -61,7 +61,7 @@ export class ProjectCopy implements Disposable {
     return { [Symbol.dispose]: () => write(before) };
   }
 
-  /** Runs every one of these test files, what fails twice more, and says which blocks of these sources each test enters. */
+  /** Runs all of these test files, what fails twice more, and says which blocks of these sources each test enters. */
   async runAllTests(files: readonly string[], sources: readonly string[]): Promise<TestAnswer & { entered: Entered }> {
     const tools = join(this.#folder, "tools/plant-faults");
     const entered = join(tools, basename(enteredBlocks));

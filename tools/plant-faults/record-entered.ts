@@ -2,9 +2,9 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeEach } from "vitest";
 import { enteredBlocks, enteredByChildren } from "./entered-blocks.ts";
 
-// Set up before each test file: writes down which blocks of the source each test enters. What is entered outside of every
-// test belongs to the whole file. Which test a process or thread works for is known by when it has loaded the source: one
-// that was there before the test may work for any.
+// Set up before each test file: writes down which blocks of the source each test enters. What is entered outside of
+// every test belongs to the whole file. Which test a process or thread works for is known by when it has loaded the
+// source: one that was there before the test may work for any.
 
 const running = new Set<string>();
 const childrenOfTests = new Set<string>();

@@ -13,8 +13,8 @@ const filesAtOnce = 1000;
 const promiseRules = ["no-floating-promises", "no-misused-promises", "await-thenable"];
 
 /**
- * Returns which faults the compiler or the linter refuse. Each stands in a file of its own beside the one that it is in, so
- * that one run looks at hundreds of them.
+ * Returns which faults the compiler or the linter refuse. Each stands in a file of its own beside the one that it is
+ * in, so that one run looks at hundreds of them.
  */
 export async function refusalsOf(
   folder: string,
@@ -32,7 +32,8 @@ async function refuseSome(
   refusals: Map<PlantedFault, Refuser>,
 ): Promise<void> {
   const faulty = new Map(faults.map((fault, at) => [fault.file.replace(/\.ts$/, `.fault-${at}.ts`), fault]));
-  // Beside its own file even a faultless one may be refused, where it gives itself to others that know that file by name.
+  // Beside its original even a faultless copy may be refused, because it passes its own types to files that import the
+  // original.
   const sound = new Map(faults.map(({ file }) => [file.replace(/\.ts$/, ".fault-none.ts"), file]));
   for (const [path, { faulty: text }] of faulty) writeFileSync(join(folder, path), text);
   for (const [path, file] of sound) writeFileSync(join(folder, path), readFileSync(join(folder, file)));

@@ -11,7 +11,7 @@ export function isNode(value: unknown): value is Node {
   return typeof value === "object" && value !== null && "type" in value && "start" in value && "end" in value;
 }
 
-/** Whether a node is a type, which is gone when the code runs. The two kinds of casts hold an expression that is not. */
+/** Whether a node is a type, which is gone when the code runs. Both kinds of casts hold an expression that is not. */
 export function isType({ type }: Node): boolean {
   return type.startsWith("TS") && type !== "TSAsExpression" && type !== "TSSatisfiesExpression";
 }

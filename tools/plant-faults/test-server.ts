@@ -4,8 +4,8 @@ import { BaseSequencer, createVitest, type TestCase, type TestModule, type TestS
 // Runs tests for plant-faults in the folder where it is started, again and again: to load vitest and to transform the
 // whole source anew for each fault takes three times as long as most of the tests do.
 //
-// `node test-server.ts` stops at the first failure; with `--all` it goes on, runs what fails once more, and writes down
-// which blocks of the source each test enters.
+// `node test-server.ts` stops at the first failure; with `--all` it goes on, runs what fails twice more, and writes
+// down which blocks of the source each test enters.
 
 /** Which tests to run, one file after the other. */
 export interface TestQuestion {

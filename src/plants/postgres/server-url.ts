@@ -47,8 +47,8 @@ const portDefault = "5432";
 // Seconds. A server that is up answers within a hundredth; a network that drops packets never does.
 const connectTimeoutSDefault = 5;
 
-// Seconds. A host that takes longer is of no use to callers who wait. So 0 is refused, which is no limit in libpq: a host
-// that takes connections and says nothing would keep the others from being tried.
+// Seconds. A host that takes longer is of no use to callers who wait. So 0 is refused, which is no limit in libpq: a
+// host that takes connections and says nothing would keep the others from being tried.
 const connectTimeoutSMax = 60;
 
 // Seconds of silence before TCP checks whether the server is still there. Imports and exports have no other time-out,
@@ -162,10 +162,12 @@ function readSeconds(parameters: Parameters, name: string, fallback: number, mos
   throw new StoreOpenError(`${name} in the database URL must be whole seconds from 1 to ${most}`);
 }
 
+const oneOf = new Intl.ListFormat("en-GB", { type: "disjunction" });
+
 function readWord(parameters: Parameters, name: string, words: readonly string[]): string | undefined {
   const word = parameters.get(name);
   if (word === undefined || words.includes(word)) return word;
-  throw new StoreOpenError(`${name} in the database URL must be ${words.join(", ").replace(/, (?=[^,]*$)/, " or ")}`);
+  throw new StoreOpenError(`${name} in the database URL must be ${oneOf.format(words)}`);
 }
 
 // A Unix socket needs no TLS, and the server does not offer it there.

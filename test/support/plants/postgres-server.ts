@@ -31,8 +31,8 @@ export interface PostgresServer extends AsyncDisposable {
    */
   createSchema(): Promise<string>;
   /**
-   * The URL of a new schema with the tables that `migrate` makes, and these plants. One script makes it, in a quarter of
-   * the time that a migration takes; `test/plants/postgres/migrate.test.ts` compares the two.
+   * The URL of a new schema with the tables that `migrate` makes, and these plants. One script makes it, in a quarter
+   * of the time that a migration takes; `test/plants/postgres/migrate.test.ts` compares the two.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /** Stops it: `fast` disconnects its clients, `immediate` is a crash. */

@@ -26,6 +26,9 @@ export interface RestSelection {
   readonly query: string;
 }
 
+/** What of a response REST writes. */
+type RestResponse = Pick<UnaryResponse, "message" | "header" | "trailer">;
+
 /** A unary call made through its `google.api.http` rule. */
 export class RestUnary implements UnaryProtocol {
   readonly protocol = "rest";
@@ -92,11 +95,7 @@ export class RestUnary implements UnaryProtocol {
     return this.#requestCoding.decompress(body, this.bodyLimitBytes).then(decode);
   }
 
-  writeMessage({
-    message,
-    header,
-    trailer,
-  }: Pick<UnaryResponse, "message" | "header" | "trailer">): void | Promise<void> {
+  writeMessage({ message, header, trailer }: RestResponse): void | Promise<void> {
     const { binding } = this.target;
     const { httpStatus: standard, contentType, body } = binding.preparedResponse ?? binding.encode(message);
     const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
