@@ -76,7 +76,7 @@ export class Answered implements AnsweredRequest {
   }
 
   get scheme(): "http" | "https" {
-    return this.#source.header.origin.startsWith("https:") ? "https" : "http";
+    return this.#source.header.url.startsWith("https:") ? "https" : "http";
   }
 
   get httpStatus(): number {

@@ -235,7 +235,7 @@ export class CallView implements HandlerContext {
     this.service = method.parent;
     this.method = method;
     this.requestMethod = exchange.httpMethod;
-    this.url = exchange.origin + exchange.target;
+    this.url = exchange.url;
     this.header = protocol.requestHeader;
     this.contextValues = values;
     this.protocolName = protocol.protocol;

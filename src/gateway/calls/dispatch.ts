@@ -112,7 +112,12 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
 /** One request from its match to its answer, and what `admit` sees of it. */
 class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
+  readonly procedure: string | undefined;
+  readonly stream: boolean;
   readonly header: Exchange;
+  readonly authorization: string | null;
+  readonly xRequestId: string | null;
+  readonly connection: object;
   readonly contextValues: ContextValues;
   readonly match: Match;
   readonly #options: DispatchOptions;
@@ -120,46 +125,32 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   readonly #startMs: number;
 
   constructor(options: DispatchOptions, exchange: Exchange, match: Match, values: ContextValues) {
+    this.procedure = match.procedure?.name;
+    this.stream = match.kind === "stream" || match.kind === "rest-stream";
     this.header = exchange;
+    const { authorization, idempotencyKey, xRequestId } = exchange.common;
+    this.authorization = authorization;
+    this.xRequestId = xRequestId;
+    this.connection = exchange.connection;
     this.contextValues = values;
     this.#options = options;
     this.match = match;
-    const { idempotencyKey } = exchange.common;
     if (idempotencyKey !== null) values.set(idempotencyFieldKey, idempotencyKey);
     this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
   }
 
-  get procedure(): string | undefined {
-    return this.match.procedure?.name;
-  }
-
+  // Looked up or computed on demand, because few requests need them.
   get protocol(): Protocol {
     return this.match.protocol;
   }
 
-  get authorization(): string | null {
-    return this.header.common.authorization;
-  }
-
-  get xRequestId(): string | null {
-    return this.header.common.xRequestId;
-  }
-
-  get stream(): boolean {
-    return this.match.kind === "stream" || this.match.kind === "rest-stream";
-  }
-
-  get connection(): object {
-    return this.header.connection;
-  }
-
-  // Computed on demand, because few requests need them.
   get peer(): Peer {
     return this.#client ?? this.header.peer;
   }
 
   get origin(): string {
-    const [scheme = "", host = ""] = this.header.origin.split("://");
+    const { url, target } = this.header;
+    const [scheme = "", host = ""] = url.slice(0, url.length - target.length).split("://");
     return `${this.#client?.scheme ?? scheme}://${this.#client?.host ?? host}`;
   }
 

@@ -15,8 +15,8 @@ export interface Exchange extends HeaderReader {
   readonly httpMethod: string;
   /** Path and query as sent, without scheme and authority. */
   readonly target: string;
-  /** Scheme and authority, for example `http://127.0.0.1:8080`. */
-  readonly origin: string;
+  /** Scheme and authority, then {@link target}: `http://127.0.0.1:8080/plants/7`. */
+  readonly url: string;
   /** The header fields as received; on HTTP/2 they include the pseudo-header fields. */
   readonly fields: HeaderFields;
   /** The fields that every request is checked for. {@link HeaderReader.get} reads any other. */

@@ -7,8 +7,8 @@ export interface Http2RequestHead {
   readonly common: CommonFields;
   readonly method: string;
   readonly path: string;
-  /** Scheme and authority; the latter from the `host` field if there is no :authority. */
-  readonly origin: string;
+  /** Scheme, authority and path; the authority from the `host` field if there is no :authority. */
+  readonly url: string;
   /** `undefined` when it was not sent; there is a `host` field then. */
   readonly authority: string | undefined;
   /** `undefined` when it was not sent. */
@@ -83,7 +83,7 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   if (method === "CONNECT") {
     // §8.5: no scheme and no path. We are no proxy: the request will be answered with 404.
     if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
-    return { fields, common, method, path: "", origin: `://${authority}`, authority, contentLength, expectsContinue };
+    return { fields, common, method, path: "", url: `://${authority}`, authority, contentLength, expectsContinue };
   }
   // §8.3.1: "*" stands for no path at all, which only OPTIONS has.
   if (path === undefined || !pathSyntax.test(path) || (path === "*" && method !== "OPTIONS")) return undefined;
@@ -92,8 +92,8 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   if (authority === undefined && host === undefined) return undefined;
   const differs = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
   if (differs) return undefined;
-  const origin = `${scheme}://${authority ?? host ?? ""}`;
-  return { fields, common, method, path, origin, authority, contentLength, expectsContinue };
+  const url = `${scheme}://${authority ?? host ?? ""}${path}`;
+  return { fields, common, method, path, url, authority, contentLength, expectsContinue };
 }
 
 const colon = 0x3a;

@@ -123,6 +123,12 @@ export class LazyHeaders implements Headers {
   }
 }
 
+/** Whether a handler has left the header and the trailer of its answer as the protocol made them. */
+export function areUntouched(header: Headers, trailer: Headers): boolean {
+  const isPristine = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.pristine;
+  return isPristine(header) && isPristine(trailer);
+}
+
 function toHeaders(fields: HeaderFields): Headers {
   const headers = new Headers();
   for (let i = 0; i < fields.length; i += 2) {

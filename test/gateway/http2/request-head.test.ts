@@ -30,7 +30,7 @@ describe("the header of a request", () => {
       fields,
       common: new CommonFields(fields),
       method: "GET",
-      origin: "https://example.com:8080",
+      url: "https://example.com:8080/a?b=c",
       path: "/a?b=c",
       authority: "example.com:8080",
       contentLength: 42,

@@ -24,7 +24,7 @@ export class NodeHttp1Exchange implements Exchange {
   readonly httpVersion: "1.0" | "1.1";
   readonly httpMethod: string;
   readonly target: string;
-  readonly origin: string;
+  readonly url: string;
   readonly connection: object;
   readonly fields: HeaderFields;
   readonly common: CommonFields;
@@ -48,7 +48,8 @@ export class NodeHttp1Exchange implements Exchange {
     this.target = target;
     this.fields = request.rawHeaders;
     this.common = common;
-    this.origin = `${"encrypted" in request.socket ? "https" : "http"}://${authorityOf(request.url ?? "", common.host)}`;
+    const scheme = "encrypted" in request.socket ? "https" : "http";
+    this.url = `${scheme}://${authorityOf(request.url ?? "", common.host)}${target}`;
     this.connection = request.socket;
     // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
     this.bodyEmpty = common.transferEncoding === null && (common.contentLength ?? "0") === "0";

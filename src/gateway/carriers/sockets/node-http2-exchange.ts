@@ -73,9 +73,9 @@ export class NodeHttp2Exchange implements Exchange {
     if (this.bodyEmpty) stream.resume();
   }
 
-  get origin(): string {
+  get url(): string {
     const authority = this.#header[":authority"] ?? this.common.host ?? "";
-    return `${this.#header[":scheme"] ?? "http"}://${authority}`;
+    return `${this.#header[":scheme"] ?? "http"}://${authority}${this.target}`;
   }
 
   get(name: string): string | null {

@@ -20,19 +20,28 @@ interface PendingRead {
   readonly reject: (reason: unknown) => void;
 }
 
+/** What every call asks of the head of its request. */
+export interface ExchangeHead {
+  readonly httpMethod: string;
+  readonly target: string;
+  readonly fields: HeaderFields;
+  readonly common: CommonFields;
+  readonly bodyEmpty: boolean;
+}
+
 /**
  * The request's side of an exchange carried by the gateway's own HTTP: how its body is read while it arrives.
  *
- * What the head says is looked up there, because a call that waits keeps its exchange, and requests share heads.
+ * What few calls ask of the head is looked up there, because a call that waits keeps its exchange.
  */
 export abstract class OwnExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
-  abstract readonly httpMethod: string;
-  abstract readonly target: string;
-  abstract readonly origin: string;
-  abstract readonly fields: HeaderFields;
-  abstract readonly common: CommonFields;
-  abstract readonly bodyEmpty: boolean;
+  readonly httpMethod: string;
+  readonly target: string;
+  abstract readonly url: string;
+  readonly fields: HeaderFields;
+  readonly common: CommonFields;
+  readonly bodyEmpty: boolean;
   readonly connection: Socket;
   httpStatus = 0;
   gone = false;
@@ -54,7 +63,12 @@ export abstract class OwnExchange implements Exchange {
   #pull: PendingRead | undefined;
   #drained: (() => void) | undefined;
 
-  constructor(socket: Socket, bodyEmpty: boolean) {
+  constructor(socket: Socket, { httpMethod, target, fields, common, bodyEmpty }: ExchangeHead) {
+    this.httpMethod = httpMethod;
+    this.target = target;
+    this.fields = fields;
+    this.common = common;
+    this.bodyEmpty = bodyEmpty;
     this.connection = socket;
     this.bodyEnded = bodyEmpty;
   }

@@ -1,10 +1,9 @@
 import type { Http1Connection, Http1RequestHead, RequestReceiver } from "../../http1/index.ts";
-import { authorityOf, type CommonFields, goneAway, type HeaderFields, type HttpProblem } from "../index.ts";
+import { authorityOf, goneAway, type HeaderFields, type HttpProblem } from "../index.ts";
 import { dateFields, OwnExchange } from "./own-exchange.ts";
 
 /** An exchange carried by a connection of the gateway's own HTTP/1.1. */
 export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
-  readonly target: string;
   readonly #head: Http1RequestHead;
   readonly #connection: Http1Connection;
   readonly #refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void;
@@ -16,8 +15,8 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
     connection: Http1Connection,
     refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void,
   ) {
-    super(connection.socket, head.section.bodyBytes === 0);
-    this.target = target;
+    const { fields, common, bodyBytes } = head.section;
+    super(connection.socket, { httpMethod: head.httpMethod, target, fields, common, bodyEmpty: bodyBytes === 0 });
     this.#head = head;
     this.#connection = connection;
     this.#refuse = refuse;
@@ -28,25 +27,9 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
     return this.#head.section.httpVersion;
   }
 
-  get httpMethod(): string {
-    return this.#head.httpMethod;
-  }
-
-  get origin(): string {
+  get url(): string {
     const scheme = "encrypted" in this.connection ? "https" : "http";
-    return `${scheme}://${authorityOf(this.#head.target, this.common.host)}`;
-  }
-
-  get fields(): HeaderFields {
-    return this.#head.section.fields;
-  }
-
-  get common(): CommonFields {
-    return this.#head.section.common;
-  }
-
-  get bodyEmpty(): boolean {
-    return this.#head.section.bodyBytes === 0;
+    return `${scheme}://${authorityOf(this.#head.target, this.common.host)}${this.target}`;
   }
 
   protected get bodyBytes(): number {

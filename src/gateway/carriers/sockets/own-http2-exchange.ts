@@ -1,18 +1,17 @@
 import type { Socket } from "node:net";
 import { encodeBlock, ErrorCode, type Http2Stream, type StreamReceiver } from "../../http2/index.ts";
-import { type BodyReceiver, type CommonFields, type HeaderFields, PreparedFields } from "../index.ts";
+import { type BodyReceiver, type HeaderFields, PreparedFields } from "../index.ts";
 import { dateFields, OwnExchange } from "./own-exchange.ts";
 import { resetError } from "./reset-error.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /** An exchange carried by a stream of the gateway's own HTTP/2. */
 export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
-  readonly bodyEmpty: boolean;
   readonly #stream: Http2Stream;
 
   constructor(stream: Http2Stream, socket: Socket) {
-    super(socket, stream.remoteEnded);
-    this.bodyEmpty = stream.remoteEnded;
+    const { method: httpMethod, path: target, fields, common } = stream.head;
+    super(socket, { httpMethod, target, fields, common, bodyEmpty: stream.remoteEnded });
     this.#stream = stream;
     stream.receiver = this;
   }
@@ -21,24 +20,8 @@ export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
     return "2.0";
   }
 
-  get httpMethod(): string {
-    return this.#stream.head.method;
-  }
-
-  get target(): string {
-    return this.#stream.head.path;
-  }
-
-  get origin(): string {
-    return this.#stream.head.origin;
-  }
-
-  get fields(): HeaderFields {
-    return this.#stream.head.fields;
-  }
-
-  get common(): CommonFields {
-    return this.#stream.head.common;
+  get url(): string {
+    return this.#stream.head.url;
   }
 
   protected get bodyBytes(): number {

@@ -18,7 +18,7 @@ export class FetchExchange implements Exchange {
   readonly httpMethod: string;
   /** As the URL parser of the platform leaves it: without dot segments and fragment. */
   readonly target: string;
-  readonly origin: string;
+  readonly url: string;
   readonly host: string;
   readonly fields: HeaderFields;
   readonly common: CommonFields;
@@ -38,12 +38,12 @@ export class FetchExchange implements Exchange {
   #drained: (() => void) | undefined;
 
   constructor(request: Request, peer: Peer = unknownPeer) {
-    const { origin, host, target } = splitUrl(request.url);
+    const { url, host, target } = splitUrl(request.url);
     const fields: string[] = [];
     for (const [name, value] of request.headers) fields.push(name, value);
     this.httpMethod = request.method;
     this.target = target;
-    this.origin = origin;
+    this.url = url;
     this.host = host;
     this.fields = fields;
     this.common = new CommonFields(fields);
@@ -193,11 +193,11 @@ const answerBytesMax = 64 * 1024;
 const none: HeaderFields = [];
 const unknownPeer: Peer = { address: "", port: 0 };
 
-/** Splits the URL of a request, which is absolute and has been parsed. */
-function splitUrl(url: string): { readonly origin: string; readonly host: string; readonly target: string } {
-  const hostAt = url.indexOf("//") + 2;
-  const targetAt = url.indexOf("/", hostAt);
-  const fragmentAt = url.indexOf("#", targetAt);
-  const target = fragmentAt < 0 ? url.slice(targetAt) : url.slice(targetAt, fragmentAt);
-  return { origin: url.slice(0, targetAt), host: url.slice(hostAt, targetAt), target };
+/** Splits the URL of a request, which is absolute and has been parsed, and takes its fragment away. */
+function splitUrl(whole: string): { readonly url: string; readonly host: string; readonly target: string } {
+  const hostAt = whole.indexOf("//") + 2;
+  const targetAt = whole.indexOf("/", hostAt);
+  const fragmentAt = whole.indexOf("#", targetAt);
+  const url = fragmentAt < 0 ? whole : whole.slice(0, fragmentAt);
+  return { url, host: url.slice(hostAt, targetAt), target: url.slice(targetAt) };
 }

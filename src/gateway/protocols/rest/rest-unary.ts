@@ -6,7 +6,7 @@ import { chosenStatus, restErrorFields, toRestFields } from "./response-header.t
 import { readRestTimeout } from "./rest-timeout.ts";
 import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
-import { LazyHeaders } from "../lazy-headers.ts";
+import { areUntouched, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
 
@@ -99,7 +99,7 @@ export class RestUnary implements UnaryProtocol {
     const { binding } = this.target;
     const { httpStatus: standard, contentType, body } = binding.preparedResponse ?? binding.encode(message);
     const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
-    const untouched = isUntouched(header) && isUntouched(trailer);
+    const untouched = areUntouched(header, trailer);
     const metadata = untouched ? none : toRestFields(header, trailer);
     const httpStatus = (untouched ? undefined : chosenStatus(header, false)) ?? standard;
     if (statusesWithoutBody.has(httpStatus)) return this.exchange.answer(httpStatus, metadata);
@@ -117,7 +117,7 @@ export class RestUnary implements UnaryProtocol {
   /** Returns the answer to a call that has failed. */
   protected errorAnswer(error: ConnectError): { httpStatus: number; fields: HeaderFields; body: Uint8Array } {
     const { responseHeader: header, responseTrailer: trailer } = this;
-    const untouched = isUntouched(header) && isUntouched(trailer);
+    const untouched = areUntouched(header, trailer);
     const chosen = untouched ? undefined : chosenStatus(header, true);
     const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.procedure.name };
     const record = this.#writeErrorRecord(error, failure);
@@ -153,7 +153,3 @@ export class RestUnary implements UnaryProtocol {
 }
 
 const none: HeaderFields = [];
-
-function isUntouched(headers: Headers): boolean {
-  return headers instanceof LazyHeaders && headers.pristine;
-}
