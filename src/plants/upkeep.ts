@@ -1,13 +1,17 @@
-/** What a store has done by itself, beside deletions, and for how long, in milliseconds. */
+/** What a store has done or met by itself, beside deletions, and for how long, in milliseconds. */
 export type Upkeep =
   /** It has brought the schema of its file from one version to another; 0 is a new file. */
   | { readonly kind: "migrated"; readonly from: number; readonly to: number; readonly lastedMs: number }
   /** It has dropped expired deletion records. */
   | { readonly kind: "records-dropped"; readonly count: number; readonly lastedMs: number }
   /** It could not, or not all of them, for a reason in words for an operator; it tries again at the next interval. */
-  | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number };
+  | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number }
+  /** One of several servers that have the plants is lost, for a reason in words for an operator; the others go on. */
+  | { readonly kind: "worker-away"; readonly problem: string }
+  /** It deletes again. */
+  | { readonly kind: "worker-back"; readonly lastedMs: number };
 
-/** Told of upkeep when it has ended. Must not throw. */
+/** Told of upkeep when it has ended, and of a worker at once. Must not throw. */
 export type OnUpkeep = (upkeep: Upkeep) => void;
 
 /** Returns the milliseconds since a time on the clock of `performance.now()`, as a whole number. */

@@ -9,6 +9,10 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
         return log.info(fields, "schema migrated");
       case "records-dropped":
         return log.info(fields, "deletion records dropped");
+      case "worker-away":
+        return log.warn(fields, "worker away");
+      case "worker-back":
+        return log.warn(fields, "worker back");
       default:
         return log.warn(fields, "deletion records not dropped");
     }

@@ -13,6 +13,8 @@ const lookIntervalMs = 10;
 /** A server of a cluster, on a port of 127.0.0.1. */
 export interface CitusNode {
   readonly port: number;
+  /** Its first process, whose children the others are. */
+  readonly pid: number;
   /** The URL of the server itself, for a look at what is on it. */
   readonly url: string;
   /** Resolves once it takes connections. */
@@ -69,7 +71,17 @@ export async function startNode(programs: string, folder: string, name: string):
     await start();
   };
   await start();
-  return { port, url, start, kill, signal, configure };
+  return {
+    port,
+    get pid() {
+      return server.pid ?? 0;
+    },
+    url,
+    start,
+    kill,
+    signal,
+    configure,
+  };
 }
 
 async function isReady(server: ChildProcess): Promise<void> {
@@ -85,7 +97,8 @@ async function isReady(server: ChildProcess): Promise<void> {
   });
 }
 
-function childrenOf(pid: number | undefined): number[] {
+/** Returns the processes that a process has started, and that still run. */
+export function childrenOf(pid: number | undefined): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1");
   return children.split(" ").filter(Boolean).map(Number);
 }

@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { migratePostgres } from "../../src/plants/postgres/plant-database.ts";
 import { openPostgresStore } from "../../src/plants/postgres/store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { runSql } from "../support/plants/postgres-server.ts";
 import { startCitus } from "./citus-cluster.ts";
+import { childrenOf } from "./citus-node.ts";
 
 // `node test/citus/load.ts [SHARDS] [keys]`: how many deletions a second callers get through who wait for each, from the
 // store without HTTP, and what they cost the servers, of which all three are on this machine.
@@ -25,7 +26,7 @@ const store = await openPostgresStore({
     return () => undefined;
   },
 });
-const serversBefore = cpuSecondsOfServers();
+const before = cpuSecondsOfNodes();
 const begun = performance.now();
 const ownBefore = process.cpuUsage();
 let next = 0;
@@ -33,13 +34,13 @@ const latencies: number[] = [];
 await Promise.all(Array.from({ length: callers }, keepDeleting));
 const took = (performance.now() - begun) / 1_000;
 const own = process.cpuUsage(ownBefore);
+const after = cpuSecondsOfNodes();
 const [sorted, deletions] = [latencies.toSorted((one, other) => one - other), latencies.length];
 const quantile = (q: number): string => (sorted[Math.floor(q * deletions)] ?? 0).toFixed(1);
 process.stdout.write(
   `${shards} shards: ${Math.round(deletions / took)} deletions/s, p50 ${quantile(0.5)} ms, p99 ${quantile(0.99)} ms, ` +
-    `${(deletions / batches).toFixed(0)} in a batch; CPU a deletion: servers ` +
-    `${(((cpuSecondsOfServers() - serversBefore) * 1e6) / deletions).toFixed(0)} µs, ` +
-    `store ${((own.user + own.system) / deletions).toFixed(0)} µs\n`,
+    `${(deletions / batches).toFixed(0)} in a batch; CPU a deletion: coordinator ${cost(0)} µs, workers together ` +
+    `${cost(1)} µs, store ${((own.user + own.system) / deletions).toFixed(0)} µs\n`,
 );
 await store.close();
 
@@ -53,21 +54,24 @@ async function keepDeleting(): Promise<void> {
   }
 }
 
-/** Of all processes that run the programs of a cluster. Linux counts hundredths. */
-function cpuSecondsOfServers(): number {
-  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return processes.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
+function cost(part: 0 | 1): string {
+  return (((after[part] - before[part]) * 1e6) / deletions).toFixed(0);
 }
 
-function cpuSecondsOf(pid: string): number {
+/** The CPU time of the coordinator, and of the workers together, in seconds. Linux counts hundredths. */
+function cpuSecondsOfNodes(): readonly [number, number] {
+  const ofNode = (pid: number): number => [pid, ...childrenOf(pid)].reduce((sum, one) => sum + cpuSecondsOf(one), 0);
+  return [ofNode(cluster.coordinator.pid), cluster.workers.reduce((sum, { pid }) => sum + ofNode(pid), 0)];
+}
+
+/** Of a process, and of those that it has started and that have ended. */
+function cpuSecondsOf(pid: number): number {
   try {
-    if (!readlinkSync(`/proc/${pid}/exe`).includes("/plantstore-citus-")) return 0;
-    const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
-      .replace(/^.*\) /, "")
-      .split(" ");
-    return (Number(fields[11]) + Number(fields[12])) / 100;
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1").replace(/^.*\) /, "");
+    const times = stat.split(" ").slice(11, 15);
+    return times.reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
   } catch {
-    // It has ended.
+    // It has ended meanwhile.
     return 0;
   }
 }

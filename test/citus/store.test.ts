@@ -2,7 +2,11 @@ import { Code } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Shards } from "../../src/plants/postgres/citus.ts";
-import { migratePostgres, openPostgresDatabase } from "../../src/plants/postgres/plant-database.ts";
+import {
+  checkPostgresDatabase,
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../src/plants/postgres/plant-database.ts";
 import { migrations } from "../../src/plants/postgres/migrations.ts";
 import { dropOldDeletions } from "../../src/plants/postgres/retention.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
@@ -30,6 +34,22 @@ async function createStore(plants: readonly bigint[] = []): Promise<string> {
 
 async function plantsIn(url: string): Promise<bigint[]> {
   return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
+}
+
+/** Makes the tables of a store that Citus has not spread yet. */
+async function makeTables(url: string): Promise<void> {
+  for (const { sql, index } of migrations) {
+    await runSql(url, sql);
+    if (index) await runSql(url, index.create);
+  }
+  await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
+}
+
+/** Resolves once so many statements on a server wait for the lock of a row. */
+async function waitingForLocks(url: string, count: number): Promise<void> {
+  const look = (): Promise<unknown> =>
+    runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'");
+  await expect.poll(look).toHaveLength(count);
 }
 
 describePlantStore(
@@ -61,22 +81,26 @@ describe("on Citus", () => {
     expect(placed.map(({ shards }) => shards)).toEqual([16, 16, 16, 16]);
   });
 
-  test("migrations at once spread the tables whatever isolation is the default", async () => {
+  test("a migration that waited for another finds the tables spread, whatever isolation is the default", async () => {
     const url = await cluster.createSchema();
+    await makeTables(url);
     const strict = url.replace(
       "options=",
       `options=${encodeURIComponent(String.raw`-cdefault_transaction_isolation=repeatable\ read `)}`,
     );
-    await expect(Promise.all(Array.from({ length: 3 }, () => migratePostgres(strict)))).resolves.toHaveLength(3);
+    const lock = new Client(configOf(url));
+    await lock.connect();
+    await lock.query("BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
+    const migrating = Promise.all([migratePostgres(strict), migratePostgres(strict)]);
+    await waitingForLocks(cluster.coordinator.url, 2);
+    await lock.query("ROLLBACK");
+    await lock.end();
+    await expect(migrating).resolves.toHaveLength(2);
   });
 
   test("tables that an operator has distributed get what they lack from migrate, and serve nobody before", async () => {
     const url = await cluster.createSchema();
-    for (const { sql, index } of migrations) {
-      await runSql(url, sql);
-      if (index) await runSql(url, index.create);
-    }
-    await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
+    await makeTables(url);
     await runSql(url, "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)");
     await runSql(url, "DROP INDEX deletions_by_key");
     await runSql(url, "SELECT create_distributed_table('plants', 'id')");
@@ -93,6 +117,19 @@ describe("on Citus", () => {
     await expect(store.delete(1n, deleteCall({ idempotencyKey: "key" }))).resolves.toBe(true);
     await expect(store.delete(2n, deleteCall({ subject: "subject", idempotencyKey: "used" }))).resolves.toBe(true);
     await store.close();
+  });
+
+  test("a schema that is on one worker as a whole is refused in clear words", async () => {
+    const refusal = /a schema that Citus keeps on one worker as a whole is not supported/;
+    const url = await cluster.createSchema();
+    await runSql(url, "SELECT citus_schema_distribute(current_schema()::regnamespace)");
+    await expect(migratePostgres(url)).rejects.toThrow(refusal);
+    const other = await cluster.createSchema();
+    await makeTables(other);
+    await runSql(other, "SELECT citus_schema_distribute(current_schema()::regnamespace)");
+    await expect(migratePostgres(other)).rejects.toThrow(refusal);
+    await expect(openPostgresStore({ url: other })).rejects.toThrow(refusal);
+    await expect(checkPostgresDatabase(other)).rejects.toThrow(refusal);
   });
 
   test("batches are made for the worker that the engine chooses for a plant", async () => {
@@ -165,6 +202,51 @@ describe("on Citus", () => {
     await session.close();
     await using database = await openPostgresDatabase(url);
     expect((await collect(database.listDeletions())).flat()).toHaveLength(50);
+  });
+
+  test("the record is shortened slice by slice", async () => {
+    const url = await createStore();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       SELECT unnest(ARRAY(SELECT generate_series(1, 1001)::bigint)), '2020-01-01', '', '', gen_random_uuid()`,
+    );
+    const session = new Session(readServerUrl(url));
+    await session.shards.learn(session);
+    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 1_000, isMore: true });
+    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 1, isMore: false });
+    await session.close();
+  });
+
+  test("of two processes that shorten the record at once, each counts what it has dropped", async () => {
+    const url = await createStore();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       VALUES (1, '2020-01-01', '', '', gen_random_uuid())`,
+    );
+    const lock = new Client(configOf(url));
+    await lock.connect();
+    await lock.query("BEGIN");
+    await lock.query("SELECT FROM deletions WHERE plant_id = 1 FOR UPDATE");
+    const drop = async (): Promise<number> => {
+      const session = new Session(readServerUrl(url));
+      await session.shards.learn(session);
+      const { count } = await dropOldDeletions(session, 3_600_000);
+      await session.close();
+      return count;
+    };
+    const dropping = Promise.all([drop(), drop()]);
+    const [row] = await runSql(
+      url,
+      `SELECT nodeport FROM citus_shards WHERE table_name = 'deletions'::regclass
+       AND shardid = get_shard_id_for_distribution_column('deletions', 1)`,
+    );
+    const worker = cluster.workers.find(({ port }) => port === row?.["nodeport"]);
+    await waitingForLocks(worker?.url ?? "", 2);
+    await lock.query("ROLLBACK");
+    await lock.end();
+    expect(new Set(await dropping)).toEqual(new Set([0, 1]));
   });
 
   test("a trigger of a worker that protects a plant costs that plant alone", async () => {

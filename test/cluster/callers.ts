@@ -4,7 +4,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { within } from "../support/deadline.ts";
 import type { Dice } from "../support/dice.ts";
 import type { Call, Outcome } from "./check-history.ts";
-import { callerToken, type Node } from "./node.ts";
+
+/** The credential of the callers. */
+export const callerToken = "token-of-the-cluster-test";
+
+/** A replica of the plant store, which callers reach at its URL. */
+export interface Replica {
+  readonly machine: { readonly name: string };
+  readonly replicaUrl: string;
+}
 
 /** Callers on each replica. */
 const callersPerReplica = 4;
@@ -27,13 +35,13 @@ const recentMax = 1_000;
 export class Callers {
   readonly calls: Call[] = [];
   readonly #fresh: number[] = [];
-  readonly #nodes: readonly Node[];
+  readonly #nodes: readonly Replica[];
   readonly #dice: Dice;
   readonly #stopped = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
   #count = 0;
 
-  constructor(nodes: readonly Node[], dice: Dice) {
+  constructor(nodes: readonly Replica[], dice: Dice) {
     this.#nodes = nodes;
     this.#dice = dice;
   }
@@ -63,7 +71,7 @@ export class Callers {
   /** Resolves once a call on each replica that began after now has deleted a plant. */
   async untilAllDelete(): Promise<void> {
     const nowMs = performance.now();
-    const look = async (node: Node): Promise<void> => {
+    const look = async (node: Replica): Promise<void> => {
       while (!this.calls.some((call) => isDeletionOn(node, call) && call.startedMs > nowMs))
         await sleep(lookIntervalMs);
     };
@@ -72,14 +80,14 @@ export class Callers {
   }
 
   /** The longest time, in milliseconds since a time, in which no call on a replica was told that it has deleted a plant. */
-  longestPauseMs(node: Node, sinceMs: number): number {
+  longestPauseMs(node: Replica, sinceMs: number): number {
     const ends = this.calls
       .filter((call) => isDeletionOn(node, call) && call.endedMs >= sinceMs)
       .map(({ endedMs }) => endedMs);
     return Math.max(...ends.map((endMs, i) => endMs - (ends[i - 1] ?? sinceMs)));
   }
 
-  async #callOn(node: Node): Promise<void> {
+  async #callOn(node: Replica): Promise<void> {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     while (!this.#stopped.signal.aborted) {
       const plant = this.#choosePlant();
@@ -101,7 +109,7 @@ export class Callers {
   }
 }
 
-function isDeletionOn(node: Node, call: Call): boolean {
+function isDeletionOn(node: Replica, call: Call): boolean {
   return call.outcome === "deleted" && call.name.startsWith(`${node.machine.name}/`);
 }
 

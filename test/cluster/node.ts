@@ -3,11 +3,9 @@ import { once } from "node:events";
 import { mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compileCache, projectFolder } from "../support/process/child-program.ts";
+import { callerToken } from "./callers.ts";
 import { postgresFolder } from "./requirements.ts";
 import type { Machine } from "./network.ts";
-
-/** The credential of the callers. */
-export const callerToken = "token-of-the-cluster-test";
 
 /** The password of everybody in the databases. */
 const password = "secret-of-the-cluster-test";

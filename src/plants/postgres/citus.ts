@@ -44,6 +44,7 @@ export class Shards {
    */
   async learn(session: Session): Promise<void> {
     const shards = (await isCitus(session)) ? await session.query(shardsSql) : [];
+    if (shards.length === 0) await refuseDistributedSchema(session);
     if (shards.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(spreadByHand);
     if (shards.some(([, , , tellsAll]) => tellsAll === "f")) throw new StoreOpenError(hushed);
     this.#hashMax = shards.map(([max]) => Number(max));
@@ -65,6 +66,24 @@ const hushed =
   "client_min_messages and citus.worker_min_messages must be debug1 for the role, as nothing on the way to the server " +
   "lets them be set: else a commit that the standbys of a worker lack would not be noticed";
 const spreadOtherwise = "`plants` and `deletions` must be distributed together, by `id` and `plant_id`";
+
+const schemaDistributed =
+  "a schema that Citus keeps on one worker as a whole is not supported: use another one, " +
+  "or bring it back by `SELECT citus_schema_undistribute(current_schema)`";
+
+/**
+ * Refuses a schema that Citus has on one worker as a whole. Does nothing on a server without Citus.
+ *
+ * @throws StoreOpenError
+ */
+export async function refuseDistributedSchema(session: Session): Promise<void> {
+  if (!(await isCitus(session))) return;
+  // Citus before 12 has none, and no table of them.
+  const [known] = await session.query("SELECT to_regclass('pg_dist_schema')");
+  if (known?.[0] === null) return;
+  const found = await session.query("SELECT FROM pg_dist_schema WHERE schemaid = current_schema()::regnamespace");
+  if (found.length > 0) throw new StoreOpenError(schemaDistributed);
+}
 
 async function isCitus(session: Session): Promise<boolean> {
   return (await session.query("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;

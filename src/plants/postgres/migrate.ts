@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreOpenError } from "../store-open-error.ts";
-import { distribute } from "./citus.ts";
+import { distribute, refuseDistributedSchema } from "./citus.ts";
 import { sqlStateOf } from "./fault-table.ts";
 import { type Migration, migrations } from "./migrations.ts";
 import { repeatWhileRefused } from "./repeat-while-refused.ts";
@@ -43,6 +43,7 @@ export async function migrate(
 ): Promise<{ readonly from: number; readonly to: number }> {
   const from = await repeatWhileRefused(session, async () => {
     await checkSettings(session);
+    await refuseDistributedSchema(session);
     return await versionOf(session);
   });
   while (await repeatWhileRefused(session, () => takeNextStep(session, lock, onWaiting)));

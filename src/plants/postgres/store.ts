@@ -5,6 +5,7 @@ import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";
+import { AwayWorkers } from "./away-workers.ts";
 import { checkRights, checkWorkers, checkWrite } from "./check-write.ts";
 import { Shards, toCallOnCitus } from "./citus.ts";
 import type { SessionTimeouts } from "./connect.ts";
@@ -120,6 +121,7 @@ class PostgresStore implements PlantStore {
     briefMsMax: retryForMs,
   });
   readonly #retention: Retention;
+  readonly #away: AwayWorkers;
 
   constructor(
     server: Server,
@@ -132,6 +134,7 @@ class PostgresStore implements PlantStore {
     this.#onBatch = onBatch;
     if (problem !== undefined) this.#health.report(problem);
     this.#retention = new Retention(new Session(server, deleteTimeouts, shards), deletionsKeptMs, onUpkeep);
+    this.#away = new AwayWorkers(onUpkeep);
     this.#firstQueue = this.#addQueue();
   }
 
@@ -180,10 +183,12 @@ class PostgresStore implements PlantStore {
       for (const one of locked) this.#locked.add(one);
       // A batch that deletes nothing writes nothing.
       if (outcomes.includes(true)) this.#health.worked();
+      if (this.#away.areThere) this.#away.worked(this.#workerOf(batch));
       return outcomes;
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
-      if (this.#isSick(fault, begunMs)) this.#suspect(fault);
+      if (fault.server === "away" && this.#shards.areThere) this.#suspectWorker(batch, fault);
+      else if (this.#isSick(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       // Of those in doubt, nobody is told that nothing was done.
       for (const one of locked) one.reject(fault.reason);
       throw fault.reason;
@@ -195,10 +200,15 @@ class PostgresStore implements PlantStore {
     return server === "refusing" || (server !== "well" && !this.#health.hasWorkedSince(begunMs));
   }
 
-  #suspect({ fault, server }: BatchGivenUp): void {
-    // It was one worker, and the others may be well.
-    if (server === "away" && this.#shards.areThere) this.#health.suspect();
-    else this.#health.report(problemOf(fault));
+  /** It was one worker, and the others may be well. */
+  #suspectWorker(batch: readonly PendingDelete[], { fault }: BatchGivenUp): void {
+    this.#away.failed(this.#workerOf(batch), problemOf(fault).text);
+    this.#health.suspect();
+  }
+
+  /** The index of the worker that a batch is for. */
+  #workerOf([first]: readonly PendingDelete[]): number {
+    return first === undefined ? 0 : this.#shards.workerOf(first.id);
   }
 
   async #findProblem(hasWorked: boolean): Promise<StoreProblem | undefined> {

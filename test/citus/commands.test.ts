@@ -1,0 +1,128 @@
+import { Code, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { runSql } from "../support/plants/postgres-server.ts";
+import { runCommand } from "../support/process/run-command.ts";
+import { baseUrlOf, serve, serveToken } from "../support/process/serve-command.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+
+let cluster: CitusCluster;
+let environment: { readonly DATABASE_URL: string };
+beforeAll(async () => {
+  cluster = await startCitus();
+  environment = { DATABASE_URL: await cluster.createSchema() };
+});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+const ids = Array.from({ length: 40 }, (_, i) => i + 1);
+
+async function statusOf(baseUrl: string, path: string): Promise<unknown> {
+  const response = await fetch(`${baseUrl}${path}`);
+  return { httpStatus: response.status, body: await response.json() };
+}
+
+/** Deletes a plant over REST, and returns the HTTP status and the code of the error. */
+async function deletePlant(baseUrl: string, id: number): Promise<readonly [number, unknown]> {
+  const headers = { authorization: `Bearer ${serveToken}`, connection: "close" };
+  const response = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
+  const text = await response.text();
+  return [response.status, text === "" ? undefined : JSON.parse(text).error];
+}
+
+const deleted = [204, undefined] as const;
+const notFound = [400, Code.NotFound] as const;
+const unavailable = [400, Code.Unavailable] as const;
+
+/** Returns plants of the first and of the second worker. */
+async function plantsByWorker(): Promise<readonly (readonly number[])[]> {
+  const rows = await runSql(
+    environment.DATABASE_URL,
+    `SELECT nodeport, array_agg(id ORDER BY id)::text[] AS ids FROM plants
+     JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`,
+  );
+  const idsOf = (port: number): unknown => rows.find(({ nodeport }) => nodeport === port)?.["ids"];
+  return cluster.workers.map(({ port }) => [idsOf(port)].flat().map(Number));
+}
+
+describe("the commands on Citus, one after the other", () => {
+  test("check says that there is no store yet", async () => {
+    const { exitCode, err } = await runCommand(["check"], environment);
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("run `plantstore migrate`")] });
+  });
+
+  test("migrate makes the store, and finds it made", async () => {
+    const { exitCode, err } = await runCommand(["migrate"], environment);
+    expect({ exitCode, err }).toEqual({ exitCode: 0, err: [expect.stringContaining("version 0 became")] });
+    expect(await runCommand(["migrate"], environment)).toMatchObject({
+      exitCode: 0,
+      err: ["the schema is up to date"],
+    });
+  });
+
+  test("import adds plants, and says which were there", async () => {
+    const { out } = await runCommand(["import"], environment, ids.join("\n"));
+    expect(out).toEqual(["40 added, 0 there already, 0 skipped as deleted"]);
+    const again = await runCommand(["import"], environment, "1\n41\n");
+    expect(again).toMatchObject({ exitCode: 0, out: ["1 added, 1 there already, 0 skipped as deleted"] });
+  });
+
+  test("check passes", async () => {
+    const { exitCode, err } = await runCommand(["check"], environment);
+    expect({ exitCode, err }).toEqual({ exitCode: 0, err: ["the configuration can be used"] });
+  });
+
+  test("serve deletes over REST and gRPC", async () => {
+    using folder = createTempFolder();
+    await using server = serve(folder, environment);
+    const baseUrl = await baseUrlOf(server);
+    expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
+    expect([await deletePlant(baseUrl, 41), await deletePlant(baseUrl, 41)]).toEqual([deleted, notFound]);
+    const client = createClient(PlantService, createGrpcTransport({ baseUrl }));
+    const headers = { authorization: `Bearer ${serveToken}` };
+    await client.deletePlant({ id: 1n }, { headers });
+    await expect(client.deletePlant({ id: 1n }, { headers })).rejects.toMatchObject({ code: Code.NotFound });
+    server.process.kill("SIGTERM");
+    expect(await server.end()).toBe(0);
+  });
+
+  test("import skips what was deleted, and export prints the others in order", async () => {
+    const { out } = await runCommand(["import"], environment, "1\n2\n");
+    expect(out).toEqual(["0 added, 1 there already, 1 skipped as deleted"]);
+    const exported = await runCommand(["export"], environment);
+    expect(exported).toEqual({ exitCode: 0, out: ids.slice(1).map(String), err: [] });
+  });
+
+  test("deletions prints who deleted what", async () => {
+    const { exitCode, out } = await runCommand(["deletions"], environment);
+    expect(exitCode).toBe(0);
+    expect(out.map((line) => JSON.parse(line).plantId)).toEqual(["41", "1"]);
+    expect((await runCommand(["deletions", "--plant", "1"], environment)).out).toHaveLength(1);
+  });
+});
+
+test("a worker that is away costs its own plants alone, and all of them the readiness", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, environment);
+  const baseUrl = await baseUrlOf(server);
+  const [[here = 0, there = 0, nowhere = 0] = [], [away = 0, back = 0] = []] = await plantsByWorker();
+  const [first, second] = cluster.workers;
+  await second?.kill();
+  expect(await deletePlant(baseUrl, here)).toEqual(deleted);
+  expect(await deletePlant(baseUrl, away)).toEqual(unavailable);
+  await server.find(new RegExp(`"problem":"[^"]*:${second?.port} failed [^"]*","msg":"worker away"`));
+  expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
+  expect(await deletePlant(baseUrl, there)).toEqual(deleted);
+  expect(server.stderr()).not.toContain("not ready");
+  await first?.kill();
+  await server.find(/"problem":"[^"]*remote node[^"]*","msg":"not ready"/);
+  expect(await statusOf(baseUrl, "/readyz")).toEqual({
+    httpStatus: 503,
+    body: { status: "not ready", obstacles: ["store"] },
+  });
+  await Promise.all([first?.start(), second?.start()]);
+  await server.find(/"msg":"ready again"/);
+  expect([await deletePlant(baseUrl, nowhere), await deletePlant(baseUrl, back)]).toEqual([deleted, deleted]);
+  await server.find(/"lastedMs":\d+,"msg":"worker back"/);
+});
