@@ -7,7 +7,7 @@ export type Upkeep =
   /** It could not, or not all of them, for a reason in words for an operator; it tries again at the next interval. */
   | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number }
   /** One of several servers that have the plants is lost, for a reason in words for an operator; the others go on. */
-  | { readonly kind: "worker-away"; readonly problem: string }
+  | { readonly kind: "worker-away"; readonly lastedMs: number; readonly problem: string }
   /** It deletes again. */
   | { readonly kind: "worker-back"; readonly lastedMs: number };
 

@@ -15,11 +15,11 @@ export class AwayWorkers {
     return this.#sinceMs.size > 0;
   }
 
-  /** A batch for the worker was given up. */
-  failed(worker: number, problem: string): void {
+  /** A batch for the worker was given up, which began at a time on the clock of `performance.now()`. */
+  failed(worker: number, problem: string, begunMs: number): void {
     if (this.#sinceMs.has(worker)) return;
     this.#sinceMs.set(worker, performance.now());
-    this.#onUpkeep?.({ kind: "worker-away", problem });
+    this.#onUpkeep?.({ kind: "worker-away", lastedMs: lastedSince(begunMs), problem });
   }
 
   /** A batch for the worker was committed. */

@@ -187,7 +187,7 @@ class PostgresStore implements PlantStore {
       return outcomes;
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
-      if (fault.server === "away" && this.#shards.areThere) this.#suspectWorker(batch, fault);
+      if (fault.server === "away" && this.#shards.areThere) this.#suspectWorker(batch, fault, begunMs);
       else if (this.#isSick(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       // Of those in doubt, nobody is told that nothing was done.
       for (const one of locked) one.reject(fault.reason);
@@ -201,8 +201,8 @@ class PostgresStore implements PlantStore {
   }
 
   /** It was one worker, and the others may be well. */
-  #suspectWorker(batch: readonly PendingDelete[], { fault }: BatchGivenUp): void {
-    this.#away.failed(this.#workerOf(batch), problemOf(fault).text);
+  #suspectWorker(batch: readonly PendingDelete[], { fault }: BatchGivenUp, begunMs: number): void {
+    this.#away.failed(this.#workerOf(batch), problemOf(fault).text, begunMs);
     this.#health.suspect();
   }
 
