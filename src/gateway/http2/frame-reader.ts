@@ -1,4 +1,4 @@
-import { connectionPreface, frameBytesMax, frameHeaderBytes } from "./frame-numbers.ts";
+import { connectionPreface, FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 
 /** A frame in place: its payload is `length` bytes from `from` on in `bytes`. */
@@ -18,14 +18,15 @@ export interface FrameReceiver {
 }
 
 /**
- * Cuts the bytes of a client into frames (RFC 9113 §4.1). Frames are read in place; only one that is split between
- * chunks is copied, once, into memory that grows with what has arrived of it.
+ * Cuts the bytes of a client into frames (RFC 9113 §4.1). Frames are read in place. One that is split between chunks is
+ * copied, once, into memory that grows with what has arrived of it; but how a body is cut into frames has no meaning
+ * (§6.1), so large parts of a DATA frame are handed on in place, each as a frame of its own.
  */
 export class FrameReader {
   /** Set after a connection error: no more frames are handed on, not even from the same chunk. */
   stopped = false;
   readonly #receiver: FrameReceiver;
-  /** An incomplete frame, and how many of its bytes have arrived. */
+  /** An incomplete frame, and how many of its bytes have arrived and were not handed on. */
   #begun: Buffer = nothing;
   #begunBytes = 0;
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#begun, from: 0, length: 0 };
@@ -42,33 +43,47 @@ export class FrameReader {
     if (this.#begunBytes > 0) at = this.#readOn(chunk, at);
     while (end - at >= frameHeaderBytes) {
       const length = payloadLength(chunk, at);
-      const next = at + frameHeaderBytes + length;
-      if (next > end) break;
-      this.#takeFrame(chunk, at, length);
-      at = next;
+      const from = at + frameHeaderBytes;
+      if (from + length > end) break;
+      this.#takeFrame(chunk, at, chunk, from, length);
+      at = from + length;
     }
-    if (at < end) this.#keep(chunk, at, end);
+    if (at < end) this.#readOn(chunk, at);
   }
 
-  /** Continues the incomplete frame, as far as the chunk reaches. @returns where the next frame begins */
+  /** Begins or continues the incomplete frame, as far as the chunk reaches. @returns where the next frame begins */
   #readOn(chunk: Buffer, start: number): number {
     const end = chunk.byteLength;
-    let at = start;
-    if (this.#begunBytes < frameHeaderBytes) {
-      at = this.#keep(chunk, at, Math.min(end, at + frameHeaderBytes - this.#begunBytes));
-      if (this.#begunBytes < frameHeaderBytes) return at;
-    }
+    const headerEnd = start + Math.max(0, frameHeaderBytes - this.#begunBytes);
+    const from = this.#keep(chunk, start, Math.min(end, headerEnd));
+    if (this.#begunBytes < frameHeaderBytes) return end;
     const length = payloadLength(this.#begun, 0);
-    const next = at + frameHeaderBytes + length - this.#begunBytes;
-    at = this.#keep(chunk, at, Math.min(end, next));
-    if (at === next) {
-      const frame = this.#begun;
-      // Not reused: body pieces are views of it.
-      this.#begun = nothing;
-      this.#begunBytes = 0;
-      this.#takeFrame(frame, 0, length);
+    const isInPlace = this.#begunBytes === frameHeaderBytes;
+    const next = from + frameHeaderBytes + length - this.#begunBytes;
+    if (next > end) {
+      if (isInPlace && end - from >= partBytesMin && isDivisible(this.#begun)) this.#takePart(chunk, from, length);
+      else this.#keep(chunk, from, end);
+      return end;
     }
-    return at;
+    if (!isInPlace) this.#keep(chunk, from, next);
+    const begun = this.#begun;
+    // Not reused: body pieces are views of it.
+    this.#begun = nothing;
+    this.#begunBytes = 0;
+    if (isInPlace) this.#takeFrame(begun, 0, chunk, from, length);
+    else this.#takeFrame(begun, 0, begun, frameHeaderBytes, length);
+    return next;
+  }
+
+  /** Hands on what the chunk has of a DATA frame; the rest is then the incomplete frame. */
+  #takePart(chunk: Buffer, from: number, length: number): void {
+    const header = this.#begun;
+    const flags = header[flagsAt] as number;
+    const partBytes = chunk.byteLength - from;
+    header[flagsAt] = flags & ~FrameFlag.endStream;
+    this.#takeFrame(header, 0, chunk, from, partBytes);
+    header[flagsAt] = flags;
+    header.writeUIntBE(length - partBytes, 0, 3);
   }
 
   #keep(chunk: Buffer, from: number, to: number): number {
@@ -83,15 +98,16 @@ export class FrameReader {
     return to;
   }
 
-  #takeFrame(bytes: Buffer, at: number, length: number): void {
+  /** Hands on a frame whose payload need not lie behind its header. */
+  #takeFrame(header: Buffer, at: number, bytes: Buffer, from: number, length: number): void {
     if (this.stopped) return;
     const frame = this.#frame;
-    frame.type = bytes[at + 3] as number;
-    frame.flags = bytes[at + 4] as number;
+    frame.type = header[at + typeAt] as number;
+    frame.flags = header[at + flagsAt] as number;
     // §4.1: the reserved bit is ignored.
-    frame.streamId = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;
+    frame.streamId = header.readUInt32BE(at + 5) & 0x7fff_ffff;
     frame.bytes = bytes;
-    frame.from = at + frameHeaderBytes;
+    frame.from = from;
     frame.length = length;
     this.#receiver.take(frame);
     // Otherwise its whole chunk would be kept alive until the next frame comes.
@@ -111,6 +127,17 @@ export class FrameReader {
 }
 
 const nothing = Buffer.alloc(0);
+
+// Where the type and the flags of a frame are (RFC 9113 §4.1).
+const typeAt = 3;
+const flagsAt = 4;
+// Handing on a part costs as much as copying so many bytes. A client whose bytes trickle makes no more frames of them.
+const partBytesMin = 4096;
+
+/** Whether what has arrived of a frame can be handed on: padding could only be told from a body by the last of it. */
+function isDivisible(header: Buffer): boolean {
+  return header[typeAt] === FrameType.data && ((header[flagsAt] as number) & FrameFlag.padded) === 0;
+}
 
 /** @throws ConnectionError for a frame that is too large, before its payload has arrived (RFC 9113 §4.2) */
 function payloadLength(bytes: Buffer, at: number): number {

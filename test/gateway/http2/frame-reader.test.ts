@@ -122,6 +122,67 @@ test("a server says the same to a connection that comes octet by octet", async (
   expect(await replyTo(octets, echo)).toStrictEqual(await replyTo([recorded], echo));
 });
 
+// Bodies of two streams, in frames of every kind of length, some of them padded.
+const bodies: readonly Buffer[] = [
+  ...[16_384, 9, 16_384, 4096, 0, 5000, 16_384].map((length, i) =>
+    frameBytes(dataFrame(i % 2 === 0 ? 1 : 3, bytesFrom(i, length))),
+  ),
+  frameBytes(frame(frameType.data, frameFlag.padded, 1, Buffer.concat([Buffer.of(200), bytesFrom(7, 9000)]))),
+  frameBytes(frame(frameType.ping, 0, 0, Buffer.from("12345678"))),
+  frameBytes(dataFrame(1, bytesFrom(8, 16_384), frameFlag.endStream)),
+  frameBytes(dataFrame(3, bytesFrom(9, 10_000), frameFlag.endStream)),
+];
+
+/** What is left of bodies when how they were cut is left out: their octets, with padding, and which frames end them. */
+function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: string; readonly ends: number }][] {
+  const read = new Map<number, { octets: string; ends: number }>();
+  const reader = new FrameReader({
+    take: ({ type, flags, streamId, bytes, from, length }) => {
+      const body = read.get(streamId) ?? { octets: "", ends: 0 };
+      expect(type === frameType.data && body.ends > 0).toBe(false);
+      body.octets += bytes.toString("latin1", from, from + length);
+      if (type === frameType.data && (flags & frameFlag.endStream) !== 0) body.ends++;
+      read.set(streamId, body);
+    },
+  });
+  const sent = Buffer.concat([clientPreface, ...bodies]);
+  for (let at = 0; at < sent.byteLength; at += chunkBytes) reader.read(sent.subarray(at, at + chunkBytes));
+  return [...read];
+}
+
+test.each([1, 9, 24, 33, 1000, 4095, 4096, 4105, 8192, 12_297, 16_384, 16_393, 16_417, 32_768, 65_536])(
+  "bodies are the same when they come in chunks of %i bytes",
+  (chunkBytes) => {
+    expect(bodiesRead(chunkBytes)).toStrictEqual(bodiesRead(1_000_000));
+  },
+);
+
+test.each([
+  { name: "a part of 4 KiB", cuts: [4096], taken: ["0: 4096", "1: 12288"] },
+  { name: "a smaller part", cuts: [4095], taken: ["copy: 16384"] },
+  { name: "its header", cuts: [0], taken: ["1: 16384"] },
+  { name: "all but an octet", cuts: [16_383], taken: ["0: 16383", "1: 1"] },
+  { name: "parts of which one is small", cuts: [5000, 5001, 12_000], taken: ["0: 5000", "copy: 11384"] },
+])("of a DATA frame that comes in $name first, large parts are handed on in place", ({ cuts, taken }) => {
+  const sent = frameBytes(dataFrame(1, bytesFrom(1, 16_384)));
+  const ends = [...cuts.map((cut) => cut + 9), sent.byteLength];
+  const chunks = ends.map((end, i) => sent.subarray(ends[i - 1] ?? 0, end));
+  const seen: string[] = [];
+  const reader = new FrameReader({
+    take: ({ bytes, length }) => {
+      const chunk = chunks.indexOf(bytes);
+      seen.push(`${chunk < 0 ? "copy" : String(chunk)}: ${String(length)}`);
+    },
+  });
+  for (const chunk of [clientPreface, ...chunks]) reader.read(chunk);
+  expect(seen).toStrictEqual(taken);
+});
+
+/** Octets that are not the same from one frame to the next. */
+function bytesFrom(seed: number, length: number): Buffer {
+  return Buffer.from(Uint8Array.from({ length }, (_, i) => seed * 31 + i * 7));
+}
+
 test("an octet of a long frame costs no more than one of many short frames", async () => {
   const long = frameBytes(dataFrame(1, Buffer.alloc(16_384)));
   const short = Buffer.concat(Array.from({ length: 64 }, () => frameBytes(dataFrame(1, Buffer.alloc(247)))));
