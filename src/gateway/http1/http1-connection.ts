@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { type Backlog, type BacklogBudget, type HeaderFields, type HttpProblem } from "../carriers/index.ts";
+import { type Backlog, type BacklogBudget, freeChunk, type HeaderFields, type HttpProblem } from "../carriers/index.ts";
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
@@ -9,8 +9,12 @@ import { HeadReader, type Http1RequestHead, noHead, notHttp, timedOut, unreadabl
 
 /** Receives what belongs to one request. */
 export interface RequestReceiver {
-  /** A piece of the body; `last` if the body is known to end with it. Held until {@link Http1Connection.consumed}. */
-  onData(piece: Uint8Array, last: boolean): void;
+  /**
+   * A piece of the body; `last` if the body is known to end with it. Held until {@link Http1Connection.consumed}.
+   *
+   * @returns whether it is kept; otherwise its memory may be freed
+   */
+  onData(piece: Uint8Array, last: boolean): boolean;
   /** The body has ended. Not called if a piece of it was `last`. */
   onEnd(): void;
   /** The rest of the request cannot be read. The receiver refuses the request if it has not been answered. */
@@ -70,6 +74,8 @@ export class Http1Connection {
   #isDraining = false;
   #clientEnded = false;
   #isReading = false;
+  /** Whether something has kept a view of the chunk that is being read. */
+  #chunkKept = false;
   #droppedBytes = 0;
   /** Calls of {@link look} since the connection began to wait for what it waits for now. */
   #looks = 0;
@@ -187,7 +193,9 @@ export class Http1Connection {
     const incoming = this.#incoming;
     const isFirst = incoming.left === 0;
     incoming.add(chunk);
+    this.#chunkKept = false;
     this.#read();
+    if (!this.#chunkKept) freeChunk(chunk);
     // The time-out of a head starts with its first byte.
     if (isFirst && this.#stage === "head" && incoming.left > 0) this.#looks = 0;
     // Usually nothing waits.
@@ -201,6 +209,8 @@ export class Http1Connection {
     try {
       while (incoming.left > 0 && this.#readPart());
     } catch (error) {
+      // A receiver may have kept a piece before it threw.
+      this.#chunkKept = true;
       this.destroy();
       this.#options.onFault(error);
     }
@@ -288,7 +298,7 @@ export class Http1Connection {
   #deliver(piece: Buffer, last: boolean): void {
     if (this.receiver === undefined) return;
     this.#heldBytes += piece.byteLength;
-    this.receiver.onData(piece, last);
+    if (this.receiver.onData(piece, last)) this.#chunkKept = true;
   }
 
   /** Serves a request of which only its problem is known, as the last one of the connection. */

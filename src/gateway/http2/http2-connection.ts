@@ -1,5 +1,6 @@
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Backlog, BacklogBudget } from "../carriers/index.ts";
+import { type Backlog, type BacklogBudget, freeChunk } from "../carriers/index.ts";
 import { Deadlines } from "./deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
 import { FrameType, windowBytesMax } from "./frame-numbers.ts";
@@ -56,6 +57,10 @@ export class Http2Connection implements StreamCarrier {
   readonly #rules: FrameRules;
   readonly #reader: FrameReader;
   readonly #deadlines: Deadlines;
+  /** Whether chunks are ours alone: a socket makes a buffer for each, another stream may hand on what it was given. */
+  readonly #ownsChunks: boolean;
+  /** Whether something has kept a view of the chunk that is being read. */
+  #chunkKept = false;
   #drain: "no" | "announced" | "final" = "no";
   #ended = false;
   /** Runs the next step of ending the connection. */
@@ -64,6 +69,7 @@ export class Http2Connection implements StreamCarrier {
   constructor(socket: Duplex, options: Http2ConnectionOptions) {
     const { limits, budget } = options;
     this.#socket = socket;
+    this.#ownsChunks = socket instanceof Socket;
     this.#options = options;
     this.#backlog = budget.open(() => this.#cut());
     this.output = new Output(socket, this.#backlog, () => this.#drained());
@@ -126,6 +132,10 @@ export class Http2Connection implements StreamCarrier {
     this.#streams.rememberReset(stream.id);
   }
 
+  keepChunk(): void {
+    this.#chunkKept = true;
+  }
+
   forget(stream: Http2Stream): void {
     this.#streams.open.delete(stream.id);
     if (this.#drain === "final") this.#endIfDone();
@@ -146,8 +156,10 @@ export class Http2Connection implements StreamCarrier {
   #read(chunk: Buffer): void {
     if (this.#ended) return;
     this.#deadlines.heardAtMs = performance.now();
+    this.#chunkKept = !this.#ownsChunks;
     try {
       this.#reader.read(chunk);
+      if (!this.#chunkKept) freeChunk(chunk);
       // Anything else it asks for would have to wait, too. A peer that only reads after it has written everything never
       // gets here, because what the windows allow stays below this limit.
       const { output } = this;

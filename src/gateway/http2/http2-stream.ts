@@ -12,8 +12,9 @@ export interface StreamReceiver {
    * `stream.consumed(bytes)` once it is used.
    *
    * @param last - whether it completes the body; {@link onEnd} is then not called
+   * @returns whether it is kept; otherwise its memory may be freed
    */
-  onData(piece: Uint8Array, last: boolean): void;
+  onData(piece: Uint8Array, last: boolean): boolean;
   /** The body is complete. */
   onEnd(): void;
   /** The stream was reset, by the peer or by us, with this code. */
@@ -29,6 +30,8 @@ export interface StreamCarrier {
   readonly receiveFlow: ReceiveFlow;
   /** Sends RST_STREAM. */
   sendReset(stream: Http2Stream, code: ErrorCode): void;
+  /** A view of the chunk that is being read is kept. */
+  keepChunk(): void;
   /** The stream is closed. */
   forget(stream: Http2Stream): void;
   /** A receiver has thrown. */
@@ -209,9 +212,12 @@ export class Http2Stream {
     if (!this.#isLengthPossible(last)) return ErrorCode.protocolError;
     this.remoteEnded = last;
     try {
-      if (bytes > 0) this.receiver?.onData(piece, last);
-      else if (last) this.receiver?.onEnd();
+      if (bytes === 0) {
+        if (last) this.receiver?.onEnd();
+      } else if (this.receiver?.onData(piece, last) === true) this.#carrier.keepChunk();
     } catch (error) {
+      // It may have kept the piece before it threw.
+      this.#carrier.keepChunk();
       this.#fault(error);
     }
     if (last && this.answeredAtMs > 0) this.#close();

@@ -56,10 +56,11 @@ class Reader implements RequestReceiver {
     else connection.continue();
   }
 
-  onData(piece: Uint8Array, last: boolean): void {
+  onData(piece: Uint8Array, last: boolean): boolean {
     this.#body += Buffer.from(piece).toString("latin1");
     this.#connection.consumed(piece.byteLength);
     if (last) this.onEnd();
+    return false;
   }
 
   onEnd(): void {

@@ -78,16 +78,22 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
+/** What a test says of a receiver. A piece of the body counts as kept unless `onData` returns `false`. */
+export interface ReceiverParts extends Partial<Omit<StreamReceiver, "onData">> {
+  readonly onData?: (piece: Uint8Array, last: boolean) => boolean | void;
+}
+
 /** What a receiver does where a test does not say otherwise: it uses the body and lets all else pass. */
-export function receiving(stream: Http2Stream, receiver: Partial<StreamReceiver> = {}): StreamReceiver {
+export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): StreamReceiver {
   const { onData = (piece) => stream.consumed(piece.byteLength), onEnd = () => {} } = receiver;
   return {
     onReset: () => {},
     onWritable: () => {},
     ...receiver,
     onData: (piece, last) => {
-      onData(piece, last);
+      const isKept = onData(piece, last) !== false;
       if (last && !stream.closed) onEnd();
+      return isKept;
     },
     onEnd,
   };

@@ -136,19 +136,21 @@ export abstract class OwnExchange implements Exchange {
     });
   }
 
-  onData(piece: Uint8Array, last: boolean): void {
+  /** @returns whether the piece is kept; otherwise its memory may be freed */
+  onData(piece: Uint8Array, last: boolean): boolean {
     const bytes = piece.byteLength;
     if (last) this.bodyEnded = true;
     if (this.#complete) {
       this.unreadBytes += bytes;
       this.consumed(bytes);
-      return;
+      return false;
     }
     if (this.#pull !== undefined) {
       const { resolve } = this.#pull;
       this.#pull = undefined;
       this.consumed(bytes);
-      return resolve({ done: false, value: piece });
+      resolve({ done: false, value: piece });
+      return true;
     }
     const receiver = this.#receiver;
     if (receiver === undefined) return this.#hold(piece);
@@ -160,10 +162,12 @@ export abstract class OwnExchange implements Exchange {
       // The whole body in one piece, as most bodies are.
       this.#receiver = undefined;
       receiver.received(piece);
+      return true;
     } else {
       this.#collect(receiver, piece);
       if (last) this.onEnd();
     }
+    return false;
   }
 
   onEnd(): void {
@@ -206,8 +210,9 @@ export abstract class OwnExchange implements Exchange {
     this.#whole = undefined;
   }
 
-  #hold(piece: Uint8Array): void {
+  #hold(piece: Uint8Array): true {
     (this.#pieces ??= new BodyPieces()).add(piece);
+    return true;
   }
 
   #collect(receiver: BodyReceiver, piece: Uint8Array): void {

@@ -1,0 +1,26 @@
+/**
+ * Frees memory at once of which it is known that nobody reads it any more.
+ *
+ * Left to the collector, 32 MB of buffers are enough to have the whole heap marked, which takes 15 ms and more; and what
+ * is used again at once is still in the cache of the processor. A megabyte that comes and goes costs a third of it.
+ */
+
+/** Bytes of a buffer that is worth freeing, which costs 0.3 µs. */
+const freedBytesMin = 16 * 1024;
+
+/**
+ * Frees the buffer of a chunk, unless it is small or has more in it. Every view of it is empty afterwards, so nobody may
+ * need one.
+ */
+export function freeChunk(chunk: Uint8Array): void {
+  if (chunk.byteLength >= freedBytesMin && isAlone(chunk)) freeBuffer(chunk.buffer);
+}
+
+function freeBuffer(buffer: ArrayBufferLike): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
+/** Whether nothing else is in the buffer of these bytes, as there is in node's pool. */
+function isAlone({ byteLength, buffer }: Uint8Array): boolean {
+  return byteLength === buffer.byteLength;
+}

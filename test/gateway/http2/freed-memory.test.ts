@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import type { Http2Stream } from "../../../src/gateway/http2/index.ts";
+import { dataFrame, frameFlag, openFrames } from "../../support/carriers/http2-frames.ts";
+import { answer, receiving, startEngine } from "../../support/http2/http2-engine.ts";
+import { answered, begun } from "../../support/http2/http2-requests.ts";
+
+const frameOf = (streamId: number): ReturnType<typeof dataFrame> => dataFrame(streamId, Buffer.alloc(16_384, streamId));
+
+test("a chunk is freed unless something has kept a piece of it", async () => {
+  const kept: Uint8Array[] = [];
+  const used = new Set<ArrayBufferLike>();
+  const serve = (stream: Http2Stream): void => {
+    const keeps = stream.id === 1;
+    stream.receiver = receiving(stream, {
+      onData: (piece) => {
+        stream.consumed(piece.byteLength);
+        if (keeps) kept.push(piece);
+        else used.add(piece.buffer);
+        return keeps;
+      },
+      onEnd: () => answer(stream),
+    });
+  };
+  await using engine = await startEngine({ serve });
+  using connection = await openFrames(engine.address);
+  connection.send(begun(1), begun(3), ...Array.from({ length: 20 }, () => frameOf(3)));
+  // Side by side, so that chunks have pieces of both.
+  for (let i = 0; i < 20; i++) connection.send(frameOf(3), frameOf(1));
+  connection.send(dataFrame(1, Buffer.of(1), frameFlag.endStream), dataFrame(3, Buffer.of(3), frameFlag.endStream));
+  expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([answered, answered]);
+  expect(Buffer.concat(kept).equals(Buffer.alloc(20 * 16_384 + 1, 1))).toBe(true);
+  expect([...used].some(isFreed)).toBe(true);
+});
+
+test("a chunk whose receiver has thrown stays as it is", async () => {
+  const kept: Uint8Array[] = [];
+  const faults: unknown[] = [];
+  const serve = (stream: Http2Stream): void => {
+    stream.receiver = receiving(stream, {
+      onData: (piece) => {
+        kept.push(piece);
+        throw new Error("a defect");
+      },
+    });
+  };
+  await using engine = await startEngine({ serve, onFault: (error) => faults.push(error) });
+  using connection = await openFrames(engine.address);
+  connection.send(begun(1), ...Array.from({ length: 4 }, () => frameOf(1)));
+  await connection.readEnd(1);
+  expect(faults).toHaveLength(1);
+  expect(kept.every((piece) => piece.byteLength > 0)).toBe(true);
+});
+
+function isFreed(buffer: ArrayBufferLike): boolean {
+  return buffer instanceof ArrayBuffer && buffer.detached;
+}
