@@ -16,7 +16,21 @@ export function freeChunk(chunk: Uint8Array): void {
   if (chunk.byteLength >= freedBytesMin && isAlone(chunk)) freeBuffer(chunk.buffer);
 }
 
-function freeBuffer(buffer: ArrayBufferLike): void {
+const singleUse = new WeakSet<ArrayBufferLike>();
+
+/** Says of bytes that nobody but the carrier that sends them will read them: they were made for one answer. */
+export function markSingleUse(bytes: Uint8Array): Uint8Array {
+  if (bytes.byteLength >= freedBytesMin && isAlone(bytes)) singleUse.add(bytes.buffer);
+  return bytes;
+}
+
+/** Whether the buffer of these bytes may be freed once all of them are sent. */
+export function isSingleUse({ buffer }: Uint8Array): boolean {
+  return buffer.byteLength >= freedBytesMin && singleUse.has(buffer);
+}
+
+/** Frees a buffer. Every view of it is empty afterwards. */
+export function freeBuffer(buffer: ArrayBufferLike): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 

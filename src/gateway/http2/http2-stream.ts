@@ -182,6 +182,7 @@ export class Http2Stream {
     this.queuedBytes -= bytes;
     this.#carrier.sendFlow.release(this, bytes, this.queuedBytes === 0);
     this.#sendPart(piece.subarray(0, bytes), this.queuedBytes === 0);
+    if (bytes === piece.byteLength) this.#carrier.output.sent(piece);
     if (this.queuedBytes > 0 || this.closed) return;
     if (this.localEnded) this.#sendEnding();
     else this.#tellWritable();
@@ -270,6 +271,7 @@ export class Http2Stream {
       if (bytes === 0) return rest;
       if (bytes === rest.byteLength) {
         this.#sendPart(rest, true);
+        this.#carrier.output.sent(rest);
         return noBytes;
       }
       this.#sendPart(rest.subarray(0, bytes), false);

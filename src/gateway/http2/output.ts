@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Backlog } from "../carriers/index.ts";
+import { type Backlog, freeBuffer, isSingleUse } from "../carriers/index.ts";
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 import { emptyTable } from "./hpack/encoder.ts";
 
@@ -31,6 +31,8 @@ export class Output {
   #scratch: Buffer = Buffer.allocUnsafe(scratchBytes);
   #used = 0;
   #sealed: Uint8Array[] = [];
+  /** Ends of bodies added since the last flush, whose buffers nobody needs once that is out. */
+  #spent: Uint8Array[] = none;
   #scheduled = false;
   #closed = false;
   /** Bytes queued here since the last flush. */
@@ -82,6 +84,13 @@ export class Output {
     writeFrameHeader(this.#scratch, at, length, type, flags, streamId);
     if (isLarge) this.#hold(payload);
     else this.#scratch.set(payload, at + frameHeaderBytes);
+  }
+
+  /** Notes that all frames of a piece have been added: its buffer is freed once they are out, if it may be. */
+  sent(piece: Uint8Array): void {
+    if (!isSingleUse(piece)) return;
+    if (this.#spent === none) this.#spent = [piece];
+    else this.#spent.push(piece);
   }
 
   /** Adds a header block made of parts, in as many frames as it needs (RFC 9113 §4.3). */
@@ -140,13 +149,16 @@ export class Output {
     this.#seal();
     const pieces = this.#sealed;
     const bytes = this.#queuedBytes;
+    const written = this.#spent === none ? undefined : freeing(this.#spent);
     this.#sealed = [];
+    this.#spent = none;
     this.#queuedBytes = 0;
     // After our own end, or when the peer has gone, nobody would read it.
     if (this.#closed || !this.#socket.writable) return;
     if (pieces.length > 1) this.#socket.cork();
     let more = true;
-    for (const piece of pieces) more = this.#socket.write(piece);
+    const last = pieces.at(-1);
+    for (const piece of pieces) more = this.#socket.write(piece, piece === last ? written : undefined);
     if (pieces.length > 1) this.#socket.uncork();
     if (!more) this.congested = true;
     this.count(bytes);
@@ -194,6 +206,15 @@ export class Output {
     }
     return at;
   }
+}
+
+const none: Uint8Array[] = [];
+
+/** Returns a function that frees pieces once the system has taken them. What was never written is left to the collector. */
+function freeing(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
+  return (error) => {
+    if (error === null || error === undefined) for (const { buffer } of pieces) freeBuffer(buffer);
+  };
 }
 
 function flushOutput(output: Output): void {

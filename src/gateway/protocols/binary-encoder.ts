@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, type Message, ScalarType, toBinary } 
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { concatBytes } from "../carriers/index.ts";
+import { concatBytes, markSingleUse } from "../carriers/index.ts";
 
 /** Bytes of a field from which on it is written apart from the other fields. */
 // 64 KiB: below, two writers cost as much as the copies that they save.
@@ -26,7 +26,9 @@ export function createBinaryEncoder(
       const bytes: unknown = Reflect.get(message, field.localName);
       if (bytes instanceof Uint8Array && bytes.byteLength >= largeBytesMin) {
         const others: Message = { ...message, [field.localName]: unsetValue(field) };
-        return concatBytes([toBinary(desc, others, options), beginBytes(field, bytes.byteLength), bytes]);
+        return markSingleUse(
+          concatBytes([toBinary(desc, others, options), beginBytes(field, bytes.byteLength), bytes]),
+        );
       }
     }
     return toBinary(desc, message, options);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { freeChunk } from "../../../src/gateway/carriers/index.ts";
+import { freeChunk, isSingleUse, markSingleUse } from "../../../src/gateway/carriers/index.ts";
 
 const KiB = 1024;
 
@@ -23,4 +23,17 @@ describe("a chunk", () => {
     freeChunk(bytes);
     expect(Buffer.compare(bytes, before)).toBe(0);
   });
+});
+
+test.each([
+  { name: "that were said to be", bytes: () => markSingleUse(Buffer.alloc(64 * KiB)), want: true },
+  {
+    name: "at the end of such bytes",
+    bytes: () => markSingleUse(Buffer.alloc(64 * KiB)).subarray(60 * KiB),
+    want: true,
+  },
+  { name: "of which nobody said so", bytes: () => Buffer.alloc(64 * KiB), want: false },
+  { name: "with others in their buffer", bytes: () => markSingleUse(Buffer.alloc(64 * KiB).subarray(1)), want: false },
+])("bytes $name are for single use: $want", ({ bytes, want }) => {
+  expect(isSingleUse(bytes())).toBe(want);
 });

@@ -1,8 +1,16 @@
 import { expect, test } from "vitest";
-import type { Http2Stream } from "../../../src/gateway/http2/index.ts";
-import { dataFrame, frameFlag, openFrames } from "../../support/carriers/http2-frames.ts";
-import { answer, receiving, startEngine } from "../../support/http2/http2-engine.ts";
-import { answered, begun } from "../../support/http2/http2-requests.ts";
+import { markSingleUse } from "../../../src/gateway/carriers/index.ts";
+import { encodeBlock, type Http2Stream } from "../../../src/gateway/http2/index.ts";
+import {
+  dataFrame,
+  frame,
+  type FrameConnection,
+  frameFlag,
+  frameType,
+  openFrames,
+} from "../../support/carriers/http2-frames.ts";
+import { answer, receiving, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
+import { answered, begun, windowUpdateFrame } from "../../support/http2/http2-requests.ts";
 
 const frameOf = (streamId: number): ReturnType<typeof dataFrame> => dataFrame(streamId, Buffer.alloc(16_384, streamId));
 
@@ -51,6 +59,47 @@ test("a chunk whose receiver has thrown stays as it is", async () => {
   expect(kept.every((piece) => piece.byteLength > 0)).toBe(true);
 });
 
+// Three windows of it; the last write has large pieces, which are not copied, and a small one, which is.
+const windows: readonly number[] = [65_535, 40_000, 2 * 16_384 + 100];
+const bodyBytes = windows.reduce((sum, bytes) => sum + bytes, 0);
+
+test.each([
+  { name: "for single use is freed once it was sent, and not before", mark: markSingleUse, left: 0 },
+  { name: "that may be needed again is left alone", mark: (body: Uint8Array) => body, left: bodyBytes },
+])("a body $name", async ({ mark, left }) => {
+  const body = mark(Buffer.alloc(bodyBytes, "x"));
+  await using engine = await startEngine({
+    serve: (stream) => {
+      stream.sendHeaders([statusBlock(200)], false);
+      stream.end(body, encodeBlock(["a", "b"]));
+    },
+  });
+  using connection = await openFrames(engine.address);
+  connection.send(begun(1));
+  const read: Buffer[] = [];
+  for (const [i, bytes] of windows.entries()) {
+    expect(body.byteLength).toBe(bodyBytes);
+    if (i > 0) connection.send(windowUpdateFrame(0, bytes), windowUpdateFrame(1, bytes));
+    read.push(await readData(connection, bytes));
+    // Answered behind everything else.
+    connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    await connection.readUntil(({ type }) => type === frameType.ping);
+  }
+  expect(Buffer.concat(read).equals(Buffer.alloc(bodyBytes, "x"))).toBe(true);
+  expect(body.byteLength).toBe(left);
+});
+
 function isFreed(buffer: ArrayBufferLike): boolean {
   return buffer instanceof ArrayBuffer && buffer.detached;
+}
+
+async function readData(connection: FrameConnection, bytes: number): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (let left = bytes; left > 0;) {
+    const next = await connection.readUntil(({ type }) => type === frameType.data);
+    if (next === undefined) throw new Error("the connection has ended");
+    pieces.push(next.payload);
+    left -= next.payload.byteLength;
+  }
+  return Buffer.concat(pieces);
 }
