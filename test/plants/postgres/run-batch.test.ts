@@ -11,7 +11,13 @@ import { Session } from "../../../src/plants/postgres/session.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countTries, failTries } from "../../support/plants/failing-tries.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import {
+  configOf,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
 
 const minuteMs = 60_000;
 
@@ -378,6 +384,27 @@ describe("a batch with plants that another transaction keeps locked", () => {
     await expect(outcomes).resolves.toEqual([true, true]);
     await session.close();
   });
+});
+
+// It may be gone only here, by a deletion that they do not have.
+test.each([
+  { locks: "waited for", skipsLocked: false },
+  { locks: "left alone", skipsLocked: true },
+])("a batch says that a plant is not there once its standbys know it, with locks $locks", async ({ skipsLocked }) => {
+  const url = await createPlants(1);
+  const session = new Session(readServerUrl(url));
+  let outcomes: ReturnType<typeof runBatch> | undefined;
+  await withoutStandby(url, async () => {
+    await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+    outcomes = runBatchWith(session, callersOf(9n), { setAside: failToSetAside, skipsLocked });
+    const isTold = outcomes.then(() => true);
+    const waits = expect
+      .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
+      .toHaveLength(1);
+    expect(await Promise.race([isTold, waits.then(() => false)])).toBe(false);
+  });
+  await expect(outcomes).resolves.toEqual([false]);
+  await session.close();
 });
 
 test("a batch that is the victim of a deadlock is repeated", async () => {
