@@ -66,6 +66,14 @@ describe("reading the URL of a server", () => {
       url: `postgres://ann:secret@${rest}`,
       says: "in the database URL, there must be one port, or as many as hosts",
     })),
+    ...["[::1]x", "x[::1]", "[::1]x:1"].map((host) => ({
+      url: `postgres://ann:secret@${host}/p`,
+      says: "the database URL must be postgres://user:password@host:port/database",
+    })),
+    {
+      url: "postgres://ann:secret@db/p?keepalives_idle=7201",
+      says: "keepalives_idle in the database URL must be whole seconds from 1 to 7200",
+    },
     ...["0", "61", "5s", "-1", "1.5", ""].map((seconds) => ({
       url: `postgres://ann:secret@db/p?connect_timeout=${seconds}`,
       says: "connect_timeout in the database URL must be whole seconds from 1 to 60",
@@ -237,6 +245,7 @@ describe("a file with the URL of a server", () => {
 
   test.each([
     { name: "with a line break behind it", text: "postgres://db\n", want: "postgres://db" },
+    { name: "with another one inside", text: "postgres://a\nb\n", want: "postgres://a\nb" },
     { name: "with one of Windows", text: "postgres://db\r\n", want: "postgres://db" },
     { name: "of the most bytes there may be", text: "x".repeat(limitBytes), want: "x".repeat(limitBytes) },
   ])("is read $name", ({ text, want }) => {
