@@ -144,8 +144,10 @@ function hasFixedLog(version: string): boolean {
 /**
  * Makes every commit durable. Both settings are read back, because SQLite silently keeps the old journal mode if it
  * cannot change it.
+ *
+ * @throws StoreOpenError when it has kept one
  */
-function makeDurable(db: DatabaseSync): void {
+export function makeDurable(db: DatabaseSync): void {
   // fullfsync: on macOS a plain fsync leaves the data in the cache of the drive. It has no effect elsewhere.
   db.exec(
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON",

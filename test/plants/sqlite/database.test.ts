@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test, vi } from "vitest";
 import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
-import { checkDatabaseFile, demandFixedLog, openDatabase } from "../../../src/plants/sqlite/database.ts";
+import { checkDatabaseFile, demandFixedLog, makeDurable, openDatabase } from "../../../src/plants/sqlite/database.ts";
 import { migrate, versionOf } from "../../../src/plants/sqlite/migrate.ts";
 import { migrations } from "../../../src/plants/sqlite/migrations.ts";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
@@ -27,6 +27,18 @@ describe("opening a database file", () => {
     expect(db.prepare("PRAGMA fullfsync").get()).toEqual({ fullfsync: 1n });
     expect(db.prepare("PRAGMA checkpoint_fullfsync").get()).toEqual({ checkpoint_fullfsync: 1n });
     db.close();
+  });
+
+  test("refuses a database for which SQLite cannot keep a write-ahead log", () => {
+    // What is in memory has a journal of its own.
+    using db = new DatabaseSync(":memory:", { readBigInts: true });
+    expect(() => makeDurable(db)).toThrow(/ cannot keep a write-ahead log, so commits would not be durable$/);
+  });
+
+  test("asks for a lock again every two milliseconds, and not as seldom as SQLite does by itself", () => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db") });
+    expect(db.prepare("PRAGMA busy_timeout").get()).toEqual({ timeout: 2n });
   });
 
   test("gives back what a long read has let the log grow by", () => {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, renameSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -23,6 +23,16 @@ describe("the storage thread", () => {
     await expect(thread.tryToWrite()).resolves.toEqual({ text, passing: true });
     other.close();
     await expect(thread.tryToWrite()).resolves.toBeUndefined();
+    await thread.close();
+  });
+
+  test("finds out without a write of its own that the file is gone", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const thread = await StorageThread.start({ file });
+    renameSync(file, `${file}.moved`);
+    const text = "the file was moved, replaced or deleted";
+    await expect(thread.tryToWrite()).resolves.toEqual({ text, passing: false, needsOperator: true });
     await thread.close();
   });
 

@@ -46,6 +46,13 @@ describe("an SQLite store", () => {
     expect(plantsIn(file)).toEqual([1n]);
   });
 
+  test("tells how many deletions may wait, of which none waits for a lock", async () => {
+    using folder = createTempFolder();
+    const store = await openSqliteStore({ file: folder.file("plants.db") });
+    expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+    await store.close();
+  });
+
   test("is filled when it is created, and never again when it has become empty", async () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
