@@ -53,5 +53,6 @@ describe.each(places)("plants in $name", ({ locate }) => {
     const location = await locate();
     await migratePlants(location);
     await expect(openPlantStore(location, { deletionsKeptMs: 3_599_999 })).rejects.toThrow(/for an hour at least/);
+    await (await openPlantStore(location, { deletionsKeptMs: 3_600_000 })).close();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, test } from "vitest";
-import { StoreHealth, type StoreProblem } from "../../src/plants/store-health.ts";
+import { StoreHealth, type StoreProblem, tryIntervalMs } from "../../src/plants/store-health.ts";
 
 const full: StoreProblem = { text: "the disk is full", passing: true };
 const damaged: StoreProblem = { text: "the file is damaged", passing: false };
@@ -54,6 +54,16 @@ describe.concurrent("the health of a store", () => {
     await looks[0]?.promise;
     health.report(full);
     expect(health.problem).toBe(damaged);
+  });
+
+  test("is not looked at any more once it cannot get better", async ({ expect }) => {
+    const { health, looks } = openHealth();
+    health.report(full);
+    health.report(damaged);
+    health.suspect();
+    // A timer that is started now fires after that of the first problem would.
+    await new Promise((resolve) => setTimeout(resolve, tryIntervalMs));
+    expect(looks).toHaveLength(0);
   });
 
   test("gets worse when a watch finds something wrong, which is looked for once at a time", async ({ expect }) => {
