@@ -119,5 +119,5 @@ function fingerprintOf(stats: Stats): string {
 }
 
 function isYoung(stats: Stats): boolean {
-  return Math.abs(Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs)) < timestampGranularityMs;
+  return Math.abs(Date.now() - stats.ctimeMs) < timestampGranularityMs;
 }
