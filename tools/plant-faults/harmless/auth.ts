@@ -159,4 +159,10 @@ export const harmlessInAuth: readonly HarmlessFaults[] = [
     fault: "4 → 5",
     why: "a fifth spreads the fetches, too",
   },
+  {
+    file: "src/auth/introspection/open-introspection-verifier.ts",
+    line: "const timeoutMs = source.timeoutMs ?? introspectionTimeoutMs;",
+    fault: "source.timeoutMs ?? introspectionTimeoutMs → (introspectionTimeoutMs)",
+    why: "a shorter time lets tests end sooner; no setting gives another one",
+  },
 ];

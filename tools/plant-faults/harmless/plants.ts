@@ -166,4 +166,58 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     fault: "batch.keyed.length > 0 → batch.keyed.length >= 0",
     why: "to ask about no keys costs time alone",
   },
+  {
+    file: "src/plants/sqlite/transaction.ts",
+    line: "if (now - triedAt < lockPollMs) Atomics.wait(",
+    fault: "now - triedAt < lockPollMs → false",
+    why: "to ask again without a pause costs time alone",
+  },
+  {
+    file: "src/plants/sqlite/import.ts",
+    line: "const lockTimeoutMs = 60_000;",
+    why: "nobody waits for an import, and twice as long would do",
+  },
+  {
+    file: "src/plants/postgres/check-write.ts",
+    line: "if (!session.shards.areThere) return await probe(session, 0n);",
+    fault: "0n → 1n",
+    why: "the record is rolled back, whichever plant it names",
+  },
+  {
+    file: "src/plants/postgres/check-write.ts",
+    line: "faults.push(fault);",
+    fault: "push → unshift",
+    why: "where no worker can be used, the fault of any of them is named",
+  },
+  {
+    file: "src/plants/postgres/citus.ts",
+    line: "return this.#worker[this.#hashMax.findIndex(",
+    fault: "hash <= max → hash <",
+    why: "a deletion that goes to another worker first costs time alone",
+  },
+  {
+    file: "src/plants/postgres/citus.ts",
+    line: "return this.#worker[this.#hashMax.findIndex(",
+    fault: "0 → 1",
+    why: "no hash is larger than the largest of the last shard",
+  },
+  {
+    file: "src/plants/postgres/migrate.ts",
+    line: "if (step === undefined) return false;",
+    fault: "return false; → return undefined",
+    why: "undefined is as false",
+  },
+  {
+    file: "src/plants/store-health.ts",
+    line: "return performance.now() - this.#failingSinceMs <",
+    fault: "0 → 1",
+    why: "a store that gives no time has no problem that may be brief",
+  },
+  {
+    file: "src/plants/store-health.ts",
+    line: "return performance.now() - this.#failingSinceMs <",
+    fault:
+      "performance.now() - this.#failingSinceMs < (this.#options.briefMsMax ?? 0) → performance.now() - this.#failingSinceMs <=",
+    why: "a fraction of a millisecond",
+  },
 ];
