@@ -32,6 +32,8 @@ export async function startNode(programs: string, folder: string, name: string):
   const data = join(folder, name);
   const asOwner = { ...serverOwner(), cwd: folder, env: { ...process.env, LC_ALL: "C" } };
   const args = ["-D", data, "-A", "trust", "-U", "tester", "-N", "-E", "UTF8"];
+  // PostgreSQL knows no version of the collation C.
+  args.push("--locale-provider=icu", "--icu-locale=und");
   execFileSync(join(programs, "initdb"), args, { ...asOwner, stdio: "ignore" });
   const port = await freePort();
   const url = `postgres:///postgres?host=127.0.0.1&port=${port}&user=tester`;

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { findDeleted, toDeleteBatch } from "../../src/plants/postgres/delete-batch.ts";
 import { checkPostgresDatabase, migratePostgres } from "../../src/plants/postgres/plant-database.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
@@ -15,16 +15,22 @@ beforeAll(async () => {
   cluster = await startCitus();
   url = await cluster.createSchema();
   await migratePostgres(url);
-  await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+  await growPlants();
   await runSql(
     url,
     `INSERT INTO deletions (plant_id, subject, request_id, batch) SELECT id, '', '', '${token}' FROM plants`,
   );
 });
+beforeEach(() => growPlants());
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
+const absent = Array.from({ length: 40 }, (_, i) => BigInt(i + 40));
 const token = "00000000-0000-4000-8000-000000000000";
+
+async function growPlants(): Promise<void> {
+  await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[]) ON CONFLICT DO NOTHING`);
+}
 
 async function openSession(): Promise<Session> {
   const session = new Session(readServerUrl(url));
@@ -33,10 +39,10 @@ async function openSession(): Promise<Session> {
 }
 
 /** The plants of each worker, in the order of the workers of the cluster. */
-async function plantsByWorker(): Promise<readonly (readonly bigint[])[]> {
+async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])[]> {
   const rows = await runSql(
     url,
-    `SELECT nodeport, array_agg(id) AS ids FROM unnest('{${ids.join()}}'::bigint[]) AS id
+    `SELECT nodeport, array_agg(id) AS ids FROM unnest('{${among.join()}}'::bigint[]) AS id
      JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`,
   );
   const ofPort = new Map(rows.map((row) => [row["nodeport"], row["ids"]]));
@@ -88,11 +94,12 @@ describe("a worker whose synchronous standby is gone", () => {
   });
 
   test.each([
-    { answer: "deleted", isThere: true },
-    { answer: "not found", isThere: false },
-  ])("is no reason to say $answer when the wait for it is cancelled", async ({ isThere }) => {
-    const [, [id = 0n] = []] = await plantsByWorker();
+    { answer: "deleted", among: ids, isThere: true },
+    { answer: "not found", among: absent, isThere: false },
+  ])("is no reason to say $answer when the wait for it is cancelled", async ({ among, isThere }) => {
+    const [, [id = 0n] = []] = await plantsByWorker(among);
     const store = await openPostgresStore({ url });
+    onTestFinished(() => store.close());
     let told: boolean | undefined;
     const telling = store.delete(id, deleteCall()).then((outcome) => (told = outcome));
     const first = await waiting();
@@ -102,7 +109,6 @@ describe("a worker whose synchronous standby is gone", () => {
     await runSql(worker(), "ALTER SYSTEM RESET synchronous_standby_names");
     await runSql(worker(), "SELECT pg_reload_conf()");
     await expect(telling).resolves.toBe(isThere);
-    await store.close();
   });
 
   test("is not taken to have what a batch for the wrong worker has deleted on it", async () => {
@@ -135,6 +141,21 @@ test.each(["fsync", "synchronous_commit"])("a worker with %s = off serves nobody
   await expect(checkPostgresDatabase(url)).rejects.toThrow(/on the worker 127\.0\.0\.1/);
   await cluster.workers[1]?.configure(`RESET ${setting}`);
   await expect(checkPostgresDatabase(url)).resolves.toBeUndefined();
+});
+
+test("workers that warn of their collation at the start of every connection serve as any other", async () => {
+  const update = (version: string): Promise<unknown> =>
+    Promise.all(workers.map((one) => runSql(one, `UPDATE pg_database SET datcollversion = ${version}`)));
+  const workers = cluster.workers.map((node) => node.url);
+  const [[first = 0n] = [], [second = 0n] = []] = await plantsByWorker();
+  await update("'0'");
+  onTestFinished(async () => void (await update("pg_database_collation_actual_version(oid)")));
+  await expect(checkPostgresDatabase(url)).resolves.toBeUndefined();
+  const store = await openPostgresStore({ url });
+  onTestFinished(() => store.close());
+  expect(store.problem).toBeUndefined();
+  await expect(store.delete(first, deleteCall())).resolves.toBe(true);
+  await expect(store.delete(second, deleteCall())).resolves.toBe(true);
 });
 
 test("a store does not open where the warnings of workers would not arrive", async () => {

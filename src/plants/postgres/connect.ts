@@ -23,12 +23,14 @@ export interface SessionTimeouts {
   readonly answerTimeoutMs: number;
 }
 
-/** The parts of a notice of the server that matter here. Neither is translated. */
+/** The parts of a notice of the server that matter here. */
 export interface Notice {
   /** The routine of the server that sent it. */
   readonly routine?: string | undefined;
   /** Its SQLSTATE: `01000` of most warnings. */
   readonly code?: string | undefined;
+  /** Its text, which is translated. Citus appends the detail and the hint of a worker's notice. */
+  readonly message?: string | undefined;
 }
 
 /** Options of {@link connectTo}. */
@@ -82,7 +84,7 @@ export async function disconnect(client: Client): Promise<void> {
 
 // The warning that a commit is not on its standbys must arrive, whatever a role or the URL has set. Citus hands on that
 // of a worker, in some transactions as a message for debugging, and that of one behind the worker as such only. Other
-// servers ignore the second setting, and say nothing more than without the first.
+// servers ignore the second setting; the messages for debugging that the first brings are ignored here.
 const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages=debug1";
 
 // CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the two numbers

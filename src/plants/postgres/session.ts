@@ -11,6 +11,10 @@ import { Shards } from "./citus.ts";
 import { sqlStateOf } from "./fault-table.ts";
 import type { Server } from "./server-url.ts";
 
+// A part of the hint that is the same in all languages. After an upgrade of the C library each new connection to a worker
+// begins with this warning, so that one on a new connection would never end the doubt.
+const collationHint = "REFRESH COLLATION VERSION";
+
 /** A row: its columns in the order of the statement, as text. */
 export type Row = readonly (string | null)[];
 
@@ -146,13 +150,15 @@ export class Session {
     await disconnect(client);
   }
 
-  // A statement that is cancelled while it waits for its standbys succeeds, with a warning that has no SQLSTATE of its
-  // own, and a text that is translated. Citus hands on the warnings of its workers by that text alone: any of them may be
-  // this one, and what it is about is looked up.
-  #read({ routine, code = "" }: Notice): void {
+  // A statement that is cancelled while it waits for its standbys succeeds, with a warning whose text is translated.
+  // Citus hands on SQLSTATE and text, but not the routine; `57P01` comes when the waiting backend is ended. So any warning
+  // of a worker may be this one, and what it is about is looked up.
+  #read({ routine, code = "", message = "" }: Notice): void {
     if (routine === "SyncRepWaitForLSN") this.#doubt = "committed, but not on the synchronous standbys";
     const isOfWorker = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
-    if (isOfWorker) this.#doubt = "a worker warned, maybe that a commit is not on its synchronous standbys";
+    if (isOfWorker && !message.includes(collationHint)) {
+      this.#doubt = "a worker warned, maybe that a commit is not on its synchronous standbys";
+    }
   }
 
   #take(client: Client): void {
