@@ -61,7 +61,10 @@ export interface TokenVerifier {
   /** Why tokens cannot be verified right now, for an operator; `undefined` while they can. */
   readonly problem?: string | undefined;
 
-  /** When the keys of each issuer were last fetched, in milliseconds since 1970; without those that never were. */
+  /**
+   * When the keys of each issuer were last fetched, in milliseconds on the clock of `performance.now()`; without those
+   * that never were.
+   */
   readonly keysFetched?: readonly KeysFetched[];
 
   /**

@@ -49,7 +49,7 @@ export class PlantMetrics implements Disposable {
       () =>
         (verifier?.keysFetched ?? []).map(({ issuer, atMs }) => ({
           attributes: { issuer },
-          value: Math.max(0, (Date.now() - atMs) / 1_000),
+          value: (performance.now() - atMs) / 1_000,
         })),
     );
   }

@@ -79,12 +79,12 @@ class FetchedKeys implements IssuerKeys {
   }
 
   current(): KeySet | undefined {
-    return Date.now() - this.#fetchedAtMs < this.#timing.usableMs ? this.#set : undefined;
+    return performance.now() - this.#fetchedAtMs < this.#timing.usableMs ? this.#set : undefined;
   }
 
   async renew(): Promise<void> {
     // After a failure the next fetch is scheduled: requests must not undermine the back-off.
-    const isDue = this.#failures === 0 && Date.now() - this.#askedAtMs >= this.#timing.coolDownMs;
+    const isDue = this.#failures === 0 && performance.now() - this.#askedAtMs >= this.#timing.coolDownMs;
     if (this.#fetching !== undefined || isDue) await this.reload();
   }
 
@@ -94,7 +94,7 @@ class FetchedKeys implements IssuerKeys {
 
   get retryAfterS(): number | undefined {
     if (this.#failures === 0) return undefined;
-    return Math.max(1, Math.ceil((this.#nextAtMs - Date.now()) / 1000));
+    return Math.max(1, Math.ceil((this.#nextAtMs - performance.now()) / 1000));
   }
 
   get problem(): string | undefined {
@@ -119,7 +119,7 @@ class FetchedKeys implements IssuerKeys {
 
   async #fetchOnce(): Promise<void> {
     clearTimeout(this.#timer);
-    this.#askedAtMs = Date.now();
+    this.#askedAtMs = performance.now();
     const signal = AbortSignal.any([AbortSignal.timeout(this.#timing.fetchMs), this.#closed.signal]);
     const document = await this.#options.fetchDocument(signal);
     const taken = document.kind === "value" ? await this.#take(document.value) : document;
@@ -138,7 +138,7 @@ class FetchedKeys implements IssuerKeys {
     }
     if (this.#failures > 0) this.#options.log.info({ issuer: this.#options.issuer }, "keys can be fetched again");
     this.#failures = 0;
-    this.#fetchedAtMs = Date.now();
+    this.#fetchedAtMs = performance.now();
     return { kind: "value", value: undefined };
   }
 
@@ -159,7 +159,7 @@ class FetchedKeys implements IssuerKeys {
     const delayMs = this.#failures === 0 ? refreshMs : Math.min(backOffMaxMs, backOffMs * 2 ** (this.#failures - 1));
     // Spreads the fetches of replicas that started, or failed, at the same time.
     const spreadMs = delayMs * (0.75 + Math.random() / 4);
-    this.#nextAtMs = Date.now() + spreadMs;
+    this.#nextAtMs = performance.now() + spreadMs;
     this.#timer = setTimeout(() => void this.reload(), spreadMs);
     // Does not keep the process alive.
     this.#timer.unref();

@@ -12,7 +12,10 @@ export interface IssuerKeys {
    */
   renew(): Promise<void>;
 
-  /** When the set was last known to be current, in milliseconds since 1970; `undefined` for one that never is fetched. */
+  /**
+   * When the set was last known to be current, in milliseconds on the clock of `performance.now()`; `undefined` for one
+   * that never is fetched.
+   */
   readonly fetchedAtMs: number | undefined;
 
   /** Seconds until it is worth trying again, when the set may be out of date; `undefined` when it is current. */
