@@ -88,7 +88,9 @@ export async function startServer(configuration: Configuration, options: StartOp
   if (admin !== undefined) opened.use(admin);
   const { reusePort = false } = options;
   const address = await server.listen({ ...listenOptionsOf(configuration), reusePort, ...(tls && { tls }) });
-  log.info({ pid: process.pid, ...address, ...describeServing(configuration) }, "listening");
+  // A Unix socket has no port.
+  const place = { ...address, port: address.port || undefined };
+  log.info({ pid: process.pid, ...place, ...describeServing(configuration) }, "listening");
   const certificate =
     tlsFiles && tls && followTlsFiles(tlsFiles, tls, (material) => server.setSecureContext(material), log);
   opened.defer(async () => certificate?.close());

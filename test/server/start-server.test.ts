@@ -86,6 +86,20 @@ describe("behind a trusted proxy", () => {
   });
 });
 
+test("the log names the Unix socket that a server listens on, and no port", async () => {
+  using folder = createTempFolder();
+  const lines: string[] = [];
+  const path = folder.file("socket");
+  const environment = { HOST: `unix:${path}`, DATABASE_URL: "memory:", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const reading = readConfiguration({ environment, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const server = await startServer(reading.value, { logLines: { write: (line) => void lines.push(line) } });
+  await server.drain();
+  const line = JSON.parse(lines.find((each) => each.includes('"msg":"listening"')) ?? "{}");
+  expect(line).toMatchObject({ address: path });
+  expect(line).not.toHaveProperty("port");
+});
+
 describe("a server behind an identity provider", () => {
   test("takes the provider's tokens, and deletes with them", async () => {
     using provider = await startProvider();
