@@ -54,6 +54,7 @@ export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedF
 function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
   let taken = "";
   let changing = "";
+  let changedAtMs = -Infinity;
   let current = firstDigest;
   let lastProblem = "";
   let looking = Promise.resolve();
@@ -65,11 +66,13 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     // A file that is being written is empty or incomplete at first: it is read once two checks find it the same.
     const isStill = fingerprint === changing;
     changing = fingerprint;
+    if (!isStill) changedAtMs = performance.now();
     if (!atOnce && (fingerprint === taken || !isStill)) return;
     const text = await readTextFile(file.path, file.limitBytes);
     if (text.kind === "problems") return complain(text.problems);
-    // A file that was just written may change again without new timestamps, so it is read again next time.
-    taken = isYoung(stats.value) ? "" : fingerprint;
+    // A file that has just changed may change again without new timestamps, so it is read again next time. By a clock of
+    // our own: that of a network volume may be another one, and not every file system tells when a file was written.
+    taken = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
     const digest = digestOf(text.value);
     if (digest === current) return recover();
     await takeText(text.value, digest);
@@ -116,8 +119,4 @@ const problemsLoggedMax = 20;
 
 function fingerprintOf(stats: Stats): string {
   return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
-}
-
-function isYoung(stats: Stats): boolean {
-  return Math.abs(Date.now() - stats.ctimeMs) < timestampGranularityMs;
 }
