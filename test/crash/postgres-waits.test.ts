@@ -77,6 +77,23 @@ test("a session keeps its connection when one that it has let go of before close
   await session.close();
 });
 
+test("a migration says what it waits for, and again every few seconds", { timeout }, async () => {
+  const url = await server.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  // The last step locks the records, and does so again.
+  await runSql(url, "UPDATE plantstore_schema SET version = version - 1");
+  const reader = new Client(configOf(url));
+  await reader.connect();
+  await reader.query("BEGIN; SELECT FROM deletions");
+  const toldAtMs: number[] = [];
+  const running = migratePlants({ kind: "postgres", url }, () => void toldAtMs.push(performance.now()));
+  await expect.poll(() => toldAtMs.length).toBeGreaterThan(1);
+  const [first = 0, second = 0] = toldAtMs;
+  expect(second - first).toBeGreaterThan(4_000);
+  await reader.end();
+  await running;
+});
+
 describe("a store", () => {
   test("learns that its server is gone without a caller, and that it is back", { timeout }, async () => {
     const url = await createPlants("lonely", [1]);
