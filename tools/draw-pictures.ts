@@ -115,7 +115,7 @@ const stations: readonly (readonly [room: string, does: string])[] = [
   ["plants/", "delete, once it is on disk"],
 ];
 const helpers: Readonly<Record<string, string>> = {
-  "gateway/carriers/": "http2",
+  "gateway/carriers/": "http1, http2",
   "gateway/calls/": "auth, operations",
   "gateway/protocols/": "rest, json",
   "plants/": "SQL stores",
