@@ -148,6 +148,32 @@ describe("on Citus", () => {
     expect(rows.map(([id]) => String(shards.workerOf(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
   });
 
+  test("a worker that has a single hash is not searched for by the hour", async () => {
+    // No smaller id has its hash.
+    const tenant = 2n ** 31n;
+    const url = await cluster.createSchema(1);
+    await migratePostgres(url);
+    await runSql(url, `INSERT INTO plants VALUES (${tenant})`);
+    await runSql(url, `SELECT isolate_tenant_to_new_shard('plants', ${tenant}, 'CASCADE', 'block_writes')`);
+    const place = `shardid = get_shard_id_for_distribution_column('plants', ${tenant})`;
+    const [from] = await runSql(url, `SELECT nodeport FROM citus_shards WHERE ${place}`);
+    const to = cluster.workers.find(({ port }) => port !== from?.["nodeport"])?.port;
+    await runSql(
+      url,
+      `SELECT citus_move_shard_placement(shardid, nodename, nodeport, nodename, ${to}, 'block_writes')
+       FROM citus_shards WHERE ${place}`,
+    );
+    const shards = new Shards();
+    const session = new Session(readServerUrl(url));
+    await shards.learn(session);
+    await session.close();
+    expect(shards.workerOf(tenant)).not.toBe(shards.workerOf(0n));
+    expect(shards.oneOfEach).toEqual([0n]);
+    const store = await openPostgresStore({ url });
+    await expect(store.delete(tenant, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
   test("a batch that is sent to the wrong worker is done all the same", async () => {
     const url = await createStore(ids);
     const shards = new Shards();

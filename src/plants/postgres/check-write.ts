@@ -10,8 +10,8 @@ const lackingSql = `
     ('deletions', 'SELECT'), ('deletions', 'INSERT'), ('deletions', 'UPDATE'), ('deletions', 'DELETE')
   ) AS needed (relation, kind) WHERE NOT has_table_privilege(needed.relation, needed.kind)`;
 
-// All that a deletion needs, and nothing is left of it: locks on both tables, room for a record, and a commit that waits
-// for the disk and for synchronous standbys. The commit does so for the record that was rolled back.
+// All that a deletion needs, and nothing is left of it: locks on both tables, room for a record, and a commit that
+// waits for the disk and for synchronous standbys. The commit does so for the record that was rolled back.
 const probeSql = (id: bigint): string => `
   BEGIN;
   LOCK TABLE plants IN ROW EXCLUSIVE MODE;
@@ -45,7 +45,7 @@ export async function checkWrite(session: Session): Promise<void> {
   });
 }
 
-/** Checks, without a write, that the workers of Citus that are there make deletions durable. */
+/** Checks, without a write, that every worker that can be reached makes deletions durable. */
 export async function checkWorkers(session: Session): Promise<void> {
   await checkEachWorker(session, (id) => checkWorkerOf(session, id));
 }

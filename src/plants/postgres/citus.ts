@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { DeleteCall } from "../plant-store.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import type { Session } from "./session.ts";
@@ -9,31 +10,39 @@ import type { Session } from "./session.ts";
 //   runs on the worker of its first argument it is a local transaction; so batches are made for one worker each.
 // - No index can be unique across workers, so an idempotency key holds for one plant.
 
+// Ids. Enough for a worker that has one of thousands of shards. One that has a single hash of 2^32, as the shard of one
+// tenant, would be searched for by the hour.
+const searchedIdsMax = 100_000;
+
 /** Tells where the tables are, if Citus has spread them. Shared by all sessions of a store. */
 export class Shards {
   /** The largest hash of each shard, in ascending order. */
   #hashMax: readonly number[] = [];
   /** The index of the worker of each. */
   #worker: readonly number[] = [];
+  #oneOfEach: readonly bigint[] = [];
 
   /** Whether the tables are spread. */
   get areThere(): boolean {
     return this.#hashMax.length > 0;
   }
 
-  /** Returns the index of the worker that has a plant; 0 without Citus. A wrong one costs time, and nothing else. */
+  /**
+   * Returns the index of the worker that has a plant; 0 without Citus. It is wrong for some seconds after a shard was
+   * moved. That costs time, and "not found" is then told without a wait for the standbys of the right one.
+   */
   workerOf(id: bigint): number {
     if (this.#hashMax.length === 0) return 0;
     const hash = hashOf(id);
     return this.#worker[this.#hashMax.findIndex((max) => hash <= max)] ?? 0;
   }
 
-  /** A plant of each worker, whether or not it is there, for a look at all of them. */
+  /**
+   * An id that belongs to each worker; there need be no such plant. A worker that has very few of all ids may be left
+   * out, and is not checked then.
+   */
   get oneOfEach(): readonly bigint[] {
-    const wanted = new Set(this.#worker);
-    const found: bigint[] = [];
-    for (let id = 0n; wanted.size > 0; id++) if (wanted.delete(this.workerOf(id))) found.push(id);
-    return found;
+    return this.#oneOfEach;
   }
 
   /**
@@ -47,8 +56,21 @@ export class Shards {
     if (shards.length === 0) await refuseDistributedSchema(session);
     if (shards.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(spreadByHand);
     if (shards.some(([, , , tellsAll]) => tellsAll === "f")) throw new StoreOpenError(hushed);
-    this.#hashMax = shards.map(([max]) => Number(max));
-    this.#worker = shards.map(([, worker]) => Number(worker));
+    const hashMax = shards.map(([max]) => Number(max));
+    const worker = shards.map(([, index]) => Number(index));
+    if (isDeepStrictEqual([hashMax, worker], [this.#hashMax, this.#worker])) return;
+    this.#hashMax = hashMax;
+    this.#worker = worker;
+    this.#oneOfEach = this.#findOneOfEach();
+  }
+
+  #findOneOfEach(): readonly bigint[] {
+    const wanted = new Set(this.#worker);
+    const found: bigint[] = [];
+    for (let id = 0n; wanted.size > 0 && id < searchedIdsMax; id++) {
+      if (wanted.delete(this.workerOf(id))) found.push(id);
+    }
+    return found;
   }
 }
 
@@ -63,8 +85,8 @@ const shardsSql = `
 
 const spreadByHand = "its tables are distributed, but not by `plantstore migrate`: run it";
 const hushed =
-  "client_min_messages and citus.worker_min_messages must be debug1 for the role, as nothing on the way to the server " +
-  "lets them be set: else a commit that the standbys of a worker lack would not be noticed";
+  "set client_min_messages and citus.worker_min_messages to debug1 for the role, because a pooler keeps them from " +
+  "being set by the connection; otherwise a commit that a worker's standbys lack would go unnoticed";
 const spreadOtherwise = "`plants` and `deletions` must be distributed together, by `id` and `plant_id`";
 
 const schemaDistributed =
@@ -113,14 +135,15 @@ function rotated(bits: number, by: number): number {
   return (bits << by) | (bits >>> (32 - by));
 }
 
-/** Returns a call with its idempotency key as the records on Citus have it: the same for another plant is another key. */
+/** Returns a call with its idempotency key as the records on Citus have it: for another plant it is another key. */
 export function toCallOnCitus(call: DeleteCall, id: bigint): DeleteCall {
   return call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` };
 }
 
 /**
- * Spreads the tables of a store over the workers, together with what is in them, unless Citus has them already; to those
- * that an operator has spread it adds what they lack. Does nothing on a server without Citus. Deletions wait meanwhile.
+ * Spreads the tables of a store over the workers, together with what is in them, unless Citus has them already. To
+ * those that an operator has spread it adds what they lack. Does nothing on a server without Citus. Deletions wait
+ * meanwhile.
  *
  * @throws StoreOpenError when an operator has spread them otherwise
  */
@@ -166,10 +189,11 @@ const spreadSql = `
   SELECT create_distributed_table('plants', 'id');
   SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants');`;
 
-// The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits for no lock; SKIP LOCKED is for one shard at a
-// time there. Records that a trigger drops make it fail, as in the statement for other servers, and so does "not found"
-// wait for standbys. Of a batch for a wrong worker, that one commits on another, whose warning it is to hand on: only
-// then, because what Citus says of the statements costs time.
+// The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits for
+// no lock; SKIP LOCKED is for one shard at a time there. Records that a trigger drops make it fail, as in the statement
+// for other servers, and so does "not found" wait for standbys. A batch that was sent to the wrong worker commits on
+// another one, whose warning must be passed on. The setting is made last, because Citus would otherwise report on each
+// statement, which costs time.
 const functionSql = `
   CREATE OR REPLACE FUNCTION plantstore_delete(
     one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,

@@ -110,8 +110,8 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
   // A server that is gone runs nothing.
   socket.on("error", () => undefined).once("close", () => resolve());
   socket.setTimeout(cancelTimeoutMs, () => socket.destroy());
-  // Nothing comes but the end, which only a socket that is read notices. It is not ended here, because a pooler may take
-  // that for a client who has gone.
+  // Nothing comes but the end, which only a socket that is read notices. It is not ended here, because a pooler may
+  // take that for a client who has gone.
   socket.resume().unref().write(request);
   await closed;
 }

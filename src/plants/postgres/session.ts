@@ -11,8 +11,8 @@ import { Shards } from "./citus.ts";
 import { sqlStateOf } from "./fault-table.ts";
 import type { Server } from "./server-url.ts";
 
-// A part of the hint that is the same in all languages. After an upgrade of the C library each new connection to a worker
-// begins with this warning, so that one on a new connection would never end the doubt.
+// A part of the hint that is the same in all languages. After an upgrade of the C library each new connection to a
+// worker begins with this warning, so a look on a new connection would never end the doubt.
 const collationHint = "REFRESH COLLATION VERSION";
 
 /** A row: its columns in the order of the statement, as text. */
@@ -130,8 +130,8 @@ export class Session {
   }
 
   /**
-   * Closes the connection, at once if a statement is running. The next statement opens another, to the next host if there
-   * are several: a primary that was replaced may not know it, and waits in vain for standbys that follow another.
+   * Closes the connection, at once if a statement is running. The next statement opens another, to the next host if
+   * there are several: a primary that was replaced may not know it, and waits in vain for standbys that follow another.
    */
   discard(): void {
     this.#isInTransaction = false;
@@ -151,8 +151,8 @@ export class Session {
   }
 
   // A statement that is cancelled while it waits for its standbys succeeds, with a warning whose text is translated.
-  // Citus hands on SQLSTATE and text, but not the routine; `57P01` comes when the waiting backend is ended. So any warning
-  // of a worker may be this one, and what it is about is looked up.
+  // Citus hands on SQLSTATE and text, but not the routine; `57P01` comes when the waiting backend is ended. So any
+  // warning of a worker may be this one, and what it is about is looked up.
   #read({ routine, code = "", message = "" }: Notice): void {
     if (routine === "SyncRepWaitForLSN") this.#doubt = "committed, but not on the synchronous standbys";
     const isOfWorker = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
