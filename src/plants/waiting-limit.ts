@@ -17,8 +17,8 @@ const slowDeletionMs = 0.1;
 const overloadedAfterMs = 1_000;
 
 /**
- * Larger batches whose rates are remembered; the quickest counts, so that a pause does not pass for a slow store. Few, so
- * that a store that has become slow is known as such soon.
+ * Larger batches whose rates are remembered; the quickest counts, so that a pause does not pass for a slow store. Few,
+ * so that a store that has become slow is known as such soon.
  */
 const ratesKept = 4;
 
@@ -32,8 +32,8 @@ const ratesKnownMin = 3;
 const burstMs = 250;
 
 /**
- * How long nothing must have been refused before overload counts as over, in milliseconds; and before that, how long a
- * late batch has an effect.
+ * How long nothing must have been refused before overload counts as over, in milliseconds, unless nothing waits sooner;
+ * and before that, how long a late batch has an effect.
  */
 const calmMs = 1_000;
 
@@ -41,6 +41,8 @@ const calmMs = 1_000;
 interface Committed {
   readonly size: number;
   readonly durationMs: number;
+  /** Deletions that wait for the next one. */
+  readonly waiting: number;
 }
 
 /**
@@ -53,6 +55,8 @@ interface Committed {
  * In the second until that is known, thousands would come only to be refused at its end. So as soon as a batch is late
  * although the store is no slower than before, which means that the load is to blame and not a pause, only so many may
  * wait as it deletes in a quarter of a second. Those that wait already are kept.
+ *
+ * A store that leaves nothing waiting keeps up, however long it has taken for a burst.
  */
 export class WaitingLimit {
   /** How many deletions may wait; further ones are refused. Only {@link committed} changes it. */
@@ -82,10 +86,21 @@ export class WaitingLimit {
     if (nowMs - this.#refusedAtMs > calmMs) this.#isOverloaded = false;
     if (batch.size <= smallBatchMax) this.#committedFew(batch.durationMs);
     else this.#committedMany(batch, nowMs);
+    if (batch.waiting === 0) this.#caughtUp();
     const burst = this.#roomFor(Math.max(burstMs, this.#batchMsMax));
-    this.kept = this.#isOverloaded ? burst : this.#most;
-    this.current = nowMs - this.#strainedAtMs > calmMs ? this.kept : burst;
-    if (this.#isOverloaded) this.current = this.#roomFor(this.#batchMsMax);
+    if (this.#isOverloaded) {
+      this.kept = burst;
+      this.current = this.#roomFor(this.#batchMsMax);
+    } else {
+      this.kept = this.#most;
+      this.current = nowMs - this.#strainedAtMs > calmMs ? this.#most : burst;
+    }
+  }
+
+  #caughtUp(): void {
+    this.#isOverloaded = false;
+    this.#strainedAtMs = -Infinity;
+    this.#lateSinceMs = undefined;
   }
 
   /** How many the store deletes in this time, by the quickest of its last batches. */
@@ -102,8 +117,8 @@ export class WaitingLimit {
     remember(this.#commitsMs, durationMs, commitsKept);
     if (durationMs > this.#batchMsMax) return;
     this.#lateSinceMs = undefined;
-    // Pauses under overload can leave room for small batches only, which do not show how quick the store is. So the room
-    // doubles until a batch is large enough to judge by.
+    // Pauses under overload can leave room for small batches only, which do not show how quick the store is. So the
+    // room doubles until a batch is large enough to judge by.
     const judgesNone = this.#isOverloaded && this.current <= 2 * smallBatchMax;
     if (judgesNone) remember(this.#ratesPerMs, 2 * this.#quickestPerMs, ratesKept);
   }

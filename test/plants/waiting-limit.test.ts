@@ -85,7 +85,8 @@ class ModelQueue {
   }
 
   #end({ sentMs, untilMs, came }: Batch, nowMs: number): void {
-    this.#limit.committed({ size: came.length, durationMs: untilMs - sentMs }, nowMs);
+    const ended = { size: came.length, durationMs: untilMs - sentMs, waiting: this.#waiting.length };
+    this.#limit.committed(ended, nowMs);
     for (const cameMs of this.#waiting.splice(this.#limit.kept)) this.#refuse(cameMs, nowMs);
     for (const cameMs of came) if (this.#counts(cameMs)) this.latenciesMs.push(nowMs - cameMs);
   }
@@ -134,6 +135,11 @@ function p99Of(sample: readonly number[]): number {
   return sample.toSorted((a, b) => a - b)[Math.floor(sample.length * 0.99)] ?? Number.NaN;
 }
 
+/** So many at once, again and again. */
+function inBursts(size: number, everyMs: number): (nowMs: number) => number {
+  return (nowMs) => (nowMs % everyMs === 0 ? (size * 1_000) / stepMs : 0);
+}
+
 describe("a store that is offered three times what it can do", () => {
   const slow = { commitMs: 1.5, deletionMs: 0.5, inFlightMax: 1 };
 
@@ -174,12 +180,35 @@ describe("a store that is offered three times what it can do", () => {
     expect(offer({ ...slow, pauseMs: 3_000 }, () => 6_000).deletedPerS / 2_000).toBeGreaterThan(0.9);
   });
 
-  test("takes many at once again, soon after that has ended", () => {
-    const offeredPerS = (nowMs: number): number => {
-      if (nowMs < countedFromMs - 2_000) return 6_000;
-      return nowMs === countedFromMs ? 2_000_000 : 100;
+  const many = (nowMs: number): number => (nowMs === countedFromMs ? 400_000 : 1_500);
+  const slower = { ...slow, deletionMs: 2 };
+
+  test.each([
+    { name: "a load below what it can do, and many at once", store: slow, later: many },
+    { name: "silence, and many at once", store: slow, later: inBursts(600, countedFromMs) },
+    { name: "bursts, one batch at a time", store: slower, later: inBursts(60, 300) },
+    {
+      name: "bursts, two batches at a time",
+      store: { ...slower, deletionMs: 4, inFlightMax: 2 },
+      later: inBursts(60, 300),
+    },
+  ])("refuses nothing again, soon after that has ended: $name", ({ store, later }) => {
+    const endedMs = countedFromMs - 2_000;
+    expect(offer(store, (nowMs) => (nowMs < endedMs ? 6_000 : later(nowMs)))).toMatchObject({ refusedPerS: 0 });
+  });
+
+  test("has room for more than small batches again after pauses", () => {
+    const limit = new WaitingLimit(waitingMax);
+    const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): void => {
+      limit.refused(nowMs);
+      limit.committed({ ...batch, waiting: 1 }, nowMs);
     };
-    expect(offer(slow, offeredPerS)).toMatchObject({ refusedPerS: 0 });
+    limit.committed({ size: 1, durationMs: 1.5, waiting: 1 }, 0);
+    for (let s = 1; s < 4; s += 1) commit({ size: 200, durationMs: 100 }, s * 1_000);
+    for (let s = 4; s < 8; s += 1) commit({ size: 10, durationMs: 1_000 }, s * 1_000);
+    expect(limit.current).toBe(1);
+    for (let ms = 0; ms < 10; ms += 1) commit({ size: 1, durationMs: 1.5 }, 8_000 + ms);
+    expect(limit.current).toBeGreaterThan(8);
   });
 });
 
@@ -212,18 +241,38 @@ describe("a store that keeps up refuses nothing", () => {
     expect(offer(store, () => perS, always)).toMatchObject({ refusedPerS: 0 });
   });
 
+  const slow = { ...quick, deletionMs: 0.5 };
+
+  test.each([
+    { name: "each second", store: slow, perSAt: inBursts(600, 1_000) },
+    { name: "each two seconds", store: slow, perSAt: inBursts(600, 2_000) },
+    { name: "two batches at a time", store: { ...slow, deletionMs: 1, inFlightMax: 2 }, perSAt: inBursts(600, 1_000) },
+    {
+      name: "from a store that becomes quick",
+      store: { ...quick, deletionMs: 1.5, later: { deletionMs: 0.015 } },
+      perSAt: inBursts(300, 500),
+    },
+  ])("hundreds at once, again and again: $name", ({ store, perSAt }) => {
+    expect(offer(store, perSAt, always)).toMatchObject({ refusedPerS: 0 });
+  });
+
   test("a thousand at once, though it takes a quarter of a second for them", () => {
     const store = { commitMs: 1.5, deletionMs: 0.25, inFlightMax: 1 };
     const offeredPerS = (nowMs: number): number => (nowMs === changesAtMs ? 2_000_000 : 2_000);
     expect(offer(store, offeredPerS, always)).toMatchObject({ refusedPerS: 0 });
   });
 
-  test("two late batches, an hour of quick lone ones apart", () => {
+  const lone = { size: 1, durationMs: 1.5, waiting: 1 };
+  const late = { size: 200, durationMs: 100, waiting: 1 };
+
+  test.each([
+    { name: "quick ones", between: lone },
+    { name: "a pause, and nothing waiting", between: { ...lone, durationMs: 100, waiting: 0 } },
+  ])("two late batches, an hour apart with $name between", ({ between }) => {
     const limit = new WaitingLimit(waitingMax);
-    const late = { size: 200, durationMs: 100 };
-    for (let s = 0; s < 8; s += 1) limit.committed({ size: 1, durationMs: 1.5 }, s * 1_000);
+    for (let s = 0; s < 8; s += 1) limit.committed(lone, s * 1_000);
     limit.committed(late, 8_000);
-    for (let s = 9; s < 3_600; s += 1) limit.committed({ size: 1, durationMs: 1.5 }, s * 1_000);
+    limit.committed(between, 9_000);
     limit.committed(late, 3_600_000);
     expect(limit.current).toBe(waitingMax);
   });
