@@ -78,19 +78,29 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   readonly #onNext = (result: IteratorResult<unknown>): void => {
     if (this.done) return;
+    let message: Message;
     try {
       if (result.done === true) {
         this.#messages = undefined;
         return this.#succeed();
       }
-      const message = result.value as Message;
-      const bytes = this.protocol.encode(this.#output === undefined ? message : this.#output.toMessage(message));
+      message = result.value as Message;
+      if (this.#output !== undefined) message = this.#output.toMessage(message);
+    } catch (error) {
+      return this.#onError(error);
+    }
+    this.#encode(message);
+  };
+
+  #encode(message: Message): void {
+    try {
+      const bytes = this.protocol.encode(message);
       if (!(bytes instanceof Promise)) return this.#add(bytes);
       bytes.then((packed) => this.#add(packed)).catch(this.#onFault);
     } catch (error) {
       this.#onFault(error);
     }
-  };
+  }
 
   readonly #onFault = (error: unknown): void => this.failToWrite(error);
 

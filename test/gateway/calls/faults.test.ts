@@ -38,6 +38,10 @@ function throws(error: unknown): () => never {
   };
 }
 
+async function* yielding(message: object): AsyncGenerator<object> {
+  yield message;
+}
+
 /** What the type of a callback does not forbid. */
 function rejects(error: Error): () => unknown {
   return () => Promise.reject(error);
@@ -166,8 +170,21 @@ describe("what is thrown in a call is answered as toError says:", () => {
     }
   });
 
-  test("by a stream", async () => {
-    await using greenhouse = await startGreenhouse({ watchReadings: throws("rain") }, { toError });
+  const unreadableReading = {
+    get sensor(): never {
+      throw "rain";
+    },
+  };
+  test.each<{ name: string; watchReadings: () => AsyncIterable<object>; interceptors: readonly Interceptor[] }>([
+    { name: "by a stream", watchReadings: throws("rain"), interceptors: [] },
+    { name: "by what a stream yields", watchReadings: () => yielding(unreadableReading), interceptors: [] },
+    {
+      name: "by what a stream behind an interceptor yields",
+      watchReadings: () => yielding(unreadableReading),
+      interceptors: [passing],
+    },
+  ])("$name", async ({ watchReadings, interceptors }) => {
+    await using greenhouse = await startGreenhouse({ watchReadings }, { toError, interceptors: [...interceptors] });
     const request: HttpRequest = {
       httpMethod: "POST",
       path: "/greenhouse.v1.GreenhouseService/WatchReadings",
