@@ -20,12 +20,12 @@ export class MetricExporter {
     this.#timer = setInterval(() => void this.#export().catch(warn), settings.metricIntervalMs).unref();
   }
 
-  /** Sends the metrics a last time, and stops. */
+  /** Sends the metrics a last time, and stops. Never rejects. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#sender.stop();
     await this.#sending;
-    await this.#export();
+    await this.#export().catch(warn);
   }
 
   async #export(): Promise<void> {
