@@ -9,6 +9,8 @@ export interface Frame {
   readonly bytes: Buffer;
   readonly from: number;
   readonly length: number;
+  /** Whether it is a later part of a DATA frame that came in several chunks, and not a frame that the client sent. */
+  readonly continued: boolean;
 }
 
 /** Receives the frames of a connection. */
@@ -29,7 +31,7 @@ export class FrameReader {
   /** An incomplete frame, and how many of its bytes have arrived and were not handed on. */
   #begun: Buffer = nothing;
   #begunBytes = 0;
-  readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#begun, from: 0, length: 0 };
+  readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#begun, from: 0, length: 0, continued: false };
   #prefaceRead = 0;
 
   constructor(receiver: FrameReceiver) {
@@ -72,6 +74,7 @@ export class FrameReader {
     this.#begunBytes = 0;
     if (isInPlace) this.#takeFrame(begun, 0, chunk, from, length);
     else this.#takeFrame(begun, 0, begun, frameHeaderBytes, length);
+    this.#frame.continued = false;
     return next;
   }
 
@@ -82,6 +85,7 @@ export class FrameReader {
     const partBytes = chunk.byteLength - from;
     header[flagsAt] = flags & ~FrameFlag.endStream;
     this.#takeFrame(header, 0, chunk, from, partBytes);
+    this.#frame.continued = true;
     header[flagsAt] = flags;
     header.writeUIntBE(length - partBytes, 0, 3);
   }

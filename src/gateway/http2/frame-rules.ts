@@ -113,7 +113,8 @@ export class FrameRules implements FrameReceiver {
     const stream = streams.open.get(streamId);
     if (stream === undefined || stream.remoteEnded) {
       receiveFlow.credit(length);
-      return this.#takeLate(stream, streamId);
+      // A frame counts once, however the network has cut it.
+      return frame.continued ? undefined : this.#takeLate(stream, streamId);
     }
     const start = (flags & FrameFlag.padded) === 0 ? from : from + 1;
     const error = stream.receive(bytes.subarray(start, start + bodyBytes), length, endStream);

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { FrameReader } from "../../../src/gateway/http2/frame-reader.ts";
+import type { Http2Limits } from "../../../src/gateway/http2/index.ts";
 import { costRatio } from "../../support/cost-ratio.ts";
 import { within } from "../../support/deadline.ts";
 import { Dice } from "../../support/dice.ts";
@@ -70,11 +71,15 @@ const recorded: Buffer = Buffer.concat([
 ]);
 
 /** What the engine says to a connection that comes in these chunks. */
-async function replyTo(chunks: readonly Buffer[], serve: typeof echo): Promise<Buffer> {
+async function replyTo(
+  chunks: readonly Buffer[],
+  serve: typeof echo,
+  limits: Partial<Http2Limits> = {},
+): Promise<Buffer> {
   // Never full: whether an answer had to wait for its turn would depend on when the next chunk came.
   const [client, server]: Duplex[] = duplexPair({ highWaterMark: 2 ** 30 });
   if (client === undefined || server === undefined) throw new Error("there is no pair");
-  serveConnection(server, { serve });
+  serveConnection(server, { serve, limits });
   const reply: Buffer[] = [];
   client.on("data", (bytes: Buffer) => reply.push(bytes));
   for (const chunk of chunks) {
@@ -120,6 +125,17 @@ test("a server says the same to random frames in whatever chunks they come", asy
 test("a server says the same to a connection that comes octet by octet", async () => {
   const octets = Array.from(recorded, (octet) => Buffer.from([octet]));
   expect(await replyTo(octets, echo)).toStrictEqual(await replyTo([recorded], echo));
+});
+
+test("DATA for a stream that was reset is counted by its frames, in however many chunks they come", async () => {
+  const refused = [frame(frameType.settings, 0, 0), headersFrame(3, postHeader(["Upper", "case"]))];
+  const start = Buffer.concat([clientPreface, ...refused.map(frameBytes)]);
+  const late = frameBytes(dataFrame(3, Buffer.alloc(16_384)));
+  const parts = [late.subarray(0, 5000), late.subarray(5000, 10_000), late.subarray(10_000)];
+  // Five, and two for the stream.
+  const chunks = [start, ...Array.from({ length: 7 }, () => parts).flat()];
+  const reply = await replyTo(chunks, echo, { ignoredFrames: 5 });
+  expect(reply.toString("hex")).toBe((await replyTo(chunks, echo)).toString("hex"));
 });
 
 // Bodies of two streams, in frames of every kind of length, some of them padded.
