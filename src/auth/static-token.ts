@@ -23,7 +23,7 @@ const unknown: TokenOutcome = { kind: "unknown", reason: "no static token has th
 const mistyped: TokenOutcome = { kind: "invalid", reason: "the checksum of the token is wrong: it was mistyped" };
 
 /**
- * Creates a verifier over a fixed set of tokens, which answers at once: a hit takes 0.1 µs whatever the size of the set.
+ * Creates a verifier over a fixed set of tokens, which answers at once: a hit takes 0.1 µs, however large the set is.
  *
  * Tokens are looked up by their SHA-256, so the time that a lookup takes reveals nothing: nobody can choose a token
  * whose digest comes close to that of another.

@@ -2,8 +2,8 @@
 const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * Returns the value of the field `authorization` for a token, or for a function that returns one the function that
- * returns it.
+ * Returns the `authorization` field of a token; given a function that returns tokens, a function that returns the field
+ * of the next one.
  *
  * @throws Error when the text can be no token, which it does not quote; that of a function when it is called
  */

@@ -40,7 +40,7 @@ export function requestIdOf(contextValues: ContextValues): string {
   return requestId;
 }
 
-/** Which answers carry their request id: all, or those to requests that sent one and those that are errors. */
+/** Which answers carry their request id: all, or those to requests that sent one, all errors, and all streams. */
 export type RequestIdAnswers = "always" | "asked";
 
 /** The two moments at which the id of a request is dealt with. */

@@ -182,7 +182,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   requestIdAnswers: {
     variable: "PLANTSTORE_REQUEST_ID_ANSWERS",
     flag: "request-id-answers",
-    about: "which answers carry x-request-id: always, or asked: errors, and answers to requests that sent one",
+    about: "which answers carry x-request-id: always, or asked: errors, streams, and answers to requests that sent one",
     fallback: "asked",
     ...oneOf(["asked", "always"]),
   },

@@ -175,7 +175,7 @@ describe("a demo", () => {
     ]);
   });
 
-  test("deletes plants 1 to 1000 once, and starts again with the others and its token, which it keeps from others", async () => {
+  test("deletes plants 1 to 1000 once, and starts again with the rest and its token, which it keeps private", async () => {
     const answers = [];
     for (const id of [1, 3, 1000, 1, 0, 1001]) answers.push(await deletePlant(demo.baseUrl, id, demo.token));
     expect(answers).toEqual([204, 204, 204, 400, 400, 400]);

@@ -48,7 +48,10 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated):
   });
 }
 
-/** Does work with the path of a file that can be there, and names the file in whatever is wrong. */
+/**
+ * Runs `work` with the absolute path of a file, once its place is known to be usable. Any failure becomes a
+ * `StoreOpenError` that names the file.
+ */
 function atPlaceOf<Result>(file: string, work: (path: string) => Result): Result {
   // Absolute, so that names like ":memory:" and "file:x" are files.
   const path = resolve(file);

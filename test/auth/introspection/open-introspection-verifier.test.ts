@@ -265,7 +265,7 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
     expect(told).toEqual([[{ endpoint: expect.stringMatching(/\/introspect$/) }, "tokens can be introspected again"]]);
   });
 
-  test("when five tokens fail, but no longer than until the endpoint answers about one that it had before", async () => {
+  test("when five tokens fail, but only until the endpoint answers about one that it had before", async () => {
     const asked = Promise.withResolvers<ServerResponse>();
     await using endpoint = await openEndpoint((_request, response) => asked.resolve(response));
     const first = outcomeOf(endpoint, "first");

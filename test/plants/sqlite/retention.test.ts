@@ -58,8 +58,11 @@ describe("dropping old deletion records", () => {
     const upkeep = recorded();
     const drop = prepareRetention(db, 0, upkeep.record);
     const begunMs = performance.now();
-    expect([drop(hourMs), drop(hourMs)]).toEqual([0, 0]);
-    const atLeastMs = performance.now() - begunMs;
+    expect(drop(hourMs)).toBe(0);
+    // From here on the drop is certainly under way, however late the machine let it begin.
+    const underWayMs = performance.now();
+    expect(drop(hourMs)).toBe(0);
+    const atLeastMs = performance.now() - underWayMs;
     expect(drop(hourMs)).toBe(intervalMs);
     const atMostMs = performance.now() - begunMs;
     // All slices together, and nothing of the next time when there is nothing to do.
