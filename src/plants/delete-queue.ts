@@ -134,7 +134,8 @@ export class DeleteQueue {
 
   #judge(size: number, sentMs: number): void {
     const nowMs = this.#nowMs();
-    this.#limit.committed({ size, durationMs: nowMs - sentMs, waiting: this.#waiting.length }, nowMs);
+    const isLast = this.#inFlight === 1 && this.#waiting.length === 0;
+    this.#limit.committed({ size, durationMs: nowMs - sentMs, isLast }, nowMs);
     // What came last, because it has waited the least in vain.
     for (const pending of this.#waiting.splice(this.#limit.kept)) pending.reject(this.#refuse());
   }

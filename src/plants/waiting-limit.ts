@@ -32,8 +32,8 @@ const ratesKnownMin = 3;
 const burstMs = 250;
 
 /**
- * How long nothing must have been refused before overload counts as over, in milliseconds, unless nothing waits sooner;
- * and before that, how long a late batch has an effect.
+ * How long nothing must have been refused before overload counts as over, in milliseconds, unless the store is idle
+ * sooner; and before that, how long a late batch has an effect.
  */
 const calmMs = 1_000;
 
@@ -41,8 +41,8 @@ const calmMs = 1_000;
 interface Committed {
   readonly size: number;
   readonly durationMs: number;
-  /** Deletions that wait for the next one. */
-  readonly waiting: number;
+  /** Whether it leaves the store with nothing to do: no deletion waits, or is in another batch. */
+  readonly isLast: boolean;
 }
 
 /**
@@ -56,7 +56,7 @@ interface Committed {
  * although the store is no slower than before, which means that the load is to blame and not a pause, only so many may
  * wait as it deletes in a quarter of a second. Those that wait already are kept.
  *
- * A store that leaves nothing waiting keeps up, however long it has taken for a burst.
+ * A store that is idle between bursts keeps up, however long it takes for each.
  */
 export class WaitingLimit {
   /** How many deletions may wait; further ones are refused. Only {@link committed} changes it. */
@@ -86,7 +86,7 @@ export class WaitingLimit {
     if (nowMs - this.#refusedAtMs > calmMs) this.#isOverloaded = false;
     if (batch.size <= smallBatchMax) this.#committedFew(batch.durationMs);
     else this.#committedMany(batch, nowMs);
-    if (batch.waiting === 0) this.#caughtUp();
+    if (batch.isLast) this.#caughtUp();
     const burst = this.#roomFor(Math.max(burstMs, this.#batchMsMax));
     if (this.#isOverloaded) {
       this.kept = burst;

@@ -73,10 +73,10 @@ class ModelQueue {
   }
 
   step(nowMs: number): void {
-    for (const batch of this.#inFlight) if (batch.untilMs <= nowMs) this.#end(batch, nowMs);
-    this.#inFlight = this.#inFlight.filter(({ untilMs }) => untilMs > nowMs);
-    while (this.#inFlight.length < this.#store.inFlightMax && this.#waiting.length > 0) {
-      this.#send(this.#waiting.splice(0, batchMax), nowMs);
+    for (const batch of this.#inFlight.filter(({ untilMs }) => untilMs <= nowMs)) {
+      this.#end(batch, nowMs);
+      this.#inFlight = this.#inFlight.filter((other) => other !== batch);
+      if (this.#waiting.length > 0) this.#send(this.#waiting.splice(0, batchMax), nowMs);
     }
   }
 
@@ -85,7 +85,11 @@ class ModelQueue {
   }
 
   #end({ sentMs, untilMs, came }: Batch, nowMs: number): void {
-    const ended = { size: came.length, durationMs: untilMs - sentMs, waiting: this.#waiting.length };
+    const ended = {
+      size: came.length,
+      durationMs: untilMs - sentMs,
+      isLast: this.#inFlight.length === 1 && this.#waiting.length === 0,
+    };
     this.#limit.committed(ended, nowMs);
     for (const cameMs of this.#waiting.splice(this.#limit.kept)) this.#refuse(cameMs, nowMs);
     for (const cameMs of came) if (this.#counts(cameMs)) this.latenciesMs.push(nowMs - cameMs);
@@ -201,9 +205,9 @@ describe("a store that is offered three times what it can do", () => {
     const limit = new WaitingLimit(waitingMax);
     const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): void => {
       limit.refused(nowMs);
-      limit.committed({ ...batch, waiting: 1 }, nowMs);
+      limit.committed({ ...batch, isLast: false }, nowMs);
     };
-    limit.committed({ size: 1, durationMs: 1.5, waiting: 1 }, 0);
+    limit.committed({ size: 1, durationMs: 1.5, isLast: false }, 0);
     for (let s = 1; s < 4; s += 1) commit({ size: 200, durationMs: 100 }, s * 1_000);
     for (let s = 4; s < 8; s += 1) commit({ size: 10, durationMs: 1_000 }, s * 1_000);
     expect(limit.current).toBe(1);
@@ -262,12 +266,12 @@ describe("a store that keeps up refuses nothing", () => {
     expect(offer(store, offeredPerS, always)).toMatchObject({ refusedPerS: 0 });
   });
 
-  const lone = { size: 1, durationMs: 1.5, waiting: 1 };
-  const late = { size: 200, durationMs: 100, waiting: 1 };
+  const lone = { size: 1, durationMs: 1.5, isLast: false };
+  const late = { size: 200, durationMs: 100, isLast: false };
 
   test.each([
     { name: "quick ones", between: lone },
-    { name: "a pause, and nothing waiting", between: { ...lone, durationMs: 100, waiting: 0 } },
+    { name: "a pause, and nothing waiting", between: { ...lone, durationMs: 100, isLast: true } },
   ])("two late batches, an hour apart with $name between", ({ between }) => {
     const limit = new WaitingLimit(waitingMax);
     for (let s = 0; s < 8; s += 1) limit.committed(lone, s * 1_000);
