@@ -50,7 +50,7 @@ export class StoreHealth {
 
   constructor(options: StoreHealthOptions) {
     this.#options = options;
-    this.#watch = setInterval(() => this.suspect(), options.watchIntervalMs).unref();
+    this.#watch = setInterval(() => void this.suspect(), options.watchIntervalMs).unref();
   }
 
   /** Records that the store has committed a deletion. */
@@ -64,9 +64,9 @@ export class StoreHealth {
     return this.#workedAtMs >= timeMs;
   }
 
-  /** Checks the store now, unless that is under way. */
-  suspect(): void {
-    if (this.problem === undefined && this.#failingSinceMs === undefined) void this.#try();
+  /** Checks the store now, unless a problem is known, and resolves to whether none was found. */
+  async suspect(): Promise<boolean> {
+    return this.problem === undefined && this.#failingSinceMs === undefined && (await this.#try());
   }
 
   /** Records that the store cannot delete. It is checked again until it can, unless the fault is permanent. */
@@ -81,12 +81,13 @@ export class StoreHealth {
     else clearInterval(this.#watch);
   }
 
-  async #try(): Promise<void> {
+  async #try(): Promise<boolean> {
     const begunMs = performance.now();
     const found = await this.#find();
     if (found === undefined) this.#recover();
     else if (this.problem === undefined && this.#mayStillPass(found, begunMs)) this.#tryLater();
     else this.report(found);
+    return found === undefined;
   }
 
   #recover(): void {

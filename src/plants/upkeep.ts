@@ -11,7 +11,7 @@ export type Upkeep =
   /** It deletes again. */
   | { readonly kind: "worker-back"; readonly lastedMs: number };
 
-/** Told of upkeep when it has ended, and of a worker at once. Must not throw. */
+/** Told of upkeep when it has ended, and of a worker once a batch for it was given up. Must not throw. */
 export type OnUpkeep = (upkeep: Upkeep) => void;
 
 /** Returns the milliseconds since a time on the clock of `performance.now()`, as a whole number. */

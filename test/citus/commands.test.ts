@@ -102,6 +102,21 @@ describe("the commands on Citus, one after the other", () => {
   });
 });
 
+test("a coordinator that is away is no loss of a worker", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, environment);
+  const baseUrl = await baseUrlOf(server);
+  const ofEach = (await plantsByWorker()).map((plants) => plants.at(-1) ?? 0);
+  await cluster.coordinator.kill();
+  const answers = await Promise.all(ofEach.map((id) => deletePlant(baseUrl, id)));
+  expect(answers).toEqual([unavailable, unavailable]);
+  await server.find(/"msg":"not ready"/);
+  await cluster.coordinator.start();
+  await server.find(/"msg":"ready again"/);
+  expect(await Promise.all(ofEach.map((id) => deletePlant(baseUrl, id)))).toEqual([deleted, deleted]);
+  expect(server.stderr()).not.toContain("worker away");
+});
+
 test("a worker that is away costs its own plants alone, and all of them the readiness", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, environment);

@@ -60,7 +60,7 @@ describe.concurrent("the health of a store", () => {
     const { health, looks } = openHealth();
     health.report(full);
     health.report(damaged);
-    health.suspect();
+    expect(await health.suspect()).toBe(false);
     // A timer that is started now fires after that of the first problem would.
     await new Promise((resolve) => setTimeout(resolve, tryIntervalMs));
     expect(looks).toHaveLength(0);

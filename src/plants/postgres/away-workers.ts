@@ -3,7 +3,7 @@ import { lastedSince, type OnUpkeep } from "../upkeep.ts";
 /** Tells when a worker of Citus is lost and when it is back, once each. The others go on, so readiness does not. */
 export class AwayWorkers {
   readonly #onUpkeep: OnUpkeep | undefined;
-  /** When the first batch for each was given up, on the clock of `performance.now()`. */
+  /** When each was known to be lost, on the clock of `performance.now()`. */
   readonly #sinceMs = new Map<number, number>();
 
   constructor(onUpkeep: OnUpkeep | undefined) {
@@ -15,7 +15,10 @@ export class AwayWorkers {
     return this.#sinceMs.size > 0;
   }
 
-  /** A batch for the worker was given up, which began at a time on the clock of `performance.now()`. */
+  /**
+   * A batch for the worker was given up, which began at a time on the clock of `performance.now()`, and the store is well
+   * otherwise.
+   */
   failed(worker: number, problem: string, begunMs: number): void {
     if (this.#sinceMs.has(worker)) return;
     this.#sinceMs.set(worker, performance.now());

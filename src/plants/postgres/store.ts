@@ -187,7 +187,7 @@ class PostgresStore implements PlantStore {
       return outcomes;
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
-      if (fault.server === "away" && this.#shards.areThere) this.#suspectWorker(batch, fault, begunMs);
+      if (fault.server === "away" && this.#shards.areThere) void this.#suspectWorker(batch, fault, begunMs);
       else if (this.#isSick(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       // Of those in doubt, nobody is told that nothing was done.
       for (const one of locked) one.reject(fault.reason);
@@ -200,10 +200,10 @@ class PostgresStore implements PlantStore {
     return server === "refusing" || (server !== "well" && !this.#health.hasWorkedSince(begunMs));
   }
 
-  /** It was one worker, and the others may be well. */
-  #suspectWorker(batch: readonly PendingDelete[], { fault }: BatchGivenUp, begunMs: number): void {
-    this.#away.failed(this.#workerOf(batch), problemOf(fault).text, begunMs);
-    this.#health.suspect();
+  /** It was one worker, unless the store as a whole has a problem: then the coordinator may be lost. */
+  async #suspectWorker(batch: readonly PendingDelete[], { fault }: BatchGivenUp, begunMs: number): Promise<void> {
+    const isStoreWell = await this.#health.suspect();
+    if (isStoreWell) this.#away.failed(this.#workerOf(batch), problemOf(fault).text, begunMs);
   }
 
   /** The index of the worker that a batch is for. */
