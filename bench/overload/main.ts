@@ -48,12 +48,14 @@ for (const protocol of ["rest", "grpc"] as const)
 
 async function overload(protocol: OpenOrder["protocol"]): Promise<void> {
   console.log(`${protocol} offered/s  deleted/s  refused/s  other  p50 ms  p99 ms  p99 refused  main CPU µs a call`);
-  const show = (name: string, callsPerS: number, durationS: number): Promise<Shown> =>
-    measure(protocol, name, callsPerS, durationS);
-  await show("warm-up", 500, 3);
-  const below = await show("below", canDoPerS * 0.9, seconds);
-  await show("onset", Number(values.offered), onsetS);
-  const above = await show("overload", Number(values.offered), seconds);
+  await measure(protocol, 500, 3, [{ name: "warm-up", fromS: 0 }]);
+  const [below] = await measure(protocol, canDoPerS * 0.9, seconds, [{ name: "below", fromS: 0 }]);
+  // One load: between two of them the store would be idle, and its overload over.
+  const [, above] = await measure(protocol, Number(values.offered), onsetS + seconds, [
+    { name: "onset", fromS: 0 },
+    { name: "overload", fromS: onsetS },
+  ]);
+  if (below === undefined || above === undefined) throw new Error("nothing was measured");
   console.log(`goodput ${(above.deletedPerS / canDoPerS).toFixed(2)} x what the store can do`);
   console.log(`p99 of what is deleted ${(above.p99 / below.p99).toFixed(1)} x that below capacity\n`);
 }
@@ -86,32 +88,48 @@ async function measureConnection(place: number): Promise<number> {
   return (batches * batchSize * 1_000) / (performance.now() - startedMs);
 }
 
+/** A part of a load, from a second of it to the next part. */
+interface Part {
+  readonly name: string;
+  readonly fromS: number;
+}
+
 interface Shown {
   readonly deletedPerS: number;
   readonly p99: number;
 }
 
+/** Sends a load and shows each part of it; of the CPU, the mean of all of it. */
 async function measure(
   protocol: OpenOrder["protocol"],
-  name: string,
   callsPerS: number,
   durationS: number,
-): Promise<Shown> {
+  parts: readonly Part[],
+): Promise<readonly Shown[]> {
   const before = await server.usage();
   const { answers, tookS } = await load(protocol, callsPerS, durationS);
   const after = await server.usage();
+  const cpuUs = (after.mainUs - before.mainUs) / answers.length;
+  return parts.map(({ name, fromS }, i) => {
+    const untilS = parts[i + 1]?.fromS ?? tookS;
+    const within = answers.filter(({ dueMs }) => dueMs >= fromS * 1_000 && dueMs < untilS * 1_000);
+    return show(`${name} ${callsPerS.toFixed(0)}`, within, untilS - fromS, cpuUs);
+  });
+}
+
+function show(name: string, answers: readonly OpenAnswer[], tookS: number, cpuUs: number): Shown {
   const of = (kind: OpenAnswer["kind"]): OpenAnswer[] => answers.filter((answer) => answer.kind === kind);
   const deletedPerS = of("deleted").length / tookS;
   const latency = percentiles(of("deleted"));
   const columns = [
-    `${name} ${callsPerS.toFixed(0)}`.padEnd(14),
+    name.padEnd(14),
     deletedPerS.toFixed(0).padStart(7),
     (of("refused").length / tookS).toFixed(0).padStart(10),
     String(of("other").length).padStart(6),
     latency.p50.toFixed(1).padStart(7),
     latency.p99.toFixed(1).padStart(7),
     percentiles(of("refused")).p99.toFixed(1).padStart(12),
-    ((after.mainUs - before.mainUs) / answers.length).toFixed(1).padStart(20),
+    cpuUs.toFixed(1).padStart(20),
   ];
   console.log(columns.join(" "));
   return { deletedPerS, p99: latency.p99 };

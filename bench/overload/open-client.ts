@@ -21,6 +21,8 @@ export type Outcome = "deleted" | "refused" | "other";
 /** One answer: how long it took from when its call was due, and what it was. */
 export interface OpenAnswer {
   readonly latencyMs: number;
+  /** When its call was due, since the first one. */
+  readonly dueMs: number;
   readonly kind: Outcome;
 }
 
@@ -72,7 +74,7 @@ function gapMs(): number {
 function send(dueMs: number): void {
   open += 1;
   calls.send(plant, (kind) => {
-    answers.push({ latencyMs: performance.now() - dueMs, kind });
+    answers.push({ latencyMs: performance.now() - dueMs, dueMs: dueMs - startedMs, kind });
     open -= 1;
     if (open === 0) lastAnswer();
   });
