@@ -51,7 +51,7 @@ export const harmlessInAuth: readonly HarmlessFaults[] = [
   {
     file: "src/auth/jwt/fetched-keys.ts",
     line: "const isDue = this.#failures === 0",
-    fault: "Date.now() - this.#askedAtMs >=",
+    fault: "performance.now() - this.#askedAtMs >=",
     why: "a millisecond of ten seconds",
   },
   {
@@ -74,8 +74,8 @@ export const harmlessInAuth: readonly HarmlessFaults[] = [
   },
   {
     file: "src/auth/jwt/fetched-keys.ts",
-    line: "return Date.now() - this.#fetchedAtMs < ",
-    fault: "Date.now() - this.#fetchedAtMs < this.#timing.usableMs → Date.now() - this.#fetchedAtMs <=",
+    line: "return performance.now() - this.#fetchedAtMs < ",
+    fault: "performance.now() - this.#fetchedAtMs < this.#timing.usableMs → performance.now() - this.#fetchedAtMs <=",
     why: "a millisecond of hours",
   },
   {
@@ -116,20 +116,20 @@ export const harmlessInAuth: readonly HarmlessFaults[] = [
   },
   {
     file: "src/auth/watched-file.ts",
-    line: "taken = isYoung(stats.value)",
+    line: "taken = performance.now() - changedAtMs <",
     fault: "taken = ",
     why: "to read a file again that has not changed costs time alone",
   },
   {
     file: "src/auth/watched-file.ts",
-    line: "taken = isYoung(stats.value)",
-    fault: "isYoung(stats.value) \u2192 true",
+    line: "taken = performance.now() - changedAtMs <",
+    fault: "performance.now() - changedAtMs < timestampGranularityMs \u2192 true",
     why: "to read a file again that has not changed costs time alone",
   },
   {
     file: "src/auth/watched-file.ts",
-    line: "return Math.abs(Date.now() - Math.max(",
-    fault: "Math.abs(Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs)) <",
+    line: "taken = performance.now() - changedAtMs <",
+    fault: "performance.now() - changedAtMs < timestampGranularityMs \u2192 performance.now() - changedAtMs <=",
     why: "a millisecond of two seconds",
   },
   {

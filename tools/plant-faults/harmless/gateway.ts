@@ -191,7 +191,7 @@ export const harmlessInGateway: readonly HarmlessFaults[] = [
   },
   {
     file: "src/gateway/rest/reachability.ts",
-    line: "return Array.from({ length: segmentsMax + 1 }",
+    line: "const paths = Array.from({ length: segmentsMax + 1 }",
     fault: "1 → 2",
     why: "a path longer than what matters shows nothing else",
   },

@@ -179,7 +179,7 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/postgres/check-write.ts",
-    line: "if (!session.shards.areThere) return await probe(session, 0n);",
+    line: "if (!session.shards.areThere) return await probe(session, 0n, lockTableSql);",
     fault: "0n → 1n",
     why: "the record is rolled back, whichever plant it names",
   },
