@@ -11,10 +11,17 @@ const looks = 2;
 /** Seconds of load between two counts of the calls. */
 const stepS = 5;
 
-/** Measures resident memory after a garbage collection: at the start, after a million calls, after two million. */
-export async function measureMemory({ subjects, load }: Scenario): Promise<readonly MemoryFigures[]> {
+/**
+ * Measures resident memory after a garbage collection: at the start, after a million calls, after two million.
+ *
+ * @param names - the servers to look at
+ */
+export async function measureMemory(
+  { subjects, load }: Scenario,
+  names: readonly string[],
+): Promise<readonly MemoryFigures[]> {
   const seen: MemoryFigures[] = [];
-  for (const { name, program, environment } of subjects) {
+  for (const { name, program, environment } of subjects.filter((subject) => names.includes(subject.name))) {
     const server = await startServer(program, environment);
     const rssBytes = [(await server.settle()).rssBytes];
     for (let look = 0; look < looks; look += 1) {
