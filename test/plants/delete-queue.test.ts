@@ -30,6 +30,24 @@ function openQueue(options: Partial<Omit<DeleteQueueOptions, "commit">> = {}) {
   };
 }
 
+/** A queue like {@link openQueue}'s, on a clock of the test's own. */
+function openTimedQueue(options: { readonly inFlightMax?: number } = {}) {
+  let nowMs = 10_000;
+  const { queue, endBatch, sentIds } = openQueue({ nowMs: () => nowMs, ...options });
+  const pass = (ms: number): number => (nowMs += ms);
+  return {
+    queue,
+    sentIds,
+    pass,
+    ask: (ids: readonly bigint[]) => ids.map((id) => queue.delete(id, deleteCall())),
+    endAfter: async (ms: number, index: number, calls: readonly Promise<boolean>[]): Promise<void> => {
+      pass(ms);
+      endBatch(index, Array<number>(calls.length).fill(1));
+      await Promise.all(calls);
+    },
+  };
+}
+
 function idsFrom(first: number, count: number): bigint[] {
   return Array.from({ length: count }, (_, i) => BigInt(first + i));
 }
@@ -97,15 +115,8 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("refuses what came last, and what comes then, once its batches have been late for a second", async () => {
-    let nowMs = 0;
-    const { queue, endBatch, sentIds } = openQueue({ nowMs: () => nowMs });
-    const ask = (asked: readonly bigint[]) => asked.map((id) => queue.delete(id, deleteCall()));
-    const endAfter = async (ms: number, index: number, calls: readonly Promise<boolean>[]): Promise<void> => {
-      nowMs += ms;
-      endBatch(index, Array<number>(calls.length).fill(1));
-      await Promise.all(calls);
-    };
+  test("refuses what came last, and what comes then, once its batches have been late for a second, until it is idle", async () => {
+    const { queue, ask, pass, endAfter, sentIds } = openTimedQueue();
     const lone = ask([1n]);
     const first = ask(idsFrom(10, 20));
     await endAfter(1, 0, lone);
@@ -121,9 +132,30 @@ describe("a queue of deletions", () => {
     // 20 in 1.1 s are less than one in the 25 ms that a batch may take.
     const waiting = ask([200n]);
     expect(queue.waiting).toEqual({ forBatch: 1, forBatchMax: 1 });
+    pass(800);
     expect(await refusalOf(queue.delete(201n, deleteCall()))).toMatchObject({ code: Code.ResourceExhausted });
-    await endAfter(1, 3, kept);
+    // It is less than a second since the last one was refused.
+    await endAfter(800, 3, kept);
+    expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 1 });
     await endAfter(1, 4, waiting);
+    expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 100 });
+  });
+
+  test("is not idle while another batch is being committed", async () => {
+    const { queue, ask, endAfter } = openTimedQueue({ inFlightMax: 2 });
+    const [lone, other] = [ask([1n]), ask([2n])];
+    const first = ask(idsFrom(10, 20));
+    await endAfter(1, 0, lone);
+    const second = ask(idsFrom(30, 20));
+    await endAfter(0, 1, other);
+    const third = ask(idsFrom(50, 9));
+    await endAfter(600, 2, first);
+    const fourth = ask(idsFrom(60, 9));
+    await endAfter(1_100, 3, second);
+    await endAfter(900, 5, fourth);
+    expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 1 });
+    await endAfter(0, 4, third);
+    expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 100 });
   });
 
   test.each(["s".repeat(1_025), "a\0b", "a\uD83Cb"])(
