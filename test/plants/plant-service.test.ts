@@ -1,22 +1,22 @@
-import { Code, createClient, createContextKey, createRouterTransport } from "@connectrpc/connect";
+import { Code, type ContextValues, createClient, createContextKey, createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { createPlantService } from "../../src/plants/plant-service.ts";
 import type { DeleteCall, PlantStore } from "../../src/plants/plant-store.ts";
 import { openMemoryStore } from "../../src/plants/memory-store.ts";
 
-const principalKey = createContextKey<{ subject: string } | undefined>(undefined);
+const principalKey = createContextKey<{ subject: string; issuer?: string } | undefined>(undefined);
 const requestIdKey = createContextKey<string | undefined>(undefined);
 const idempotencyFieldKey = createContextKey<string | undefined>(undefined);
 
-/** A client of the service in the same process: the interceptor stands for those that know the caller. */
-function clientOf(store: PlantStore) {
+/** A client of the service in the same process: the interceptor stands for those that know the caller and the header. */
+function clientOf(store: PlantStore, values: (context: ContextValues) => unknown = () => undefined) {
   const service = createPlantService({ store, principalKey, requestIdKey, idempotencyFieldKey });
   const transport = createRouterTransport((router) => router.service(PlantService, service), {
     router: {
       interceptors: [
         (next) => (request) => {
-          request.contextValues.set(principalKey, { subject: "ann" }).set(requestIdKey, "r-1");
+          values(request.contextValues);
           return next(request);
         },
       ],
@@ -48,7 +48,29 @@ describe("the plant service", () => {
     expect([...plants]).toEqual([0n]);
   });
 
-  test("tells the store the caller, and hands it the call's signal", async () => {
+  test.each<{ name: string; values: (context: ContextValues) => unknown; told: Omit<DeleteCall, "context"> }>([
+    {
+      name: "a caller",
+      values: (context) => context.set(principalKey, { subject: "ann" }).set(requestIdKey, "r-1"),
+      told: { subject: "ann", requestId: "r-1" },
+    },
+    {
+      name: "a caller with a key",
+      values: (context) => context.set(principalKey, { subject: "ann" }).set(idempotencyFieldKey, '"key"'),
+      told: { subject: "ann", requestId: "", idempotencyKey: ":key" },
+    },
+    {
+      name: "a caller of an issuer, with a key",
+      values: (context) =>
+        context.set(principalKey, { subject: "ann", issuer: "https://id.test" }).set(idempotencyFieldKey, '"key"'),
+      told: { subject: "ann", requestId: "", idempotencyKey: "L05VQrCau8jJOuBzQT0g8UoQaH3ut4ucT9sAi_KjM1E:key" },
+    },
+    {
+      name: "nobody, with a key",
+      values: (context) => context.set(idempotencyFieldKey, '"key"'),
+      told: { subject: "", requestId: "", idempotencyKey: ":key" },
+    },
+  ])("tells the store of $name, and hands it the call's signal", async ({ values, told }) => {
     const calls: DeleteCall[] = [];
     const memory = openMemoryStore(new Set([1n]));
     const store: PlantStore = {
@@ -58,9 +80,14 @@ describe("the plant service", () => {
         return memory.delete(id, call);
       },
     };
-    await clientOf(store).deletePlant({ id: 1n });
-    expect(calls).toEqual([
-      { subject: "ann", requestId: "r-1", context: expect.objectContaining({ signal: expect.any(AbortSignal) }) },
-    ]);
+    await clientOf(store, values).deletePlant({ id: 1n });
+    expect(calls).toEqual([{ ...told, context: expect.objectContaining({ signal: expect.any(AbortSignal) }) }]);
+  });
+
+  test("refuses a malformed idempotency key, and deletes nothing", async () => {
+    const plants = new Set([1n]);
+    const client = clientOf(openMemoryStore(plants), (context) => context.set(idempotencyFieldKey, "key"));
+    await expect(client.deletePlant({ id: 1n })).rejects.toMatchObject({ code: Code.InvalidArgument });
+    expect([...plants]).toEqual([1n]);
   });
 });
