@@ -45,8 +45,8 @@ export class StoreHealth {
   #finding: Promise<StoreProblem | undefined> | undefined;
   /** When the store has last committed a deletion, on the clock of `performance.now()`. */
   #workedAtMs = Number.NEGATIVE_INFINITY;
-  /** When a look first found a problem that may be brief. */
-  #failingSinceMs: number | undefined;
+  /** Until when a problem that may be brief is waited for, from the look on that first found it. */
+  #patientUntilMs: number | undefined;
 
   constructor(options: StoreHealthOptions) {
     this.#options = options;
@@ -56,7 +56,7 @@ export class StoreHealth {
   /** Records that the store has committed a deletion. */
   worked(): void {
     this.#workedAtMs = performance.now();
-    this.#failingSinceMs = undefined;
+    this.#patientUntilMs = undefined;
   }
 
   /** Whether the store has committed a deletion since a time on the clock of `performance.now()`. */
@@ -66,7 +66,7 @@ export class StoreHealth {
 
   /** Checks the store now, unless a problem is known, and resolves to whether none was found. */
   async suspect(): Promise<boolean> {
-    return this.problem === undefined && this.#failingSinceMs === undefined && (await this.#try());
+    return this.problem === undefined && this.#patientUntilMs === undefined && (await this.#try());
   }
 
   /** Records that the store cannot delete. It is checked again until it can, unless the fault is permanent. */
@@ -76,9 +76,9 @@ export class StoreHealth {
     this.problem = problem;
     // What worked before proves nothing now.
     this.#workedAtMs = Number.NEGATIVE_INFINITY;
+    if (problem.passing) return this.#tryLater();
     clearTimeout(this.#nextTry);
-    if (problem.passing) this.#tryLater();
-    else clearInterval(this.#watch);
+    clearInterval(this.#watch);
   }
 
   async #try(): Promise<boolean> {
@@ -91,14 +91,14 @@ export class StoreHealth {
   }
 
   #recover(): void {
-    this.#failingSinceMs = undefined;
+    this.#patientUntilMs = undefined;
     if (this.problem?.passing === true) this.problem = undefined;
   }
 
   #mayStillPass(found: StoreProblem, begunMs: number): boolean {
     if (found.mayBeBrief !== true) return false;
-    this.#failingSinceMs ??= begunMs;
-    return performance.now() - this.#failingSinceMs < (this.#options.briefMsMax ?? 0);
+    this.#patientUntilMs ??= begunMs + (this.#options.briefMsMax ?? 0);
+    return performance.now() < this.#patientUntilMs;
   }
 
   #tryLater(): void {

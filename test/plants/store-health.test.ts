@@ -1,3 +1,5 @@
+import { createHook } from "node:async_hooks";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, test } from "vitest";
 import { StoreHealth, type StoreProblem, tryIntervalMs } from "../../src/plants/store-health.ts";
 
@@ -51,18 +53,27 @@ describe.concurrent("the health of a store", () => {
     await first;
     health.report(damaged);
     looks[0]?.resolve(undefined);
-    await looks[0]?.promise;
+    await nextTurn();
     health.report(full);
     expect(health.problem).toBe(damaged);
   });
 
   test("is not looked at any more once it cannot get better", async ({ expect }) => {
+    const timers = new Set<number>();
+    const counting = createHook({
+      init: (id, type) => type === "Timeout" && isOpening && timers.add(id),
+      destroy: (id) => timers.delete(id),
+    }).enable();
+    let isOpening = true;
     const { health, looks } = openHealth();
     health.report(full);
+    health.report(full);
+    isOpening = false;
+    expect(timers.size).toBeGreaterThan(0);
     health.report(damaged);
+    await expect.poll(() => timers.size).toBe(0);
+    counting.disable();
     expect(await health.suspect()).toBe(false);
-    // A timer that is started now fires after that of the first problem would.
-    await new Promise((resolve) => setTimeout(resolve, tryIntervalMs));
     expect(looks).toHaveLength(0);
   });
 
@@ -99,6 +110,46 @@ describe.concurrent("the health of a store", () => {
     await expect.poll(() => impatient.health.problem).toBe(away);
   });
 
+  test("is looked at again while a problem may pass by its own tries alone, until one finds nothing or it works", async ({
+    expect,
+  }) => {
+    const { health, looks, nextLook } = openHealth({ briefMsMax: never });
+    const look = async (found: StoreProblem | undefined): Promise<boolean> => {
+      const suspected = health.suspect();
+      looks.at(-1)?.resolve(found);
+      return await suspected;
+    };
+    expect(await look(away)).toBe(false);
+    // It knows already.
+    expect(await health.suspect()).toBe(false);
+    expect(looks).toHaveLength(1);
+    health.worked();
+    expect(await look(undefined)).toBe(true);
+    expect(await look(away)).toBe(false);
+    const tried = nextLook();
+    expect(looks).toHaveLength(3);
+    await tried;
+    looks[3]?.resolve(undefined);
+    await nextTurn();
+    expect(await look(undefined)).toBe(true);
+    expect(looks).toHaveLength(5);
+  });
+
+  test("is bad once what may pass has lasted, and for the reason that is found last", async ({ expect }) => {
+    const { health, looks, nextLook } = openHealth({ briefMsMax: tryIntervalMs / 2 });
+    const suspected = health.suspect();
+    looks[0]?.resolve(away);
+    await suspected;
+    await nextLook();
+    looks[1]?.resolve({ ...away });
+    await expect.poll(() => health.problem).toEqual(away);
+    const patient = openHealth({ briefMsMax: never });
+    patient.health.report(full);
+    await patient.nextLook();
+    patient.looks[0]?.resolve(away);
+    await expect.poll(() => patient.health.problem).toBe(away);
+  });
+
   test("is proved by a write unless the store has worked lately", async ({ expect }) => {
     const { health, knewOfWork, looks, nextLook } = openHealth({ watchIntervalMs: 1 });
     await nextLook();
@@ -108,10 +159,9 @@ describe.concurrent("the health of a store", () => {
     await second;
     expect(knewOfWork).toEqual([false, false]);
 
-    const busy = openHealth({ watchIntervalMs: 200 });
-    const work = setInterval(() => busy.health.worked(), 1);
-    await busy.nextLook();
-    clearInterval(work);
+    const busy = openHealth();
+    busy.health.worked();
+    void busy.health.suspect();
     expect(busy.knewOfWork).toEqual([true]);
     // What worked before a problem proves nothing.
     const tried = busy.nextLook();

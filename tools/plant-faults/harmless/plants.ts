@@ -9,12 +9,6 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     why: "to keep less of the log costs time alone",
   },
   {
-    file: "src/plants/store-health.ts",
-    line: "else clearInterval(this.#watch);",
-    fault: "clearInterval(this.#watch); → ;",
-    why: "a watch that goes on sees each time that a problem is known, and looks no further",
-  },
-  {
     file: "src/plants/sqlite/thread-wake-up.ts",
     line: "return receiveMessageOnPort(port)?.message;",
     fault: "return",
@@ -116,9 +110,15 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/store-health.ts",
-    line: "if (problem.passing) this.#tryLater();",
-    fault: "problem.passing \u2192 true",
-    why: "a store that no try brings back is tried once more",
+    line: "return this.#workedAtMs >= timeMs;",
+    fault: "this.#workedAtMs >= timeMs → this.#workedAtMs >",
+    why: "a fraction of a millisecond",
+  },
+  {
+    file: "src/plants/store-health.ts",
+    line: "if (found.mayBeBrief !== true) return false;",
+    fault: "return false; → return undefined",
+    why: "undefined is as false",
   },
   {
     file: "src/plants/waiting-limit.ts",
@@ -209,15 +209,14 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/store-health.ts",
-    line: "return performance.now() - this.#failingSinceMs <",
+    line: "this.#patientUntilMs ??=",
     fault: "0 → 1",
     why: "a store that gives no time has no problem that may be brief",
   },
   {
     file: "src/plants/store-health.ts",
-    line: "return performance.now() - this.#failingSinceMs <",
-    fault:
-      "performance.now() - this.#failingSinceMs < (this.#options.briefMsMax ?? 0) → performance.now() - this.#failingSinceMs <=",
+    line: "return performance.now() < this.#patientUntilMs;",
+    fault: "performance.now() < this.#patientUntilMs → performance.now() <=",
     why: "a fraction of a millisecond",
   },
   {
