@@ -201,18 +201,40 @@ describe("a store that is offered three times what it can do", () => {
     expect(offer(store, (nowMs) => (nowMs < endedMs ? 6_000 : later(nowMs)))).toMatchObject({ refusedPerS: 0 });
   });
 
-  test("has room for more than small batches again after pauses", () => {
+  const lone = { size: 1, durationMs: 1.5, isLast: false };
+
+  test("doubles its room after pauses until batches are large enough to judge by", () => {
     const limit = new WaitingLimit(waitingMax);
-    const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): void => {
+    const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): number => {
       limit.refused(nowMs);
       limit.committed({ ...batch, isLast: false }, nowMs);
+      return limit.current;
     };
-    limit.committed({ size: 1, durationMs: 1.5, isLast: false }, 0);
+    limit.committed(lone, 0);
     for (let s = 1; s < 4; s += 1) commit({ size: 200, durationMs: 100 }, s * 1_000);
-    for (let s = 4; s < 8; s += 1) commit({ size: 10, durationMs: 1_000 }, s * 1_000);
+    for (let s = 4; s < 8; s += 1) commit({ size: 12, durationMs: 1_000 }, s * 1_000);
     expect(limit.current).toBe(1);
-    for (let ms = 0; ms < 10; ms += 1) commit({ size: 1, durationMs: 1.5 }, 8_000 + ms);
-    expect(limit.current).toBeGreaterThan(8);
+    const rooms = Array.from({ length: 8 }, (_, ms) => commit(lone, 8_000 + ms));
+    expect(rooms).toEqual([1, 2, 3, 5, 10, 20, 20, 20]);
+  });
+
+  test("is overloaded for a second after the last refusal, and again only once it has been late for another", () => {
+    const limit = new WaitingLimit(waitingMax);
+    const late = { size: 200, durationMs: 100, isLast: false };
+    const commit = (batch: typeof late, nowMs: number): number => {
+      limit.committed(batch, nowMs);
+      return limit.current;
+    };
+    // At two deletions a millisecond, 50 in the time that a batch may take, and 500 in a quarter of a second.
+    expect([
+      commit(lone, 0),
+      commit(late, 1_000),
+      commit(late, 2_000),
+      commit(late, 2_005),
+      commit(late, 3_010),
+      commit(late, 3_500),
+      commit(lone, 4_501),
+    ]).toEqual([waitingMax, waitingMax, 50, 50, 500, 500, waitingMax]);
   });
 });
 

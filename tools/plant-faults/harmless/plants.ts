@@ -225,4 +225,72 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     fault: "0 → 1",
     why: "an operator is told for the first time a second later",
   },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "const smallBatchMax = 8;",
+    why: "a number between two bad ones: 9 would do",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "if (batch.size <= smallBatchMax)",
+    fault: "batch.size <= smallBatchMax → batch.size <",
+    why: "a number between two bad ones: 7 would do",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "const judgesNone = ",
+    fault: "this.current <= 2 * smallBatchMax → this.current <",
+    why: "a number between two bad ones: a little less would do",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "const commitsKept = 8;",
+    why: "a number between two bad ones: 9 would do",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "if (values.length > kept)",
+    fault: "values.length > kept → values.length >=",
+    why: "a number between two bad ones: one less would do",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "const ratesKnownMin = 3;",
+    why: "a number between two bad ones: 4 would do",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "return this.#ratesPerMs.length >= ratesKnownMin",
+    fault: "this.#ratesPerMs.length >= ratesKnownMin → this.#ratesPerMs.length >",
+    why: "a number between two bad ones: 4 would do",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "return this.#ratesPerMs.length >= ratesKnownMin",
+    fault: "2 → 3",
+    why: "a third of the quickest rate would do, too",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "return this.#ratesPerMs.length >= ratesKnownMin",
+    fault: "2 * size >= this.#quickestPerMs * durationMs → 2 * size >",
+    why: "no two batches are so much alike",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "if (durationMs > this.#batchMsMax) return;",
+    fault: "durationMs > this.#batchMsMax → durationMs >=",
+    why: "a fraction of a millisecond",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "this.current = nowMs - this.#strainedAtMs > calmMs",
+    fault: "nowMs - this.#strainedAtMs > calmMs → nowMs - this.#strainedAtMs >=",
+    why: "a fraction of a millisecond",
+  },
+  {
+    file: "src/plants/waiting-limit.ts",
+    line: "#refusedAtMs = 0;",
+    why: "a millisecond after the start of the clock",
+  },
 ];
