@@ -21,6 +21,7 @@ describe("importing plants", () => {
     const progress = await importPlants(database, textOf(text), { onProgress: (step) => seen.push(step) });
     expect(progress).toEqual({ added: 11_000, present: 1_000, deleted: 0, bytes: text.length });
     expect(seen).toEqual([expect.objectContaining({ added: 10_000, present: 0 }), progress]);
+    await expect(importPlants(database, textOf())).resolves.toEqual({ added: 0, present: 0, deleted: 0, bytes: 0 });
   });
 
   test("counts what it skips as deleted over all its batches, and brings that back when it is told to", async () => {

@@ -220,6 +220,16 @@ test("a batch of which a commit refuses one plant is divided in the middle", () 
   db.close();
 });
 
+test("a batch of which a statement refuses one plant is divided there, into two commits", () => {
+  using folder = createTempFolder();
+  const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
+  db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");
+  const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).otherEnds).toEqual(keptAt(199));
+  expect(db.prepare("SELECT count(DISTINCT batch) AS batches FROM deletions").get()).toEqual({ batches: 2n });
+  db.close();
+});
+
 function idsIn(db: DatabaseSync, sql: string): unknown[] {
   return db
     .prepare(sql)
