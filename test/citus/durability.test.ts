@@ -1,5 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import type { PendingDelete } from "../../src/plants/delete-queue.ts";
+import { attemptBatch, findRefused } from "../../src/plants/postgres/attempt-batch.ts";
 import { findDeleted, toDeleteBatch } from "../../src/plants/postgres/delete-batch.ts";
 import { checkPostgresDatabase, migratePostgres } from "../../src/plants/postgres/plant-database.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
@@ -47,6 +49,10 @@ async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])
   );
   const ofPort = new Map(rows.map((row) => [row["nodeport"], row["ids"]]));
   return cluster.workers.map(({ port }) => [ofPort.get(port)].flat().map((id) => BigInt(String(id))));
+}
+
+function pendingDeletes(of: readonly bigint[]): PendingDelete[] {
+  return of.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
 }
 
 /** Resolves once a statement on a worker waits for standbys, to what it is. */
@@ -120,11 +126,57 @@ describe("a worker whose synchronous standby is gone", () => {
     await session.close();
   });
 
+  describe("is not taken to have what others have deleted on it", () => {
+    type Plants = () => Promise<readonly bigint[]>;
+    const absentHere: Plants = async () => (await plantsByWorker(absent))[1] ?? [];
+    const absentOfBoth: Plants = async () => {
+      const [[elsewhere = 0n] = [], [here = 0n] = []] = await plantsByWorker(absent);
+      return [elsewhere, here];
+    };
+
+    // As after every change of its nodes, until all of them know it.
+    const handOver = async (may: boolean): Promise<void> => {
+      await runSql(cluster.coordinator.url, `UPDATE pg_dist_node SET metadatasynced = ${may} WHERE groupid > 0`);
+    };
+
+    test.each([
+      { name: "by a batch for another worker", plants: absentOfBoth, skipsLocked: false },
+      { name: "by one that waits for no lock", plants: absentOfBoth, skipsLocked: true },
+      {
+        name: "by a plant that Citus hands to no worker",
+        plants: async () => (await absentHere()).slice(0, 1),
+        skipsLocked: false,
+        isHandedOver: false,
+      },
+      {
+        name: "by a batch that Citus hands to no worker, and that waits for no lock",
+        plants: absentHere,
+        skipsLocked: true,
+        isHandedOver: false,
+      },
+    ])("$name", async ({ plants, skipsLocked, isHandedOver = true }) => {
+      const session = await openSession();
+      const pending = pendingDeletes(await plants());
+      await handOver(isHandedOver);
+      onTestFinished(() => handOver(true));
+      const mode = { mayBeDone: false, skipsLocked };
+      const attempt = attemptBatch(session, toDeleteBatch(token, pending), pending, mode);
+      expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed" });
+      await session.close();
+    });
+
+    test("by a look for what is refused", async () => {
+      const session = await openSession();
+      const batch = toDeleteBatch(token, pendingDeletes((await absentHere()).slice(0, 1)));
+      expect(await whileCancelling(findRefused(session, batch).then(String, String))).toMatch(/a worker warned/);
+      await session.close();
+    });
+  });
+
   test("is not taken to have the record of a deletion that is looked up", async () => {
     const [, here = []] = await plantsByWorker();
     const session = await openSession();
-    const calls = here.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
-    const found = findDeleted(session, toDeleteBatch(token, calls)).then(String, String);
+    const found = findDeleted(session, toDeleteBatch(token, pendingDeletes(here))).then(String, String);
     expect(await whileCancelling(found)).toMatch(/a worker warned/);
     await session.close();
   });

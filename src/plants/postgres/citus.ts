@@ -29,7 +29,7 @@ export class Shards {
 
   /**
    * Returns the index of the worker that has a plant; 0 without Citus. It is wrong for some seconds after a shard was
-   * moved. That costs time, and "not found" is then told without a wait for the standbys of the right one.
+   * moved, which costs time.
    */
   workerOf(id: bigint): number {
     if (this.#hashMax.length === 0) return 0;
@@ -191,15 +191,18 @@ const spreadSql = `
 
 // The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits for
 // no lock; SKIP LOCKED is for one shard at a time there. Records that a trigger drops make it fail, as in the statement
-// for other servers, and so does "not found" wait for standbys. A batch that was sent to the wrong worker commits on
-// another one, whose warning must be passed on. The setting is made last, because Citus would otherwise report on each
-// statement, which costs time.
+// for other servers, and so does "not found" wait for standbys. A batch that was sent to the wrong worker is a two-phase
+// commit, in which every worker waits for its standbys, also for what it has not found; the warning of another one must
+// be passed on. The setting is made last, because Citus would otherwise report on each statement, which costs time.
+//
+// After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all of them know it.
+// What that deletes is committed where the plants are, but it cannot wait there for what it has not found.
 const functionSql = `
   CREATE OR REPLACE FUNCTION plantstore_delete(
     one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
     OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
   ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-  DECLARE part bigint[]; free bigint[]; gone bigint[]; recorded bigint;
+  DECLARE part bigint[]; free bigint[]; gone bigint[]; present bigint; recorded bigint;
   BEGIN
     IF current_setting('fsync') = 'off' OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
       RAISE 'fsync is % and synchronous_commit is % on the worker %:%, so commits would not be durable',
@@ -216,8 +219,8 @@ const functionSql = `
         WITH dropped AS (DELETE FROM plants WHERE id = ANY(free) AND id = ANY(part) RETURNING id)
           SELECT array_agg(id) INTO gone FROM dropped;
         deleted := deleted || gone;
-        FOR one IN SELECT id FROM plants WHERE id = ANY(part) LOOP
-          IF one = ANY(free) THEN kept := kept || one; ELSE locked := locked || one; END IF;
+        FOR present IN SELECT id FROM plants WHERE id = ANY(part) LOOP
+          IF present = ANY(free) THEN kept := kept || present; ELSE locked := locked || present; END IF;
         END LOOP;
       END LOOP;
     ELSIF cardinality(ids) > 0 THEN
@@ -233,8 +236,17 @@ const functionSql = `
         RAISE 'a trigger drops the record of a plant' USING ERRCODE = '22P02';
       END IF;
     END IF;
-    IF deleted IS NULL AND current_setting('synchronous_standby_names') <> '' THEN
-      PERFORM pg_logical_emit_message(true, 'plantstore', '');
+    IF deleted IS NULL THEN
+      IF NOT EXISTS (
+        SELECT FROM pg_dist_placement
+        WHERE shardid = (SELECT get_shard_id_for_distribution_column('plants', one))
+          AND groupid = (SELECT groupid FROM pg_dist_local_group)
+      ) THEN
+        RAISE 'Citus has handed the deletion to no worker' USING ERRCODE = '40001';
+      END IF;
+      IF current_setting('synchronous_standby_names') <> '' THEN
+        PERFORM pg_logical_emit_message(true, 'plantstore', '');
+      END IF;
     END IF;
     PERFORM set_config('client_min_messages', 'debug1', true);
   END $$;
