@@ -35,8 +35,10 @@ describe.each(places)("plants in $name", ({ locate }) => {
   test("are migrated, imported, deleted, listed and exported by where they are", async () => {
     const location = await locate();
     await expect(openPlantDatabase(location)).rejects.toThrow(/there is no/);
-    await migratePlants(location);
-    await migratePlants(location);
+    const { from, to } = await migratePlants(location);
+    expect(from).toBe(0);
+    expect(to).toBeGreaterThan(0);
+    await expect(migratePlants(location)).resolves.toEqual({ from: to, to });
     await using database = await openPlantDatabase(location);
     await expect(importPlants(database, text())).resolves.toMatchObject({ added: 3, present: 0, deleted: 0 });
     const store = await openPlantStore(location);

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../src/plants/sqlite/backup.ts";
 import { openDatabase } from "../../../src/plants/sqlite/database.ts";
 import { openSqliteDatabase } from "../../../src/plants/sqlite/plant-database.ts";
+import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
@@ -73,6 +74,9 @@ describe("an SQLite database", () => {
     other.exec("DROP TABLE plants");
     other.close();
     await expect(running.add([1n])).rejects.toThrow(`cannot work with ${file}: no such table: plants`);
+    renameSync(file, `${file}.moved`);
+    const gone = new StoreOpenError(`cannot open ${file}: there is no such file; plantstore migrate makes a new store`);
+    await expect(database.startImport()).rejects.toThrow(gone);
   });
 });
 

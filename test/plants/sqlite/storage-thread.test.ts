@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdirSync, renameSync, writeFileSync } from "node:fs";
+import { readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -16,7 +16,10 @@ describe("the storage thread", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const thread = await StorageThread.start({ file, lockTimeoutMs: 20 });
+    const { size } = statSync(`${file}-wal`);
     await expect(thread.tryToWrite()).resolves.toBeUndefined();
+    // A commit that writes nothing would find room on a full disk.
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(size);
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
     const text = "another process holds the lock on the file";
