@@ -288,6 +288,29 @@ describe("a batch that is committed, whose answer is lost, and which is refused 
   });
 });
 
+describe("a deletion that may be done, and is refused when it is run again", () => {
+  test.each([
+    { sqlState: "P0001", server: "well" },
+    { sqlState: "XX000", server: "away" },
+  ])("is in doubt where the look at its record fails with $sqlState", async ({ sqlState, ...givenUp }) => {
+    const url = await createPlants(1);
+    await failTries(url, "DELETE ON plants", ["P0001"]);
+    await runSql(
+      url,
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE 'no' USING ERRCODE = '${sqlState}'; END $$;
+       CREATE TRIGGER refuse BEFORE UPDATE ON deletions EXECUTE FUNCTION refuse()`,
+    );
+    const session = new Session(readServerUrl(url));
+    const [before] = await session.query("SELECT pg_backend_pid()");
+    const ended = runBatchWith(session, callersOf(1n), { setAside: failToSetAside, token: randomUUID() });
+    await expect(ended).rejects.toMatchObject({ reason: { rawMessage: unknown }, ...givenUp });
+    // Another connection may find what this one does not.
+    await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
+    await session.close();
+  });
+});
+
 test("a batch deletes a plant for the first of the callers that name it, and records no other", async () => {
   const url = await createPlants(3);
   const session = new Session(readServerUrl(url));
@@ -388,15 +411,17 @@ describe("a batch with plants that another transaction keeps locked", () => {
 
 // It may be gone only here, by a deletion that they do not have.
 test.each([
-  { locks: "waited for", skipsLocked: false },
-  { locks: "left alone", skipsLocked: true },
-])("a batch says that a plant is not there once its standbys know it, with locks $locks", async ({ skipsLocked }) => {
+  { name: "locks are waited for", options: {} },
+  { name: "locks are left alone", options: { skipsLocked: true } },
+  { name: "it may be done, and is refused when it is run again", options: { token: randomUUID() }, refusal: "P0001" },
+])("a batch says that a plant is not there once its standbys know it, where $name", async ({ options, refusal }) => {
   const url = await createPlants(1);
+  if (refusal !== undefined) await failTries(url, "DELETE ON plants", [refusal]);
   const session = new Session(readServerUrl(url));
   let outcomes: ReturnType<typeof runBatch> | undefined;
   await withoutStandby(url, async () => {
     await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-    outcomes = runBatchWith(session, callersOf(9n), { setAside: failToSetAside, skipsLocked });
+    outcomes = runBatchWith(session, callersOf(9n), { setAside: failToSetAside, ...options });
     const isTold = outcomes.then(() => true);
     const waits = expect
       .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))

@@ -133,6 +133,24 @@ describe("a deletion whose key was used", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
+  test("is told so after a fault, and nothing is deleted for who has given up by then", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(9, "used"));
+    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    const session = new Session(readServerUrl(opened.url));
+    const gone = new AbortController();
+    const told: unknown[] = [];
+    const tell = (what: unknown): void => void told.push(what);
+    const pending = [
+      { id: 9n, call: keyed("used"), resolve: () => gone.abort("gone"), reject: tell },
+      { id: 1n, call: deleteCall({ signal: gone.signal }), resolve: tell, reject: tell },
+    ];
+    await expect(runBatch(session, pending, { setAside: tell })).resolves.toEqual([undefined, undefined]);
+    await session.close();
+    expect(told).toEqual(["gone"]);
+    expect(await column(opened.url, plantsSql)).toEqual(["1"]);
+  });
+
   test("is one of its own once the record is dropped", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
@@ -281,6 +299,20 @@ describe("a batch with keys whose answer is lost", () => {
     expect(await countTries(opened.url)).toBeGreaterThan(sqlStates.length);
     expect(await column(opened.url, plantsSql)).toEqual(["4", "5", "6"]);
     expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 d", "5 restored", "9 old"]);
+  });
+
+  test("begins nothing again for a caller who was told by then, though the rest is refused", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(9, "old"));
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    await failTries(opened.url, "DELETE ON plants", ["", "P0001"]);
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    void proxy.cutNext("before-reply");
+    const { run, told } = batchOf([9n, keyed("old")], [1n, deleteCall()]);
+    await expect(run(session)).resolves.toEqual([]);
+    expect(await told).toEqual([deleted, deleted]);
+    await session.close();
+    expect(await countTries(opened.url)).toBe(2);
   });
 
   test("gives the deletion of a caller who has gone to no other one", async () => {
