@@ -20,6 +20,7 @@ import {
 } from "../../support/plants/postgres-server.ts";
 
 const minuteMs = 60_000;
+const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
 
 const away = "the plant store cannot delete at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
@@ -309,6 +310,22 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
     await session.close();
   });
+
+  test("is set aside, in doubt, where its plant is locked", async () => {
+    const url = await createPlants(1);
+    await failTries(url, "DELETE ON plants", ["P0001"]);
+    const other = new Client(configOf(url));
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM plants FOR UPDATE");
+    const token = randomUUID();
+    const setAside: LockedDelete[] = [];
+    const options = { setAside: (one: LockedDelete) => void setAside.push(one), token };
+    const session = new Session(readServerUrl(url), lockTimeouts);
+    await expect(runBatchWith(session, callersOf(1n), options)).resolves.toEqual([undefined]);
+    expect(setAside).toMatchObject([{ id: 1n, token }]);
+    await session.close();
+    await other.end();
+  });
 });
 
 test("a batch deletes a plant for the first of the callers that name it, and records no other", async () => {
@@ -329,8 +346,6 @@ test("a batch deletes a plant for the first of the callers that name it, and rec
 });
 
 describe("a batch with plants that another transaction keeps locked", () => {
-  const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
-
   test.each([
     {
       name: "is done but for these",
@@ -343,9 +358,17 @@ describe("a batch with plants that another transaction keeps locked", () => {
                 INSERT INTO beds SELECT generate_series(1, 6)`,
       lock: "SELECT FROM beds WHERE plant IN (2, 5) FOR UPDATE",
     },
-  ])("$name, while the lock is held", async ({ arrange, lock }) => {
+    {
+      name: "is done but for these in its parts, none of which waits again",
+      arrange: "SELECT",
+      lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE",
+      sqlStates: ["", "P0001"],
+      tries: 4,
+    },
+  ])("$name, while the lock is held", async ({ arrange, lock, sqlStates, tries }) => {
     const url = await createPlants(6);
     await runSql(url, arrange);
+    if (sqlStates !== undefined) await failTries(url, "DELETE ON plants", sqlStates);
     const other = new Client(configOf(url));
     await other.connect();
     await other.query(`BEGIN; ${lock}`);
@@ -358,6 +381,7 @@ describe("a batch with plants that another transaction keeps locked", () => {
     expect(told).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
     expect(setAside).toEqual([2n, 2n, 5n]);
     expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
+    if (tries !== undefined) expect(await countTries(url)).toBe(tries);
     await other.end();
     await session.close();
   });
