@@ -52,6 +52,11 @@ function callersOf(...ids: readonly bigint[]): PendingDelete[] {
   return ids.map((id) => ({ id, call: deleteCall(), resolve: () => {}, reject: () => {} }));
 }
 
+/** A caller with an idempotency key that ignores its outcome. */
+function callerWith(id: bigint, idempotencyKey: string): PendingDelete {
+  return { id, call: deleteCall({ idempotencyKey }), resolve: () => {}, reject: () => {} };
+}
+
 /** Callers, and what each was told first: only that counts. */
 function listenersOf(...ids: readonly bigint[]): { readonly taken: PendingDelete[]; readonly told: unknown[] } {
   const told: unknown[] = ids.map(() => undefined);
@@ -325,6 +330,29 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     expect(setAside).toMatchObject([{ id: 1n, token }]);
     await session.close();
     await other.end();
+  });
+});
+
+describe("a batch that has deleted a plant", () => {
+  // After that the server refuses whatever it is asked.
+  test.each([
+    { name: "a plant that is not there", taken: callersOf(1n, 9n) },
+    { name: "the key of another caller", taken: ["a", "b"].map((key) => callerWith(1n, key)) },
+  ])("is in doubt where the look for $name fails", async ({ taken }) => {
+    const url = await createPlants(1);
+    await runSql(
+      url,
+      `CREATE FUNCTION lose_tables() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM set_config('search_path', '', false); RETURN NULL; END $$;
+       CREATE TRIGGER lose_tables AFTER DELETE ON plants EXECUTE FUNCTION lose_tables()`,
+    );
+    const session = new Session(readServerUrl(url));
+    await expect(runBatch(session, taken)).rejects.toMatchObject({
+      reason: { rawMessage: unknown },
+      server: "refusing",
+    });
+    await session.close();
+    expect(await plantsOf(url)).toEqual([]);
   });
 });
 

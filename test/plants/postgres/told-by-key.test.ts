@@ -203,8 +203,17 @@ describe("a deletion whose key is used by another process at the same moment", (
     { name: "and is committed, for another plant", statement: "2", end: "COMMIT", told: taken },
     { name: "and is rolled back", statement: "1", end: "ROLLBACK", told: deleted },
     { name: "and is rolled back, for another plant", statement: "2", end: "ROLLBACK", told: deleted },
-  ])("$name", async ({ statement, end, told }) => {
+    // The first statement is that of the other process.
+    {
+      name: "and is committed, before one that may be done and is refused",
+      statement: "1",
+      end: "COMMIT",
+      told: deleted,
+      sqlStates: ["", "XX000", "P0001"],
+    },
+  ])("$name", async ({ statement, end, told, sqlStates }) => {
     await using opened = await openPlants(3);
+    if (sqlStates !== undefined) await failTries(opened.url, "DELETE ON plants", sqlStates);
     const other = new Client(configOf(opened.url));
     await other.connect();
     await other.query(`BEGIN; DELETE FROM plants WHERE id = ${statement}; ${recordSql(Number(statement), "key")}`);

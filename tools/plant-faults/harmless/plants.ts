@@ -155,6 +155,30 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     why: "of a message without fields, nothing makes the same answer",
   },
   {
+    file: "src/plants/postgres/attempt-batch.ts",
+    line: "if (missing.length > 0 && !hasCommitted)",
+    fault: "missing.length > 0 → missing.length >=",
+    why: "to look for no plants costs time alone",
+  },
+  {
+    file: "src/plants/postgres/attempt-batch.ts",
+    line: "if (missing.length > 0 && !hasCommitted)",
+    fault: "missing.length > 0 && !hasCommitted → missing.length > 0 ||",
+    why: "to wait for the standbys once more costs time alone",
+  },
+  {
+    file: "src/plants/postgres/run-batch.ts",
+    line: 'if (attempt.kind === "all-deleted" && postponed.size === 0)',
+    fault: 'attempt.kind === "all-deleted" && postponed.size === 0 → false',
+    why: "to look at each caller finds the same, and costs time alone",
+  },
+  {
+    file: "src/plants/postgres/run-batch.ts",
+    line: "if (fate === undefined && batch.keyed.length > 0)",
+    fault: "fate === undefined && batch.keyed.length > 0 → fate === undefined ||",
+    why: "to ask about a key again, or about none, costs time alone",
+  },
+  {
     file: "src/plants/postgres/run-batch.ts",
     line: "if (fate === undefined && batch.keyed.length > 0)",
     fault: "batch.keyed.length > 0 → batch.keyed.length >= 0",
