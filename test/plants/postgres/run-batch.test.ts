@@ -100,6 +100,7 @@ describe("a batch that fails", () => {
   test.each([
     { sqlStates: ["42P01"], patience: "left", told: away, server: "refusing" },
     { sqlStates: ["40001"], patience: "over", told: away, server: "busy" },
+    { sqlStates: ["57014"], patience: "over", told: away, server: "busy" },
     { sqlStates: ["53100"], patience: "over", told: away, server: "away" },
     { sqlStates: ["57P03"], patience: "over", told: away, server: "away" },
     { sqlStates: ["XX000"], patience: "over", told: unknown, server: "away" },
@@ -296,11 +297,12 @@ describe("a batch that is committed, whose answer is lost, and which is refused 
 
 describe("a deletion that may be done, and is refused when it is run again", () => {
   test.each([
-    { sqlState: "P0001", server: "well" },
-    { sqlState: "XX000", server: "away" },
-  ])("is in doubt where the look at its record fails with $sqlState", async ({ sqlState, ...givenUp }) => {
-    const url = await createPlants(1);
-    await failTries(url, "DELETE ON plants", ["P0001"]);
+    { sqlState: "P0001", taken: callersOf(1n), server: "well" },
+    // Of two, as soon as it fails for the first.
+    { sqlState: "XX000", taken: callersOf(1n, 2n), server: "away" },
+  ])("is in doubt where the look at its record fails with $sqlState", async ({ sqlState, taken, ...givenUp }) => {
+    const url = await createPlants(2);
+    await failTries(url, "DELETE ON plants", ["P0001", "P0001"]);
     await runSql(
       url,
       `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
@@ -309,7 +311,7 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     );
     const session = new Session(readServerUrl(url));
     const [before] = await session.query("SELECT pg_backend_pid()");
-    const ended = runBatchWith(session, callersOf(1n), { setAside: failToSetAside, token: randomUUID() });
+    const ended = runBatchWith(session, taken, { setAside: failToSetAside, token: randomUUID() });
     await expect(ended).rejects.toMatchObject({ reason: { rawMessage: unknown }, ...givenUp });
     // Another connection may find what this one does not.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
@@ -554,7 +556,10 @@ test("a batch that meets no fault reads no signal, which would create it", async
   await session.close();
 });
 
-test("a divided batch begins no other part once its time is over", async () => {
+test.each([
+  { name: "", token: undefined, refusal: away },
+  { name: ", and is in doubt", token: randomUUID(), refusal: unknown },
+])("a divided batch$name begins no other part once its time is over", async ({ token, refusal }) => {
   const url = await createPlants(8);
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
   await runSql(url, "INSERT INTO beds VALUES (2), (7)");
@@ -569,12 +574,34 @@ test("a divided batch begins no other part once its time is over", async () => {
       patience.abort();
     },
   }));
-  await expect(runBatch(session, impatient, patience.signal)).resolves.toEqual([
+  const options = { setAside: failToSetAside, patience: patience.signal, token };
+  await expect(runBatchWith(session, impatient, options)).resolves.toEqual([
     true,
     ...Array.from({ length: 7 }, () => undefined),
   ]);
   await session.close();
-  expect(told).toEqual([true, "the database keeps plant 2", ...Array<string>(6).fill(away)]);
+  expect(told).toEqual([true, "the database keeps plant 2", ...Array<string>(6).fill(refusal)]);
   expect(await runSql(url, "SELECT plant_id FROM deletions")).toEqual([{ plant_id: "1" }]);
   expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "7" }]);
+});
+
+test("a divided batch leaves callers that give up out of its other parts", async () => {
+  const url = await createPlants(4);
+  await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id)); INSERT INTO beds VALUES (1)");
+  const session = new Session(readServerUrl(url));
+  const controller = new AbortController();
+  const told: unknown[] = [];
+  const taken = [1n, 2n, 3n, 4n].map((id) => ({
+    id,
+    call: deleteCall(id === 4n ? { signal: controller.signal } : {}),
+    resolve: () => {},
+    reject: (reason: unknown) => {
+      told.push(ConnectError.from(reason).rawMessage);
+      controller.abort("too late");
+    },
+  }));
+  await expect(runBatch(session, taken)).resolves.toEqual([undefined, true, true, false]);
+  await session.close();
+  expect(told).toEqual(["the database keeps plant 1", "too late"]);
+  expect(await plantsOf(url)).toEqual(["1", "4"]);
 });

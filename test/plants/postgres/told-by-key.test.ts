@@ -12,6 +12,10 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countTries, failTries } from "../../support/plants/failing-tries.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 
+// Longer than any test takes.
+const minuteMs = 60_000;
+const patient = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
@@ -151,6 +155,38 @@ describe("a deletion whose key was used", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 
+  // Their plants are there again, and their callers are told before the rest is divided, or finds a lock.
+  test("is told so once, and is in no part of what is divided then", async () => {
+    await using opened = await openPlants(2);
+    await failTries(opened.url, "DELETE ON plants", ["40001", "P0001"]);
+    await runSql(
+      opened.url,
+      `${recordSql(2, "used")};
+       CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM deletions; RETURN OLD; END $$;
+       CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION forget()`,
+    );
+    const session = new Session(readServerUrl(opened.url));
+    const { run, told } = batchOf([1n, deleteCall()], [2n, keyed("used")]);
+    await expect(run(session)).resolves.toEqual([]);
+    expect(await told).toEqual([deleted, deleted]);
+    await session.close();
+    expect(await column(opened.url, plantsSql)).toEqual(["2"]);
+  });
+
+  test("is told so once, and does not wait for a lock with another caller", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(1, "used"));
+    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    const other = new Client(configOf(opened.url));
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM plants FOR UPDATE");
+    const session = new Session(readServerUrl(opened.url), { ...patient, lockTimeoutMs: 50 });
+    const { run } = batchOf([1n, keyed("used")], [1n, deleteCall()]);
+    await expect(run(session)).resolves.toEqual([1n]);
+    await session.close();
+    await other.end();
+  });
+
   test("is one of its own once the record is dropped", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
@@ -192,10 +228,6 @@ test("hundreds of deletions with the same key are told at once that their plants
   expect(told).toEqual(absent.map(() => missing));
   await expect(opened.store.delete(1n, keyed("shared"))).resolves.toBe(true);
 });
-
-// Longer than any test takes.
-const minuteMs = 60_000;
-const patient = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
 
 describe("a deletion whose key is used by another process at the same moment", () => {
   test.each([
