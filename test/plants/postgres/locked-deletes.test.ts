@@ -35,15 +35,22 @@ function openLocked(
 
 describe("deletions of plants that are locked", () => {
   test("are attempted together, in batches that are no longer than they may be, each with its own outcome", async () => {
-    const { locked, attempts } = openLocked((batch) => batch.map(({ id }) => id !== 2n), { batchMax: 2 });
-    expect(locked.areThere).toBe(false);
+    const waiting: number[] = [];
+    const commit = (batch: readonly LockedDelete[]): Outcomes => {
+      waiting.push(locked.waiting);
+      return batch.map(({ id }) => id !== 2n);
+    };
+    const { locked, attempts } = openLocked(commit, { batchMax: 2 });
+    expect(locked).toMatchObject({ areThere: false, waiting: 0 });
     const deletions = [1n, 2n, 3n].map((id) => lockedDelete(id));
     for (const { pending } of deletions) locked.add(pending);
     expect(locked.areThere).toBe(true);
     await expect(Promise.all(deletions.map(({ told }) => told))).resolves.toEqual([true, false, true]);
     expect(attempts).toEqual([[1n, 2n], [3n]]);
+    // Those that are being attempted still wait for a lock.
+    expect(waiting).toEqual([3, 3]);
     await locked.close();
-    expect(locked.areThere).toBe(false);
+    expect(locked).toMatchObject({ areThere: false, waiting: 0 });
   });
 
   test("are attempted apart from those that another batch may have done", async () => {

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../src/plants/delete-queue.ts";
 import { storeAway } from "../../../src/plants/errors.ts";
 import type { LockedDelete } from "../../../src/plants/postgres/locked-deletes.ts";
-import { BatchGivenUp, runBatch as runBatchWith } from "../../../src/plants/postgres/run-batch.ts";
+import { backoffMs, BatchGivenUp, runBatch as runBatchWith } from "../../../src/plants/postgres/run-batch.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
@@ -182,7 +182,18 @@ describe("a batch that fails", () => {
     });
     await session.close();
     // With pauses that double from 5 ms to a second there are ten or so; as fast as the server answers, hundreds.
-    expect(await countTries(url)).toBeLessThan(50);
+    expect(await countTries(url)).toBeLessThan(16);
+  });
+
+  test.each([
+    { tries: 0, pauseMsMax: 5 },
+    { tries: 3, pauseMsMax: 40 },
+    { tries: 100, pauseMsMax: 1_000 },
+  ])("pauses at random, for up to $pauseMsMax ms after $tries other tries", ({ tries, pauseMsMax }) => {
+    const pauses = Array.from({ length: 100 }, () => backoffMs(tries));
+    expect(Math.max(...pauses)).toBeLessThan(pauseMsMax);
+    expect(Math.max(...pauses)).toBeGreaterThan(pauseMsMax / 2);
+    expect(Math.min(...pauses)).toBeLessThan(pauseMsMax / 2);
   });
 });
 

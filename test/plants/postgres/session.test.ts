@@ -254,6 +254,25 @@ describe("a session", () => {
     await expect.poll(() => runSql(url, running)).toEqual([]);
   });
 
+  // The fields of a notice: its severity in any language, SQLSTATE, message, and the routine that sent it.
+  test.each([
+    { notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"], says: "committed, but not on the synchronous standbys" },
+    { notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"], says: "a worker warned, maybe that a commit" },
+    { notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"], says: "a worker warned, maybe that a commit" },
+    { notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"] },
+    { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
+    { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
+    { notice: ["WARNUNG", "57P01", "m", "exec_stmt_raise"] },
+  ])("takes a statement for done unless its server warns that it may not be durable: $notice", async (row) => {
+    const [severity, sqlState, message, routine] = row.notice;
+    const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
+    await using warning = await startWarningProxy(messageOf("N", fields));
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${warning.port}/postgres?sslmode=disable`));
+    const running = session.query("SELECT 1").finally(() => session.close());
+    if (row.says === undefined) await expect(running).resolves.toEqual([["1"]]);
+    else await expect(running).rejects.toThrow(row.says);
+  });
+
   test.each<{ name: string; commit: (session: Session) => Promise<void> }>([
     { name: "script", commit: (session) => session.run("BEGIN; CREATE TABLE t (x int); COMMIT") },
     {
@@ -302,13 +321,32 @@ async function startForgetfulPooler(): Promise<Forwarding> {
       client.pipe(upstream).pipe(client);
     });
   });
-  pooler.listen(0, "127.0.0.1");
-  await once(pooler, "listening");
+  return await listenOnPort(pooler);
+}
+
+/** A way to the server on which each statement is answered by this message first. */
+async function startWarningProxy(notice: Buffer): Promise<Forwarding> {
+  const proxy = createServer((client) => {
+    const upstream = connect(socketOf(server.socketFolder));
+    for (const socket of [client, upstream]) socket.on("error", () => undefined);
+    client.on("data", (data: Buffer) => {
+      if (data.includes("SELECT")) client.write(notice);
+      upstream.write(data);
+    });
+    client.on("close", () => upstream.destroy());
+    upstream.pipe(client);
+  });
+  return await listenOnPort(proxy);
+}
+
+async function listenOnPort(proxy: Server): Promise<Forwarding> {
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
   return {
-    port: portOf(pooler),
+    port: portOf(proxy),
     [Symbol.asyncDispose]: async () => {
-      pooler.close();
-      await once(pooler, "close");
+      proxy.close();
+      await once(proxy, "close");
     },
   };
 }
@@ -339,9 +377,14 @@ function startPoolerLike(): Promise<Forwarding> {
   return forward((first) => (first.includes("_timeout") ? { answer, isOver: true } : first));
 }
 
-/** An ErrorResponse with these fields (postgresql.org/docs/current/protocol-error-fields.html). */
+/** An ErrorResponse with these fields. */
 function errorMessage(fields: string): Buffer {
-  const message = Buffer.from(`E\0\0\0\0${fields}`);
+  return messageOf("E", fields);
+}
+
+/** An ErrorResponse or NoticeResponse (postgresql.org/docs/current/protocol-error-fields.html). */
+function messageOf(type: "E" | "N", fields: string): Buffer {
+  const message = Buffer.from(`${type}\0\0\0\0${fields}`);
   message.writeInt32BE(4 + fields.length, 1);
   return message;
 }
