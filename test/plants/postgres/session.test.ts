@@ -226,6 +226,22 @@ describe("a session", () => {
     await session.close();
   });
 
+  test("asks for the end of nothing that has ended, which would be that of the next statement", async () => {
+    let connections = 0;
+    await using way = await forward((first) => {
+      connections++;
+      return first;
+    });
+    const url = `postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`;
+    const [used, unused] = [new Session(readServerUrl(url)), new Session(readServerUrl(url))];
+    await expect(used.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
+    await used.query("SELECT 1");
+    await used.close();
+    await unused.connect();
+    await unused.close();
+    expect(connections).toBe(2);
+  });
+
   test("has what it gives up ended before its connection is closed, on which a pooler depends", async () => {
     const url = await server.createSchema();
     await using pooler = await startForgetfulPooler();
@@ -268,7 +284,7 @@ describe("a session", () => {
     const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
     await using warning = await startWarningProxy(messageOf("N", fields));
     const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${warning.port}/postgres?sslmode=disable`));
-    const running = session.query("SELECT 1").finally(() => session.close());
+    const running = session.query("SELECT 1").finally(() => void session.close());
     if (row.says === undefined) await expect(running).resolves.toEqual([["1"]]);
     else await expect(running).rejects.toThrow(row.says);
   });

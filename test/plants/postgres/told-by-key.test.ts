@@ -50,6 +50,10 @@ const keyed = (idempotencyKey: string, changes: Partial<DeleteCall> = {}): Delet
   ...changes,
 });
 
+function fail(reason: unknown): never {
+  throw new Error("this was not expected", { cause: reason });
+}
+
 /** Deletions that go into one batch, and what their callers are told. */
 function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[]) {
   const outcomes = calls.map(() => Promise.withResolvers<boolean>());
@@ -173,6 +177,31 @@ describe("a deletion whose key was used", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
   });
 
+  test("is told so once, though its record is dropped before the rest is run again", async () => {
+    await using opened = await openPlants(2);
+    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    await runSql(
+      opened.url,
+      `${recordSql(2, "used")};
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF NOT EXISTS (SELECT FROM deletions) THEN RETURN NULL; END IF;
+         WHILE EXISTS (SELECT FROM deletions) LOOP PERFORM pg_sleep(0.005); END LOOP;
+         RAISE 'no' USING ERRCODE = '40001';
+       END $$;
+       CREATE TRIGGER wait BEFORE DELETE ON plants EXECUTE FUNCTION wait()`,
+    );
+    const session = new Session(readServerUrl(opened.url));
+    const dropRecord = (): void => void runSql(opened.url, "DELETE FROM deletions");
+    const pending = [
+      { id: 1n, call: deleteCall(), resolve: () => {}, reject: fail },
+      { id: 2n, call: keyed("used"), resolve: dropRecord, reject: fail },
+    ];
+    const [first] = await runBatch(session, pending, { setAside: fail });
+    await session.close();
+    expect(first).toBe(true);
+    expect(await column(opened.url, plantsSql)).toEqual(["2"]);
+  });
+
   test("is told so once, and does not wait for a lock with another caller", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(1, "used"));
@@ -208,15 +237,26 @@ describe("of two deletions in one batch that have the same key", () => {
       setAside: [1n],
       told: [missing],
     },
-  ])("$name", async ({ ids, setAside, told }) => {
+    {
+      name: "the second is for later when the record of the first is gone",
+      ids: [1n, 2n],
+      setAside: [2n],
+      told: [deleted],
+      arrange: `CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS
+                  $$ BEGIN DELETE FROM deletions WHERE seq = NEW.seq; RETURN NULL; END $$;
+                CREATE TRIGGER forget AFTER INSERT ON deletions FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL)
+                EXECUTE FUNCTION forget()`,
+    },
+  ])("$name", async ({ ids, setAside, told, arrange }) => {
     await using opened = await openPlants(3);
+    if (arrange !== undefined) await runSql(opened.url, arrange);
     const session = new Session(readServerUrl(opened.url));
     const batch = batchOf(...ids.map((id) => [id, keyed("key")] as const), [3n, deleteCall()]);
     await expect(batch.run(session)).resolves.toEqual(setAside);
     await session.close();
     // Those set aside are told nothing by the batch.
     if (setAside.length === 0) expect(await batch.told).toEqual([...told, deleted]);
-    const wasUsed = ids[0] === 1n;
+    const wasUsed = ids[0] === 1n && arrange === undefined;
     expect(await column(opened.url, keysSql)).toEqual(wasUsed ? ["1 key", "3 -"] : ["3 -"]);
   });
 });
