@@ -85,7 +85,7 @@ export class ChunkedReader {
     const before = trailer.left;
     trailer.add(bytes.subarray(from));
     const all = trailer.bytes;
-    const end = trailer.findSectionEnd();
+    const end = trailer.useSection();
     const length = typeof end === "string" ? all.byteLength : end;
     if (end === "broken" || length > this.#trailerBytesMax) this.problem = notHttp();
     else if (end !== "open") {

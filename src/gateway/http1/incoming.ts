@@ -25,12 +25,18 @@ export class Incoming {
   }
 
   /**
-   * Finds the empty line that ends a section of lines: a head, or a trailer section (RFC 9112 §2.1).
+   * Uses a section of lines, a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
    *
    * @returns where the empty line begins; "open" if it has not arrived; "broken" if a line does not end in CR LF, which
-   * a recipient might take for an end (§2.2)
+   * a recipient might take for an end (§2.2). Nothing is used then
    */
-  findSectionEnd(): number | "open" | "broken" {
+  useSection(): number | "open" | "broken" {
+    const end = this.#findSectionEnd();
+    if (typeof end === "number") this.use(end + emptyLineBytes);
+    return end;
+  }
+
+  #findSectionEnd(): number | "open" | "broken" {
     const { bytes, at } = this;
     if (bytes[at] === cr && bytes[at + 1] === lf) return at;
     const end = bytes.indexOf(lineEnds, Math.max(at, this.#seen - 3));
@@ -74,6 +80,7 @@ export class Incoming {
 const none = Buffer.alloc(0);
 const cr = 0x0d;
 const lf = 0x0a;
+const emptyLineBytes = 2;
 const lineEnds = Buffer.from("\r\n\r\n");
 // A carriage return at the very end does not match: its line feed may still be on the way.
 const loneLineEnd = /(?:^|[^\r])\n|\r[^\n]/;

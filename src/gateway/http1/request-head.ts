@@ -56,7 +56,7 @@ export class HeadReader {
     }
     if (this.#emptyLines > emptyLinesMax) return unreadable(notHttp());
     const { bytes, at: start } = incoming;
-    const end = incoming.findSectionEnd();
+    const end = incoming.useSection();
     const problem = this.#problem(bytes, start, end);
     if (problem !== undefined) return unreadable(problem);
     if (typeof end === "string") return undefined;
@@ -65,7 +65,6 @@ export class HeadReader {
     const requestLine = bytes.toString("latin1", start, lineEnd);
     const head = readRequestHead(requestLine, bytes.toString("latin1", lineEnd, end), this.#before);
     this.#before = head.section;
-    incoming.use(end + 2);
     return head;
   }
 
