@@ -1,4 +1,4 @@
-import { create, type DescMethod, type Message, type Registry } from "@bufbuild/protobuf";
+import { type DescMethod, type Message, type Registry } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -30,6 +30,7 @@ import {
   type UnaryProcedure,
 } from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
+import { toUnaryResponse } from "./unary-call.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /**
@@ -102,26 +103,22 @@ type AnyFn = ReturnType<Interceptor>;
 function composeUnary(
   { method, impl }: UnarySpec,
   interceptors: readonly Interceptor[],
-): Pick<UnaryProcedure, "intercept" | "handle" | "toResponse"> {
+): Pick<UnaryProcedure, "intercept" | "handle"> {
   const handle: UnaryProcedure["handle"] = (request) => impl(request.message, contextOf(request));
-  const toResponse: UnaryProcedure["toResponse"] = (request, init) => {
-    const { responseHeader: header, responseTrailer: trailer } = (request as UnaryRequest & CallView).call.view;
-    return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };
-  };
-  if (interceptors.length === 0) return { intercept: undefined, handle, toResponse };
+  if (interceptors.length === 0) return { intercept: undefined, handle };
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
       const answer = handle(request);
       // Not an async function, which would add a promise of its own to that of the handler.
       const answered = answer instanceof Promise ? answer : Promise.resolve(answer);
-      return answered.then((init) => toResponse(request, init));
+      return answered.then((init) => toUnaryResponse((request as UnaryRequest & CallView).call.view, method, init));
     } catch (error) {
       return Promise.reject(error);
     }
   };
   // Composed once; Connect's own handlers wrap the chain anew for each call.
   const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
-  return { intercept: chain as UnaryProcedure["intercept"], handle, toResponse };
+  return { intercept: chain as UnaryProcedure["intercept"], handle };
 }
 
 function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): StreamProcedure["invoke"] {

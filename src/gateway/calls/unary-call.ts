@@ -1,4 +1,4 @@
-import type { Message } from "@bufbuild/protobuf";
+import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import type { ConnectError, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import type { MessageInit, UnaryProcedure, UnaryProtocol } from "../protocols/index.ts";
 import { Call, type CallView } from "./call.ts";
@@ -25,7 +25,7 @@ export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
     if (this.done) return;
     let response: UnaryResponse;
     try {
-      response = this.procedure.toResponse(this.view as CallView & UnaryRequest, init);
+      response = toUnaryResponse(this.view, this.procedure.method, init);
     } catch (error) {
       return this.failHandling(error);
     }
@@ -51,4 +51,10 @@ export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
   protected override writeError(error: ConnectError): void | Promise<void> {
     return this.protocol.writeError(error);
   }
+}
+
+/** Returns the response that a handler's message makes, with the header and trailer that it has left. */
+export function toUnaryResponse(view: CallView, method: DescMethodUnary, init: MessageInit): UnaryResponse {
+  const { responseHeader: header, responseTrailer: trailer } = view;
+  return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };
 }

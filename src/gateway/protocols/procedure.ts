@@ -27,8 +27,6 @@ export interface UnaryProcedure extends AnyProcedure {
   readonly intercept: ((request: UnaryRequest) => Promise<UnaryResponse>) | undefined;
   /** Runs the handler alone. */
   readonly handle: (request: UnaryRequest) => MessageInit | Promise<MessageInit>;
-  /** Makes what the handler returned the response to the request. */
-  readonly toResponse: (request: UnaryRequest, init: MessageInit) => UnaryResponse;
 }
 
 /** An RPC with a stream in at least one direction. */
