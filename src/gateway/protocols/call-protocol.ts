@@ -17,8 +17,10 @@ export interface CallProtocol {
   readonly protocol: Protocol;
   /** The client's deadline in milliseconds from now; `undefined` without one. */
   readonly timeoutMs: number | undefined;
-  /** Why the call cannot be served, if so; known before the body is read. */
-  readonly problem: ConnectError | undefined;
+  /** Why the call cannot be served, as it was thrown; known before the body is read. `undefined` if it can. */
+  readonly problem: unknown;
+  /** The message of a request whose head says all of it, so that nothing is read from a body. */
+  readonly message?: Message | undefined;
   /** The longest body that can hold an acceptable message, if the client sends only one. */
   readonly bodyLimitBytes: number;
   /** The request header that the handler sees. */

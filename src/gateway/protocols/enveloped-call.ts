@@ -29,6 +29,7 @@ export abstract class EnvelopedCall implements CallProtocol {
   abstract readonly responseTrailer: LazyHeaders;
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
+  bodyLimitBytes: number;
   readonly requestHeader: LazyHeaders;
   readonly responseHeader: LazyHeaders;
   protected readonly headerFields: HeaderFields;
@@ -46,12 +47,9 @@ export abstract class EnvelopedCall implements CallProtocol {
     this.timeoutMs = timeoutMs;
     this.problem = problem;
     this.headerFields = headerFields;
+    this.bodyLimitBytes = envelopePrefixBytes + procedure.options.readMaxBytes;
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.responseHeader = new LazyHeaders(headerFields);
-  }
-
-  get bodyLimitBytes(): number {
-    return envelopePrefixBytes + this.procedure.options.readMaxBytes;
   }
 
   announcedBytes(firstPiece: Uint8Array): number {

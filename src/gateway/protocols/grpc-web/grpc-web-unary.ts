@@ -26,10 +26,7 @@ export class GrpcWebUnary extends EnvelopedCall implements UnaryProtocol {
     const headerFields = grpcHeaderFields(["content-type", grpcWebContentType(format, text)], encodings);
     super(exchange, procedure, format, { encodings, timeoutMs, problem, headerFields });
     this.text = text;
-  }
-
-  override get bodyLimitBytes(): number {
-    return this.text ? grpcWebTextBytes(super.bodyLimitBytes) : super.bodyLimitBytes;
+    if (text) this.bodyLimitBytes = grpcWebTextBytes(this.bodyLimitBytes);
   }
 
   override announcedBytes(firstPiece: Uint8Array): number {

@@ -33,7 +33,8 @@ type RestResponse = Pick<UnaryResponse, "message" | "header" | "trailer">;
 export class RestUnary implements UnaryProtocol {
   readonly protocol = "rest";
   readonly timeoutMs: number | undefined;
-  problem: ConnectError | undefined;
+  problem: unknown;
+  message: Message | undefined;
   readonly bodyLimitBytes: number;
   readonly requestHeader: LazyHeaders;
   readonly responseHeader: LazyHeaders;
@@ -41,8 +42,8 @@ export class RestUnary implements UnaryProtocol {
   protected readonly exchange: Exchange;
   protected readonly target: RestSelection;
   readonly #writeErrorRecord: ErrorWriter;
-  readonly #requestCoding: Compression | undefined;
-  readonly #acceptFields: HeaderFields = none;
+  /** `undefined` for a body as it is. */
+  readonly #coding: BodyCoding | undefined;
 
   /** @param readable - the content codings that the body may have */
   constructor(
@@ -65,34 +66,38 @@ export class RestUnary implements UnaryProtocol {
     if (timeout.timeoutMs !== undefined && timeout.timeoutMs > maxTimeoutMs) {
       this.problem = new ConnectError(`the timeout must not exceed ${maxTimeoutMs} ms`, Code.InvalidArgument);
     }
-    if (exchange.bodyEmpty) return;
+    if (exchange.bodyEmpty) {
+      if (this.problem === undefined && sendsOneMessage(target)) this.readUrl();
+      return;
+    }
     // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
     if (exchange.common.expect !== null) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
     const encoding = exchange.common.contentEncoding;
     if (encoding === null) return;
-    const names = readable.map(({ name }) => name);
-    const coding = readContentCoding(encoding, names);
-    this.#requestCoding = readable.find(({ name }) => name === coding);
-    if (coding === undefined) {
-      const listed = names.length === 0 ? "identity" : names.join(", ");
-      const message = `the content encoding must be one of ${listed}`;
-      this.problem ??= errorWithHttpStatus(message, Code.InvalidArgument, 415);
-      // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
-      this.#acceptFields = ["accept-encoding", listed];
+    this.#coding = readCoding(encoding, readable);
+    this.problem ??= this.#coding.problem;
+  }
+
+  /** Reads the message of a request without a body. Not a private method, which takes room in every object. */
+  protected readUrl(): void {
+    try {
+      this.message = decode(this.target, null, noBytes);
+    } catch (error) {
+      this.problem = error;
     }
   }
 
   /** The content coding of the body; `undefined` when it has none. */
   protected get requestCoding(): Compression | undefined {
-    return this.#requestCoding;
+    return this.#coding?.compression;
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {
-    const { binding, captures, query } = this.target;
-    const contentType = this.exchange.bodyEmpty ? null : this.exchange.common.contentType;
-    const decode = (plain: Uint8Array): Message => binding.decode({ captures, query, contentType, body: plain });
-    if (this.#requestCoding === undefined) return decode(body);
-    return this.#requestCoding.decompress(body, this.bodyLimitBytes).then(decode);
+    const { exchange, target } = this;
+    const { contentType } = exchange.common;
+    const { requestCoding } = this;
+    if (requestCoding === undefined) return decode(target, contentType, body);
+    return requestCoding.decompress(body, this.bodyLimitBytes).then((plain) => decode(target, contentType, plain));
   }
 
   writeMessage({ message, header, trailer }: RestResponse): void | Promise<void> {
@@ -122,7 +127,7 @@ export class RestUnary implements UnaryProtocol {
     const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.procedure.name };
     const record = this.#writeErrorRecord(error, failure);
     const metadata = untouched ? none : toRestFields(header, trailer);
-    const own = ["content-type", record.contentType, ...this.#acceptFields];
+    const own = ["content-type", record.contentType, ...(this.#coding?.acceptFields ?? none)];
     const fields = [...own, ...metadata, ...restErrorFields(error)];
     return { httpStatus: record.httpStatus, fields, body: record.body };
   }
@@ -152,4 +157,33 @@ export class RestUnary implements UnaryProtocol {
   }
 }
 
+/** What the `Content-Encoding` of a request says. */
+interface BodyCoding {
+  /** `undefined` for a body as it is, and for one that cannot be read. */
+  readonly compression: Compression | undefined;
+  readonly problem: ConnectError | undefined;
+  readonly acceptFields: HeaderFields;
+}
+
+function readCoding(encoding: string, readable: readonly Compression[]): BodyCoding {
+  const names = readable.map(({ name }) => name);
+  const coding = readContentCoding(encoding, names);
+  const compression = readable.find(({ name }) => name === coding);
+  if (coding !== undefined) return { compression, problem: undefined, acceptFields: none };
+  const listed = names.length === 0 ? "identity" : names.join(", ");
+  const problem = errorWithHttpStatus(`the content encoding must be one of ${listed}`, Code.InvalidArgument, 415);
+  // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
+  return { compression, problem, acceptFields: ["accept-encoding", listed] };
+}
+
+/** Whether the client sends one message, rather than a stream of them. */
+function sendsOneMessage({ procedure: { method } }: RestSelection): boolean {
+  return method.methodKind === "unary" || method.methodKind === "server_streaming";
+}
+
+function decode({ binding, captures, query }: RestSelection, contentType: string | null, body: Uint8Array): Message {
+  return binding.decode({ captures, query, contentType, body });
+}
+
 const none: HeaderFields = [];
+const noBytes = new Uint8Array(0);
