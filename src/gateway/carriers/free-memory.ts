@@ -6,14 +6,14 @@
  */
 
 /** Bytes of a buffer that is worth freeing, which costs 0.3 µs. */
-const freedBytesMin = 16 * 1024;
+export const freedBytesMin: number = 16 * 1024;
 
 /**
- * Frees the buffer of a chunk, unless it is small or has more in it. Every view of it is empty afterwards, so nobody may
- * need one.
+ * Frees the buffer of a chunk of {@link freedBytesMin} or more, unless there is more in it. Every view of it is empty
+ * afterwards, so nobody may need one.
  */
 export function freeChunk(chunk: Uint8Array): void {
-  if (chunk.byteLength >= freedBytesMin && isAlone(chunk)) freeBuffer(chunk.buffer);
+  if (isAlone(chunk)) freeBuffer(chunk.buffer);
 }
 
 const singleUse = new WeakSet<ArrayBufferLike>();

@@ -8,7 +8,7 @@
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBytes, concatBytes, toUtf8 } from "./bytes.ts";
-export { freeBuffer, freeChunk, isSingleUse, markSingleUse } from "./free-memory.ts";
+export { freeBuffer, freeChunk, freedBytesMin, isSingleUse, markSingleUse } from "./free-memory.ts";
 export {
   type AbortReceiver,
   type BodyReceiver,

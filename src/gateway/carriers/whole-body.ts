@@ -1,5 +1,5 @@
 import { allocateBuffer } from "./bytes.ts";
-import { freeChunk } from "./free-memory.ts";
+import { freeChunk, freedBytesMin } from "./free-memory.ts";
 
 /**
  * A body that is put together as it arrives, in one buffer.
@@ -38,7 +38,7 @@ export class WholeBody {
     // Not zeroed, which is safe because only bytes that were written are ever handed on.
     this.#buffer = allocateBuffer(Math.max(this.byteLength, announced, growthUnknown * before.byteLength));
     this.#buffer.set(before.subarray(0, filledBytes));
-    freeChunk(before);
+    if (before.byteLength >= freedBytesMin) freeChunk(before);
   }
 }
 

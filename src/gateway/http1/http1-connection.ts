@@ -1,5 +1,12 @@
 import type { Socket } from "node:net";
-import { type Backlog, type BacklogBudget, freeChunk, type HeaderFields, type HttpProblem } from "../carriers/index.ts";
+import {
+  type Backlog,
+  type BacklogBudget,
+  freeChunk,
+  freedBytesMin,
+  type HeaderFields,
+  type HttpProblem,
+} from "../carriers/index.ts";
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
@@ -195,7 +202,7 @@ export class Http1Connection {
     incoming.add(chunk);
     this.#chunkKept = false;
     this.#read();
-    if (!this.#chunkKept) freeChunk(chunk);
+    if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
     // The time-out of a head starts with its first byte.
     if (isFirst && this.#stage === "head" && incoming.left > 0) this.#looks = 0;
     // Usually nothing waits.

@@ -12,7 +12,6 @@ describe("a chunk", () => {
   });
 
   test.each([
-    { name: "that is smaller", chunk: () => Buffer.alloc(16 * KiB - 1, 1) },
     { name: "in node's pool", chunk: () => Buffer.allocUnsafe(20 * KiB).fill(1) },
     { name: "behind other bytes", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(KiB) },
     { name: "in front of other bytes", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(0, 30 * KiB) },
