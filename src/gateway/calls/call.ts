@@ -42,17 +42,15 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   protected readonly procedure: P;
   protected readonly protocol: W;
   readonly #owner: CallOwner;
-  readonly #timeoutMs: number | undefined;
   #controller: AbortController | undefined;
-  #stopDeadline: (() => void) | undefined;
-  #ignoreShutdown: (() => void) | undefined;
+  /** Stops the deadline, and no longer waits for the shutdown. */
+  #release: (() => void) | undefined;
 
   constructor(init: CallInit<P, W>) {
     this.exchange = init.exchange;
     this.procedure = init.procedure;
     this.protocol = init.protocol;
     this.#owner = init.owner;
-    this.#timeoutMs = init.timeoutMs;
     this.view = new CallView(this, init);
   }
 
@@ -69,14 +67,14 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   start(): void {
     const { problem } = this.protocol;
     const { shutdownSignal, requestGate } = this.procedure.options;
-    const timeoutMs = this.#timeoutMs;
     if (this.exchange.gone) return this.aborted(goneAway());
     this.exchange.abortReceiver = this;
     if (shutdownSignal !== undefined) this.#heedShutdown(shutdownSignal);
     if (problem !== undefined) return this.fail(problem);
-    if (timeoutMs !== undefined) {
-      if (timeoutMs <= 0) return this.#expire();
-      this.#stopDeadline = startDeadline(timeoutMs, () => this.#expire());
+    const leftMs = this.view.timeoutMs();
+    if (leftMs !== undefined) {
+      if (leftMs <= 0) return this.#expire();
+      this.#releaseLater(startDeadline(Math.ceil(leftMs), () => this.#expire()));
     }
     if (requestGate === undefined) this.read();
     else this.#pass(requestGate);
@@ -93,9 +91,11 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     );
   }
 
-  /** Reads the request. Here, a body that is one message. */
+  /** Reads the request. Here, one message, of the head or the body. */
   protected read(): void {
-    if (this.exchange.bodyEmpty) this.received(empty);
+    const { message } = this.protocol;
+    if (message !== undefined) this.invoke(message);
+    else if (this.exchange.bodyEmpty) this.received(empty);
     else this.exchange.readBody(this.protocol.bodyLimitBytes, this);
   }
 
@@ -182,15 +182,25 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     const abort = (): void => this.#abort(shutdown.reason);
     if (shutdown.aborted) return abort();
     shutdown.addEventListener("abort", abort);
-    this.#ignoreShutdown = () => shutdown.removeEventListener("abort", abort);
+    this.#releaseLater(() => shutdown.removeEventListener("abort", abort));
+  }
+
+  #releaseLater(release: () => void): void {
+    const before = this.#release;
+    this.#release =
+      before === undefined
+        ? release
+        : () => {
+            before();
+            release();
+          };
   }
 
   /** Releases what the call holds. */
   protected end(error: ConnectError | undefined): void {
     this.done = true;
     this.exchange.abortReceiver = undefined;
-    this.#stopDeadline?.();
-    this.#ignoreShutdown?.();
+    this.#release?.();
     // Connect aborts the signal of every call that has ended, so that what depends on it is released.
     this.#abort(error ?? completed);
   }

@@ -19,8 +19,8 @@ export class Deadlines {
   readonly #effects: DeadlineEffects;
   readonly #clock: NodeJS.Timeout;
   readonly #openedAtMs = performance.now();
-  /** When the peer last sent anything, by `performance.now()`. */
-  heardAtMs: number = performance.now();
+  /** When the peer last sent anything, by `performance.now()`, in whole milliseconds. */
+  heardAtMs: number = Math.trunc(performance.now());
   /** When a stream was last seen open, and the highest stream number at that time. */
   #busyAtMs = performance.now();
   #lastStreamId = 0;

@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type Backlog, type BacklogBudget, freeChunk } from "../carriers/index.ts";
+import { type Backlog, type BacklogBudget, freeChunk, freedBytesMin } from "../carriers/index.ts";
 import { Deadlines } from "./deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
 import { FrameType, windowBytesMax } from "./frame-numbers.ts";
@@ -8,7 +8,7 @@ import { FrameReader } from "./frame-reader.ts";
 import { FrameRules } from "./frame-rules.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
-import { Http2Stream, type StreamCarrier } from "./http2-stream.ts";
+import { Http2Stream, type ServeStream, type StreamCarrier } from "./http2-stream.ts";
 import { Output } from "./output.ts";
 import { ReceiveFlow } from "./receive-flow.ts";
 import type { Http2RequestHead } from "./request-head.ts";
@@ -25,7 +25,7 @@ export interface Http2ConnectionOptions {
   /** Counts what peers do not read; shared by all connections of a server. */
   readonly budget: BacklogBudget;
   /** Called when a request has begun, with its header. Must set the stream's receiver before it returns. */
-  readonly onStream: (stream: Http2Stream) => void;
+  readonly onStream: ServeStream;
   /**
    * Called with each stream that is refused or reset because of its frames, and each connection that is ended with an
    * error (RFC 9113 §5.4); not with a defect of ours, nor with streams that are reset because the peer is late.
@@ -47,6 +47,7 @@ export interface Http2ConnectionOptions {
  * mean. Knows nothing of RPC.
  */
 export class Http2Connection implements StreamCarrier {
+  chunkKept = false;
   readonly output: Output;
   readonly sendFlow: SendFlow;
   readonly receiveFlow: ReceiveFlow;
@@ -59,8 +60,6 @@ export class Http2Connection implements StreamCarrier {
   readonly #deadlines: Deadlines;
   /** Whether chunks are ours alone: a socket makes a buffer for each, another stream may hand on what it was given. */
   readonly #ownsChunks: boolean;
-  /** Whether something has kept a view of the chunk that is being read. */
-  #chunkKept = false;
   #drain: "no" | "announced" | "final" = "no";
   #ended = false;
   /** Runs the next step of ending the connection. */
@@ -132,10 +131,6 @@ export class Http2Connection implements StreamCarrier {
     this.#streams.rememberReset(stream.id);
   }
 
-  keepChunk(): void {
-    this.#chunkKept = true;
-  }
-
   forget(stream: Http2Stream): void {
     this.#streams.open.delete(stream.id);
     if (this.#drain === "final") this.#endIfDone();
@@ -148,18 +143,18 @@ export class Http2Connection implements StreamCarrier {
   #open(streamId: number, head: Http2RequestHead, headTooLarge: boolean, ended: boolean): void {
     const sendWindow = this.#rules.peer.initialWindowSize;
     const nowMs = this.#deadlines.heardAtMs;
-    const stream = new Http2Stream(this, streamId, { head, headTooLarge, ended, sendWindow, nowMs });
+    const stream = new Http2Stream(this, streamId, { head, ended, sendWindow, nowMs });
     this.#streams.open.set(streamId, stream);
-    stream.begin(this.#options.onStream);
+    stream.begin(this.#options.onStream, headTooLarge);
   }
 
   #read(chunk: Buffer): void {
     if (this.#ended) return;
-    this.#deadlines.heardAtMs = performance.now();
-    this.#chunkKept = !this.#ownsChunks;
+    this.#deadlines.heardAtMs = Math.trunc(performance.now());
+    this.chunkKept = !this.#ownsChunks;
     try {
       this.#reader.read(chunk);
-      if (!this.#chunkKept) freeChunk(chunk);
+      if (!this.chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
       // Anything else it asks for would have to wait, too. A peer that only reads after it has written everything never
       // gets here, because what the windows allow stays below this limit.
       const { output } = this;

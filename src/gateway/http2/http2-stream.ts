@@ -30,19 +30,24 @@ export interface StreamCarrier {
   readonly receiveFlow: ReceiveFlow;
   /** Sends RST_STREAM. */
   sendReset(stream: Http2Stream, code: ErrorCode): void;
-  /** A view of the chunk that is being read is kept. */
-  keepChunk(): void;
+  /** Set when a view of the chunk that is being read is kept. */
+  chunkKept: boolean;
   /** The stream is closed. */
   forget(stream: Http2Stream): void;
   /** A receiver has thrown. */
   faulted(error: unknown): void;
 }
 
+/**
+ * Serves a stream whose header has arrived.
+ *
+ * @param headTooLarge - the header list exceeds the limit, and the head has the fields that fit
+ */
+export type ServeStream = (stream: Http2Stream, headTooLarge: boolean) => void;
+
 /** Parts of a new {@link Http2Stream}. */
 export interface StreamInit {
   readonly head: Http2RequestHead;
-  /** The request's header list exceeds the limit; `head` has the fields that fit. */
-  readonly headTooLarge: boolean;
   /** The request has no body. */
   readonly ended: boolean;
   readonly sendWindow: number;
@@ -55,11 +60,11 @@ export interface StreamInit {
  *
  * A small record, not a Duplex. Bodies are pieces of the chunks that came in, and are sent as given. The fields are
  * plain because getters would cost their callers more; only this class writes them, unless a comment says otherwise.
+ * Times are whole milliseconds of `performance.now()`: V8 keeps each fraction in an object of its own.
  */
 export class Http2Stream {
   readonly id: number;
   readonly head: Http2RequestHead;
-  readonly headTooLarge: boolean;
   readonly openedAtMs: number;
   /** Set by the code that serves the stream. */
   receiver: StreamReceiver | undefined;
@@ -80,8 +85,6 @@ export class Http2Stream {
    * §6.9.2).
    */
   sendWindow: number;
-  /** Kept by {@link SendFlow}: when the peer last took something. Meaningless while nothing waits. */
-  progressAtMs = 0;
   readonly #carrier: StreamCarrier;
   #receiveWindow: number;
   /** Bytes of body received. */
@@ -94,11 +97,10 @@ export class Http2Stream {
   /** What ends the stream after the queue: a trailer block, or nothing but the end. */
   #ending: readonly Uint8Array[] | undefined;
 
-  constructor(carrier: StreamCarrier, id: number, { head, headTooLarge, ended, sendWindow, nowMs }: StreamInit) {
+  constructor(carrier: StreamCarrier, id: number, { head, ended, sendWindow, nowMs }: StreamInit) {
     this.#carrier = carrier;
     this.id = id;
     this.head = head;
-    this.headTooLarge = headTooLarge;
     this.remoteEnded = ended;
     this.sendWindow = sendWindow;
     // Until our settings are acknowledged, the peer may assume the initial value.
@@ -189,9 +191,9 @@ export class Http2Stream {
   }
 
   /** Hands the stream to the code that serves it. */
-  begin(serve: (stream: Http2Stream) => void): void {
+  begin(serve: ServeStream, headTooLarge: boolean): void {
     try {
-      serve(this);
+      serve(this, headTooLarge);
     } catch (error) {
       this.#fault(error);
     }
@@ -215,10 +217,10 @@ export class Http2Stream {
     try {
       if (bytes === 0) {
         if (last) this.receiver?.onEnd();
-      } else if (this.receiver?.onData(piece, last) === true) this.#carrier.keepChunk();
+      } else if (this.receiver?.onData(piece, last) === true) this.#carrier.chunkKept = true;
     } catch (error) {
       // It may have kept the piece before it threw.
-      this.#carrier.keepChunk();
+      this.#carrier.chunkKept = true;
       this.#fault(error);
     }
     if (last && this.answeredAtMs > 0) this.#close();
@@ -300,7 +302,7 @@ export class Http2Stream {
   #end(): void {
     this.localEnded = true;
     if (this.remoteEnded) this.#close();
-    else this.answeredAtMs = performance.now();
+    else this.answeredAtMs = Math.trunc(performance.now());
   }
 
   #close(): void {

@@ -15,7 +15,8 @@ export class SendFlow {
   readonly #output: Output;
   readonly #limits: Http2Limits;
   readonly #backlog: Backlog;
-  readonly #waiting = new Set<Http2Stream>();
+  /** Streams with bytes that wait, and when the peer last took some of each, in milliseconds of `performance.now()`. */
+  readonly #waiting = new Map<Http2Stream, number>();
   #window: number = windowBytesInitial;
   #final = false;
 
@@ -77,10 +78,7 @@ export class SendFlow {
   /** Notes that a stream has bytes that it cannot send now. @returns `false` if it never will */
   wait(stream: Http2Stream, bytes: number): boolean {
     this.queuedBytes += bytes;
-    if (!this.#waiting.has(stream)) {
-      stream.progressAtMs = performance.now();
-      this.#waiting.add(stream);
-    }
+    if (!this.#waiting.has(stream)) this.#waiting.set(stream, performance.now());
     this.#backlog.add(bytes);
     return !this.#isHopeless(stream);
   }
@@ -92,15 +90,15 @@ export class SendFlow {
    */
   finish(): readonly Http2Stream[] {
     this.#final = true;
-    return [...this.#waiting].filter((stream) => this.#isHopeless(stream));
+    return [...this.#waiting.keys()].filter((stream) => this.#isHopeless(stream));
   }
 
   /** Notes that bytes of a stream no longer wait; `last` when none do. */
   release(stream: Http2Stream, bytes: number, last: boolean): void {
     this.queuedBytes -= bytes;
     this.#backlog.remove(bytes);
-    stream.progressAtMs = performance.now();
     if (last) this.#waiting.delete(stream);
+    else this.#waiting.set(stream, performance.now());
   }
 
   /**
@@ -108,12 +106,12 @@ export class SendFlow {
    * from there.
    */
   pump(): void {
-    for (const stream of this.#waiting) {
+    for (const [stream, progressAtMs] of this.#waiting) {
       if (this.#window <= 0 || this.#output.congested) return;
       if (stream.sendWindow <= 0) continue;
       // Moved to the end, where this same loop will find it again.
       this.#waiting.delete(stream);
-      this.#waiting.add(stream);
+      this.#waiting.set(stream, progressAtMs);
       stream.sendNext();
     }
   }
@@ -125,7 +123,8 @@ export class SendFlow {
   /** Returns the streams of which the peer has taken nothing for too long. */
   stalled(nowMs: number): readonly Http2Stream[] {
     const { blockedTimeoutMs } = this.#limits;
-    return [...this.#waiting].filter(({ progressAtMs }) => nowMs - progressAtMs > blockedTimeoutMs);
+    const stalled = [...this.#waiting].filter(([, progressAtMs]) => nowMs - progressAtMs > blockedTimeoutMs);
+    return stalled.map(([stream]) => stream);
   }
 }
 

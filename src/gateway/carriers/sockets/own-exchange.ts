@@ -20,10 +20,20 @@ interface PendingRead {
   readonly reject: (reason: unknown) => void;
 }
 
+/** A body that is read whole, as far as it has arrived. */
+interface WholeRead {
+  /** `undefined` once it was told that the body is too large. */
+  receiver: BodyReceiver | undefined;
+  readonly limitBytes: number;
+  /** `undefined` before the first piece. */
+  body: WholeBody | undefined;
+}
+
 /** What every call asks of the head of its request. */
 export interface ExchangeHead {
   readonly httpMethod: string;
   readonly target: string;
+  readonly url: string;
   readonly fields: HeaderFields;
   readonly common: CommonFields;
   readonly bodyEmpty: boolean;
@@ -38,7 +48,7 @@ export abstract class OwnExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
   readonly httpMethod: string;
   readonly target: string;
-  abstract readonly url: string;
+  readonly url: string;
   readonly fields: HeaderFields;
   readonly common: CommonFields;
   readonly bodyEmpty: boolean;
@@ -51,21 +61,19 @@ export abstract class OwnExchange implements Exchange {
   protected bodyEnded: boolean;
   /** Bytes of body that were not read before the answer was complete, or arrived after it. */
   protected unreadBytes = 0;
-  #complete = false;
-  /** Whether some of the body has been dropped, or will be. */
-  #cut = false;
-  #receiver: BodyReceiver | undefined;
-  #limitBytes = 0;
+  /** Whether the answer is complete; "cut" if some of the body has been dropped for it, or will be. */
+  #complete: "no" | "yes" | "cut" = "no";
   /** The part of the body that has arrived and was not read yet. */
   #pieces: BodyPieces | undefined;
-  /** The part of the body that has arrived for {@link readBody}. */
-  #whole: WholeBody | undefined;
+  /** What {@link readBody} has begun. */
+  #read: WholeRead | undefined;
   #pull: PendingRead | undefined;
   #drained: (() => void) | undefined;
 
-  constructor(socket: Socket, { httpMethod, target, fields, common, bodyEmpty }: ExchangeHead) {
+  constructor(socket: Socket, { httpMethod, target, url, fields, common, bodyEmpty }: ExchangeHead) {
     this.httpMethod = httpMethod;
     this.target = target;
+    this.url = url;
     this.fields = fields;
     this.common = common;
     this.bodyEmpty = bodyEmpty;
@@ -102,10 +110,10 @@ export abstract class OwnExchange implements Exchange {
     const before = this.#pieces?.takeAll();
     if (held > 0) this.consumed(held);
     if (this.bodyEnded) return receiver.received(before ?? empty);
-    this.#limitBytes = limitBytes;
-    this.#receiver = receiver;
+    const read: WholeRead = { receiver, limitBytes, body: undefined };
+    this.#read = read;
     if (before === undefined) this.continue();
-    else this.#collect(receiver, before);
+    else this.#collect(read, receiver, before);
   }
 
   streamBody(): AsyncIterable<Uint8Array> {
@@ -116,8 +124,8 @@ export abstract class OwnExchange implements Exchange {
         this.consumed(piece.byteLength);
         return Promise.resolve({ done: false, value: piece });
       }
-      if (this.bodyEnded && !this.#cut) return Promise.resolve({ done: true, value: undefined });
-      if (this.gone || this.#cut) return Promise.reject(goneAway());
+      if (this.bodyEnded && this.#complete !== "cut") return Promise.resolve({ done: true, value: undefined });
+      if (this.gone || this.#complete === "cut") return Promise.reject(goneAway());
       return new Promise((resolve, reject) => {
         this.#pull = { resolve, reject };
       });
@@ -140,7 +148,7 @@ export abstract class OwnExchange implements Exchange {
   onData(piece: Uint8Array, last: boolean): boolean {
     const bytes = piece.byteLength;
     if (last) this.bodyEnded = true;
-    if (this.#complete) {
+    if (this.#complete !== "no") {
       this.unreadBytes += bytes;
       this.consumed(bytes);
       return false;
@@ -152,19 +160,20 @@ export abstract class OwnExchange implements Exchange {
       resolve({ done: false, value: piece });
       return true;
     }
-    const receiver = this.#receiver;
-    if (receiver === undefined) return this.#hold(piece);
+    const read = this.#read;
+    const receiver = read?.receiver;
+    if (read === undefined || receiver === undefined) return this.#hold(piece);
     this.consumed(bytes);
-    if (bytes + (this.#whole?.byteLength ?? 0) > this.#limitBytes) {
-      this.#receiver = undefined;
+    if (bytes + (read.body?.byteLength ?? 0) > read.limitBytes) {
+      read.receiver = undefined;
       receiver.received(undefined);
-    } else if (this.#whole === undefined && last) {
+    } else if (read.body === undefined && last) {
       // The whole body in one piece, as most bodies are.
-      this.#receiver = undefined;
+      this.#read = undefined;
       receiver.received(piece);
       return true;
     } else {
-      this.#collect(receiver, piece);
+      this.#collect(read, receiver, piece);
       if (last) this.onEnd();
     }
     return false;
@@ -174,11 +183,9 @@ export abstract class OwnExchange implements Exchange {
     this.bodyEnded = true;
     this.#pull?.resolve({ done: true, value: undefined });
     this.#pull = undefined;
-    const receiver = this.#receiver;
-    const body = this.#whole?.bytes ?? empty;
-    this.#receiver = undefined;
-    this.#whole = undefined;
-    receiver?.received(body);
+    const read = this.#read;
+    this.#read = undefined;
+    read?.receiver?.received(read.body?.bytes ?? empty);
   }
 
   onWritable(): void {
@@ -190,7 +197,7 @@ export abstract class OwnExchange implements Exchange {
   /** Ends the exchange, because the rest of its request will not come and no answer can arrive. */
   protected lose(reason: ConnectError): void {
     this.gone = true;
-    this.#receiver = undefined;
+    this.#read = undefined;
     this.#pull?.reject(reason);
     this.#pull = undefined;
     this.onWritable();
@@ -199,15 +206,13 @@ export abstract class OwnExchange implements Exchange {
 
   /** Releases the call and the unread part of the body; what still arrives of it is dropped. */
   protected complete(): void {
-    this.#complete = true;
-    this.#receiver = undefined;
     // A body of which some is dropped must not be taken for complete.
-    this.#cut = !this.bodyEnded || this.#pieces !== undefined;
-    if (this.#cut) this.#pull?.reject(goneAway());
+    this.#complete = this.bodyEnded && this.#pieces === undefined ? "yes" : "cut";
+    if (this.#complete === "cut") this.#pull?.reject(goneAway());
     this.#pull = undefined;
-    this.unreadBytes = this.#pieces?.bytes ?? this.#whole?.byteLength ?? 0;
+    this.unreadBytes = this.#pieces?.bytes ?? this.#read?.body?.byteLength ?? 0;
     this.#pieces = undefined;
-    this.#whole = undefined;
+    this.#read = undefined;
   }
 
   #hold(piece: Uint8Array): true {
@@ -215,9 +220,9 @@ export abstract class OwnExchange implements Exchange {
     return true;
   }
 
-  #collect(receiver: BodyReceiver, piece: Uint8Array): void {
-    this.#whole ??= new WholeBody(this.bodyBytes === 0 ? receiver.announcedBytes(piece) : this.bodyBytes);
-    this.#whole.add(piece);
+  #collect(read: WholeRead, receiver: BodyReceiver, piece: Uint8Array): void {
+    read.body ??= new WholeBody(this.bodyBytes === 0 ? receiver.announcedBytes(piece) : this.bodyBytes);
+    read.body.add(piece);
   }
 }
 

@@ -15,8 +15,13 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
     connection: Http1Connection,
     refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void,
   ) {
-    const { fields, common, bodyBytes } = head.section;
-    super(connection.socket, { httpMethod: head.httpMethod, target, fields, common, bodyEmpty: bodyBytes === 0 });
+    const { httpMethod, section } = head;
+    const { fields, common, bodyBytes } = section;
+    const { socket } = connection;
+    const scheme = "encrypted" in socket ? "https://" : "http://";
+    // A target in absolute form names an authority of its own, and is another text than the target in origin form.
+    const authority = head.target === target ? (common.host ?? "") : authorityOf(head.target, common.host);
+    super(socket, { httpMethod, target, url: scheme + authority + target, fields, common, bodyEmpty: bodyBytes === 0 });
     this.#head = head;
     this.#connection = connection;
     this.#refuse = refuse;
@@ -25,11 +30,6 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
 
   get httpVersion(): "1.0" | "1.1" {
     return this.#head.section.httpVersion;
-  }
-
-  get url(): string {
-    const scheme = "encrypted" in this.connection ? "https" : "http";
-    return `${scheme}://${authorityOf(this.#head.target, this.common.host)}${this.target}`;
   }
 
   protected get bodyBytes(): number {

@@ -10,18 +10,14 @@ export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
   readonly #stream: Http2Stream;
 
   constructor(stream: Http2Stream, socket: Socket) {
-    const { method: httpMethod, path: target, fields, common } = stream.head;
-    super(socket, { httpMethod, target, fields, common, bodyEmpty: stream.remoteEnded });
+    const { method: httpMethod, path: target, url, fields, common } = stream.head;
+    super(socket, { httpMethod, target, url, fields, common, bodyEmpty: stream.remoteEnded });
     this.#stream = stream;
     stream.receiver = this;
   }
 
   get httpVersion(): "2.0" {
     return "2.0";
-  }
-
-  get url(): string {
-    return this.#stream.head.url;
   }
 
   protected get bodyBytes(): number {

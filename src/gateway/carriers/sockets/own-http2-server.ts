@@ -20,9 +20,9 @@ export function createOwnHttp2Server({
     const connection = new Http2Connection(socket, {
       limits: http2Limits,
       budget,
-      onStream: (stream) => {
+      onStream: (stream, headTooLarge) => {
         const exchange = new OwnHttp2Exchange(stream, socket);
-        if (stream.headTooLarge) {
+        if (headTooLarge) {
           refuse(exchange, headerTooLarge(limits));
           return;
         }
