@@ -27,7 +27,7 @@ export class ThreadWakeUp {
   /**
    * Returns the next question; sleeps until it arrives.
    *
-   * @param timeoutMs - how long to sleep at most
+   * @param timeoutMs - how long to sleep at most; not at all if it is negative
    * @param awakeMs - how long to stay awake before that: waking up takes 30 µs, and the thread is slow for a while
    * after
    * @returns `undefined` when no question arrived

@@ -69,8 +69,7 @@ function serve(
   let cameAlone = false;
   reply({ kind: "open" });
   while (db.isOpen) {
-    const asleepMs = Math.max(0, nextDropMs - performance.now());
-    const question = wakeUp.nextQuestion(questions, asleepMs, cameAlone ? awakeMs : 0);
+    const question = wakeUp.nextQuestion(questions, nextDropMs - performance.now(), cameAlone ? awakeMs : 0);
     cameAlone = question?.kind === "delete" && question.batch.ids.length === 1;
     if (question !== undefined) answer(question);
     else if (performance.now() >= nextDropMs) nextDropMs = performance.now() + dropOldDeletions(Date.now());

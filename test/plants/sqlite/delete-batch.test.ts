@@ -83,15 +83,18 @@ describe("committing a batch", () => {
   test("numbers its batches on from those that are in the record", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    const first = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } });
-    prepareDeleteBatch(first)(batchOf(1n, 2n));
+    const first = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
+    const deleteBatch = prepareDeleteBatch(first);
+    deleteBatch(batchOf(1n, 2n));
+    deleteBatch(batchOf(3n));
     first.close();
     const second = openDatabase({ file });
-    prepareDeleteBatch(second)(batchOf(3n));
+    prepareDeleteBatch(second)(batchOf(4n));
     expect(second.prepare("SELECT plant_id, batch FROM deletions ORDER BY seq").all()).toEqual([
       { plant_id: 1n, batch: 1n },
       { plant_id: 2n, batch: 1n },
       { plant_id: 3n, batch: 2n },
+      { plant_id: 4n, batch: 3n },
     ]);
     second.close();
   });

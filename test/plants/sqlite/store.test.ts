@@ -208,10 +208,12 @@ describe("an SQLite store", () => {
     other.exec("BEGIN IMMEDIATE");
     const told = [1n, 2n].map((id) => refusalOf(store.delete(id, deleteCall())));
     await thread.terminate();
-    expect((await Promise.all(told)).map(({ rawMessage }) => rawMessage)).toEqual([
+    const refused = await Promise.all(told);
+    expect(refused.map(({ rawMessage }) => rawMessage)).toEqual([
       "the outcome of the deletion is unknown; repeating the request is safe",
       "the plant store cannot delete at the moment",
     ]);
+    expect(refused.map(({ metadata }) => metadata.get("retry-after"))).toEqual(["1", "1"]);
     expect(store.problem).toBe(`${file}: the storage thread has ended`);
     await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     // What is refused at once is no batch.

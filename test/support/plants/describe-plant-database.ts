@@ -103,8 +103,9 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([1n, 2n]);
     });
 
-    test("takes a batch of nothing", async () => {
+    test("takes a batch of nothing, and exports nothing in none", async () => {
       await using opened = await open();
+      await expect(collect(opened.database.exportPlants())).resolves.toEqual([]);
       await expect(importInto(opened.database, [[], [1n]])).resolves.toEqual([
         { added: 0, present: 0, deleted: 0 },
         { added: 1, present: 0, deleted: 0 },
