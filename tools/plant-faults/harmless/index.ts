@@ -3,6 +3,7 @@ import { harmlessElsewhere } from "./elsewhere.ts";
 import { harmlessInGateway } from "./gateway.ts";
 import type { HarmlessFaults } from "./harmless-fault.ts";
 import { harmlessInPlants } from "./plants.ts";
+import { harmlessInSqlite } from "./sqlite.ts";
 
 export type { HarmlessFaults } from "./harmless-fault.ts";
 
@@ -11,5 +12,6 @@ export const harmlessFaults: readonly HarmlessFaults[] = [
   ...harmlessInAuth,
   ...harmlessInGateway,
   ...harmlessInPlants,
+  ...harmlessInSqlite,
   ...harmlessElsewhere,
 ];
