@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test, vi } from "vitest";
 import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
@@ -6,6 +6,7 @@ import { checkDatabaseFile, demandFixedLog, makeDurable, openDatabase } from "..
 import { migrate, versionOf } from "../../../src/plants/sqlite/migrate.ts";
 import { migrations } from "../../../src/plants/sqlite/migrations.ts";
 import { openSqliteStore } from "../../../src/plants/sqlite/store.ts";
+import { lockTimeoutMsDefault } from "../../../src/plants/sqlite/transaction.ts";
 import { waitLimitMs } from "../../support/deadline.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
@@ -206,6 +207,19 @@ describe("opening a database file", () => {
     expect(() => checkDatabaseFile(file)).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
   });
 
+  test("is checked without a change to what a crash has left", () => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
+    db.exec("DELETE FROM plants");
+    const files = ["", "-wal"].map((end) => ({
+      from: folder.file(`plants.db${end}`),
+      to: folder.file(`left.db${end}`),
+    }));
+    for (const { from, to } of files) copyFileSync(from, to);
+    checkDatabaseFile(folder.file("left.db"));
+    for (const { from, to } of files) expect(readFileSync(to)).toEqual(readFileSync(from));
+  });
+
   test("is not to be made by an SQLite whose log can lose commits, as its check says", () => {
     using folder = createTempFolder();
     using old = new DatabaseSync(":memory:");
@@ -249,7 +263,9 @@ describe("opening a database file", () => {
     const file = folder.file("plants.db");
     const other = new DatabaseSync(file);
     other.exec("BEGIN EXCLUSIVE");
+    const begunMs = performance.now();
     expect(() => openDatabase({ file, lockTimeoutMs: 10 })).toThrow(/another process holds the lock on the file$/);
+    expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
     other.close();
   });
 
