@@ -1,5 +1,7 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { StoreOpenError } from "../../../src/plants/store-open-error.ts";
 import { checkDatabaseFile, demandFixedLog, makeDurable, openDatabase } from "../../../src/plants/sqlite/database.ts";
@@ -10,6 +12,8 @@ import { lockTimeoutMsDefault } from "../../../src/plants/sqlite/transaction.ts"
 import { waitLimitMs } from "../../support/deadline.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
+
+const run = promisify(execFile);
 
 function writeDatabase(file: string, sql: string): void {
   const db = new DatabaseSync(file);
@@ -218,6 +222,36 @@ describe("opening a database file", () => {
     for (const { from, to } of files) copyFileSync(from, to);
     checkDatabaseFile(folder.file("left.db"));
     for (const { from, to } of files) expect(readFileSync(to)).toEqual(readFileSync(from));
+  });
+
+  test("tells in its check what its user may not write", async () => {
+    using folder = createTempFolder();
+    chmodSync(folder.path, 0o755);
+    openDatabase({ file: folder.file("plants.db") }).close();
+    mkdirSync(folder.file("open"), { mode: 0o777 });
+    chmodSync(folder.file("open"), 0o777);
+    openDatabase({ file: folder.file("open/plants.db") }).close();
+    chmodSync(folder.path, 0o555);
+    chmodSync(folder.file("open/plants.db"), 0o444);
+    const { href } = new URL("../../../src/plants/sqlite/database.ts", import.meta.url);
+    const program = `
+      import { checkDatabaseFile } from ${JSON.stringify(href)};
+      if (process.getuid() === 0) process.setuid(65534);
+      for (const file of process.argv.slice(1))
+        try {
+          checkDatabaseFile(file);
+          console.log("it may");
+        } catch ({ message }) {
+          console.log(message);
+        }`;
+    const files = [folder.file("plants.db"), folder.file("open/plants.db")];
+    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program, ...files]);
+    chmodSync(folder.path, 0o755);
+    expect(stdout.split("\n")).toEqual([
+      `cannot open ${files[0]}: the folder ${folder.path} cannot be written`,
+      `cannot open ${files[1]}: the file cannot be written`,
+      "",
+    ]);
   });
 
   test("is not to be made by an SQLite whose log can lose commits, as its check says", () => {
