@@ -7,12 +7,14 @@ import { type SubjectServer, startServer } from "./subject.ts";
 export interface TurnsSeen {
   readonly name: StoreName;
   readonly requestsPerS: number;
+  /** The same as a multiple of the first store's, slice by slice of the same round. */
+  readonly requestsTimes: number;
   /** CPU time of the thread that serves requests, in µs a request. */
   readonly mainUs: number;
   /** The same above the first store, slice by slice of the same round. */
   readonly mainUsAbove: number;
   readonly p50Us: number;
-  /** The same as a multiple of the first store's, slice by slice of the same round. */
+  /** As {@link requestsTimes}. */
   readonly p50Times: number;
 }
 
@@ -47,6 +49,7 @@ export async function measureByTurns(
   return subjects.map(({ name, slices }) => ({
     name,
     requestsPerS: median(slices.map(({ requests }) => requests / sliceS)),
+    requestsTimes: median(slices.map(({ requests }, round) => requests / (first[round]?.requests ?? Number.NaN))),
     mainUs: median(slices.map(({ mainUs }) => mainUs)),
     mainUsAbove: median(slices.map(({ mainUs }, round) => mainUs - (first[round]?.mainUs ?? Number.NaN))),
     p50Us: median(slices.map(({ p50Us }) => p50Us)),

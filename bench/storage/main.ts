@@ -63,6 +63,10 @@ for (const name of ["sqlite", "postgres"] as const) {
   for (const seen of await byTurns([oneByOne[name], name], 1)) {
     console.log(tableRow(seen.name, [seen.p50Us.toFixed(0), 6], [`${seen.p50Times.toFixed(2)} x`, 10]));
   }
+  console.log(`\nby turns with one statement a request, ${rounds} rounds of a second, 256 connections; requests/s\n`);
+  for (const seen of await byTurns([oneByOne[name], name], 256)) {
+    console.log(tableRow(seen.name, [seen.requestsPerS.toFixed(0), 6], [`${seen.requestsTimes.toFixed(2)} x`, 10]));
+  }
 }
 
 console.log(`\ngRPC, 256 calls at a time, each plant once; the store alone is asked the same without a server\n`);
