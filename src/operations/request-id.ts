@@ -22,7 +22,7 @@ const requestIdAlphabet = /^[A-Za-z0-9._~:/+=@-]+$/;
 
 // 64 random bits identify the process, a counter the call: unique across replicas and restarts, and far cheaper than
 // random bytes for every call.
-const processId = randomBytes(8).toString("hex");
+const processPrefix = `${randomBytes(8).toString("hex")}-`;
 let lastCall = 0;
 
 /**
@@ -35,7 +35,7 @@ export function requestIdOf(contextValues: ContextValues): string {
   const known = contextValues.get(requestIdKey);
   if (known !== undefined) return known;
   lastCall += 1;
-  const requestId = `${processId}-${lastCall.toString(36)}`;
+  const requestId = processPrefix + lastCall.toString(36);
   contextValues.set(requestIdKey, requestId);
   return requestId;
 }
