@@ -37,6 +37,8 @@ export interface RequestReaderOptions extends BodyNotesOptions {
 /** How the requests of a rule become messages. */
 export interface RequestReader {
   readonly bodyFormat: BodyFormat;
+  /** Whether the client sends a stream of messages, which {@link openStream} reads, rather than one. */
+  readonly takesStream: boolean;
   /** The fields that the path or the body may set; the query sets none of them. */
   readonly boundByPathOrBody: BoundFields;
   /**
@@ -82,6 +84,7 @@ export function createRequestReader(
 
   return {
     bodyFormat,
+    takesStream,
     boundByPathOrBody,
     bodyProblem: (contentType) => bodyProblem(bodyFormat, contentType),
     decode(request) {

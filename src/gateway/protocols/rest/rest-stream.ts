@@ -25,7 +25,7 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
 
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
     super(exchange, target, writeErrorRecord, readableCodings(target));
-    const takesStream = target.procedure.method.methodKind === "bidi_streaming";
+    const { takesStream } = target.binding;
     if (takesStream && !exchange.bodyEmpty) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
   }
 

@@ -52,7 +52,8 @@ export class RestUnary implements UnaryProtocol {
     writeErrorRecord: ErrorWriter,
     readable: readonly Compression[] = target.procedure.options.acceptCompression,
   ) {
-    const { readMaxBytes, maxTimeoutMs } = target.procedure.options;
+    const { procedure, binding, captures, query } = target;
+    const { readMaxBytes, maxTimeoutMs } = procedure.options;
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.responseHeader = new LazyHeaders(none);
     this.responseTrailer = new LazyHeaders(none);
@@ -67,24 +68,21 @@ export class RestUnary implements UnaryProtocol {
       this.problem = new ConnectError(`the timeout must not exceed ${maxTimeoutMs} ms`, Code.InvalidArgument);
     }
     if (exchange.bodyEmpty) {
-      if (this.problem === undefined && sendsOneMessage(target)) this.readUrl();
+      // The URL says all of it.
+      if (this.problem !== undefined || binding.takesStream) return;
+      try {
+        this.message = binding.decode({ captures, query, contentType: null, body: noBytes });
+      } catch (error) {
+        this.problem = error;
+      }
       return;
     }
     // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
-    if (exchange.common.expect !== null) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
+    if (exchange.common.expect !== null) this.problem ??= binding.bodyProblem(exchange.common.contentType);
     const encoding = exchange.common.contentEncoding;
     if (encoding === null) return;
     this.#coding = readCoding(encoding, readable);
     this.problem ??= this.#coding.problem;
-  }
-
-  /** Reads the message of a request without a body. Not a private method, which takes room in every object. */
-  protected readUrl(): void {
-    try {
-      this.message = decode(this.target, null, noBytes);
-    } catch (error) {
-      this.problem = error;
-    }
   }
 
   /** The content coding of the body; `undefined` when it has none. */
@@ -93,11 +91,11 @@ export class RestUnary implements UnaryProtocol {
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {
-    const { exchange, target } = this;
-    const { contentType } = exchange.common;
-    const { requestCoding } = this;
-    if (requestCoding === undefined) return decode(target, contentType, body);
-    return requestCoding.decompress(body, this.bodyLimitBytes).then((plain) => decode(target, contentType, plain));
+    const { binding, captures, query } = this.target;
+    const { contentType } = this.exchange.common;
+    const decode = (plain: Uint8Array): Message => binding.decode({ captures, query, contentType, body: plain });
+    if (this.requestCoding === undefined) return decode(body);
+    return this.requestCoding.decompress(body, this.bodyLimitBytes).then(decode);
   }
 
   writeMessage({ message, header, trailer }: RestResponse): void | Promise<void> {
@@ -174,15 +172,6 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
   const problem = errorWithHttpStatus(`the content encoding must be one of ${listed}`, Code.InvalidArgument, 415);
   // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
   return { compression, problem, acceptFields: ["accept-encoding", listed] };
-}
-
-/** Whether the client sends one message, rather than a stream of them. */
-function sendsOneMessage({ procedure: { method } }: RestSelection): boolean {
-  return method.methodKind === "unary" || method.methodKind === "server_streaming";
-}
-
-function decode({ binding, captures, query }: RestSelection, contentType: string | null, body: Uint8Array): Message {
-  return binding.decode({ captures, query, contentType, body });
 }
 
 const none: HeaderFields = [];
