@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
+import { repeatWhileRefused } from "../../src/plants/postgres/repeat-while-refused.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
 import { Session } from "../../src/plants/postgres/session.ts";
 import { startCuttingProxy } from "../support/plants/cutting-proxy.ts";
@@ -76,6 +77,25 @@ test("a session keeps its connection when one that it has let go of before close
   await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual(before);
   await session.close();
 });
+
+test(
+  "what an operator asks for is refused for good after ten seconds, and is no storm meanwhile",
+  { timeout },
+  async () => {
+    const session = new Session(readServerUrl(await server.createSchema()));
+    const begunMs = performance.now();
+    let tries = 0;
+    const refused = repeatWhileRefused(session, async () => {
+      tries++;
+      await session.run("DO $$ BEGIN RAISE 'again' USING ERRCODE = '40001'; END $$");
+    });
+    await expect(refused).rejects.toThrow("again");
+    expect(performance.now() - begunMs).toBeGreaterThan(9_900);
+    // With pauses that double from 5 ms to a second, each for a random part of it, there are thirty or so.
+    expect(tries).toBeLessThan(100);
+    await session.close();
+  },
+);
 
 test("a migration says what it waits for, and again every few seconds", { timeout }, async () => {
   const url = await server.createSchema();

@@ -97,6 +97,18 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     why: "to look at each caller finds the same, and costs time alone",
   },
   {
+    file: "src/plants/postgres/delete-batch.ts",
+    line: "if (rows.length > there.length) await session.query(waitForStandbysSql);",
+    fault: "rows.length > there.length → true",
+    why: "to wait for standbys where there are none costs time alone",
+  },
+  {
+    file: "src/plants/postgres/told-by-key.ts",
+    line: "const there = new Set(ids.length === 0 ? [] : await findPlants(session, ids));",
+    fault: "ids.length === 0 → false",
+    why: "to look for no plants costs time alone",
+  },
+  {
     file: "src/plants/postgres/locked-deletes.ts",
     line: "const isTimeOver = performance.now() >= (this.#untilMs.get(pending) ?? 0);",
     fault: "0 → 1",
