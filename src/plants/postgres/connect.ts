@@ -55,7 +55,6 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
     const client = new Client({ ...way, connectionTimeoutMillis: connectTimeoutMs });
     // Without a listener the loss of an idle connection would end the process.
     client.on("error", () => options.onLost(client));
-    client.on("end", () => options.onLost(client));
     client.on("notice", options.onNotice);
     try {
       await client.connect();
@@ -76,10 +75,9 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
  * server still responds.
  */
 export async function disconnect(client: Client): Promise<void> {
-  const timer = setTimeout(() => client.connection.stream.destroy(), disconnectTimeoutMs);
+  setTimeout(() => client.connection.stream.destroy(), disconnectTimeoutMs).unref();
   // An error of a connection that is broken anyway does not matter.
   await client.end().catch(() => undefined);
-  clearTimeout(timer);
 }
 
 // The warning that a commit is not on its standbys must arrive, whatever a role or the URL has set. Citus hands on that

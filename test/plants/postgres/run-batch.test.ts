@@ -250,6 +250,12 @@ describe("a batch that is committed and whose answer is lost", () => {
     // Somebody has deleted plant 4 before.
     await expect(runBatch(session, callersOf(4n))).resolves.toEqual([true]);
     await failTries(url, "UPDATE ON deletions", sqlStates);
+    // A look writes to no record but its own.
+    await runSql(
+      url,
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not this one'; END $$;
+       CREATE TRIGGER refuse BEFORE UPDATE ON deletions FOR EACH ROW WHEN (OLD.plant_id = 4) EXECUTE FUNCTION refuse()`,
+    );
     const wasCut = proxy.cutNext("before-reply");
     const outcomes = runBatch(session, callersOf(1n, 2n, 4n, 9n, 1n));
     await wasCut;

@@ -242,6 +242,21 @@ describe("a session", () => {
     expect(connections).toBe(2);
   });
 
+  test("gives up a server that does not answer where nobody takes its request to end the statement", async () => {
+    const way = await forward((first) => first);
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 5_000,
+      answerTimeoutMs: 200,
+    });
+    await session.connect();
+    // It takes no further connection from now on.
+    const closed = way[Symbol.asyncDispose]();
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
+    session.discard();
+    await closed;
+  });
+
   test("has what it gives up ended before its connection is closed, on which a pooler depends", async () => {
     const url = await server.createSchema();
     await using pooler = await startForgetfulPooler();

@@ -103,6 +103,36 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/postgres/delete-batch.ts",
+    line: "return toIds(await session.query(batch.firstOf.size === 1 ? deleteOne : deleteAll, batch.values));",
+    fault: "batch.firstOf.size === 1 → false",
+    why: "the statement for many does the same for one, and takes longer",
+  },
+  {
+    file: "src/plants/postgres/delete-batch.ts",
+    line: 'return `"${special.test(kept)',
+    fault: "special.test(kept) → true",
+    why: "to look first is cheaper, and changes nothing",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "setAside: (one: LockedDelete) => void locked.push(one),",
+    fault: "push → unshift",
+    why: "those that wait for a lock are all attempted again",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "for (const one of locked) one.reject(fault.reason);",
+    fault: "one.reject(fault.reason); →",
+    why: "of a batch that may be done, the reason says so to every caller, whom the queue tells, too",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "if (this.#away.areThere) this.#away.worked(",
+    fault: "this.#away.areThere → true",
+    why: "to tell that a worker works that was not away changes nothing",
+  },
+  {
+    file: "src/plants/postgres/delete-batch.ts",
     line: "if (rows.length > there.length) await session.query(waitForStandbysSql);",
     fault: "rows.length > there.length → true",
     why: "to wait for standbys where there are none costs time alone",
