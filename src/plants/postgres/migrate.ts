@@ -33,7 +33,7 @@ export type OnWaiting = (what: string) => void;
  * it and the others wait.
  *
  * @param session - without time-outs
- * @param lock - a second such session, which keeps the others waiting
+ * @param lock - a second such session, which keeps the others waiting, and has no connection at the end
  * @throws StoreOpenError when the schema is newer than this release, or the database is not fit for a store
  */
 export async function migrate(
@@ -189,8 +189,8 @@ async function checkSettings(session: Session): Promise<void> {
   if (synchronousCommit !== "on" && synchronousCommit !== "remote_apply") {
     throw new StoreOpenError(`synchronous_commit is ${synchronousCommit}, so commits would not be durable`);
   }
-  // A commit that its standbys do not have is reported by a warning.
-  if (clientMinMessages === "error" || clientMinMessages === "fatal" || clientMinMessages === "panic") {
+  // A commit that its standbys do not have is reported by a warning. No server takes a higher level.
+  if (clientMinMessages === "error") {
     throw new StoreOpenError(
       `client_min_messages is ${clientMinMessages}, which would hide that a commit is not on its standbys`,
     );

@@ -60,15 +60,7 @@ export function migratePostgres(
   onWaiting?: OnWaiting,
 ): Promise<{ readonly from: number; readonly to: number }> {
   const server = readServerUrl(url);
-  const migrateOn = async (session: Session): Promise<{ readonly from: number; readonly to: number }> => {
-    const lock = new Session(server, unlimited);
-    try {
-      return await migrate(session, lock, onWaiting);
-    } finally {
-      await lock.close();
-    }
-  };
-  return onSession(server, migrateOn, unlimited);
+  return onSession(server, (session) => migrate(session, new Session(server, unlimited), onWaiting), unlimited);
 }
 
 async function onSession<Result>(

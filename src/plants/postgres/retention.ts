@@ -54,15 +54,15 @@ export class Retention {
   #dropping: Promise<void>;
   #isStopped = false;
 
-  /** Starts at once, and repeats at intervals. It owns the session. */
-  constructor(session: Session, keptMs: number, onUpkeep?: OnUpkeep) {
+  /** Starts at once, and repeats at intervals, by default of ten minutes. It owns the session. */
+  constructor(session: Session, keptMs: number, onUpkeep?: OnUpkeep, intervalMs: number = retentionIntervalMs) {
     this.#session = session;
     this.#onUpkeep = onUpkeep;
     this.#keptMs = keptMs;
     this.#dropping = this.#drop();
     this.#timer = setInterval(() => {
       this.#dropping = this.#dropping.then(() => this.#drop());
-    }, retentionIntervalMs).unref();
+    }, intervalMs).unref();
   }
 
   /** Stops, and resolves once no records are being dropped. */

@@ -279,6 +279,18 @@ describe("the deletion record in PostgreSQL", () => {
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
   });
 
+  test("is shortened again and again", async () => {
+    const url = await createRecords(1);
+    const told: Upkeep[] = [];
+    const session = new Session(readServerUrl(url));
+    const retention = new Retention(session, 1, (upkeep) => void told.push(upkeep), 20);
+    await expect.poll(() => countRecords(url)).toBe(0);
+    await runSql(url, recordSql);
+    await expect.poll(() => countRecords(url)).toBe(0);
+    await retention.stop();
+    expect(told).toMatchObject([{ count: 1 }, { count: 1 }]);
+  });
+
   test("tells what was dropped before it could not be shortened any more", async () => {
     const url = await createRecords(2_500);
     await runSql(
@@ -300,6 +312,8 @@ describe("the deletion record in PostgreSQL", () => {
     ]);
   });
 });
+
+const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
 
 async function countRecords(url: string): Promise<number> {
   return Number((await runSql(url, "SELECT count(*) FROM deletions"))[0]?.["count"]);

@@ -1,6 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { checkWrite } from "../../../src/plants/postgres/check-write.ts";
+import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
+import { Session } from "../../../src/plants/postgres/session.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -443,6 +446,31 @@ describe("a PostgreSQL store", () => {
     await expect.poll(() => other.problem).toBeUndefined();
     await other.close();
     await store.close();
+  });
+
+  test.each([
+    { name: "nothing is wrong", sqlState: undefined, isWell: true },
+    { name: "a trigger refuses a record", sqlState: "P0001", isWell: true },
+    { name: "the disk is full", sqlState: "53100", isWell: false },
+    { name: "a table cannot be written", sqlState: "25006", isWell: false },
+  ])("finds out whether it could delete where $name, and leaves nothing of it", async ({ sqlState, isWell }) => {
+    const url = await server.createPlants([0n]);
+    if (sqlState !== undefined) {
+      await runSql(
+        url,
+        `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+           $$ BEGIN RAISE 'no' USING ERRCODE = '${sqlState}'; END $$;
+         CREATE TRIGGER refuse BEFORE INSERT ON deletions EXECUTE FUNCTION refuse()`,
+      );
+    }
+    const session = new Session(readServerUrl(url));
+    const checked = checkWrite(session);
+    if (isWell) await checked;
+    else await expect(checked).rejects.toMatchObject({ code: sqlState });
+    // One that was refused is of no use.
+    if (isWell) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
+    await session.close();
+    expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
   });
 
   test.each(["", "%20-cclient_min_messages%3Derror"])(
