@@ -132,6 +132,47 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     why: "to tell that a worker works that was not away changes nothing",
   },
   {
+    file: "src/plants/postgres/attempt-keyed-batch.ts",
+    line: "if (undeleted.length > 0) await told.tellUndeleted(",
+    fault: "undeleted.length > 0 → undeleted.length >=",
+    why: "to ask about no keys costs time alone",
+  },
+  {
+    file: "src/plants/postgres/attempt-keyed-batch.ts",
+    line: "if (undeleted.length > 0) await told.tellUndeleted(",
+    fault: "undeleted.length > 0 → true",
+    why: "to ask about no keys costs time alone",
+  },
+  {
+    file: "src/plants/postgres/delete-batch.ts",
+    line: "keyed.push(one);",
+    fault: "push → unshift",
+    why: "each is told by its own key, in whatever order",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "const batchMax = 1_024;",
+    why: "larger batches take longer, and nothing else",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "this.#idle.push(session);",
+    fault: "push → unshift",
+    why: "a session is as good as another",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "const session = this.#idle.pop() ?? this.#addSession();",
+    fault: "pop → shift",
+    why: "a session is as good as another",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "this.#sessions.push(session);",
+    fault: "push → unshift",
+    why: "all of them are closed at once",
+  },
+  {
     file: "src/plants/postgres/delete-batch.ts",
     line: "if (rows.length > there.length) await session.query(waitForStandbysSql);",
     fault: "rows.length > there.length → true",
