@@ -64,6 +64,30 @@ describe("a store on SQLite whose disk fails", () => {
   });
 });
 
+test.runIf(canTrace())(
+  "a store on SQLite whose disk is full says so, also while it is asked for plants alone that are not there",
+  { timeout },
+  async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await createPlants(file);
+    // A commit that deletes nothing writes nothing.
+    const program = `
+      import { setTimeout as sleep } from "node:timers/promises";
+      import { openSqliteStore } from "${new URL("../../src/plants/sqlite/store.ts", import.meta.url).href}";
+      const store = await openSqliteStore({ file: "${file}" });
+      const call = { subject: "", requestId: "", context: { signal: new AbortController().signal } };
+      for (let waitedMs = 0; waitedMs < ${waitLimitMs} && store.problem === undefined; waitedMs += 100) {
+        await store.delete(99n, call);
+        await sleep(100);
+      }
+      process.stdout.write(String(store.problem));
+      await store.close();`;
+    const told = runWithFault("write,pwrite64:error=ENOSPC", `${file}-wal`, ["--input-type=module", "-e", program]);
+    expect(told).toBe(`${file}: the disk is full`);
+  },
+);
+
 /** What makes a backup in a process of its own. */
 function backingUp(file: string, copy: string): string[] {
   const module = new URL("../../src/plants/sqlite/backup.ts", import.meta.url).href;

@@ -434,8 +434,8 @@ describe("an SQLite store that cannot go on", () => {
     const store = await openSqliteStore({ file: folder.file("plants.db") });
     const [thread] = await started;
     await thread.terminate();
-    await expect.poll(() => store.needsRestart).toBe(true);
-    expect(store.problem).toMatch(/: the storage thread has ended$/);
+    await expect.poll(() => store.problem).toMatch(/: the storage thread has ended$/);
+    expect(store.needsRestart).toBe(true);
     await store.close();
   });
 });

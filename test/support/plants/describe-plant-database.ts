@@ -190,11 +190,12 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         const { database, store } = opened();
         const ids = [next++, next++, next++, next++];
         const call = deleteCall({ subject: text, requestId: text });
-        const told = ids.map((id) => store.delete(id, id === ids[2] ? call : deleteCall()));
+        // The first leaves alone, and this is not the one in the middle of the others.
+        const told = ids.map((id) => store.delete(id, id === ids[3] ? call : deleteCall()));
         await expect(Promise.all(told)).resolves.toEqual([true, true, true, true]);
         const listed = (await collect(database.listDeletions())).flat().filter(({ plantId }) => ids.includes(plantId));
         expect(listed).toHaveLength(4);
-        expect(listed.find(({ plantId }) => plantId === ids[2])).toMatchObject({ subject: kept, requestId: kept });
+        expect(listed.find(({ plantId }) => plantId === ids[3])).toMatchObject({ subject: kept, requestId: kept });
       });
     });
 

@@ -210,4 +210,27 @@ export const harmlessInSqlite: readonly HarmlessFaults[] = [
     line: 'return "other";',
     why: "whatever is neither in place nor missing is another",
   },
+  {
+    file: "src/plants/sqlite/store.ts",
+    line: "let hasKeys = false;",
+    why: "to send that there are no keys costs time alone",
+  },
+  {
+    file: "src/plants/sqlite/store.ts",
+    line: "return hasKeys ? ",
+    fault: "hasKeys → true",
+    why: "to send that there are no keys costs time alone",
+  },
+  {
+    file: "src/plants/sqlite/storage-thread.ts",
+    line: 'const worker = new Worker(entry, { workerData, name: "plant-storage"',
+    fault: "name: ",
+    why: "the name of a thread is for whoever debugs",
+  },
+  {
+    file: "src/plants/sqlite/problem.ts",
+    line: "const known = problems.get(primaryCodeOf(fault) ?? 0);",
+    fault: "0 → 1",
+    why: "the table has neither",
+  },
 ];
