@@ -175,6 +175,24 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
   {
     file: "src/plants/postgres/delete-batch.ts",
     line: "if (rows.length > there.length) await session.query(waitForStandbysSql);",
+    fault: "rows.length > there.length → rows.length >=",
+    why: "to wait for standbys where there are none costs time alone",
+  },
+  {
+    file: "src/plants/postgres/import.ts",
+    line: "return new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });",
+    fault: "cause: fault",
+    why: "the text says it, and the cause is for whoever debugs",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "answerTimeoutMs: 7_000,",
+    fault: "7_000 → 14000",
+    why: "a server that has vanished is given up somewhat later",
+  },
+  {
+    file: "src/plants/postgres/delete-batch.ts",
+    line: "if (rows.length > there.length) await session.query(waitForStandbysSql);",
     fault: "rows.length > there.length → true",
     why: "to wait for standbys where there are none costs time alone",
   },
