@@ -360,4 +360,10 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     fault: "cause: fault",
     why: "the message says all of it to an operator; the cause is for whoever debugs",
   },
+  {
+    file: "src/plants/store-health.ts",
+    line: "return this.problem === undefined && this.#patientUntilMs",
+    fault: "await this.#try() → ",
+    why: "an async function resolves to what a promise that it returns resolves to",
+  },
 ];
