@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Shards } from "../../src/plants/postgres/citus.ts";
+import { deleteUnlockedPlants, type PlantFate, toDeleteBatch } from "../../src/plants/postgres/delete-batch.ts";
 import {
   checkPostgresDatabase,
   migratePostgres,
@@ -43,6 +45,16 @@ async function makeTables(url: string): Promise<void> {
     if (index) await runSql(url, index.create);
   }
   await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
+}
+
+/** Deletes plants without waiting for any lock, and returns the fate of each that was there. */
+async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantFate>> {
+  const session = new Session(readServerUrl(url));
+  await session.shards.learn(session);
+  const pending = plants.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
+  const fates = await deleteUnlockedPlants(session, toDeleteBatch(randomUUID(), pending));
+  await session.close();
+  return Object.fromEntries(fates);
 }
 
 /** Resolves once so many statements on a server wait for the lock of a row. */
@@ -111,7 +123,7 @@ describe("on Citus", () => {
       `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
        VALUES (2, 'subject', '', gen_random_uuid(), 'used')`,
     );
-    await expect(openPostgresStore({ url })).rejects.toThrow(/not by `plantstore migrate`/);
+    await expect(openPostgresStore({ url })).rejects.toThrow(/not by `plantstore migrate`: run it$/);
     await migratePostgres(url);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall({ idempotencyKey: "key" }))).resolves.toBe(true);
@@ -119,8 +131,22 @@ describe("on Citus", () => {
     await store.close();
   });
 
+  test.each([
+    { name: "apart", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
+    { name: "by another column", column: "seq", primaryKey: "seq", together: "plants" },
+  ])("tables that an operator has distributed $name are refused by migrate", async (spread) => {
+    const url = await cluster.createSchema();
+    await makeTables(url);
+    const key = `DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (${spread.primaryKey})`;
+    await runSql(url, `ALTER TABLE deletions ${key}; DROP INDEX deletions_by_key`);
+    await runSql(url, "SELECT create_distributed_table('plants', 'id')");
+    const how = `'${spread.column}', colocate_with => '${spread.together}'`;
+    await runSql(url, `SELECT create_distributed_table('deletions', ${how})`);
+    await expect(migratePostgres(url)).rejects.toThrow(/must be distributed together, by `id` and `plant_id`$/);
+  });
+
   test("a schema that is on one worker as a whole is refused in clear words", async () => {
-    const refusal = /a schema that Citus keeps on one worker as a whole is not supported/;
+    const refusal = /a schema that Citus keeps .* use another one, or bring it back by `SELECT .*`$/;
     const url = await cluster.createSchema();
     await runSql(url, "SELECT citus_schema_distribute(current_schema()::regnamespace)");
     await expect(migratePostgres(url)).rejects.toThrow(refusal);
@@ -137,6 +163,8 @@ describe("on Citus", () => {
     const session = new Session(readServerUrl(url));
     const shards = new Shards();
     await shards.learn(session);
+    const { oneOfEach } = shards;
+    await shards.learn(session);
     const asked = [...ids, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n)];
     const rows = await session.query(
       `SELECT id, dense_rank() OVER (ORDER BY groupid) - 1 FROM unnest($1::bigint[]) AS id
@@ -146,6 +174,9 @@ describe("on Citus", () => {
     await session.close();
     expect(rows).toHaveLength(asked.length);
     expect(rows.map(([id]) => String(shards.workerOf(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
+    expect(oneOfEach.map((id) => shards.workerOf(id)).toSorted((one, other) => one - other)).toEqual([0, 1]);
+    // Where nothing was moved, none is looked for again.
+    expect(shards.oneOfEach).toBe(oneOfEach);
   });
 
   test("a worker that has a single hash is not searched for by the hour", async () => {
@@ -153,6 +184,10 @@ describe("on Citus", () => {
     const tenant = 2n ** 31n;
     const url = await cluster.createSchema(1);
     await migratePostgres(url);
+    const shards = new Shards();
+    const session = new Session(readServerUrl(url));
+    await shards.learn(session);
+    expect(shards.areThere).toBe(true);
     await runSql(url, `INSERT INTO plants VALUES (${tenant})`);
     await runSql(url, `SELECT isolate_tenant_to_new_shard('plants', ${tenant}, 'CASCADE', 'block_writes')`);
     const place = `shardid = get_shard_id_for_distribution_column('plants', ${tenant})`;
@@ -163,8 +198,6 @@ describe("on Citus", () => {
       `SELECT citus_move_shard_placement(shardid, nodename, nodeport, nodename, ${to}, 'block_writes')
        FROM citus_shards WHERE ${place}`,
     );
-    const shards = new Shards();
-    const session = new Session(readServerUrl(url));
     await shards.learn(session);
     await session.close();
     expect(shards.workerOf(tenant)).not.toBe(shards.workerOf(0n));
@@ -208,6 +241,7 @@ describe("on Citus", () => {
     await locking.connect();
     await locking.query("BEGIN; SET lock_timeout = 0");
     await locking.query("SELECT FROM plants WHERE id = 7 FOR UPDATE");
+    expect(await deleteUnlocked(url, [7n, 8n])).toEqual({ 7: "locked", 8: "deleted" });
     const store = await openPostgresStore({ url });
     const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
     expect(told.filter(({ status }) => status === "rejected")).toHaveLength(1);

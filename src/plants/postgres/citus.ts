@@ -32,7 +32,6 @@ export class Shards {
    * moved, which costs time.
    */
   workerOf(id: bigint): number {
-    if (this.#hashMax.length === 0) return 0;
     const hash = hashOf(id);
     return this.#worker[this.#hashMax.findIndex((max) => hash <= max)] ?? 0;
   }
@@ -99,8 +98,7 @@ const schemaDistributed =
  * @throws StoreOpenError
  */
 export async function refuseDistributedSchema(session: Session): Promise<void> {
-  if (!(await isCitus(session))) return;
-  // Citus before 12 has none, and no table of them.
+  // Other servers have no table of them, and Citus before 12 has none.
   const [known] = await session.query("SELECT to_regclass('pg_dist_schema')");
   if (known?.[0] === null) return;
   const found = await session.query("SELECT FROM pg_dist_schema WHERE schemaid = current_schema()::regnamespace");
@@ -223,11 +221,11 @@ const functionSql = `
           IF present = ANY(free) THEN kept := kept || present; ELSE locked := locked || present; END IF;
         END LOOP;
       END LOOP;
-    ELSIF cardinality(ids) > 0 THEN
+    ELSE
       WITH dropped AS (DELETE FROM plants WHERE id = ANY(ids) RETURNING id)
         SELECT array_agg(id) INTO deleted FROM dropped;
     END IF;
-    IF cardinality(deleted) > 0 THEN
+    IF deleted IS NOT NULL THEN
       INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key)
         SELECT id, token, subject, request_id, key
         FROM unnest(ids, subjects, request_ids, keys) AS call (id, subject, request_id, key) WHERE id = ANY(deleted);
@@ -235,18 +233,14 @@ const functionSql = `
       IF recorded < cardinality(deleted) THEN
         RAISE 'a trigger drops the record of a plant' USING ERRCODE = '22P02';
       END IF;
-    END IF;
-    IF deleted IS NULL THEN
-      IF NOT EXISTS (
-        SELECT FROM pg_dist_placement
-        WHERE shardid = (SELECT get_shard_id_for_distribution_column('plants', one))
-          AND groupid = (SELECT groupid FROM pg_dist_local_group)
-      ) THEN
-        RAISE 'Citus has handed the deletion to no worker' USING ERRCODE = '40001';
-      END IF;
-      IF current_setting('synchronous_standby_names') <> '' THEN
-        PERFORM pg_logical_emit_message(true, 'plantstore', '');
-      END IF;
+    ELSIF NOT EXISTS (
+      SELECT FROM pg_dist_placement
+      WHERE shardid = (SELECT get_shard_id_for_distribution_column('plants', one))
+        AND groupid = (SELECT groupid FROM pg_dist_local_group)
+    ) THEN
+      RAISE 'Citus has handed the deletion to no worker' USING ERRCODE = '40001';
+    ELSIF current_setting('synchronous_standby_names') <> '' THEN
+      PERFORM pg_logical_emit_message(true, 'plantstore', '');
     END IF;
     PERFORM set_config('client_min_messages', 'debug1', true);
   END $$;

@@ -2,6 +2,7 @@ import { harmlessInAuth } from "./auth.ts";
 import { harmlessElsewhere } from "./elsewhere.ts";
 import { harmlessInGateway } from "./gateway.ts";
 import type { HarmlessFaults } from "./harmless-fault.ts";
+import { harmlessOnCitus } from "./on-citus.ts";
 import { harmlessInPlants } from "./plants.ts";
 import { harmlessInSqlite } from "./sqlite.ts";
 
@@ -13,5 +14,6 @@ export const harmlessFaults: readonly HarmlessFaults[] = [
   ...harmlessInGateway,
   ...harmlessInPlants,
   ...harmlessInSqlite,
+  ...harmlessOnCitus,
   ...harmlessElsewhere,
 ];

@@ -269,18 +269,6 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     why: "where no worker can be used, the fault of any of them is named",
   },
   {
-    file: "src/plants/postgres/citus.ts",
-    line: "return this.#worker[this.#hashMax.findIndex(",
-    fault: "hash <= max → hash <",
-    why: "a deletion that goes to another worker first costs time alone",
-  },
-  {
-    file: "src/plants/postgres/citus.ts",
-    line: "return this.#worker[this.#hashMax.findIndex(",
-    fault: "0 → 1",
-    why: "no hash is larger than the largest of the last shard",
-  },
-  {
     file: "src/plants/postgres/migrate.ts",
     line: "if (step === undefined) return false;",
     fault: "return false; → return undefined",
