@@ -215,13 +215,16 @@ describe("a session", () => {
 
   test("gives up a server that does not answer, and connects again", async () => {
     const url = await server.createSchema();
-    const session = new Session(readServerUrl(url), {
+    const session = new Session(readServerUrl(`${url}&application_name=silent`), {
       lockTimeoutMs: 0,
       statementTimeoutMs: 0,
       answerTimeoutMs: 1_000,
     });
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
     session.discard();
+    // It runs on for nobody, over a Unix socket either.
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'silent'";
+    await expect.poll(() => runSql(url, running)).toEqual([]);
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
     await session.close();
   });
