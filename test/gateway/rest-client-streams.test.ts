@@ -110,6 +110,12 @@ describe.each(ways)("a stream of a client on REST over $name", ({ version, http2
     expect(seen).toEqual(want);
   });
 
+  test("without a body has its URL read only by a handler that reads", async () => {
+    await using greenhouse = await start({ recordReadings: async () => ({}) });
+    const answer = await post(greenhouse, "/degrees?nope=1", "");
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([200, "{}"]);
+  });
+
   test.each([
     { path: "/sensors/s/readings", body: '{"degreesCelsius":1}\n{"degreesCelsius":2}', want: ["s:1", ":2"] },
     { path: "/sensors/s/degrees", body: "1\n2\n", want: ["s:1", ":2"] },

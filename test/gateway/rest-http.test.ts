@@ -225,20 +225,38 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { header: ["grpc-timeout", "1"], message: "grpc-timeout" },
     { header: ["connect-timeout-ms", "-1"], message: "connect-timeout-ms" },
     { header: ["x-server-timeout", "soon"], message: "x-server-timeout" },
-  ])("refuses the deadline $header", async ({ header, message }) => {
-    const answer = await exchange(carrier, get("/v1/query", header));
-    expect(answer.httpStatus).toBe(400);
-    expect(answer.body.toString()).toContain(message);
+  ])("refuses the deadline $header before it looks at the URL", async ({ header, message }) => {
+    for (const path of ["/v1/query", "/v1/int64/x"]) {
+      const answer = await exchange(carrier, get(path, header));
+      expect(answer.httpStatus).toBe(400);
+      expect(answer.body.toString()).toContain(message);
+    }
   });
 
   test.each<{ header: Field }>([
     { header: ["grpc-timeout", "0n"] },
     { header: ["connect-timeout-ms", "0"] },
     { header: ["x-server-timeout", "0"] },
-  ])("answers 504 where the deadline $header has passed", async ({ header }) => {
-    const answer = await exchange(carrier, get("/v1/query", header));
-    expect(answer.httpStatus).toBe(504);
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.DeadlineExceeded });
+  ])("answers 504 where the deadline $header has passed, whatever the URL says", async ({ header }) => {
+    for (const path of ["/v1/query", "/v1/int64/x"]) {
+      const answer = await exchange(carrier, get(path, header));
+      expect(answer.httpStatus).toBe(504);
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.DeadlineExceeded });
+    }
+  });
+
+  test("reads nothing of a URL before the request gate has let the call pass", async () => {
+    const seen: string[] = [];
+    await using gated = await startKitchenSink({
+      rest: { lenient: () => true, onIgnored: () => void seen.push("ignored") },
+      requestGate: () => {
+        seen.push("gate");
+        throw new ConnectError("not now", Code.Unauthenticated);
+      },
+    });
+    for (const path of ["/v1/int64/x", "/v1/query?nope=1", "/v1/query"])
+      expect((await exchange(carrier, get(path), gated)).httpStatus).toBe(401);
+    expect(seen).toEqual(["gate", "gate", "gate"]);
   });
 
   test("makes header fields of metadata, but not of those that speak of the connection or the body", async () => {

@@ -71,11 +71,10 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.exchange.abortReceiver = this;
     if (shutdownSignal !== undefined) this.#heedShutdown(shutdownSignal);
     if (problem !== undefined) return this.fail(problem);
+    if (this.protocol.timeoutMs === 0) return this.#expire();
     const leftMs = this.view.timeoutMs();
-    if (leftMs !== undefined) {
-      if (leftMs <= 0) return this.#expire();
-      this.#releaseLater(startDeadline(Math.ceil(leftMs), () => this.#expire()));
-    }
+    // Less than a millisecond is still some time.
+    if (leftMs !== undefined) this.#releaseLater(startDeadline(Math.ceil(leftMs), () => this.#expire()));
     if (requestGate === undefined) this.read();
     else this.#pass(requestGate);
   }

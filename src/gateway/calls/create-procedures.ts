@@ -1,4 +1,4 @@
-import { type DescMethod, type Message, type Registry } from "@bufbuild/protobuf";
+import type { DescMethod, Message, Registry } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,

@@ -12,7 +12,7 @@ import {
   type StreamTarget,
   type UnaryTarget,
 } from "../protocols/index.ts";
-import { type RestBinding, type RestMatch, type RestRouter } from "../rest/index.ts";
+import type { RestBinding, RestMatch, RestRouter } from "../rest/index.ts";
 
 /** A plain HTTP resource beside the RPCs, for example a probe or a page. Answers GET and HEAD. */
 export interface Endpoint {

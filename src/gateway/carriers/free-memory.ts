@@ -9,8 +9,8 @@
 export const freedBytesMin: number = 16 * 1024;
 
 /**
- * Frees the buffer of a chunk of {@link freedBytesMin} or more, unless there is more in it. Every view of it is empty
- * afterwards, so nobody may need one.
+ * Frees the buffer of a chunk, unless there is more in it. Every view of it is empty afterwards, so nobody may need one.
+ * Callers do not ask for chunks below {@link freedBytesMin}: to see that costs them less than the call.
  */
 export function freeChunk(chunk: Uint8Array): void {
   if (isAlone(chunk)) freeBuffer(chunk.buffer);

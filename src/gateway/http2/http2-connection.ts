@@ -47,7 +47,6 @@ export interface Http2ConnectionOptions {
  * mean. Knows nothing of RPC.
  */
 export class Http2Connection implements StreamCarrier {
-  chunkKept = false;
   readonly output: Output;
   readonly sendFlow: SendFlow;
   readonly receiveFlow: ReceiveFlow;
@@ -60,6 +59,8 @@ export class Http2Connection implements StreamCarrier {
   readonly #deadlines: Deadlines;
   /** Whether chunks are ours alone: a socket makes a buffer for each, another stream may hand on what it was given. */
   readonly #ownsChunks: boolean;
+  /** Whether something has kept a view of the chunk that is being read. */
+  #chunkKept = false;
   #drain: "no" | "announced" | "final" = "no";
   #ended = false;
   /** Runs the next step of ending the connection. */
@@ -131,6 +132,10 @@ export class Http2Connection implements StreamCarrier {
     this.#streams.rememberReset(stream.id);
   }
 
+  keepChunk(): void {
+    this.#chunkKept = true;
+  }
+
   forget(stream: Http2Stream): void {
     this.#streams.open.delete(stream.id);
     if (this.#drain === "final") this.#endIfDone();
@@ -151,10 +156,10 @@ export class Http2Connection implements StreamCarrier {
   #read(chunk: Buffer): void {
     if (this.#ended) return;
     this.#deadlines.heardAtMs = Math.trunc(performance.now());
-    this.chunkKept = !this.#ownsChunks;
+    this.#chunkKept = !this.#ownsChunks;
     try {
       this.#reader.read(chunk);
-      if (!this.chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
+      if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
       // Anything else it asks for would have to wait, too. A peer that only reads after it has written everything never
       // gets here, because what the windows allow stays below this limit.
       const { output } = this;

@@ -1,3 +1,4 @@
+import { freedBytesMin } from "../carriers/index.ts";
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import { ErrorCode } from "./http2-error.ts";
 import type { Output } from "./output.ts";
@@ -30,8 +31,8 @@ export interface StreamCarrier {
   readonly receiveFlow: ReceiveFlow;
   /** Sends RST_STREAM. */
   sendReset(stream: Http2Stream, code: ErrorCode): void;
-  /** Set when a view of the chunk that is being read is kept. */
-  chunkKept: boolean;
+  /** A view of the chunk that is being read is kept, which is told only of chunks that may be freed. */
+  keepChunk(): void;
   /** The stream is closed. */
   forget(stream: Http2Stream): void;
   /** A receiver has thrown. */
@@ -217,10 +218,11 @@ export class Http2Stream {
     try {
       if (bytes === 0) {
         if (last) this.receiver?.onEnd();
-      } else if (this.receiver?.onData(piece, last) === true) this.#carrier.chunkKept = true;
+      } else if (this.receiver?.onData(piece, last) === true && piece.buffer.byteLength >= freedBytesMin)
+        this.#carrier.keepChunk();
     } catch (error) {
       // It may have kept the piece before it threw.
-      this.#carrier.chunkKept = true;
+      this.#carrier.keepChunk();
       this.#fault(error);
     }
     if (last && this.answeredAtMs > 0) this.#close();

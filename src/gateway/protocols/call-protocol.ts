@@ -19,7 +19,7 @@ export interface CallProtocol {
   readonly timeoutMs: number | undefined;
   /** Why the call cannot be served, as it was thrown; known before the body is read. `undefined` if it can. */
   readonly problem: unknown;
-  /** The message of a request whose head says all of it, so that nothing is read from a body. */
+  /** The message, if the header says all of it and it was read; then no body is. */
   readonly message?: Message | undefined;
   /** The longest body that can hold an acceptable message, if the client sends only one. */
   readonly bodyLimitBytes: number;

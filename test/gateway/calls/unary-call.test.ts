@@ -3,6 +3,8 @@ import { Code, ConnectError, createContextKey, type HandlerContext, type Interce
 import { describe, expect, test } from "vitest";
 import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { errorOf, reasonOf } from "../../support/gateway/call-end.ts";
+import { emptyMessage, grpcHeader } from "../../support/carriers/grpc-frames.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../support/carriers/http2-frames.ts";
 import { within } from "../../support/deadline.ts";
 import { callings, greenhouseClient, startGreenhouse } from "../../support/gateway/greenhouse.ts";
 
@@ -353,6 +355,20 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(seen).toEqual(["from the gate"]);
     });
   });
+});
+
+test("a unary call of gRPC with a nanosecond left reaches its handler, as it has some time", async () => {
+  const called = Promise.withResolvers<void>();
+  await using greenhouse = await startGreenhouse({
+    waterBed: () => {
+      called.resolve();
+      return {};
+    },
+  });
+  using connection = await openFrames(greenhouse.address);
+  const header = [...grpcHeader("/greenhouse.v1.GreenhouseService/WaterBed"), ["grpc-timeout", "1n"]] as const;
+  connection.send(headersFrame(1, header), dataFrame(1, emptyMessage, frameFlag.endStream));
+  await within(called.promise, "the handler");
 });
 
 function unreadable(): unknown {

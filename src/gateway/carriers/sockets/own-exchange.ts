@@ -22,8 +22,7 @@ interface PendingRead {
 
 /** A body that is read whole, as far as it has arrived. */
 interface WholeRead {
-  /** `undefined` once it was told that the body is too large. */
-  receiver: BodyReceiver | undefined;
+  readonly receiver: BodyReceiver;
   readonly limitBytes: number;
   /** `undefined` before the first piece. */
   body: WholeBody | undefined;
@@ -113,7 +112,7 @@ export abstract class OwnExchange implements Exchange {
     const read: WholeRead = { receiver, limitBytes, body: undefined };
     this.#read = read;
     if (before === undefined) this.continue();
-    else this.#collect(read, receiver, before);
+    else this.#collect(read, before);
   }
 
   streamBody(): AsyncIterable<Uint8Array> {
@@ -161,19 +160,18 @@ export abstract class OwnExchange implements Exchange {
       return true;
     }
     const read = this.#read;
-    const receiver = read?.receiver;
-    if (read === undefined || receiver === undefined) return this.#hold(piece);
+    if (read === undefined) return this.#hold(piece);
     this.consumed(bytes);
     if (bytes + (read.body?.byteLength ?? 0) > read.limitBytes) {
-      read.receiver = undefined;
-      receiver.received(undefined);
+      this.#read = undefined;
+      read.receiver.received(undefined);
     } else if (read.body === undefined && last) {
       // The whole body in one piece, as most bodies are.
       this.#read = undefined;
-      receiver.received(piece);
+      read.receiver.received(piece);
       return true;
     } else {
-      this.#collect(read, receiver, piece);
+      this.#collect(read, piece);
       if (last) this.onEnd();
     }
     return false;
@@ -185,7 +183,7 @@ export abstract class OwnExchange implements Exchange {
     this.#pull = undefined;
     const read = this.#read;
     this.#read = undefined;
-    read?.receiver?.received(read.body?.bytes ?? empty);
+    read?.receiver.received(read.body?.bytes ?? empty);
   }
 
   onWritable(): void {
@@ -210,7 +208,7 @@ export abstract class OwnExchange implements Exchange {
     this.#complete = this.bodyEnded && this.#pieces === undefined ? "yes" : "cut";
     if (this.#complete === "cut") this.#pull?.reject(goneAway());
     this.#pull = undefined;
-    this.unreadBytes = this.#pieces?.bytes ?? this.#read?.body?.byteLength ?? 0;
+    this.unreadBytes = this.#pieces?.bytes ?? 0;
     this.#pieces = undefined;
     this.#read = undefined;
   }
@@ -220,8 +218,8 @@ export abstract class OwnExchange implements Exchange {
     return true;
   }
 
-  #collect(read: WholeRead, receiver: BodyReceiver, piece: Uint8Array): void {
-    read.body ??= new WholeBody(this.bodyBytes === 0 ? receiver.announcedBytes(piece) : this.bodyBytes);
+  #collect(read: WholeRead, piece: Uint8Array): void {
+    read.body ??= new WholeBody(this.bodyBytes === 0 ? read.receiver.announcedBytes(piece) : this.bodyBytes);
     read.body.add(piece);
   }
 }

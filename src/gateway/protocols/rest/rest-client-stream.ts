@@ -10,7 +10,7 @@ import { RestUnary } from "./rest-unary.ts";
 /** A stream of a client called through its `google.api.http` rule: answered like a unary call, by one message. */
 export class RestClientStream extends RestUnary implements StreamProtocol {
   #header: Headers = this.responseHeader;
-  #message: Message | undefined;
+  #response: Message | undefined;
 
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
     super(exchange, target, writeErrorRecord, readableCodings(target));
@@ -23,7 +23,7 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
 
   /** Keeps the message, which becomes the answer once the handler has ended. */
   encode(message: Message): Uint8Array {
-    this.#message = message;
+    this.#response = message;
     return nothing;
   }
 
@@ -51,8 +51,8 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
 
   #answer(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
     if (error !== undefined) return this.writeError(error);
-    if (this.#message === undefined) return this.writeError(new ConnectError("internal error", Code.Internal));
-    return this.writeMessage({ message: this.#message, header: this.#header, trailer });
+    if (this.#response === undefined) return this.writeError(new ConnectError("internal error", Code.Internal));
+    return this.writeMessage({ message: this.#response, header: this.#header, trailer });
   }
 }
 

@@ -68,8 +68,9 @@ export class RestUnary implements UnaryProtocol {
       this.problem = new ConnectError(`the timeout must not exceed ${maxTimeoutMs} ms`, Code.InvalidArgument);
     }
     if (exchange.bodyEmpty) {
-      // The URL says all of it.
       if (this.problem !== undefined || binding.takesStream) return;
+      // The URL says all of it. But before a gate has let the call pass, and past its deadline, nothing of it is read.
+      if (procedure.options.requestGate !== undefined || timeout.timeoutMs === 0) return;
       try {
         this.message = binding.decode({ captures, query, contentType: null, body: noBytes });
       } catch (error) {
