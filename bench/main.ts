@@ -61,12 +61,8 @@ async function measure(scenario: Scenario): Promise<void> {
   const own = subjects.find((subject) => subject.name === ownName);
   if (values.start) return take({ starts: { [name]: await measureColdStarts(scenario) } });
   if (values.workers && own !== undefined) return take({ workers: await measureWorkers(scenario, own) });
+  if (values.memory) return take({ memory: { [name]: await measureMemory(scenario) } });
   for (const { build } of subjects) await build?.();
-  if (values.memory) {
-    // The floor and ours: two million calls of the slowest peer would take a quarter of an hour.
-    const names = ["node:http2", ownName, `${ownName} on node:http2`];
-    return take({ memory: { [name]: await measureMemory(scenario, names) } });
-  }
   if (values.rates) return await measureRatesOf(scenario);
   await compare(values.watched ? watched(scenario) : scenario);
 }

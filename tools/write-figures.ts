@@ -19,7 +19,7 @@ const root = join(import.meta.dirname, "..");
 export const pages = ["README.md", "docs/performance.md"] as const;
 
 /** What stands in a page for a table whose figures were not recorded; a test finds it. */
-const unmeasured = "not measured";
+export const unmeasured: string = "not measured";
 
 /** Messages of one call of the streams that are measured. */
 const streamedMessages = 10_000;
