@@ -11,7 +11,9 @@ export interface Block {
 
 /** Returns the whole of a TypeScript source, and then its functions, branches, loops and cases. */
 export function blocksOf(source: string): Block[] {
-  const blocks: Block[] = [{ start: 0, end: source.length, isExpression: false }];
+  // Nothing may come before the line that names the program to run it with.
+  const start = /^#!.*\n/.exec(source)?.[0].length ?? 0;
+  const blocks: Block[] = [{ start, end: source.length, isExpression: false }];
   const visit = (node: Node): void => {
     if (isType(node)) return;
     const { type, body, consequent } = node;
