@@ -97,7 +97,8 @@ function isNoMethod(octet: number | undefined): boolean {
 function readRequestHead(requestLine: string, lines: string, before: FieldSection | undefined): Http1RequestHead {
   const line = requestLinePattern.exec(requestLine);
   if (line === null) return unreadable(versionPattern.test(requestLine) ? badVersion() : notHttp());
-  const [, httpMethod = "", target = "", minor] = line;
+  const [, method = "", target = "", minor] = line;
+  const httpMethod = usualMethods.get(method) ?? method;
   const httpVersion = minor === "0" ? "1.0" : "1.1";
   const isSame = before !== undefined && before.lines === lines && before.httpVersion === httpVersion;
   const section = isSame ? before : readSection(lines, httpVersion);
@@ -105,6 +106,11 @@ function readRequestHead(requestLine: string, lines: string, before: FieldSectio
   const problem = httpMethod === "CONNECT" ? badTarget() : section.problem;
   return { httpMethod, target, section, problem };
 }
+
+/** The usual methods by themselves: each request that waits would otherwise hold a copy of its own. */
+const usualMethods: ReadonlyMap<string, string> = new Map(
+  ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].map((method) => [method, method]),
+);
 
 /** Returns a head of which only its problem is known. */
 export function unreadable(problem: HttpProblem): Http1RequestHead {
