@@ -322,8 +322,7 @@ describe("a session", () => {
     await withoutStandby(url, async () => {
       await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
       const told = expect(commit(session)).rejects.toThrow("committed, but not on the synchronous standbys");
-      await expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([]);
-      await told;
+      await Promise.all([told, expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([])]);
     });
     await session.close();
   });
