@@ -68,16 +68,18 @@ export async function withoutStandby<Result>(url: string, work: () => Promise<Re
 /** Commits heed the setting only once the server's checkpointer has read it, which may be late. */
 async function untilCommitsWait(url: string): Promise<void> {
   for (let waited = false; !waited;) {
-    let done = false;
-    const commit = runSql(url, "SELECT pg_logical_emit_message(true, 'waits', ''), 'until commits wait'").finally(() => {
-      done = true;
-    });
-    while (!done) {
+    const commit = { done: false };
+    const committed = runSql(url, "SELECT pg_logical_emit_message(true, 'waits', ''), 'until commits wait'").finally(
+      () => {
+        commit.done = true;
+      },
+    );
+    while (!commit.done) {
       const mine = "query LIKE '%until commits wait%' AND pid <> pg_backend_pid() AND wait_event = 'SyncRep'";
       const cancelled = await runSql(url, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE ${mine}`);
       waited ||= cancelled.length > 0;
     }
-    await commit;
+    await committed;
   }
 }
 
