@@ -54,15 +54,15 @@ export class Retention {
   #dropping: Promise<void>;
   #isStopped = false;
 
-  /** Starts at once, and repeats at intervals, by default of ten minutes. It owns the session. */
-  constructor(session: Session, keptMs: number, onUpkeep?: OnUpkeep, intervalMs: number = retentionIntervalMs) {
+  /** Starts at once, and repeats every {@link retentionIntervalMs}. It owns the session. */
+  constructor(session: Session, keptMs: number, onUpkeep?: OnUpkeep) {
     this.#session = session;
     this.#onUpkeep = onUpkeep;
     this.#keptMs = keptMs;
     this.#dropping = this.#drop();
     this.#timer = setInterval(() => {
       this.#dropping = this.#dropping.then(() => this.#drop());
-    }, intervalMs).unref();
+    }, retentionIntervalMs).unref();
   }
 
   /** Stops, and resolves once no records are being dropped. */

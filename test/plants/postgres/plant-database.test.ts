@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   checkPostgresDatabase,
   migratePostgres,
@@ -7,6 +7,7 @@ import {
 } from "../../../src/plants/postgres/plant-database.ts";
 import { hashOf } from "../../../src/plants/postgres/citus.ts";
 import { dropOldDeletions, Retention } from "../../../src/plants/postgres/retention.ts";
+import { retentionIntervalMs } from "../../../src/plants/retention.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
 import type { Upkeep } from "../../../src/plants/upkeep.ts";
@@ -283,9 +284,13 @@ describe("the deletion record in PostgreSQL", () => {
     const url = await createRecords(1);
     const told: Upkeep[] = [];
     const session = new Session(readServerUrl(url));
-    const retention = new Retention(session, 1, (upkeep) => void told.push(upkeep), 20);
-    await expect.poll(() => countRecords(url)).toBe(0);
+    using intervals = vi.spyOn(globalThis, "setInterval");
+    const retention = new Retention(session, 1, (upkeep) => void told.push(upkeep));
+    const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
+    expect(intervalMs).toBe(retentionIntervalMs);
+    await expect.poll(() => told).toHaveLength(1);
     await runSql(url, recordSql);
+    shorten?.();
     await expect.poll(() => countRecords(url)).toBe(0);
     await retention.stop();
     expect(told).toMatchObject([{ count: 1 }, { count: 1 }]);
