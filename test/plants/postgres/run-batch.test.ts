@@ -480,6 +480,51 @@ describe("a batch with plants that another transaction keeps locked", () => {
   });
 });
 
+// A look is a write, which may fail although the deletion is done.
+test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
+  "a batch that was answered looks at no record: %s",
+  async (statement) => {
+    const url = await createPlants(1);
+    await runSql(
+      url,
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statement}; END $$;
+       CREATE TRIGGER refuse BEFORE UPDATE ON deletions FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+    const session = new Session(readServerUrl(url));
+    await expect(runBatch(session, callersOf(1n))).resolves.toEqual([true]);
+    await session.close();
+  },
+);
+
+test("a batch tells nobody that a plant is missing which a trigger keeps, although its first caller has gone", async () => {
+  const url = await createPlants(1);
+  await runSql(
+    url,
+    `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+     CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
+  );
+  const session = new Session(readServerUrl(url));
+  const call = deleteCall({ signal: AbortSignal.abort("gone") });
+  const { taken, told } = listenersOf(1n);
+  const batch = [{ id: 1n, call, resolve: () => {}, reject: () => {} }, ...taken];
+  await expect(runBatch(session, batch)).resolves.toEqual([undefined, undefined]);
+  await session.close();
+  expect(told).toEqual(["the database keeps plant 1"]);
+});
+
+test("a batch says without a write that a plant is not there, where there are no standbys", async () => {
+  const url = await createPlants(1);
+  await runSql(
+    url,
+    `CREATE FUNCTION pg_logical_emit_message(boolean, text, text) RETURNS text LANGUAGE plpgsql AS
+       $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '53100'; END $$`,
+  );
+  // Its own functions come before those of the server.
+  const session = new Session(readServerUrl(`${url}%2Cpg_catalog`));
+  await expect(runBatch(session, callersOf(9n), AbortSignal.abort())).resolves.toEqual([false]);
+  await session.close();
+});
+
 // It may be gone only here, by a deletion that they do not have.
 test.each([
   { name: "locks are waited for", options: {} },
