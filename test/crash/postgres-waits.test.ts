@@ -156,9 +156,15 @@ describe("a store", () => {
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
-    // Longer than until a look at a server that may come back.
-    await sleep(1_500);
+    // It looks no more: another store, which does so from now on, finds a server that has come back.
+    const tester = url.replace("user=migrated", "user=tester");
+    await runSql(tester, "ALTER ROLE migrated SET default_transaction_read_only = on");
+    const other = await openPlantStore({ kind: "postgres", url });
+    expect(other.problem).toMatch(/: the server is read-only$/);
+    await runSql(tester, "ALTER ROLE migrated RESET default_transaction_read_only");
+    await expect.poll(() => other.problem).toBeUndefined();
     expect(store.problem).toMatch(/: the store is closed$/);
+    await other.close();
   });
 
   test("looks on a new connection whether a server that was read-only can be written", { timeout }, async () => {
