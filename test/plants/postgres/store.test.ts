@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { checkWrite } from "../../../src/plants/postgres/check-write.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
-import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
+import { openPostgresStore, watchIntervalMs } from "../../../src/plants/postgres/store.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
@@ -120,7 +120,8 @@ describe("a PostgreSQL store", () => {
     await other.end();
   });
 
-  test("tells a caller whose attempt was lost, and went on, that it has deleted the plant", async () => {
+  /** What a caller is told whose attempt was lost, and went on. */
+  async function tellOfLostAttempt(): Promise<unknown> {
     await using opened = await openWith([1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     // The first statement keeps its plant locked until the test lets it go on, whoever cancels it.
@@ -151,12 +152,19 @@ describe("a PostgreSQL store", () => {
     const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'";
     await expect.poll(() => runSql(opened.url, waiting)).toHaveLength(1);
     for (const socket of proxy.sockets) socket.destroy();
-    // On a machine that has stalled for long, it is told that nobody knows.
     await expect.poll(() => isTold || store.waiting?.forLock === 1).toBe(true);
     await other.end();
-    expect(await told).toBeOneOf([true, "the outcome of the deletion is unknown; repeating the request is safe"]);
+    await expect.poll(() => opened.plants()).toEqual([]);
     await store.close();
-    expect(await opened.plants()).toEqual([]);
+    return await told;
+  }
+
+  test("tells a caller whose attempt was lost, and went on, that it has deleted the plant", async () => {
+    // On a machine that has stalled for long, it is told that nobody knows: then once more.
+    const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+    let told: unknown = unknown;
+    for (let rounds = 0; told === unknown && rounds < 5; rounds++) told = await tellOfLostAttempt();
+    expect(told).toBe(true);
   });
 
   test("is closed although its server has vanished without a word", async () => {
@@ -387,6 +395,39 @@ describe("a PostgreSQL store", () => {
     await other.end();
   });
 
+  test("leaves a caller in doubt whose plant is locked, if the other part of its batch is refused", async () => {
+    await using opened = await openWith([1n, 2n]);
+    // Two batches of one, and one of two that is divided: its first half is lost, waits for the lock in vain, and skips
+    // it; the second one is refused.
+    await failTries(opened.url, "DELETE ON plants", ["", "", "P0001", "XX000", "", "", "42P01"]);
+    await runSql(
+      opened.url,
+      `CREATE TABLE gate ();
+       INSERT INTO gate DEFAULT VALUES;
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.005); END LOOP;
+         RETURN NULL;
+       END $$;
+       CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`,
+    );
+    const other = new Client(configOf(opened.url));
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
+    const told = [7n, 8n, 1n, 2n].map((id) =>
+      opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
+    );
+    await expect.poll(() => countTries(opened.url)).toBe(2);
+    await runSql(opened.url, "DELETE FROM gate");
+    await expect(Promise.all(told)).resolves.toEqual([
+      false,
+      false,
+      "the outcome of the deletion is unknown; repeating the request is safe",
+      "the plant store cannot delete at the moment",
+    ]);
+    expect(await countTries(opened.url)).toBe(7);
+    await other.end();
+  });
+
   test("uses few connections, however many deletions it has done, and tells of each batch", async () => {
     const batches: unknown[] = [];
     await using opened = await openWith(Array.from({ length: 20 }, (_, i) => BigInt(i)));
@@ -394,11 +435,14 @@ describe("a PostgreSQL store", () => {
       batches.push(calls.length);
       return (error?: unknown) => batches.push(error);
     };
+    const begunMs = performance.now();
     const store = await openPostgresStore({ url: `${opened.url}&application_name=few`, onBatch });
     for (let id = 0n; id < 20n; id++) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+    // That of the deletions, and on a slow machine one that has looked at the server meanwhile. One that has looked for
+    // old records is closed soon.
+    const most = performance.now() - begunMs < watchIntervalMs ? 1 : 2;
     const connections = "SELECT FROM pg_stat_activity WHERE application_name = 'few'";
-    // That of the deletions. One that looked at the server, or for old records, is closed soon.
-    await expect.poll(() => runSql(opened.url, connections)).toHaveLength(1);
+    await expect.poll(async () => (await runSql(opened.url, connections)).length).toBeLessThanOrEqual(most);
     expect(batches).toEqual(Array.from({ length: 20 }, () => [1, undefined]).flat());
     await store.close();
   });
