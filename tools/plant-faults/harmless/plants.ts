@@ -68,12 +68,6 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/postgres/attempt-batch.ts",
-    line: "if (mayBeDone)",
-    fault: "mayBeDone → true",
-    why: "to look for the record of what was just done costs time alone",
-  },
-  {
-    file: "src/plants/postgres/attempt-batch.ts",
     line: "if (missing.length > 0 && !hasCommitted)",
     fault: "missing.length > 0 && !hasCommitted → true",
     why: "to wait for the standbys once more, or to look for no plants, costs time alone",
@@ -98,11 +92,6 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/postgres/delete-batch.ts",
-    line: "{ afterFault = false, told }: Before = {},",
-    why: "where nothing is said about it, a caller who has given up is left out sooner, and told so",
-  },
-  {
-    file: "src/plants/postgres/delete-batch.ts",
     line: "return toIds(await session.query(batch.firstOf.size === 1 ? deleteOne : deleteAll, batch.values));",
     fault: "batch.firstOf.size === 1 → false",
     why: "the statement for many does the same for one, and takes longer",
@@ -118,12 +107,6 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     line: "setAside: (one: LockedDelete) => void locked.push(one),",
     fault: "push → unshift",
     why: "those that wait for a lock are all attempted again",
-  },
-  {
-    file: "src/plants/postgres/store.ts",
-    line: "for (const one of locked) one.reject(fault.reason);",
-    fault: "one.reject(fault.reason); →",
-    why: "of a batch that may be done, the reason says so to every caller, whom the queue tells, too",
   },
   {
     file: "src/plants/postgres/store.ts",
@@ -173,12 +156,6 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     why: "all of them are closed at once",
   },
   {
-    file: "src/plants/postgres/delete-batch.ts",
-    line: "if (rows.length > there.length) await session.query(waitForStandbysSql);",
-    fault: "rows.length > there.length → rows.length >=",
-    why: "to wait for standbys where there are none costs time alone",
-  },
-  {
     file: "src/plants/postgres/import.ts",
     line: "return new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });",
     fault: "cause: fault",
@@ -207,12 +184,6 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     line: "answerTimeoutMs: 7_000,",
     fault: "7_000 → 14000",
     why: "a server that has vanished is given up somewhat later",
-  },
-  {
-    file: "src/plants/postgres/delete-batch.ts",
-    line: "if (rows.length > there.length) await session.query(waitForStandbysSql);",
-    fault: "rows.length > there.length → true",
-    why: "to wait for standbys where there are none costs time alone",
   },
   {
     file: "src/plants/postgres/told-by-key.ts",
