@@ -354,17 +354,26 @@ describe("a deletion that may be done, and is refused when it is run again", () 
 
 describe("a batch that has deleted a plant", () => {
   // After that the server refuses whatever it is asked.
+  const loseTablesSql = `
+    CREATE FUNCTION lose_tables() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN PERFORM set_config('search_path', '', false); RETURN NULL; END $$;
+    CREATE TRIGGER lose_tables AFTER DELETE ON plants EXECUTE FUNCTION lose_tables()`;
+
+  test("asks nothing more where no lock is waited for: its commit has waited for the standbys", async () => {
+    const url = await createPlants(1);
+    await runSql(url, loseTablesSql);
+    const session = new Session(readServerUrl(url));
+    const options = { setAside: failToSetAside, skipsLocked: true };
+    await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);
+    await session.close();
+  });
+
   test.each([
     { name: "a plant that is not there", taken: callersOf(1n, 9n) },
     { name: "the key of another caller", taken: ["a", "b"].map((key) => callerWith(1n, key)) },
   ])("is in doubt where the look for $name fails", async ({ taken }) => {
     const url = await createPlants(1);
-    await runSql(
-      url,
-      `CREATE FUNCTION lose_tables() RETURNS trigger LANGUAGE plpgsql AS
-         $$ BEGIN PERFORM set_config('search_path', '', false); RETURN NULL; END $$;
-       CREATE TRIGGER lose_tables AFTER DELETE ON plants EXECUTE FUNCTION lose_tables()`,
-    );
+    await runSql(url, loseTablesSql);
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, taken)).rejects.toMatchObject({
       reason: { rawMessage: unknown },
@@ -482,16 +491,18 @@ describe("a batch with plants that another transaction keeps locked", () => {
 
 // A look is a write, which may fail although the deletion is done.
 test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
-  "a batch that was answered looks at no record: %s",
+  "a batch that was answered looks at no record, and for no key: %s",
   async (statement) => {
-    const url = await createPlants(1);
+    const url = await createPlants(2);
     await runSql(
       url,
       `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statement}; END $$;
-       CREATE TRIGGER refuse BEFORE UPDATE ON deletions FOR EACH ROW EXECUTE FUNCTION refuse()`,
+       CREATE TRIGGER refuse BEFORE UPDATE ON deletions FOR EACH ROW EXECUTE FUNCTION refuse();
+       CREATE TRIGGER refuse_all BEFORE UPDATE ON deletions EXECUTE FUNCTION refuse()`,
     );
     const session = new Session(readServerUrl(url));
-    await expect(runBatch(session, callersOf(1n))).resolves.toEqual([true]);
+    const batch = [...callersOf(1n), callerWith(2n, "a")];
+    await expect(runBatch(session, batch)).resolves.toEqual([true, true]);
     await session.close();
   },
 );

@@ -69,20 +69,8 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
   {
     file: "src/plants/postgres/attempt-batch.ts",
     line: "if (missing.length > 0 && !hasCommitted)",
-    fault: "missing.length > 0 && !hasCommitted → true",
-    why: "to wait for the standbys once more, or to look for no plants, costs time alone",
-  },
-  {
-    file: "src/plants/postgres/attempt-batch.ts",
-    line: "if (missing.length > 0 && !hasCommitted)",
     fault: "missing.length > 0 → missing.length >=",
     why: "to look for no plants costs time alone",
-  },
-  {
-    file: "src/plants/postgres/attempt-batch.ts",
-    line: "if (missing.length > 0 && !hasCommitted)",
-    fault: "missing.length > 0 && !hasCommitted → missing.length > 0 ||",
-    why: "to wait for the standbys once more costs time alone",
   },
   {
     file: "src/plants/postgres/run-batch.ts",
@@ -113,18 +101,6 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     line: "if (this.#away.areThere) this.#away.worked(",
     fault: "this.#away.areThere → true",
     why: "to tell that a worker works that was not away changes nothing",
-  },
-  {
-    file: "src/plants/postgres/attempt-keyed-batch.ts",
-    line: "if (undeleted.length > 0) await told.tellUndeleted(",
-    fault: "undeleted.length > 0 → undeleted.length >=",
-    why: "to ask about no keys costs time alone",
-  },
-  {
-    file: "src/plants/postgres/attempt-keyed-batch.ts",
-    line: "if (undeleted.length > 0) await told.tellUndeleted(",
-    fault: "undeleted.length > 0 → true",
-    why: "to ask about no keys costs time alone",
   },
   {
     file: "src/plants/postgres/delete-batch.ts",
