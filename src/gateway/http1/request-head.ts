@@ -98,7 +98,7 @@ function readRequestHead(requestLine: string, lines: string, before: FieldSectio
   const line = requestLinePattern.exec(requestLine);
   if (line === null) return unreadable(versionPattern.test(requestLine) ? badVersion() : notHttp());
   const [, method = "", target = "", minor] = line;
-  const httpMethod = usualMethods.get(method) ?? method;
+  const httpMethod = usualMethods[usualMethods.indexOf(method)] ?? method;
   const httpVersion = minor === "0" ? "1.0" : "1.1";
   const isSame = before !== undefined && before.lines === lines && before.httpVersion === httpVersion;
   const section = isSame ? before : readSection(lines, httpVersion);
@@ -108,9 +108,7 @@ function readRequestHead(requestLine: string, lines: string, before: FieldSectio
 }
 
 /** The usual methods by themselves: each request that waits would otherwise hold a copy of its own. */
-const usualMethods: ReadonlyMap<string, string> = new Map(
-  ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].map((method) => [method, method]),
-);
+const usualMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** Returns a head of which only its problem is known. */
 export function unreadable(problem: HttpProblem): Http1RequestHead {
