@@ -85,6 +85,8 @@ export async function runBatch(
   // says nothing about the earlier attempt.
   let mayBeDone = options.token !== undefined;
   for (let tries = 0; ; tries++) {
+    // All callers of a half may have been told, or be gone, before it begins.
+    if (batch.firstOf.size === 0) return pending.map(() => undefined);
     const looksFirst: boolean = patience !== undefined;
     const mode: KeyedAttemptMode = { mayBeDone, skipsLocked, looksFirst };
     const attempt: KeyedAttempt =
@@ -93,7 +95,6 @@ export async function runBatch(
         : await attemptKeyedBatch(session, batch, pending, told, mode);
     if (attempt.kind === "told") {
       batch = toDeleteBatch(token, pending, { afterFault: true, told });
-      if (batch.firstOf.size === 0) return pending.map(() => undefined);
       continue;
     }
     if (attempt.kind !== "failed") return outcomesOf(batch, pending, attempt, mayBeDone, { ...options, told });

@@ -8,6 +8,7 @@ import type { LockedDelete } from "../../../src/plants/postgres/locked-deletes.t
 import { backoffMs, BatchGivenUp, runBatch as runBatchWith } from "../../../src/plants/postgres/run-batch.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
+import { ToldByKey } from "../../../src/plants/postgres/told-by-key.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countTries, failTries } from "../../support/plants/failing-tries.ts";
@@ -614,6 +615,21 @@ test("a batch leaves callers that give up out of its next tries, and tells them 
   expect(new Set(told)).toEqual(new Set(["too late"]));
   await session.close();
   expect(await plantsOf(url)).toEqual(["2"]);
+});
+
+test.each([
+  { name: "was told by its key", isTold: true, signal: new AbortController().signal },
+  { name: "is gone", isTold: false, signal: AbortSignal.abort() },
+])("a part of a batch of which every caller $name asks nothing of the server", async ({ isTold, signal }) => {
+  const one = callerWith(1n, "key");
+  const pending = [{ ...one, call: { ...one.call, context: { ...one.call.context, signal } } }];
+  const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));
+  const options = {
+    setAside: failToSetAside,
+    patience: AbortSignal.abort(),
+    told: new ToldByKey(isTold ? pending : []),
+  };
+  await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
 });
 
 test("a batch that meets no fault reads no signal, which would create it", async () => {
