@@ -131,6 +131,26 @@ describe("on Citus", () => {
     await store.close();
   });
 
+  test("a store whose function is of another release gets that of this one from migrate, on all workers", async () => {
+    const url = await createStore(ids);
+    await runSql(
+      url,
+      `CREATE OR REPLACE FUNCTION plantstore_delete(
+         one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
+         OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
+       ) LANGUAGE plpgsql AS $$ BEGIN RAISE 'of another release'; END $$`,
+    );
+    await migratePostgres(url);
+    const store = await openPostgresStore({ url });
+    expect(new Set(await Promise.all(ids.map((id) => store.delete(id, deleteCall()))))).toEqual(new Set([true]));
+    await store.close();
+    const handed = await runSql(
+      url,
+      "SELECT FROM pg_dist_object WHERE objid = 'plantstore_delete'::regproc AND distribution_argument_index = 0",
+    );
+    expect(handed).toHaveLength(1);
+  });
+
   test.each([
     { name: "apart", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
     { name: "by another column", column: "seq", primaryKey: "seq", together: "plants" },

@@ -155,21 +155,24 @@ export async function distribute(session: Session): Promise<void> {
 
 /** Returns the statements that make the tables what deletions on Citus need; none if they are. */
 async function missingSql(session: Session): Promise<readonly string[]> {
-  const [[state] = []] = await session.query(stateSql);
+  const [[state] = []] = await session.query(stateSql, [functionBody]);
   if (state === "otherwise") throw new StoreOpenError(spreadOtherwise);
-  if (state === "by hand") return [sequentialSql, ...keysSql, functionSql];
-  return state === "whole" ? [sequentialSql, primaryKeySql, ...keysSql, spreadSql, functionSql] : [];
+  if (state === "of another release") return [sequentialSql, functionSql];
+  if (state === "by hand") return [sequentialSql, ...keysSql, spreadFunctionSql];
+  return state === "whole" ? [sequentialSql, primaryKeySql, ...keysSql, spreadSql, spreadFunctionSql] : [];
 }
 
 const stateSql = `
   SELECT CASE
     WHEN plants.logicalrelid IS NULL THEN 'whole'
-    WHEN plants.partmethod <> 'h' OR to_regprocedure('${deleteFunction}') IS NOT NULL THEN 'done'
+    WHEN plants.partmethod <> 'h' OR prosrc = $1 THEN 'done'
+    WHEN prosrc IS NOT NULL THEN 'of another release'
     WHEN deletions.colocationid = plants.colocationid
       AND column_to_column_name(deletions.logicalrelid, deletions.partkey) = 'plant_id' THEN 'by hand'
     ELSE 'otherwise' END
   FROM (SELECT) AS one LEFT JOIN pg_dist_partition AS plants ON plants.logicalrelid = to_regclass('plants')
-    LEFT JOIN pg_dist_partition AS deletions ON deletions.logicalrelid = to_regclass('deletions')`;
+    LEFT JOIN pg_dist_partition AS deletions ON deletions.logicalrelid = to_regclass('deletions')
+    LEFT JOIN pg_proc ON pg_proc.oid = to_regprocedure('${deleteFunction}')`;
 
 const sequentialSql = "SET LOCAL citus.multi_shard_modify_mode = 'sequential';";
 
@@ -195,11 +198,7 @@ const spreadSql = `
 //
 // After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all of them know it.
 // What that deletes is committed where the plants are, but it cannot wait there for what it has not found.
-const functionSql = `
-  CREATE OR REPLACE FUNCTION plantstore_delete(
-    one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
-    OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
-  ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+const functionBody = `
   DECLARE part bigint[]; free bigint[]; gone bigint[]; present bigint; recorded bigint;
   BEGIN
     IF current_setting('fsync') = 'off' OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
@@ -243,5 +242,14 @@ const functionSql = `
       PERFORM pg_logical_emit_message(true, 'plantstore', '');
     END IF;
     PERFORM set_config('client_min_messages', 'debug1', true);
-  END $$;
+  END `;
+
+const functionSql = `
+  CREATE OR REPLACE FUNCTION plantstore_delete(
+    one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
+    OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
+  ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$${functionBody}$$;`;
+
+const spreadFunctionSql = `
+  ${functionSql}
   SELECT create_distributed_function('${deleteFunction}', 'one', colocate_with => 'plants')`;
