@@ -12,6 +12,11 @@ export interface CitusCluster extends AsyncDisposable {
   readonly workers: readonly CitusNode[];
   /** The URL of an empty schema, new with every call, whose tables are spread over so many shards. */
   createSchema(shards?: number): Promise<string>;
+  /**
+   * Sets whether Citus hands functions to workers. It does not after every change of its nodes, until all of them know
+   * it.
+   */
+  handOver(may: boolean): Promise<void>;
 }
 
 /**
@@ -43,6 +48,9 @@ export async function startCitus(): Promise<CitusCluster> {
       const name = `plants_${++schemas}`;
       await runSql(url, `CREATE SCHEMA ${name}`);
       return `${url}&options=${encodeURIComponent(`-csearch_path=${name} -ccitus.shard_count=${shards}`)}`;
+    },
+    handOver: async (may) => {
+      await runSql(url, `UPDATE pg_dist_node SET metadatasynced = ${may} WHERE groupid > 0`);
     },
     [Symbol.asyncDispose]: async () => {
       await Promise.all(nodes.map((node) => node.kill()));

@@ -134,11 +134,6 @@ describe("a worker whose synchronous standby is gone", () => {
       return [elsewhere, here];
     };
 
-    // As after every change of its nodes, until all of them know it.
-    const handOver = async (may: boolean): Promise<void> => {
-      await runSql(cluster.coordinator.url, `UPDATE pg_dist_node SET metadatasynced = ${may} WHERE groupid > 0`);
-    };
-
     test.each([
       { name: "by a batch for another worker", plants: absentOfBoth, skipsLocked: false },
       { name: "by one that waits for no lock", plants: absentOfBoth, skipsLocked: true },
@@ -154,19 +149,37 @@ describe("a worker whose synchronous standby is gone", () => {
         skipsLocked: true,
         isHandedOver: false,
       },
+      {
+        name: "by a batch for two workers that Citus hands to none",
+        plants: absentOfBoth,
+        skipsLocked: false,
+        isHandedOver: false,
+      },
+      {
+        name: "by a batch for two workers that Citus hands to none, and that waits for no lock",
+        plants: absentOfBoth,
+        skipsLocked: true,
+        isHandedOver: false,
+      },
     ])("$name", async ({ plants, skipsLocked, isHandedOver = true }) => {
       const session = await openSession();
       const pending = pendingDeletes(await plants());
-      await handOver(isHandedOver);
-      onTestFinished(() => handOver(true));
+      await cluster.handOver(isHandedOver);
+      onTestFinished(() => cluster.handOver(true));
       const mode = { mayBeDone: false, skipsLocked };
       const attempt = attemptBatch(session, toDeleteBatch(token, pending), pending, mode);
-      expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed" });
+      const fault = { message: expect.stringMatching(/a worker warned/) };
+      expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed", fault });
       await session.close();
     });
 
-    test("by a look for what is refused", async () => {
+    test.each([
+      { name: "", isHandedOver: true },
+      { name: " that Citus hands to no worker", isHandedOver: false },
+    ])("by a look$name for what is refused", async ({ isHandedOver }) => {
       const session = await openSession();
+      await cluster.handOver(isHandedOver);
+      onTestFinished(() => cluster.handOver(true));
       const batch = toDeleteBatch(token, pendingDeletes((await absentHere()).slice(0, 1)));
       expect(await whileCancelling(findRefused(session, batch).then(String, String))).toMatch(/a worker warned/);
       await session.close();

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Shards } from "../../src/plants/postgres/citus.ts";
 import { deleteUnlockedPlants, type PlantFate, toDeleteBatch } from "../../src/plants/postgres/delete-batch.ts";
 import {
@@ -55,6 +55,38 @@ async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<R
   const fates = await deleteUnlockedPlants(session, toDeleteBatch(randomUUID(), pending));
   await session.close();
   return Object.fromEntries(fates);
+}
+
+interface Trigger {
+  readonly table: "plants" | "deletions";
+  readonly when: "DELETE" | "INSERT";
+  readonly sql: string;
+  /** The plant that it is for. By default it is for all. */
+  readonly of?: bigint;
+}
+
+/** Adds a trigger to the shards of a table, on the workers. */
+async function addTrigger(url: string, { table, when, sql, of }: Trigger): Promise<void> {
+  const [row] = await runSql(url, "SELECT current_schema() AS schema");
+  const schema = String(row?.["schema"]);
+  const condition = of === undefined ? "" : `WHEN (OLD.id = ${of})`;
+  for (const { url: worker } of cluster.workers) {
+    const shards = await runSql(
+      worker,
+      `SELECT shardid FROM citus_shards WHERE table_name = '${schema}.${table}'::regclass
+        AND nodeport = current_setting('port')::int`,
+    );
+    const triggers = shards.map(
+      ({ shardid }) => `CREATE TRIGGER added BEFORE ${when} ON ${schema}.${table}_${String(shardid)}
+        FOR EACH ROW ${condition} EXECUTE FUNCTION ${schema}.added();`,
+    );
+    await runSql(
+      worker,
+      `SET citus.enable_ddl_propagation = off; SET citus.enable_manual_changes_to_shards = on;
+        CREATE FUNCTION ${schema}.added() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN ${sql}; END $$; ${triggers.join("")}`,
+    );
+  }
 }
 
 /** Resolves once so many statements on a server wait for the lock of a row. */
@@ -245,6 +277,52 @@ describe("on Citus", () => {
     expect(await plantsIn(url)).toEqual(ids.filter((id) => id !== 0n && id !== other));
   });
 
+  describe("while Citus hands deletions to no worker,", () => {
+    afterEach(() => cluster.handOver(true));
+
+    test("a plant that is not there keeps nobody waiting, and is recorded by nobody", async () => {
+      const url = await createStore(ids);
+      const store = await openPostgresStore({ url });
+      await cluster.handOver(false);
+      const asked = [...ids.map((id) => -1n - id), ...ids];
+      const told = await Promise.all(asked.map((id) => store.delete(id, deleteCall())));
+      expect(told).toEqual(asked.map((id) => id >= 0n));
+      expect(await Promise.all(asked.map((id) => store.delete(id, deleteCall())))).not.toContain(true);
+      expect(store.problem).toBeUndefined();
+      await store.close();
+      expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length);
+    });
+
+    test("nothing is written of a plant that is there, and locked", async () => {
+      const url = await createStore(ids);
+      await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RAISE 'no records'" });
+      await cluster.handOver(false);
+      const locking = new Client(configOf(url));
+      await locking.connect();
+      await locking.query("BEGIN");
+      await locking.query("SELECT FROM plants WHERE id = 7 FOR UPDATE");
+      expect(await deleteUnlocked(url, [7n])).toEqual({ 7: "locked" });
+      await locking.query("ROLLBACK");
+      await locking.end();
+    });
+
+    test.each([
+      { name: "refuses", sql: "RAISE 'no records'" },
+      { name: "drops", sql: "RETURN NULL" },
+    ])("nobody is told of a plant that is not there where a trigger $name records", async ({ sql }) => {
+      const url = await createStore();
+      await addTrigger(url, { table: "deletions", when: "INSERT", sql });
+      await cluster.handOver(false);
+      const look = deleteUnlocked(url, [1n]);
+      await expect(look).rejects.toMatchObject({
+        code: "40001",
+        message: expect.stringMatching(/cannot be waited for/),
+      });
+      await cluster.handOver(true);
+      expect(await deleteUnlocked(url, [1n])).toEqual({});
+    });
+  });
+
   test("the same key for another plant is another deletion", async () => {
     const url = await createStore([1n, 2n]);
     const store = await openPostgresStore({ url });
@@ -335,25 +413,12 @@ describe("on Citus", () => {
 
   test("a trigger of a worker that protects a plant costs that plant alone", async () => {
     const url = await createStore(ids);
-    const [row] = await runSql(url, "SELECT current_schema() AS schema");
-    const schema = String(row?.["schema"]);
-    for (const { url: worker } of cluster.workers) {
-      const shards = await runSql(
-        worker,
-        `SELECT shardid FROM citus_shards WHERE table_name = '${schema}.plants'::regclass
-        AND nodeport = current_setting('port')::int`,
-      );
-      const triggers = shards.map(
-        ({ shardid }) => `CREATE TRIGGER protect BEFORE DELETE ON ${schema}.plants_${String(shardid)}
-        FOR EACH ROW WHEN (OLD.id = 7) EXECUTE FUNCTION ${schema}.protect();`,
-      );
-      await runSql(
-        worker,
-        `SET citus.enable_ddl_propagation = off; SET citus.enable_manual_changes_to_shards = on;
-        CREATE FUNCTION ${schema}.protect() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE 'protected' USING ERRCODE = '23000'; END $$; ${triggers.join("")}`,
-      );
-    }
+    await addTrigger(url, {
+      table: "plants",
+      when: "DELETE",
+      sql: "RAISE 'protected' USING ERRCODE = '23000'",
+      of: 7n,
+    });
     const store = await openPostgresStore({ url });
     const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
     expect(told.filter(({ status }) => status === "rejected")).toHaveLength(1);

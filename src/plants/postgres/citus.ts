@@ -191,15 +191,20 @@ const spreadSql = `
   SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants');`;
 
 // The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits for
-// no lock; SKIP LOCKED is for one shard at a time there. Records that a trigger drops make it fail, as in the statement
-// for other servers, and so does "not found" wait for standbys. A batch that was sent to the wrong worker is a two-phase
-// commit, in which every worker waits for its standbys, also for what it has not found; the warning of another one must
-// be passed on. The setting is made last, because Citus would otherwise report on each statement, which costs time.
+// no lock; SKIP LOCKED is for one shard at a time there. Records that are dropped make it fail, as in the statement for
+// other servers, unless a trigger of a shard drops them: Citus counts what it sends there. As there, "not found" waits
+// for standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker waits for its
+// standbys, also for what it has not found; the warning of another one must be passed on. The setting is made last,
+// because Citus would otherwise report on each statement, which costs time.
 //
 // After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all of them know it.
-// What that deletes is committed where the plants are, but it cannot wait there for what it has not found.
+// What that deletes is committed where the plants are. For plants that it has not found it writes records there, and
+// takes them back: the commit of a transaction that has written waits for the standbys, whatever is left of it. A trigger
+// may keep the records from being written; then the deletion is repeated until a worker runs it.
 const functionBody = `
-  DECLARE part bigint[]; free bigint[]; gone bigint[]; present bigint; recorded bigint;
+  DECLARE
+    part bigint[]; free bigint[]; gone bigint[]; present bigint; recorded bigint;
+    missing bigint[]; undone uuid;
   BEGIN
     IF current_setting('fsync') = 'off' OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
       RAISE 'fsync is % and synchronous_commit is % on the worker %:%, so commits would not be durable',
@@ -237,7 +242,19 @@ const functionBody = `
       WHERE shardid = (SELECT get_shard_id_for_distribution_column('plants', one))
         AND groupid = (SELECT groupid FROM pg_dist_local_group)
     ) THEN
-      RAISE 'Citus has handed the deletion to no worker' USING ERRCODE = '40001';
+      undone := gen_random_uuid();
+      missing := ARRAY(SELECT unnest(ids || one) EXCEPT SELECT unnest(locked || kept));
+      BEGIN
+        INSERT INTO deletions (plant_id, batch, subject, request_id)
+          SELECT id, undone, '', '' FROM unnest(missing) AS id;
+        SELECT count(*) INTO recorded FROM deletions WHERE plant_id = ANY(missing) AND batch = undone;
+        RAISE 'to be undone';
+      EXCEPTION WHEN OTHERS THEN
+        IF recorded IS DISTINCT FROM cardinality(missing) THEN
+          RAISE 'Citus has handed the deletion to no worker, and its standbys cannot be waited for: %', SQLERRM
+            USING ERRCODE = '40001';
+        END IF;
+      END;
     ELSIF current_setting('synchronous_standby_names') <> '' THEN
       PERFORM pg_logical_emit_message(true, 'plantstore', '');
     END IF;
