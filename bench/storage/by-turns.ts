@@ -46,14 +46,16 @@ export async function measureByTurns(
     }
   }
   const first = subjects[0]?.slices ?? [];
+  const timesFirst = (slices: readonly Slice[], of: "requests" | "p50Us"): number =>
+    median(slices.map((slice, round) => slice[of] / (first[round]?.[of] ?? Number.NaN)));
   return subjects.map(({ name, slices }) => ({
     name,
     requestsPerS: median(slices.map(({ requests }) => requests / sliceS)),
-    requestsTimes: median(slices.map(({ requests }, round) => requests / (first[round]?.requests ?? Number.NaN))),
+    requestsTimes: timesFirst(slices, "requests"),
     mainUs: median(slices.map(({ mainUs }) => mainUs)),
     mainUsAbove: median(slices.map(({ mainUs }, round) => mainUs - (first[round]?.mainUs ?? Number.NaN))),
     p50Us: median(slices.map(({ p50Us }) => p50Us)),
-    p50Times: median(slices.map(({ p50Us }, round) => p50Us / (first[round]?.p50Us ?? Number.NaN))),
+    p50Times: timesFirst(slices, "p50Us"),
   }));
 }
 
