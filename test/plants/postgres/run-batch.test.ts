@@ -11,7 +11,7 @@ import { Session } from "../../../src/plants/postgres/session.ts";
 import { ToldByKey } from "../../../src/plants/postgres/told-by-key.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { countTries, failAlways, failTries } from "../../support/plants/failing-tries.ts";
 import {
   configOf,
   type PostgresServer,
@@ -321,12 +321,7 @@ describe("a deletion that may be done, and is refused when it is run again", () 
   ])("is in doubt where the look at its record fails with $sqlState", async ({ sqlState, taken, ...givenUp }) => {
     const url = await createPlants(2);
     await failTries(url, "DELETE ON plants", ["P0001", "P0001"]);
-    await runSql(
-      url,
-      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-         $$ BEGIN RAISE 'no' USING ERRCODE = '${sqlState}'; END $$;
-       CREATE TRIGGER refuse BEFORE UPDATE ON deletions EXECUTE FUNCTION refuse()`,
-    );
+    await failAlways(url, "UPDATE ON deletions", sqlState);
     const session = new Session(readServerUrl(url));
     const [before] = await session.query("SELECT pg_backend_pid()");
     const ended = runBatchWith(session, taken, { setAside: failToSetAside, token: randomUUID() });

@@ -8,7 +8,7 @@ import { openPostgresStore, watchIntervalMs } from "../../../src/plants/postgres
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { countTries, failAlways, failTries } from "../../support/plants/failing-tries.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
 import {
   cancelWaitsForStandby,
@@ -507,14 +507,7 @@ describe("a PostgreSQL store", () => {
     { name: "a table cannot be written", sqlState: "25006", isWell: false },
   ])("finds out whether it could delete where $name, and leaves nothing of it", async ({ sqlState, isWell }) => {
     const url = await server.createPlants([0n]);
-    if (sqlState !== undefined) {
-      await runSql(
-        url,
-        `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-           $$ BEGIN RAISE 'no' USING ERRCODE = '${sqlState}'; END $$;
-         CREATE TRIGGER refuse BEFORE INSERT ON deletions EXECUTE FUNCTION refuse()`,
-      );
-    }
+    if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
     const session = new Session(readServerUrl(url));
     const checked = checkWrite(session);
     if (isWell) await checked;

@@ -38,3 +38,17 @@ export async function countTries(url: string): Promise<number> {
   const [row] = await runSql(url, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS tries FROM tries");
   return Number(row?.["tries"]);
 }
+
+/** Makes every such statement fail with the SQLSTATE, whatever it writes. */
+export async function failAlways(
+  url: string,
+  event: "INSERT ON deletions" | "UPDATE ON deletions",
+  sqlState: string,
+): Promise<void> {
+  await runSql(
+    url,
+    `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN RAISE 'no' USING ERRCODE = '${sqlState}'; END $$;
+     CREATE TRIGGER refuse BEFORE ${event} EXECUTE FUNCTION refuse()`,
+  );
+}
