@@ -163,8 +163,7 @@ class PostgresStore implements PlantStore {
     await Promise.all(this.#queues.map((queue) => queue.close()));
     await this.#locked.close();
     this.#health.report({ text: "the store is closed", passing: false });
-    await this.#retention.stop();
-    await Promise.all(this.#sessions.map((session) => session.close()));
+    await Promise.all([this.#retention.stop(), ...this.#sessions.map((session) => session.close())]);
   }
 
   async #commit(batch: readonly LockedDelete[]): Promise<Outcomes> {

@@ -13,6 +13,7 @@ import { Session } from "../../../src/plants/postgres/session.ts";
 import type { Upkeep } from "../../../src/plants/upkeep.ts";
 import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { collect } from "../../support/collect.ts";
+import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import {
   cancelWaitsForStandby,
@@ -232,22 +233,21 @@ describe("the deletion record in PostgreSQL", () => {
     expect(listed.flat()).toHaveLength(1);
   });
 
-  test("is not shortened any more once its keeper has stopped, which waits for what is under way", async () => {
-    const url = await createRecords(5_000);
-    const locking = new Client(configOf(url));
-    await locking.connect();
-    await locking.query("BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
-    const retention = new Retention(new Session(readServerUrl(url)), 3_600_000);
-    const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
-    await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
-    let hasStopped = false;
-    const stopped = retention.stop().then(() => (hasStopped = true));
-    expect(await countRecords(url)).toBe(5_000);
-    expect(hasStopped).toBe(false);
-    await locking.query("COMMIT");
-    await locking.end();
-    await stopped;
-    expect(await countRecords(url)).toBe(4_000);
+  test("is not shortened any more once its keeper has stopped, which has the server end what is under way", async () => {
+    const url = await createRecords(1);
+    await using locked = await shortenLocked(url, url);
+    await locked.retention.stop();
+    await expect.poll(() => runSql(url, locked.waiting)).toEqual([]);
+    expect(await countRecords(url)).toBe(1);
+    expect(locked.told).toEqual([]);
+  });
+
+  test("does not keep its keeper from stopping when the server has vanished without a word", async () => {
+    const url = await createRecords(1);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    await using locked = await shortenLocked(url, url.replace(server.socketFolder, proxy.socketFolder));
+    proxy.freeze();
+    await locked.retention.stop();
   });
 
   test("is not shortened any more once its store is closed", async () => {
@@ -274,10 +274,10 @@ describe("the deletion record in PostgreSQL", () => {
     const told: Upkeep[] = [];
     const session = new Session(readServerUrl(`${url}&application_name=keeper`));
     const retention = new Retention(session, 3_600_000, (upkeep) => void told.push(upkeep));
-    await retention.stop();
     const problem = 'relation "deletions" does not exist';
-    expect(told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
+    await expect.poll(() => told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
+    await retention.stop();
   });
 
   test("is shortened again and again", async () => {
@@ -291,9 +291,9 @@ describe("the deletion record in PostgreSQL", () => {
     await expect.poll(() => told).toHaveLength(1);
     await runSql(url, recordSql);
     shorten?.();
-    await expect.poll(() => countRecords(url)).toBe(0);
+    await expect.poll(() => told).toMatchObject([{ count: 1 }, { count: 1 }]);
+    expect(await countRecords(url)).toBe(0);
     await retention.stop();
-    expect(told).toMatchObject([{ count: 1 }, { count: 1 }]);
   });
 
   test("tells what was dropped before it could not be shortened any more", async () => {
@@ -319,6 +319,18 @@ describe("the deletion record in PostgreSQL", () => {
 });
 
 const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
+
+/** Starts to shorten a record that somebody keeps locked. */
+async function shortenLocked(url: string, through: string) {
+  const locking = new Client(configOf(url));
+  await locking.connect();
+  await locking.query("BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
+  const told: Upkeep[] = [];
+  const retention = new Retention(new Session(readServerUrl(through)), 3_600_000, (upkeep) => void told.push(upkeep));
+  const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
+  await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+  return { retention, told, waiting, [Symbol.asyncDispose]: () => locking.end() };
+}
 
 async function countRecords(url: string): Promise<number> {
   return Number((await runSql(url, "SELECT count(*) FROM deletions"))[0]?.["count"]);
