@@ -1,8 +1,8 @@
 import type { Log } from "./log.ts";
 import type { Readiness } from "./readiness.ts";
 
-/** Milliseconds between two looks: half of what any problem of a store lasts at least, so that none is missed. */
-const lookIntervalMs = 500;
+/** Milliseconds between two looks: any problem of a store lasts for a second at least, so that none is missed. */
+const lookIntervalMs = 750;
 
 /**
  * Logs every change of readiness: a line with the cause when a part of the server cannot serve any more, and a line with
