@@ -1,5 +1,5 @@
 /**
- * Counts the bytes that all connections of a server hold because their clients do not read, and bounds the total.
+ * Counts the bytes that a server's connections hold because their clients do not read, and bounds the total.
  *
  * Above the bound, the connection whose client has taken nothing for the longest time is cut off. So clients that never
  * read cannot displace one that reads, however slowly.
@@ -24,7 +24,7 @@ export class BacklogBudget {
     return new Backlog(this, cut);
   }
 
-  /** Records a change of an account. Only {@link Backlog} calls this and {@link makeRoom}. */
+  /** Records a change to an account. This and {@link makeRoom} are for {@link Backlog} alone. */
   changed(backlog: Backlog, bytes: number, progressed: boolean): void {
     this.bytes += bytes;
     if (progressed || backlog.bytes === 0) this.#waiting.delete(backlog);
@@ -87,8 +87,8 @@ export class Backlog {
   }
 }
 
-/** A connection needs no more than this while others have to make room. */
+/** The share of one connection, in bytes. No client that reads needs more. */
 const shareBytes = 16 * 1024 * 1024;
 
-/** Taking less than this does not count as progress, so that a byte now and then keeps no place. */
+/** Bytes that a client must take to count as making progress, so that a byte now and then does not save it. */
 const progressBytes = 16 * 1024;

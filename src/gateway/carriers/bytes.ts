@@ -1,20 +1,18 @@
-/**
- * node's Buffer, where there is one. Its pool makes a short message two to three times as cheap as an array of its own.
- */
+/** node's Buffer, where there is one. A short array from its pool costs a third to a half of a new one. */
 const pooled: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();
 
-/** Returns an array of this length. Its content is arbitrary: the caller must fill all of it. */
+/** Returns an array of `length` bytes with arbitrary content: the caller must fill all of it. */
 export const allocateBytes: (length: number) => Uint8Array = pooled?.allocUnsafe ?? newBytes;
 
 /**
- * Returns an array of this length outside of node's pool, for bytes that are kept: a part of it would keep the whole
- * pool alive. Its content is arbitrary, too.
+ * Returns an array of `length` bytes outside node's pool, with arbitrary content as well. For bytes that are kept: a
+ * slice of the pool would keep all of it alive.
  */
 export const allocateBuffer: (length: number) => Uint8Array = pooled?.allocUnsafeSlow ?? newBytes;
 
-/** Returns a text as UTF-8. */
+/** Encodes a text as UTF-8. */
 export const toUtf8: (text: string) => Uint8Array =
   pooled === undefined ? (text) => encoder.encode(text) : (text) => pooled.from(text);
 

@@ -10,7 +10,7 @@ import type { CommonFields, HeaderFields, HeaderReader } from "./header-fields.t
  * these do nothing, so a late answer needs no check.
  */
 export interface Exchange extends HeaderReader {
-  /** `undefined` where the platform does not tell: over Fetch. */
+  /** `undefined` over Fetch, which does not tell. */
   readonly httpVersion: "1.0" | "1.1" | "2.0" | undefined;
   readonly httpMethod: string;
   /** Path and query as sent, without scheme and authority. */
@@ -26,13 +26,13 @@ export interface Exchange extends HeaderReader {
   readonly connection: object;
   /** Whether the header says that there is no body. */
   readonly bodyEmpty: boolean;
-  /** The status of its answer; 0 before there is one. */
+  /** The status of the answer; 0 until there is one. */
   readonly httpStatus: number;
   /** Fields to add to the answer, be it a message, an error or a refusal. */
   addedFields: HeaderFields;
   /** Whether the client has gone away. */
   readonly gone: boolean;
-  /** Told once if the client goes away. The call removes it when the answer is complete. */
+  /** Notified once if the client goes away. The call removes it when the answer is complete. */
   abortReceiver: AbortReceiver | undefined;
 
   /**
@@ -47,7 +47,7 @@ export interface Exchange extends HeaderReader {
   /**
    * Answers in one go. The carrier adds the length to the `fields`.
    *
-   * @param body - absent where the status or the method allows none, which differs from an empty one
+   * @param body - absent where the status or the method allows no body, which is not the same as an empty one
    * @param trailer - absent when there is no trailer section
    */
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
@@ -56,21 +56,21 @@ export interface Exchange extends HeaderReader {
   begin(httpStatus: number, fields: HeaderFields): void;
 
   /**
-   * Sends a piece of the body. Returns a promise if the client takes no more until it resolves; rejects if it went
-   * away.
+   * Sends a piece of the body. Returns a promise if the client must first take what was sent; it resolves when more may
+   * be written, and rejects if the client goes away.
    */
   write(piece: Uint8Array): void | Promise<void>;
 
   /** Ends the answer that {@link begin} began. */
   end(trailer?: HeaderFields): void;
 
-  /** Gives up an answer that cannot be completed, in a way that tells the client that it is incomplete. */
+  /** Gives up an answer that cannot be completed, so that the client can tell that it is incomplete. */
   reset(): void;
 }
 
 /**
- * Told when the client goes away. An object instead of a function, because a carrier would keep a closure for each call
- * alive.
+ * Notified when the client goes away. An object rather than a function, because carriers would keep a closure alive for
+ * each call.
  */
 export interface AbortReceiver {
   aborted(reason: ConnectError): void;
@@ -87,14 +87,14 @@ export interface BodyReceiver {
   received(body: Uint8Array | undefined): void;
 }
 
-/** The statuses of answers that are their header section alone (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
+/** The statuses of answers that consist of a header section alone (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
 export const statusesWithoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** The other end of the connection. */
 export interface Peer {
   /** The IP address, or `unix:` on a Unix socket; empty if the socket closed before anyone read it. */
   readonly address: string;
-  /** The TCP port; 0 on a Unix socket, if the socket closed before anyone read it, and if a proxy did not tell it. */
+  /** The TCP port; 0 on a Unix socket, if the socket closed before anyone read it, or if a proxy did not give one. */
   readonly port: number;
 }
 

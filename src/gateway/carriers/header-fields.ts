@@ -5,7 +5,7 @@
  */
 export type HeaderFields = readonly string[];
 
-/** Whether a text is a token (RFC 9110 §5.6.2), such as the name of a field. */
+/** Returns whether a text is a token (RFC 9110 §5.6.2), such as the name of a field. */
 export function isToken(text: string): boolean {
   return token.test(text);
 }
@@ -13,7 +13,7 @@ export function isToken(text: string): boolean {
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
- * Checks that a field may have a value: one character for each byte.
+ * Checks that a field may have this value, in which each character stands for one byte.
  *
  * @throws TypeError for a character that HTTP does not allow in fields (RFC 9110 §5.5): it might begin another field,
  * or another answer
@@ -24,14 +24,14 @@ export function requireFieldValue(name: string, value: string): void {
   }
 }
 
-// A character above U+00FF is no byte: truncated to one, it might be a line break.
+// A character above U+00FF is not a byte: truncated to one, it might be a line break.
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Fields of many answers, which a carrier may encode once. */
+/** Fields that many answers share, which a carrier may encode once. */
 export class PreparedFields extends Array<string> {
-  /** Their lines in HTTP/1.1, once a carrier has needed them. */
+  /** Their lines in HTTP/1.1; `undefined` until a carrier needs them. */
   lines: string | undefined;
-  /** Their header block in HTTP/2, once a carrier has needed it. */
+  /** Their header block in HTTP/2; `undefined` until a carrier needs it. */
   block: Uint8Array | undefined;
 }
 
@@ -134,8 +134,8 @@ const letterZ = 0x7a;
 /**
  * Reads request header fields by name, without regard to case.
  *
- * Like Fetch's `Headers`, which is one of these: a field that was sent more than once is one value, joined by ", ";
- * `null` when it was not sent.
+ * The values of a field that was sent more than once are joined by ", "; a field that was not sent is `null`. Fetch's
+ * `Headers` is such a reader.
  */
 export interface HeaderReader {
   get(name: string): string | null;

@@ -1,10 +1,10 @@
 /**
  * What is one request and its answer?
  *
- * The {@link Exchange} is the seam between HTTP and RPC: carriers make exchanges of what a client sends, calls answer
- * them. What both sides need lies here as well: lists of header fields, limits, what is wrong with a request as HTTP.
- * None of it knows sockets or RPC, and it runs wherever JavaScript does. The carriers themselves are rooms of their own:
- * `sockets/` on node, `web/` anywhere.
+ * The {@link Exchange} is the seam between HTTP and RPC: carriers turn what a client sends into exchanges, and calls
+ * answer them. What both sides need is here as well: lists of header fields, limits, and what can be wrong with a
+ * request as HTTP. None of this knows sockets or RPC, and it runs wherever JavaScript does. The carriers themselves are
+ * rooms of their own: `sockets/` on node, `web/` anywhere.
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBytes, concatBytes, toUtf8 } from "./bytes.ts";

@@ -23,13 +23,13 @@ export interface Limits {
   /** Streams that an HTTP/2 connection may have open; further ones are refused. Default 256. */
   readonly concurrentStreams: number;
   /**
-   * Bytes that all connections together may hold because their clients do not read. Above it, connections that have
-   * taken nothing for the longest are cut off. Default 256 MiB: half of a small machine.
+   * Bytes that all connections together may hold because their clients do not read. Above it, those whose clients have
+   * taken nothing for longest are cut off. Default 256 MiB: half of a small machine.
    */
   readonly backlogBytes: number;
   /**
-   * Connections that are kept open at once. Up to 64 further ones are served, so that probes are answered; each one more
-   * closes the oldest of those. Default 10,000, below the usual 65,536 descriptors.
+   * Connections that are kept open at once. Up to 64 more are served, so that probes get an answer; beyond those, each
+   * new one closes the oldest of the 64 that has no request. Default 10,000, below the usual 65,536 descriptors.
    */
   readonly connections: number;
   /** Milliseconds that a unary call may take if its client sets no deadline; 0 for no limit. Default 0. */

@@ -7,7 +7,7 @@ export interface HttpProblem {
   readonly error: ConnectError;
 }
 
-/** Returns an {@link HttpProblem} that is the client's fault. */
+/** Returns an {@link HttpProblem} with the code that belongs to its status. */
 export function httpProblem(httpStatus: number, message: string): HttpProblem {
   const tooLarge = httpStatus === 413 || httpStatus === 414 || httpStatus === 431;
   return { httpStatus, error: new ConnectError(message, tooLarge ? Code.ResourceExhausted : Code.InvalidArgument) };
@@ -52,7 +52,7 @@ export function readRequestTarget(
 
 /** Returns the authority of a request: that of a target in absolute form, else its Host (RFC 9112 §3.2.2). */
 export function authorityOf(target: string, host: string | null): string {
-  // Nearly every target is in origin form, and to look at its first character costs nothing.
+  // Nearly every target is in origin form, and its first character shows that at no cost.
   const absolute = target.startsWith("/") ? undefined : absoluteForm.exec(target)?.[1];
   return absolute ?? host ?? "";
 }

@@ -1,10 +1,12 @@
-/** Milliseconds. node's timers take a signed 32-bit number and turn anything above into 1 ms. */
+/**
+ * The longest delay of a timer, in milliseconds: node's take a signed 32-bit number, and turn anything above into 1 ms.
+ */
 export const timerMsMax: number = 2 ** 31 - 1;
 
 /**
  * Calls `expire` once `timeoutMs` have passed, however long that is: `99999999H` is a legal deadline.
  *
- * @returns a function that stops the timer, which may be called at any time
+ * @returns a function that stops the timer; it may be called at any time
  */
 export function startDeadline(timeoutMs: number, expire: () => void): () => void {
   let left = timeoutMs;
@@ -18,14 +20,14 @@ export function startDeadline(timeoutMs: number, expire: () => void): () => void
   return () => clearTimeout(timer);
 }
 
-/** Calls a function at intervals, until it is stopped. */
+/** Calls a function at regular intervals until it is stopped. */
 export interface Interval {
   /** Starts the current interval again. */
   restart(): void;
   stop(): void;
 }
 
-/** Calls `run` whenever `everyMs` have passed without a restart. Keeps no process alive. */
+/** Calls `run` whenever `everyMs` have passed without a restart. Does not keep the process alive. */
 export function startInterval(everyMs: number, run: () => void): Interval {
   let timer = setInterval(run, everyMs);
   // Only node's timers are objects.
@@ -41,8 +43,8 @@ export function startInterval(everyMs: number, run: () => void): Interval {
 }
 
 /**
- * Calls `run` once everything that waits in this turn of the event loop has run. A timer where only timers can do that:
- * browsers and workers delay them by up to 4 ms.
+ * Calls `run` after everything else in this turn of the event loop. Uses a timer where there is no `setImmediate`:
+ * browsers and workers delay timers by up to 4 ms.
  */
 export const afterTurn: <T>(run: (argument: T) => void, argument: T) => void =
   globalThis.setImmediate ?? ((run, argument) => void setTimeout(run, 0, argument));

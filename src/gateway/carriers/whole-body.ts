@@ -2,7 +2,7 @@ import { allocateBuffer } from "./bytes.ts";
 import { freeChunk, freedBytesMin } from "./free-memory.ts";
 
 /**
- * A body that is put together as it arrives, in one buffer.
+ * A body that is collected in one buffer as it arrives.
  *
  * Buffers of megabytes are expensive: each brings the next garbage collection nearer. So the announced length is set
  * aside as soon as an eighth of it has arrived, and nothing is copied after that.
@@ -13,7 +13,7 @@ export class WholeBody {
   /** Bytes that have arrived. */
   byteLength = 0;
 
-  /** @param announcedBytes - its length as far as the client has announced it; 0 if it is unknown */
+  /** @param announcedBytes - the length that the client has announced; 0 if it has announced none */
   constructor(announcedBytes: number) {
     this.#announcedBytes = announcedBytes;
   }
@@ -43,6 +43,6 @@ export class WholeBody {
 }
 
 const empty = new Uint8Array(0);
-// How much memory an unfinished body may take, as a multiple of what has arrived of it.
+// How much memory an unfinished body may take, as a multiple of what has arrived.
 const growthAnnounced = 8;
 const growthUnknown = 2;

@@ -13,11 +13,11 @@ export interface BindOptions {
   /** Lets several processes share the port. */
   readonly reusePort?: boolean;
   /**
-   * The path of a Unix socket, instead of host and port. One that a process left behind when it died is replaced; one
-   * that somebody listens on is EADDRINUSE, and so is a file of another kind. The socket is removed by the drain.
+   * The path of a Unix socket, instead of host and port. A socket that a dead process left behind is replaced; one that
+   * is still listened on fails with EADDRINUSE, and so does any other file. The drain removes the socket.
    */
   readonly path?: string;
-  /** Who may connect to the Unix socket: its mode. Default 0o660, its owner and its group. */
+  /** The mode of the Unix socket, which decides who may connect. Default 0o660: its owner and group. */
   readonly socketMode?: number;
 }
 
@@ -31,7 +31,7 @@ export interface BoundAddress {
 
 const socketModeDefault = 0o660;
 
-/** Has a server listen. Rejects with the errors of `net.Server`, such as EADDRINUSE. */
+/** Makes a server listen. Rejects with the errors of `net.Server`, such as EADDRINUSE. */
 export async function bind(server: Server, options: BindOptions): Promise<BoundAddress> {
   const { host = "127.0.0.1", port = 0, reusePort = false, path, socketMode = socketModeDefault } = options;
   if (path !== undefined) return await bindPath(server, path, socketMode);
@@ -56,7 +56,7 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
 async function listenOn(server: Server, path: string, mode: number): Promise<void> {
   server.listen({ path });
   await once(server, "listening");
-  // Until now the umask has decided. Changing that for a moment would change it for every thread.
+  // Until here the umask decides. To change that for a moment would change it for every thread.
   chmodSync(path, mode);
 }
 
@@ -64,7 +64,7 @@ function hasCode(reason: unknown, code: string): boolean {
   return reason instanceof Error && "code" in reason && reason.code === code;
 }
 
-/** Whether what was found at a path is a socket that nobody listens on. */
+/** Returns whether the file found at a path is a socket that nobody listens on. */
 async function isLeftBehind(path: string, found: BigIntStats): Promise<boolean> {
   if (!found.isSocket()) return false;
   const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -79,8 +79,8 @@ async function isLeftBehind(path: string, found: BigIntStats): Promise<boolean> 
 }
 
 /**
- * Removes a socket that was left behind, and returns whether it still was the one that was found: another process may
- * have replaced it since. So it is renamed first: under a name that only we know, nobody can replace it.
+ * Removes a socket that was left behind, and returns whether it was still the one found: another process may have
+ * replaced it. It is renamed first, to a name that only we know, under which nobody can replace it.
  */
 export function takeAway(path: string, found: BigIntStats): boolean {
   const aside = join(dirname(path), `.${randomUUID()}`);
@@ -91,7 +91,7 @@ export function takeAway(path: string, found: BigIntStats): boolean {
     if (hasCode(reason, "ENOENT")) return true;
     throw reason;
   }
-  // The mtime is compared too: an inode number may be reused, and renaming has changed the ctime.
+  // The mtime is compared too, because inode numbers are reused; not the ctime, which renaming has changed.
   const { ino, mtimeNs } = lstatSync(aside, { bigint: true });
   const isThatOne = ino === found.ino && mtimeNs === found.mtimeNs;
   if (isThatOne) rmSync(aside);
@@ -99,12 +99,12 @@ export function takeAway(path: string, found: BigIntStats): boolean {
   return isThatOne;
 }
 
-/** Gives a renamed file its name back, unless another process has used that name meanwhile. */
+/** Gives a renamed file its name back, unless another process has taken it meanwhile. */
 export function putBack(aside: string, path: string): void {
   try {
     linkSync(aside, path);
   } catch (reason) {
-    // Not everything can be linked: Linux has a setting against it for files of other users (protected_hardlinks).
+    // A link may be forbidden: Linux's protected_hardlinks does so for files of other users.
     if (!hasCode(reason, "EEXIST")) return renameSync(aside, path);
   }
   rmSync(aside);

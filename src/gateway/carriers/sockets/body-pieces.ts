@@ -63,7 +63,7 @@ export class BodyPieces {
     this.#seal();
     // As large as everything held so far, so at most half of the memory is unused.
     const size = Math.min(Math.max(this.#bytes, tailBytesMin), tailBytesMax);
-    // Not zeroed, which is safe because only bytes that were written are ever handed on; and outside of node's pool.
+    // Not zeroed, which is safe because only bytes that were written are ever handed on; and outside node's pool.
     this.#tail = Buffer.allocUnsafeSlow(Math.max(bytes, size));
   }
 
@@ -82,7 +82,7 @@ export class BodyPieces {
 
 const none: Uint8Array[] = [];
 const nothing = new Uint8Array(0);
-// A view and its chunk take some 250 bytes of objects besides.
+// Smaller pieces are copied together: a view and its chunk cost some 250 bytes of their own.
 const ownPieceBytesMin = 1024;
 const tailBytesMin = 1024;
 const tailBytesMax = 64 * 1024;

@@ -3,9 +3,10 @@ import type { Socket } from "node:net";
 /**
  * Reads the first bytes of a connection until there are enough to judge it by.
  *
- * @param timeoutMs - a connection that has not sent enough by then, or ends before, is closed
- * @param judge - is given all that has arrived, and returns what to do next, which is called once nothing listens any
- * more; `undefined` while more bytes are needed
+ * @param timeoutMs - milliseconds after which a connection is closed that has not sent enough; one that ends earlier is
+ * closed, too
+ * @param judge - gets all that has arrived, and returns a function that goes on, called once our listeners are gone;
+ * `undefined` while more bytes are needed
  */
 export function judgeFirstBytes(
   socket: Socket,
@@ -22,7 +23,7 @@ export function judgeFirstBytes(
     clearTimeout(clock);
     socket.off("readable", look).off("end", giveUp).off("close", stop);
   };
-  // Kept here until there are enough: bytes that are put back make the socket readable again at once.
+  // Kept here until there are enough: bytes that are put back would make the socket readable again at once.
   let seen: Buffer = Buffer.alloc(0);
   const look = (): void => {
     const bytes: Buffer | null = socket.read();

@@ -20,45 +20,45 @@ export interface HttpServerOptions {
 
 /** What a port carries at one moment. */
 export interface GatewayLoad {
-  /** Open connections by the HTTP version they speak; those that have not said anything yet are in neither. */
+  /** Open connections by the HTTP version they speak; those that have sent nothing yet are in neither. */
   readonly connections: Readonly<Record<HttpMajorVersion, number>>;
   /** Requests that are not answered yet, or whose answer is not sent yet; on HTTP/2 each is a stream. */
   readonly requests: Readonly<Record<HttpMajorVersion, number>>;
   /** Bytes that wait because clients do not take them. */
   readonly backlogBytes: number;
   /**
-   * Requests since the start that were answered because they are wrong as HTTP, such as one with too long a URL, by the
-   * HTTP status. Nothing else is told of them: they have neither a match nor a credential.
+   * Requests refused since the start because they are wrong as HTTP, such as one with too long a URL, by HTTP status.
+   * No hook sees them: they have neither a match nor a credential.
    */
   readonly badRequests: ReadonlyMap<number, number>;
   /**
-   * Since the start and by the name of the error code (RFC 9113 §5.4): streams that our own HTTP/2 reset because their
-   * frames are wrong, or refused because there were too many, which happens to clients without a mistake, too; and
-   * connections that it ended with an error, such as ENHANCE_YOUR_CALM for too many resets. Not counted are streams that
-   * it reset because a client is late, connections that it closed as idle or dead, and our own defects, which are
-   * reported as faults.
+   * Errors of our own HTTP/2 since the start, by the name of their code (RFC 9113 §5.4): streams that were reset
+   * because of wrong frames, or refused because too many were open, which can happen to a correct client, too; and
+   * connections that were ended with an error, such as ENHANCE_YOUR_CALM for too many resets. Not counted are streams
+   * reset because a client was late, connections closed as idle or dead, and our own defects, which are reported as
+   * faults.
    */
   readonly http2Errors: Readonly<Record<ErrorScope, ReadonlyMap<string, number>>>;
 }
 
 /** A connection that an {@link HttpServer} has taken. */
 export interface TakenConnection {
-  /** Whether a request still waits for its answer, or some of an answer for the client. */
+  /** Whether a request still waits for its answer, or part of an answer for the client. */
   readonly busy: boolean;
 }
 
 /** Serves the connections of a port that speak one version of HTTP. Never listens itself. */
 export interface HttpServer {
-  /** Takes over a connection of which nothing was read, or everything read was put back. */
+  /** Takes over a connection. Whatever was read of it must have been put back. */
   take(socket: Socket): TakenConnection;
   /** Ends every connection once its requests are answered. */
   drain(): void;
   /** Whether any request still waits for its answer. */
   readonly busy: boolean;
-  /** Its open connections. */
+  /** How many connections are open. */
   readonly connections: number;
-  /** Its requests that are not answered yet, or whose answer is not sent yet. */
+  /** How many requests are not answered yet, or have an answer that is not sent yet. */
   readonly requests: number;
-  /** Closes the server itself; whoever accepted its connections closes those. */
+  /** Closes the server itself, not its connections. */
   close(): void;
 }

@@ -2,10 +2,11 @@ import type { EventEmitter } from "node:events";
 import { timerMsMax } from "../index.ts";
 
 /**
- * Calls `idle` when a connection has carried nothing for `idleTimeoutMs`, which may be infinite, up to a quarter later.
+ * Calls `idle` when a connection has carried nothing for `idleTimeoutMs`, or up to a quarter longer. It may be
+ * infinite.
  *
- * Used instead of `session.setTimeout`, which keeps every closed session of node:http2 alive, two kilobytes each, until
- * its time is over.
+ * Used instead of `session.setTimeout`, which keeps each closed session of node:http2, two kilobytes, alive until its
+ * time is up.
  *
  * @param connection - emits `close` when it is over
  * @param carried - returns a number that changes whenever the connection has carried something that counts

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { defaultHttp1Limits } from "../../http1/index.ts";
 
 /**
- * Makes a connection of node:http with an unread request read and drop the rest of it after its last answer.
+ * Makes a node:http connection read and drop the rest of its last request after the answer.
  *
  * Closing a socket with unread bytes resets the connection, and many clients read their answer only after sending
  * everything: they would lose it. So we end only our own side, and wait until the client ends its own (RFC 9112 §9.6)

@@ -21,18 +21,19 @@ export interface ListenOptions extends BindOptions {
    */
   readonly tls?: TlsOptions;
   readonly allowCleartext?: boolean;
-  /** What serves HTTP/2: the gateway's own implementation, or node:http2. Default "own". */
+  /** The implementation of HTTP/2: the gateway's own, or node:http2. Default "own". */
   readonly http2?: "own" | "node";
   /**
-   * Whether connections of the `trustedProxies` begin with a header of the PROXY protocol, version 1 or 2, in front of
-   * TLS too. All others begin as ever: a header there is bad HTTP. Not with TLS on a Unix socket. Default false.
+   * Whether connections from the `trustedProxies` begin with a PROXY protocol header, version 1 or 2, before TLS if
+   * there is any. On all other connections such a header is bad HTTP. Not possible with TLS on a Unix socket. Default
+   * false.
    */
   readonly proxyProtocol?: boolean;
 }
 
 /** Options of a {@link Listener}. */
 export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError"> {
-  /** Whose PROXY headers are believed. */
+  /** The proxies whose PROXY headers are believed. */
   readonly trustedProxies: TrustedProxies | undefined;
 }
 
@@ -49,11 +50,11 @@ export class Listener {
   #cleartext = true;
   #isUnix = false;
   readonly #trustedProxies: TrustedProxies | undefined;
-  /** Whose connections begin with a PROXY header. */
+  /** The proxies whose connections begin with a PROXY header. */
   #announced: TrustedProxies | undefined;
   /** The sockets around those inside TLS, by the addresses and ports of both ends. */
   readonly #outside = new Map<string, Socket>();
-  /** The peers of connections with TLS, by their outer sockets, where a PROXY header has named them. */
+  /** The peers that PROXY headers have named on connections with TLS, by their outer sockets. */
   readonly #sources = new WeakMap<Socket, Peer>();
   readonly #badRequests = new Map<number, number>();
   readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
@@ -128,7 +129,7 @@ export class Listener {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
-    // Before a server takes the socket, and after it lets go: an error of a connection ends that connection only.
+    // An error ends its own connection only, even before a server takes the socket, or after it lets go.
     socket.on("error", () => socket.destroy());
     const { headerTimeoutMs } = this.#options.limits;
     if (this.#announced?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
@@ -171,7 +172,6 @@ export class Listener {
     const outer = this.#outside.get(keyOf(socket)) ?? socket;
     const source = this.#sources.get(outer);
     if (source !== undefined) showPeer(socket, source);
-    // Unless a PROXY header has named the peer.
     else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
     // Reading the address once makes node keep it after the connection has closed.
     void socket.remoteAddress;
@@ -186,7 +186,7 @@ export class Listener {
     for (const socket of this.#sockets) socket.destroy();
     for (const server of Object.values(this.#servers)) server.close();
     await closed;
-    // Calls that were cut off report it before the caller goes on to end the process.
+    // Calls that were cut off report that before the caller goes on, perhaps to end the process.
     while (this.#isBusy()) await new Promise(setImmediate);
   }
 
@@ -215,14 +215,14 @@ function countOne<Key>(counts: Map<Key, number>, key: Key): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-// Connections on a Unix socket have no addresses by which the one inside TLS and the one around it find each other.
+// On a Unix socket there are no addresses by which to find the connection around the one inside TLS.
 const noSourceInTls = "the PROXY protocol in front of TLS needs a TCP port";
 
-/** A connection of which nobody knows whether it has a request, so it counts as having one. */
+/** A connection that may have a request or not, so it counts as having one. */
 const unknownInside: TakenConnection = { busy: true };
 
 const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });
 
-// How long no request may have been open before idle connections are cut: far above a round trip.
+// Milliseconds without an open request after which idle connections are cut off: far above a round trip.
 const quietMs = 1000;
 const pollMs = 10;

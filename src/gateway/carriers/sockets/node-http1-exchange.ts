@@ -18,7 +18,7 @@ import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /**
  * An exchange carried by a server of node:http that is not ours, or by Express or Fastify, whose request and response
- * objects are node's own: HTTP/1.0 and HTTP/1.1. Its connection and the time-outs of it belong to that server.
+ * objects are node's own: HTTP/1.0 and HTTP/1.1. The connection and its time-outs belong to that server.
  */
 export class NodeHttp1Exchange implements Exchange {
   readonly httpVersion: "1.0" | "1.1";
@@ -35,9 +35,9 @@ export class NodeHttp1Exchange implements Exchange {
   abortReceiver: AbortReceiver | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  /** Stops collecting the body. It keeps the collected part alive. */
+  /** Stops collecting the body. As long as it is kept, so is the part that was collected. */
   #stopReading: () => void = ignore;
-  /** Some of the body has been dropped. */
+  /** Whether some of the body has been dropped. */
   #cut = false;
   #reader: PieceReader | undefined;
 
@@ -71,7 +71,7 @@ export class NodeHttp1Exchange implements Exchange {
     if (this.bodyEmpty) return receiver.received(empty);
     if (Number(this.common.contentLength ?? 0) > limitBytes) return receiver.received(undefined);
     this.#continue();
-    // A body in one piece is not copied; of many small ones none is kept.
+    // A body in one piece is not copied; several pieces are, so that none of them is kept.
     let first: Uint8Array | undefined;
     let whole: WholeBody | undefined;
     const onData = (piece: Uint8Array): void => {
@@ -163,8 +163,8 @@ export class NodeHttp1Exchange implements Exchange {
   }
 
   /**
-   * Whether the rest of the body is small enough to read, so that the next request can be found behind it. A client
-   * that was not told to continue may or may not send it; node ends such a connection by itself.
+   * Returns whether the rest of the body is small enough to read, so that the next request can be found behind it. A
+   * client that was not told to continue may or may not send its body; node itself ends such a connection.
    */
   #bodyIsSmall(): boolean {
     if (this.#request.complete || this.bodyEmpty) return true;
@@ -200,8 +200,8 @@ export class NodeHttp1Exchange implements Exchange {
 }
 
 /**
- * Whether a client was told to send its body: by node itself, unless its server has a listener of `checkContinue`. No
- * public property of a response says so.
+ * Returns whether the client was told to send its body. node does that itself, unless its server listens for
+ * `checkContinue`. No public property of a response says so.
  */
 function wasContinued(response: ServerResponse): boolean {
   return Reflect.get(response, "_sent100") === true;

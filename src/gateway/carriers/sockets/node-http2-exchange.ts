@@ -19,9 +19,9 @@ import { unreadBodyBytesMax } from "./unread-body.ts";
 /**
  * An exchange carried by a stream of node:http2, through its core `stream` event instead of its compatibility layer.
  *
- * All exchanges share the stream's event listeners, which find their exchange under a key of the stream. Closures would
- * keep each call alive for as long as node keeps its stream. That is longer than young objects live, and doubled the
- * time of garbage collection.
+ * All streams share their event listeners, which find the exchange under a symbol of the stream. Closures would keep
+ * each call alive for as long as node keeps its stream. That is longer than young objects live, and doubles the time of
+ * garbage collection.
  */
 export class NodeHttp2Exchange implements Exchange {
   readonly httpVersion = "2.0";
@@ -38,7 +38,7 @@ export class NodeHttp2Exchange implements Exchange {
   readonly #session: CarryingSession | undefined;
   readonly #header: IncomingHttpHeaders;
   #complete = false;
-  /** Some of the body has been dropped. */
+  /** Whether some of the body has been dropped. */
   #cut = false;
   #reader: PieceReader | undefined;
   /** Whether {@link reset} was called. */
@@ -180,7 +180,7 @@ export class NodeHttp2Exchange implements Exchange {
   }
 
   /**
-   * Releases the call and the received part of its body, and drops the rest as it arrives.
+   * Releases the call and what was received of its body, and drops the rest as it arrives.
    *
    * A long body, or one that goes on long after the answer was sent, is stopped (RFC 9113 §8.1). Not earlier: node's
    * reset overtakes a trailer section sent in the same turn of the event loop.
@@ -196,7 +196,7 @@ export class NodeHttp2Exchange implements Exchange {
     this.#cut = true;
     this.#reader?.cut();
     this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
-    // Once is enough: the body may have been read by this same listener.
+    // Not twice: the body may have been read by this same listener.
     if (stream.listenerCount("data") === 0) stream.on("data", NodeHttp2Exchange.#onData);
     dropRest(stream);
   }
@@ -280,7 +280,7 @@ const exchangesKey: unique symbol = Symbol("exchanges");
 const peerKey: unique symbol = Symbol("peer");
 type CarryingSession = Http2Session & { [exchangesKey]?: Set<NodeHttp2Exchange>; [peerKey]?: Peer };
 
-/** Returns the exchanges of a connection whose streams are not closed. */
+/** Returns the exchanges of a session whose streams are still open. */
 export function exchangesOf(session: CarryingSession): Set<NodeHttp2Exchange> {
   return (session[exchangesKey] ??= new Set());
 }

@@ -5,13 +5,13 @@ import { type HeaderFields, headerTooLarge, readRequestTarget } from "../index.t
 import { exchangesOf, NodeHttp2Exchange } from "./node-http2-exchange.ts";
 import { watchIdle } from "./idle-watch.ts";
 
-/** Creates a server of HTTP/2 on node:http2. A drain sends GOAWAY (RFC 9113 §6.8) and accepts no new streams. */
+/** Creates an HTTP/2 server on node:http2. A drain sends GOAWAY (RFC 9113 §6.8) and accepts no new streams. */
 export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptions): HttpServer {
   // Loaded only when it is used: it takes 8 ms, and our own HTTP/2 does not need it.
   const { createServer } = process.getBuiltinModule("node:http2");
   const server = createServer({
-    // node would reset requests with more than 128 fields. Their bytes are bounded instead, at least 32 for each, and
-    // one field too many still gets an answer.
+    // By default, node resets requests with more than 128 fields. Their bytes are bounded instead, with at least 32 for
+    // each field, and one field too many still gets an answer.
     maxHeaderListPairs: Math.ceil(limits.headerBytes / 32) + 1,
     settings: {
       maxConcurrentStreams: limits.concurrentStreams,
@@ -48,7 +48,7 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
   server.on("sessionError", ignore);
   return {
     take(socket) {
-      // node:http2 treats a client that has ended its side as gone; half open, nobody would ever close the connection.
+      // node:http2 treats a client that has ended its side as gone; half open, the connection would never be closed.
       socket.allowHalfOpen = false;
       server.emit("connection", socket);
       const session = sessionOf.get(socket);
@@ -74,13 +74,16 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
   };
 }
 
-/** Ends what waits for its client on a session that has carried nothing for too long, or the session. */
+/**
+ * Resets the streams that wait for their client on a session that has carried nothing for too long, or ends the
+ * session.
+ */
 function endIdle(session: ServerHttp2Session, socket: Socket): void {
-  // Its client was told that the session is over, and has not closed its side.
+  // The client was told that the session is over, and has not closed its side.
   if (session.destroyed) return void socket.destroy();
   const exchanges = exchangesOf(session);
   for (const exchange of exchanges) {
-    // Nothing is sent any more, not even its reset.
+    // Not even its reset has been sent since the last look.
     if (exchange.givenUp) return session.destroy();
     if (exchange.awaitsClient) exchange.reset();
   }
@@ -100,5 +103,5 @@ function carriedBy(session: ServerHttp2Session, socket: Socket): number {
 // 256 KiB: four times HTTP/2's default, so that a large message does not take a round trip for each 64 KiB.
 const initialWindowBytes = 256 * 1024;
 
-// Errors of a connection end that connection; nobody else needs to know.
+// An error of a connection ends that connection, and concerns nothing else.
 function ignore(): void {}

@@ -1,14 +1,14 @@
 import type { Socket } from "node:net";
 import type { TakenConnection } from "./http-server.ts";
 
-/** Connections beyond the limit: more than probes and an operator open at once, and some 2 MiB. */
+/** Connections that are served beyond the limit: more than probes and an operator open at once, and some 2 MiB. */
 const spareMax = 64;
 
 /**
- * The open connections of a port. Up to the limit all are kept. Beyond it new ones are served as well, because one may
- * be a probe, and its orchestrator would end a server that is merely full. For each that comes, the one that has been
- * beyond the limit for longest without a request is closed. None is closed while it has a request: its handler may
- * already have done what its client would never hear of.
+ * The open connections of a port. Up to the limit all are kept. Beyond it, {@link spareMax} more are served, because
+ * one may be a probe, and its orchestrator would end a server that is merely full. After that, each new one closes the
+ * oldest of those beyond the limit that has no request. None is closed while it has one: its client would never hear
+ * what the handler has already done.
  */
 export class OpenConnections {
   readonly #limit: number;
@@ -20,7 +20,7 @@ export class OpenConnections {
     this.#limit = limit;
   }
 
-  /** How many there are. */
+  /** How many connections are open. */
   get size(): number {
     return this.#sockets.size;
   }
@@ -29,14 +29,14 @@ export class OpenConnections {
     return this.#sockets.values();
   }
 
-  /** Takes a new connection, until it closes. */
+  /** Counts a new connection until it closes. */
   add(socket: Socket): void {
     this.#sockets.add(socket);
     socket.on("close", () => this.#remove(socket));
     if (this.#kept > this.#limit) this.#addSpare(socket);
   }
 
-  /** Tells what serves a connection. */
+  /** Records what serves a connection. */
   served(socket: Socket, connection: TakenConnection): void {
     if (this.#spare.has(socket)) this.#spare.set(socket, connection);
   }
@@ -50,7 +50,7 @@ export class OpenConnections {
     if (this.#spare.size > spareMax) this.#closeOldest();
   }
 
-  /** There always is one to close: the one that has just come has no request yet. */
+  /** There is always one to close: the newest has no request yet. */
   #closeOldest(): void {
     for (const [socket, connection] of this.#spare) {
       if (connection?.busy === true) continue;

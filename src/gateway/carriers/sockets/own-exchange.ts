@@ -28,7 +28,7 @@ interface WholeRead {
   body: WholeBody | undefined;
 }
 
-/** What every call asks of the head of its request. */
+/** The part of a request's head that every call needs. */
 export interface ExchangeHead {
   readonly httpMethod: string;
   readonly target: string;
@@ -39,9 +39,9 @@ export interface ExchangeHead {
 }
 
 /**
- * The request's side of an exchange carried by the gateway's own HTTP: how its body is read while it arrives.
+ * The request side of an exchange carried by the gateway's own HTTP. Reads the body while it arrives.
  *
- * What few calls ask of the head is looked up there, because a call that waits keeps its exchange.
+ * What few calls need stays in the head, because a call that waits keeps its exchange in memory.
  */
 export abstract class OwnExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
@@ -58,13 +58,13 @@ export abstract class OwnExchange implements Exchange {
   abortReceiver: AbortReceiver | undefined;
   /** Whether all of the body has arrived. */
   protected bodyEnded: boolean;
-  /** Bytes of body that were not read before the answer was complete, or arrived after it. */
+  /** Bytes of the body that were not read before the answer was complete, or arrived after it. */
   protected unreadBytes = 0;
   /** Whether the answer is complete; "cut" if some of the body has been dropped for it, or will be. */
   #complete: "no" | "yes" | "cut" = "no";
   /** The part of the body that has arrived and was not read yet. */
   #pieces: BodyPieces | undefined;
-  /** What {@link readBody} has begun. */
+  /** The read that {@link readBody} has begun. */
   #read: WholeRead | undefined;
   #pull: PendingRead | undefined;
   #drained: (() => void) | undefined;
@@ -88,7 +88,7 @@ export abstract class OwnExchange implements Exchange {
     return readField(this.fields, name);
   }
 
-  /** Bytes of the body, as its header says; 0 if it does not. */
+  /** Bytes of the body by its header; 0 if the header does not say. */
   protected abstract readonly bodyBytes: number;
   abstract answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
   abstract begin(httpStatus: number, fields: HeaderFields): void;
@@ -105,7 +105,7 @@ export abstract class OwnExchange implements Exchange {
     if (this.bodyEmpty) return receiver.received(empty);
     const held = this.#pieces?.bytes ?? 0;
     if (this.bodyBytes > limitBytes || held > limitBytes) return receiver.received(undefined);
-    // What arrived while the request was being admitted was held back, and is used from here on.
+    // What arrived while the request was being admitted was held back, and counts as consumed from here on.
     const before = this.#pieces?.takeAll();
     if (held > 0) this.consumed(held);
     if (this.bodyEnded) return receiver.received(before ?? empty);
@@ -230,7 +230,7 @@ const empty = new Uint8Array(0);
 let dateSecond = 0;
 let date: HeaderFields = none;
 
-/** Returns the date, which a server with a clock sends with each answer, to the second (RFC 9110 §6.6.1). */
+/** Returns the Date field, which a server with a clock sends with each answer (RFC 9110 §6.6.1). */
 export function dateFields(): HeaderFields {
   const second = Math.trunc(Date.now() / 1000);
   if (second !== dateSecond) {

@@ -19,7 +19,7 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
     const { fields, common, bodyBytes } = section;
     const { socket } = connection;
     const scheme = "encrypted" in socket ? "https://" : "http://";
-    // A target in absolute form names an authority of its own, and is another text than the target in origin form.
+    // A target in absolute form, which differs from the target in origin form, names an authority of its own.
     const authority = head.target === target ? (common.host ?? "") : authorityOf(head.target, common.host);
     super(socket, { httpMethod, target, url: scheme + authority + target, fields, common, bodyEmpty: bodyBytes === 0 });
     this.#head = head;

@@ -6,8 +6,8 @@ import { createOwnServer } from "./own-server.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /**
- * Creates a server of HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. What is not HTTP is answered with the
- * error record, too. A drain ends each connection with its next answer.
+ * Creates a server for HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. Bytes that are not HTTP are answered
+ * with an error record, too. A drain ends each connection with its next answer.
  */
 export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new Set<Http1Connection>();

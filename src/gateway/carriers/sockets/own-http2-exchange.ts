@@ -35,7 +35,7 @@ export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
     const length = trailer === undefined && body !== undefined ? ["content-length", String(body.byteLength)] : none;
     const parts = this.#headerParts(httpStatus, fields, length);
     const trailerBlock = trailer === undefined ? undefined : blockOf(trailer);
-    // Set only after the fields turned out to be encodable.
+    // Set only after all fields have been encoded, which may fail.
     this.httpStatus = httpStatus;
     this.#finish();
     const hasBody = body !== undefined && body.byteLength > 0 && this.httpMethod !== "HEAD";

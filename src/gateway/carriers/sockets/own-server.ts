@@ -13,7 +13,7 @@ export interface OwnConnection extends TakenConnection {
  * Creates a server on the gateway's own HTTP, of either version.
  *
  * @param open - its open connections, from which each removes itself when it closes
- * @param connect - makes the connection of a socket
+ * @param connect - creates the connection of a socket
  */
 export function createOwnServer<Connection extends OwnConnection>(
   open: Set<Connection>,
@@ -25,7 +25,7 @@ export function createOwnServer<Connection extends OwnConnection>(
     take(socket) {
       const connection = connect(socket);
       open.add(connection);
-      // Accepted before the drain began, and drained before its first request.
+      // Accepted before the drain began, so it must be drained before its first request.
       if (draining) connection.drain();
       return connection;
     },

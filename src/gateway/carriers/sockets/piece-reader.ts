@@ -3,8 +3,8 @@ import type { ConnectError } from "@connectrpc/connect";
 import { goneAway } from "../index.ts";
 
 /**
- * Reads a request body of node's as it comes in, with back-pressure. The body is not destroyed at the end: node would
- * destroy its connection, and the answer is still to come.
+ * Reads the body of one of node's requests as it arrives, with back-pressure. Does not destroy it at the end: node
+ * would destroy the connection as well, and the answer is still to come.
  */
 export class PieceReader implements AsyncIterableIterator<Uint8Array, undefined> {
   readonly #pieces: AsyncIterator<Uint8Array>;
@@ -41,8 +41,8 @@ export class PieceReader implements AsyncIterableIterator<Uint8Array, undefined>
 
 function ignore(): void {}
 
-/** Drops what is left of a request body as it comes. */
+/** Drops what is left of a request body as it arrives. */
 export function dropRest(body: Readable): void {
-  // With a listener for it, node would read on only when an iterator asks for more.
+  // With a listener for `readable`, node would read on only when an iterator asks for more.
   body.removeAllListeners("readable").resume();
 }

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { judgeFirstBytes } from "./first-bytes.ts";
 
-/** The protocol of a connection, judged by its first bytes. */
+/** The protocol that a connection begins with. */
 export type Spoken = "http1" | "http2" | "tls";
 
 // The start of HTTP/2's connection preface (RFC 9113 §3.4). No HTTP/1 method is called PRI.
@@ -9,7 +9,7 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n");
 // The type of a TLS record that carries a handshake (RFC 8446 §5.1).
 const tlsHandshake = 22;
 
-/** Returns what a connection speaks, judged by its first bytes; `undefined` while more bytes are needed. */
+/** Returns the protocol of a connection, judged by its first bytes; `undefined` while more bytes are needed. */
 export function spokenBy(bytes: Uint8Array): Spoken | undefined {
   if (bytes[0] === tlsHandshake) return "tls";
   const length = Math.min(bytes.byteLength, preface.byteLength);
@@ -18,9 +18,10 @@ export function spokenBy(bytes: Uint8Array): Spoken | undefined {
 }
 
 /**
- * Waits for the first bytes of a connection, puts them back, and calls `hand` with what it speaks.
+ * Waits for the first bytes of a connection, puts them back, and calls `hand` with its protocol.
  *
- * @param timeoutMs - a connection that has not sent enough by then, or ends before, is closed
+ * @param timeoutMs - milliseconds after which a connection is closed that has not sent enough; one that ends earlier is
+ * closed, too
  */
 export function sniff(socket: Socket, timeoutMs: number, hand: (spoken: Spoken) => void): void {
   judgeFirstBytes(socket, timeoutMs, (seen) => {

@@ -4,10 +4,11 @@ import { judgeFirstBytes } from "./first-bytes.ts";
 import { readProxyHeader } from "../../proxies/index.ts";
 
 /**
- * Waits for the PROXY header that a connection of a trusted proxy begins with, takes it off, and calls `hand` with who
- * connected to the proxy; `undefined` when the connection is the proxy's own.
+ * Waits for the PROXY header that a connection of a trusted proxy begins with, takes it off, and calls `hand` with the
+ * peer that connected to the proxy; `undefined` when the connection is the proxy's own.
  *
- * @param timeoutMs - a connection whose header is not complete by then, is malformed or ends before, is closed
+ * @param timeoutMs - milliseconds after which a connection is closed whose header is not complete; one whose header is
+ * malformed, or that ends earlier, is closed, too
  */
 export function takeProxyHeader(socket: Socket, timeoutMs: number, hand: (source: Peer | undefined) => void): void {
   judgeFirstBytes(socket, timeoutMs, (seen) => {
@@ -22,7 +23,7 @@ export function takeProxyHeader(socket: Socket, timeoutMs: number, hand: (source
 }
 
 /**
- * Makes a socket name another peer than its own, for everything that asks it: our carriers, node's, and the program's
+ * Makes a socket report another peer than its own to everything that asks: our carriers, node's, and the program's
  * handlers.
  */
 export function showPeer(socket: Socket, { address, port }: Peer): void {

@@ -4,7 +4,7 @@ import { goneAway, WholeBody } from "../index.ts";
  * The body of a `Request`, read as it arrives.
  *
  * It is never cancelled: some servers take that for the end of the connection, and the answer would be lost. What is
- * not read is left to the server, as any handler of Fetch may leave it.
+ * not read is left to the server, as any Fetch handler may leave it.
  */
 export class FetchBody {
   readonly #body: ReadableStream<Uint8Array> | null;
@@ -12,15 +12,15 @@ export class FetchBody {
   #abandoned = false;
   #stopWaiting: ((reason: unknown) => void) | undefined;
 
-  /** @param brokenOff - called if it breaks off while it is read, before the reading fails */
+  /** @param brokenOff - called if the body breaks off while it is being read, before that read fails */
   constructor(body: ReadableStream<Uint8Array> | null, brokenOff: () => void) {
     this.#body = body;
     this.#brokenOff = brokenOff;
   }
 
-  /** Reads it whole; `undefined` as soon as it exceeds `limitBytes`. Rejects if it breaks off. */
+  /** Reads the whole body. Returns `undefined` as soon as it exceeds `limitBytes`; rejects if it breaks off. */
   async read(limitBytes: number): Promise<Uint8Array | undefined> {
-    // A body in one piece is not copied; of many small ones none is kept.
+    // A body in one piece is not copied; several pieces are, so that none of them is kept.
     let first: Uint8Array | undefined;
     let whole: WholeBody | undefined;
     for await (const piece of this.pieces()) {
@@ -34,7 +34,7 @@ export class FetchBody {
     return whole?.bytes ?? first ?? new Uint8Array(0);
   }
 
-  /** Returns its pieces as they arrive, with back-pressure. Iteration throws if it breaks off or is abandoned. */
+  /** Returns the pieces as they arrive, with back-pressure. Iteration throws if the body breaks off or is abandoned. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     const reader = this.#body?.getReader();
     if (reader === undefined) return;
@@ -49,7 +49,7 @@ export class FetchBody {
     }
   }
 
-  /** Ends every reading of it. */
+  /** Makes every read of it fail, the current and any later one. */
   abandon(): void {
     this.#abandoned = true;
     this.#stopWaiting?.(goneAway());

@@ -16,7 +16,7 @@ import { FetchBody } from "./fetch-body.ts";
 export class FetchExchange implements Exchange {
   readonly httpVersion = undefined;
   readonly httpMethod: string;
-  /** As the URL parser of the platform leaves it: without dot segments and fragment. */
+  /** As the platform's URL parser leaves it: without dot segments and without a fragment. */
   readonly target: string;
   readonly url: string;
   readonly host: string;
@@ -87,7 +87,7 @@ export class FetchExchange implements Exchange {
     if (this.gone || this.httpStatus !== 0) return;
     const headers = this.#toHeaders(fields);
     if (body !== undefined) headers.set("content-length", String(body.byteLength));
-    // The DOM's types rule out bytes in memory shared with workers, and there are none here.
+    // The DOM's types rule out shared memory, and none is used here.
     const content = this.#allowsBody(httpStatus) ? (body as Uint8Array<ArrayBuffer> | undefined) : null;
     const response = new Response(content, responseInit(httpStatus, headers));
     this.httpStatus = httpStatus;
@@ -125,12 +125,12 @@ export class FetchExchange implements Exchange {
   reset(): void {
     if (this.gone) return;
     this.#finish();
-    // A server needs a response, and one that fails to get it might tell the client why.
+    // A server needs a response; if it got an error instead, it might show that to the client.
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: 500 }));
     else failAnswer(this.#answer);
   }
 
-  /** The client has gone away, or its body has broken off. */
+  /** Ends the exchange because the client has gone away, or its body has broken off. */
   readonly #leave = (): void => {
     if (this.gone) return;
     this.gone = true;
@@ -138,7 +138,7 @@ export class FetchExchange implements Exchange {
     const reason = goneAway();
     // Nobody reads it, but a server waits for it. 499: what nginx logs in this case.
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: 499 }));
-    // After this turn, in which most servers cancel the body: Deno would log the error of one that it still reads.
+    // After this turn, in which most servers cancel the body: Deno logs the error of a body that it still reads.
     else afterTurn(failAnswer, this.#answer);
     this.#drained?.();
     this.abortReceiver?.aborted(reason);
@@ -176,7 +176,10 @@ export class FetchExchange implements Exchange {
   }
 }
 
-/** Cloudflare's workers take `Content-Encoding` as a request to encode the body, and would do it once more. */
+/**
+ * Returns the options of a response. Cloudflare's workers take `Content-Encoding` as a request to encode the body,
+ * which is encoded already.
+ */
 function responseInit(status: number, headers: Headers): ResponseInit & { readonly encodeBody: "manual" } {
   return { status, headers, encodeBody: "manual" };
 }
@@ -193,7 +196,7 @@ const answerBytesMax = 64 * 1024;
 const none: HeaderFields = [];
 const unknownPeer: Peer = { address: "", port: 0 };
 
-/** Splits the URL of a request, which is absolute and has been parsed, and takes its fragment away. */
+/** Splits the URL of a request, which is absolute and has been parsed, and removes its fragment. */
 function splitUrl(whole: string): { readonly url: string; readonly host: string; readonly target: string } {
   const hostAt = whole.indexOf("//") + 2;
   const targetAt = whole.indexOf("/", hostAt);
