@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { Code } from "@connectrpc/connect";
 import { once } from "node:events";
-import { connect, createServer } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
@@ -10,8 +10,8 @@ import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
 import { repeatWhileRefused } from "../../src/plants/postgres/repeat-while-refused.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
 import { Session } from "../../src/plants/postgres/session.ts";
-import { startCuttingProxy } from "../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
+import { startPostgresProxy } from "../support/plants/postgres-proxy.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
 import { refusalOf } from "../support/plants/refusal.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
@@ -64,16 +64,24 @@ describe("a session", () => {
   });
 });
 
-test("a session keeps its connection when one that it has let go of before closes late", { timeout }, async () => {
+test("a session keeps its connection when the server ends late one that it has let go of", { timeout }, async () => {
   const url = await server.createSchema();
-  await using proxy = await startCuttingProxy(server.socketFolder);
+  const ways: [client: Socket, upstream: Socket][] = [];
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    ways.push([client, upstream]);
+    client.on("data", (data) => upstream.write(data));
+    upstream.on("data", (data) => client.write(data));
+  });
   const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
-  await session.connect();
-  proxy.freeze();
+  const [first] = await session.query("SELECT pg_backend_pid()");
+  for (const socket of ways.flat()) socket.pause();
   session.discard();
   const before = await session.query("SELECT pg_backend_pid()");
-  // The old one is given up after a second.
-  await sleep(1_500);
+  await runSql(url, `SELECT pg_terminate_backend(${first?.[0]}, 10000)`);
+  // What the server has said about it arrives now.
+  const [client, upstream] = ways[0] ?? [];
+  upstream?.resume();
+  await expect.poll(() => client?.closed).toBe(true);
   await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual(before);
   await session.close();
 });
@@ -126,6 +134,18 @@ describe("a store", () => {
     expect(refused.metadata.get("retry-after")).toBe("1");
     await server.start();
     await expect.poll(() => store.problem).toBeUndefined();
+    await store.close();
+  });
+
+  test("is away as soon as a caller has waited for it in vain", { timeout }, async () => {
+    const url = await createPlants("prompt", [1]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await server.stop("fast");
+    const refused = await refusalOf(store.delete(1n, deleteCall()));
+    expect(refused.rawMessage).toBe("the plant store cannot delete at the moment");
+    // The looks have five more seconds of patience.
+    expect(store.problem).toMatch(/:5432\/postgres: connect /);
+    await server.start();
     await store.close();
   });
 

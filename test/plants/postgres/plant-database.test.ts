@@ -105,6 +105,44 @@ describe("importing into PostgreSQL", () => {
     else expect(fault).not.toMatch(doubt);
   });
 
+  test("counts for its own no plant that another has added while its COMMIT was refused", async () => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE SEQUENCE commits;
+       CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+         PERFORM pg_advisory_xact_lock(1);
+         IF nextval('commits') = 1 THEN RAISE 'again' USING ERRCODE = '40001'; END IF;
+         RETURN NULL;
+       END$$;
+       CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION at_commit()`,
+    );
+    const holding = new Client(configOf(url));
+    await holding.connect();
+    await holding.query("SELECT pg_advisory_lock(1)");
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    const counts = running.add([1n]);
+    const waiting = (type: string): Promise<unknown> =>
+      runSql(url, `SELECT FROM pg_locks WHERE NOT granted AND locktype = '${type}'`);
+    await expect.poll(() => waiting("advisory")).not.toEqual([]);
+    // It waits for the first one, and is done as soon as that is undone.
+    const other = runSql(url, "INSERT INTO plants VALUES (1)");
+    await expect.poll(() => waiting("transactionid")).not.toEqual([]);
+    await holding.end();
+    await expect(counts).resolves.toEqual({ added: 0, present: 1, deleted: 0 });
+    await other;
+  });
+
+  test("does not even try to add what was deleted before, which triggers and constraints would see", async () => {
+    const url = await server.createPlants();
+    await runSql(url, `ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 1); ${recordSql}`);
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    await expect(running.add([1n, 2n])).resolves.toEqual({ added: 1, present: 0, deleted: 1 });
+  });
+
   test("does not pass for restored what its synchronous standbys do not have", async () => {
     const url = await server.createPlants();
     await withoutStandby(url, async () => {

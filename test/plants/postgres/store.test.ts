@@ -237,17 +237,21 @@ describe("a PostgreSQL store", () => {
   });
 
   test("drops a call that is given up while the server is away, and waits for others", async () => {
-    await using opened = await openWith([1n]);
+    const url = await server.createPlants([1n]);
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const store = await openPostgresStore({ url, onBatch: () => () => end() });
     await server.stop("immediate");
     const controller = new AbortController();
-    const given = opened.store.delete(1n, deleteCall({ signal: controller.signal }));
+    const given = store.delete(1n, deleteCall({ signal: controller.signal }));
     controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
     await expect(given).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await ended;
     // That a caller is gone says nothing about the server.
-    expect(opened.store.problem).toBeUndefined();
-    const told = opened.store.delete(1n, deleteCall());
+    expect(store.problem).toBeUndefined();
+    const told = store.delete(1n, deleteCall());
     await server.start();
     await expect(told).resolves.toBe(true);
+    await store.close();
   });
 
   test("sends nothing of what waits behind a batch that was given up", async () => {
