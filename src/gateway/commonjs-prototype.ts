@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 
 /**
- * Returns the prototype of descriptors in a program in CommonJS, which loads the same package of protobuf-es in its other
+ * Returns the prototype of descriptors in a CommonJS program, which loads the same package of protobuf-es in another
  * form.
  */
 export function commonJsPrototype(): unknown {

@@ -16,7 +16,7 @@ export interface GatewayOptions extends ServingOptions {
   readonly fallback?: NodeHandler;
   /** Returns the initial context values; used by {@link Gateway.handler} only, which has a node request to pass. */
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
-  /** The proxies that are trusted to say who their client is, in fields or by the PROXY protocol. Default none. */
+  /** The proxies that are trusted to name their clients, in header fields or by the PROXY protocol. Default none. */
   readonly trustedProxies?: TrustedProxiesOptions;
 }
 
@@ -25,8 +25,8 @@ export interface Gateway extends FetchGateway {
   /** Serves one request of a node, Express or Fastify server; replaces the handler of `connectNodeAdapter`. */
   readonly handler: NodeHandler;
   /**
-   * Listens on one port, or one Unix socket, for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`, such
-   * as EADDRINUSE.
+   * Listens on one port, or one Unix socket, for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`,
+   * such as EADDRINUSE.
    */
   listen(options?: ListenOptions): Promise<BoundAddress>;
   /** What its port carries at the moment. Counted when it is read; zeros before {@link listen}. */
@@ -42,8 +42,8 @@ export interface Gateway extends FetchGateway {
 /**
  * Creates a gateway from Connect routes.
  *
- * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; TypeError naming an address
- * of `trustedProxies` that is none
+ * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; TypeError naming an entry
+ * of `trustedProxies` that is not an address
  */
 export function createGateway(options: GatewayOptions): Gateway {
   const serving = createServing(options, {
@@ -67,8 +67,8 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 /**
- * Creates a gateway and returns its handler, under the name that `@connectrpc/connect-node` uses: a server built on that
- * package changes its import and nothing else.
+ * Creates a gateway and returns its handler, under the name that `@connectrpc/connect-node` uses: a server built on
+ * that package need only change its import.
  *
  * @throws Error listing every problem of the HTTP rules at once
  */
@@ -78,7 +78,10 @@ export function connectNodeAdapter(options: GatewayOptions): NodeHandler {
 
 const commonMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** The methods that reach a gateway wherever it is mounted. To load node's list takes 10 ms, so only rare ones do. */
+/**
+ * The HTTP methods that reach a gateway wherever it is mounted. node's list takes 10 ms to load, so it is loaded only
+ * for methods that are rare.
+ */
 const parsedMethods: Pick<ReadonlySet<string>, "has"> = {
   // node never turns CONNECT into a request (RFC 9110 §9.3.6).
   has: (name) =>

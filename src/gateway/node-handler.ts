@@ -9,7 +9,7 @@ import { matchRequest, type Serving } from "./calls/index.ts";
  * A request handler for node's HTTP servers, which Express and Fastify (`req.raw`, `reply.raw`) can call too.
  *
  * @param next - called instead of answering when nothing matches, or with an Error when the server has already read the
- * body; without it that is answered as `Internal`
+ * body; without `next`, a request whose body was read is answered as `Internal`
  */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
@@ -40,7 +40,7 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
     }
     const exchange = toExchange(request, response, target, common);
     if (typeof judged !== "string") return refuse(exchange, judged);
-    // A body parser has left nothing to read, and waiting for it would never end.
+    // A body parser has left nothing to read, so waiting for the body would never end.
     if (!exchange.bodyEmpty && request.readableDidRead) {
       if (next !== undefined) return next(new Error(bodyWasRead));
       return refuse(exchange, { httpStatus: 500, error: new ConnectError(bodyWasRead, Code.Internal) });

@@ -4,7 +4,7 @@ import type { Protocol } from "../protocols/index.ts";
 import type { AdmitRequest } from "./dispatch.ts";
 import { fullPathOf, type Match } from "./match.ts";
 
-/** One answered request, for logs and metrics. Most members are getters, so it cannot be spread. */
+/** One answered request, for logs and metrics. Cannot be spread, because most members are getters. */
 export interface AnsweredRequest {
   /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
   readonly procedure: string | undefined;
@@ -29,11 +29,11 @@ export interface AnsweredRequest {
   readonly peer: Peer;
 }
 
-/** What the members of an {@link Answered} are computed from. */
+/** The source from which an {@link Answered} computes its members. */
 export interface AnsweredSource extends Pick<AdmitRequest, "procedure" | "protocol" | "contextValues" | "peer"> {
   readonly header: Exchange;
   readonly match: Match;
-  /** The path below which everything lies. */
+  /** The path prefix of the gateway. */
   readonly prefix: string;
 }
 

@@ -6,7 +6,7 @@ export function toConnectError(thrown: unknown): ConnectError {
   return new ConnectError("internal error", Code.Internal, undefined, undefined, thrown);
 }
 
-/** Returns an error that every protocol can write, whatever its text and code. */
+/** Returns the error in a form that every protocol can write, whatever its text and code. */
 export function wellFormed(error: ConnectError): ConnectError {
   const { rawMessage, metadata, cause, details } = error;
   const code = Code[error.code] === undefined ? Code.Unknown : error.code;

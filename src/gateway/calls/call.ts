@@ -4,7 +4,7 @@ import { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, startDe
 import { type CallProtocol, type LazyHeaders, messageTooLarge, type Procedure } from "../protocols/index.ts";
 import { toConnectError } from "./call-error.ts";
 
-/** Told how a call ended, and asked what to say of a failure. */
+/** Learns how a call ended, and decides which error answers a failure. */
 export interface CallOwner {
   /** Returns the error to answer with for what a handler or an interceptor has thrown. */
   toError(thrown: unknown, context: HandlerContext): ConnectError;
@@ -16,7 +16,7 @@ export interface CallOwner {
   faulted(error: unknown): void;
 }
 
-/** Parts of a {@link Call}. */
+/** Options of a {@link Call}. */
 export interface CallInit<P extends Procedure, W extends CallProtocol> {
   readonly exchange: Exchange;
   readonly procedure: P;
@@ -35,7 +35,7 @@ export interface CallInit<P extends Procedure, W extends CallProtocol> {
  */
 export abstract class Call<P extends Procedure, W extends CallProtocol> implements AbortReceiver, BodyReceiver {
   readonly view: CallView;
-  /** What it ended with; `undefined` while it runs. */
+  /** Why {@link signal} aborted, or would have if it had been read; `undefined` until then. */
   ended: unknown;
   protected done = false;
   protected readonly exchange: Exchange;
@@ -43,7 +43,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   protected readonly protocol: W;
   readonly #owner: CallOwner;
   #controller: AbortController | undefined;
-  /** Stops the deadline, and no longer waits for the shutdown. */
+  /** Stops the deadline, and stops listening for the shutdown. */
   #release: (() => void) | undefined;
 
   constructor(init: CallInit<P, W>) {
@@ -54,7 +54,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.view = new CallView(this, init);
   }
 
-  /** Aborts when the call ends, however it ends. */
+  /** Aborts when the call ends, however it ends, or when the server shuts down. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -73,7 +73,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     if (problem !== undefined) return this.fail(problem);
     if (this.protocol.timeoutMs === 0) return this.#expire();
     const leftMs = this.view.timeoutMs();
-    // Less than a millisecond is still some time.
+    // Rounded up, because less than a millisecond is still some time.
     if (leftMs !== undefined) this.#releaseLater(startDeadline(Math.ceil(leftMs), () => this.#expire()));
     if (requestGate === undefined) this.read();
     else this.#pass(requestGate);
@@ -90,7 +90,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     );
   }
 
-  /** Reads the request. Here, one message, of the head or the body. */
+  /** Reads the request: here one message, from the head or the body. */
   protected read(): void {
     const { message } = this.protocol;
     if (message !== undefined) this.invoke(message);
@@ -119,7 +119,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     else this.invoke(message);
   }
 
-  /** Calls the interceptors and the handler with the only message of the client. The call may have ended meanwhile. */
+  /** Calls the interceptors and the handler with the client's only message. The call may have ended meanwhile. */
   protected abstract invoke(message: Message): void;
 
   /** Answers with an error. */
@@ -144,7 +144,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     if (!this.done) this.fail(this.#owner.toError(thrown, this.view));
   }
 
-  /** Ends the call with an error, which is answered. */
+  /** Ends the call, and answers with an error. */
   protected fail(thrown: unknown): void {
     if (this.done) return;
     const error = toConnectError(thrown);
@@ -176,7 +176,9 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.settle(reason);
   }
 
-  /** Aborts the signal when the server shuts down: a handler that honours it winds up, another may still finish. */
+  /**
+   * Aborts the signal when the server shuts down: a handler that honours it stops early, any other may still finish.
+   */
   #heedShutdown(shutdown: AbortSignal): void {
     const abort = (): void => this.#abort(shutdown.reason);
     if (shutdown.aborted) return abort();

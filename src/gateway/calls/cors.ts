@@ -23,9 +23,7 @@ export interface Cors {
    * The answer is the same for every path, so that it does not reveal which paths exist.
    */
   preflight(request: CorsRequest): readonly string[] | undefined;
-  /**
-   * Returns the header fields to add to any other answer; errors included, so that a page can read why it was refused.
-   */
+  /** Returns the header fields to add to any other answer, errors included: a page can then read why it was refused. */
   responseFields(origin: string | null): readonly string[];
 }
 

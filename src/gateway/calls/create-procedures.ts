@@ -37,7 +37,8 @@ import { YieldedMessages } from "./yielded-messages.ts";
  * Runs the user's `routes` against Connect's own router, and prepares for each RPC what its calls need: the
  * implementation, the interceptor chain composed once, the codecs.
  *
- * @returns them, and the types that JSON may name: those of `options`, or by default those that the services reach
+ * @returns the procedures, and the types that JSON may name: those of `options`, or by default those that the services
+ * reach
  */
 export function createProcedures(
   routes: (router: ConnectRouter) => void,

@@ -29,8 +29,8 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly cors?: CorsOptions;
   readonly limits?: Partial<Limits>;
   /**
-   * Called with every request before `admit`, for example to set context values. What it throws goes to {@link onFault},
-   * once for each cause.
+   * Called with every request before `admit`, for example to set context values. What it throws goes to
+   * {@link onFault}, once for each cause.
    */
   readonly onRequest?: (request: AdmitRequest) => void;
   /**
@@ -49,13 +49,13 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly onFault?: OnFault;
 }
 
-/** How REST and JSON differ from the standard mapping. */
+/** Options of REST and JSON: how they differ from the standard mapping. */
 export interface RestOptions extends Omit<RestRouterOptions, "readJson" | "writeJson"> {
-  /** What an error looks like. Default: google.rpc.Status as JSON under the status of its code. */
+  /** The form of an error. Default: google.rpc.Status as JSON, with the HTTP status of its code. */
   readonly errorRecord?: ErrorRecordPolicy;
   /**
-   * How JSON is read, by the JSON codec of the RPC protocols and on REST, where unknown fields have a rule of their
-   * own.
+   * How JSON is read, by the JSON codec of the RPC protocols and on REST. REST has a rule of its own for unknown
+   * fields.
    */
   readonly json?: ReadJsonOptions;
 }
@@ -72,7 +72,7 @@ export interface Platform {
   readonly commonJsPrototype?: () => unknown;
 }
 
-/** What every carrier gets from its gateway: functions that match, serve and refuse an exchange. */
+/** The functions of a gateway that its carriers call: they match, serve and refuse exchanges. */
 export interface Serving {
   readonly table: MatchTable;
   readonly limits: Limits;
@@ -84,7 +84,7 @@ export interface Serving {
 }
 
 /**
- * Creates what serves the exchanges of a gateway.
+ * Creates the {@link Serving} of a gateway.
  *
  * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once
  */
@@ -148,7 +148,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
   };
 }
 
-/** A fault of the program's own conversion is one of the call, too. */
+/** Wraps the program's `toError`: if it fails, that is reported, and the call fails with it. */
 function guardToError(convert: ServingOptions["toError"] = toConnectError, report: OnFault): typeof convert {
   return (thrown, context) => {
     try {
@@ -160,7 +160,7 @@ function guardToError(convert: ServingOptions["toError"] = toConnectError, repor
   };
 }
 
-/** Connect ignores unknown fields by default, so the JSON codec of the RPC protocols does too. */
+/** Returns the rules for reading JSON. Unknown fields are ignored by default, as in Connect. */
 function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {
   const unknownFields = options?.ignoreUnknownFields === false ? "reject" : "ignore";
   return options?.registry === undefined ? { unknownFields } : { unknownFields, registry: options.registry };

@@ -29,7 +29,7 @@ import { UnaryCall } from "./unary-call.ts";
 
 /** Everything known about a request before a byte of its body is read. */
 export interface AdmitRequest {
-  /** `/package.Service/Method` of the RPC that matched, or `undefined` when nothing did. */
+  /** `/package.Service/Method` of the RPC that matched; `undefined` if none did. */
   readonly procedure: string | undefined;
   readonly protocol: Protocol;
   readonly header: HeaderReader;
@@ -39,13 +39,13 @@ export interface AdmitRequest {
   readonly xRequestId: string | null;
   /** Whether the RPC has a stream in at least one direction, so that its answer may fail after it has begun. */
   readonly stream: boolean;
-  /** Who sent the request: the client, as far as trusted proxies say; otherwise the other end of the connection. */
+  /** The sender of the request: the client that trusted proxies name, otherwise the other end of the connection. */
   readonly peer: Peer;
-  /** Scheme and authority that the client used, as far as trusted proxies say: `https://plants.example`. */
+  /** Scheme and authority that the client used, from trusted proxies if they name them: `https://plants.example`. */
   readonly origin: string;
   /**
-   * Identifies the connection: the same object for all its requests. Use it as the key of a WeakMap for whatever may be
-   * remembered as long as the connection lasts.
+   * Identifies the connection: the same object for all its requests. Use it as a key of a WeakMap to remember something
+   * for as long as the connection lasts.
    */
   readonly connection: object;
   /** The context values that the interceptors and the handler of this request will see. */
@@ -58,8 +58,8 @@ export interface AdmitRequest {
 }
 
 /**
- * Where the context values of a request hold its `Idempotency-Key` field as it was sent
- * (draft-ietf-httpapi-idempotency-key-header); `undefined` if it was not.
+ * The key under which context values hold the `Idempotency-Key` field of a request as it was sent
+ * (draft-ietf-httpapi-idempotency-key-header); its value is `undefined` if there was none.
  */
 export const idempotencyFieldKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined, {
   description: "Idempotency-Key field",
@@ -77,7 +77,7 @@ export type Admit = (request: AdmitRequest) => void | Promise<void>;
 /**
  * Serves one exchange.
  *
- * @param match - what it asks for, if that is known already
+ * @param match - what the exchange asks for, if the caller has found that out already
  * @param values - the initial context values
  */
 export type Dispatch = (exchange: Exchange, match?: Match, values?: ContextValues) => void;
@@ -102,15 +102,15 @@ export interface DispatchOptions {
 /**
  * Creates the function that serves one exchange: match, admit, then answer the match or run the call.
  *
- * `admit` runs exactly once, before anything is answered, also when nothing matched; its refusal wins over what the
- * match would have said. Only a CORS preflight and an {@link Endpoint} that is `open` skip it.
+ * `admit` runs exactly once, before anything is answered, even when nothing matched; its refusal wins over the answer
+ * to the match. Only a CORS preflight and an {@link Endpoint} that is `open` skip it.
  */
 export function createDispatch(options: DispatchOptions): Dispatch {
   return (exchange, match = matchRequest(options.table, exchange), values = new CallValues()) =>
     new ServedRequest(options, exchange, match, values).start();
 }
 
-/** One request from its match to its answer, and what `admit` sees of it. */
+/** One request from its match to its answer. `admit` and the other hooks see it as {@link AdmitRequest}. */
 class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   readonly procedure: string | undefined;
   readonly stream: boolean;
@@ -121,7 +121,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   readonly contextValues: ContextValues;
   readonly match: Match;
   readonly #options: DispatchOptions;
-  /** When it began; 0 if there is no `onAnswer` to tell. */
+  /** When the request began; 0 if there is no `onAnswer` to tell. */
   readonly #startMs: number;
 
   constructor(options: DispatchOptions, exchange: Exchange, match: Match, values: ContextValues) {
@@ -272,7 +272,10 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   }
 }
 
-/** Answers a preflight. For any other request, adds the fields that say which origins may read the answer. */
+/**
+ * Answers a preflight, and returns whether it was one. If not, adds the fields that say which origins may read the
+ * answer.
+ */
 function answerPreflight(exchange: Exchange, cors: Cors): boolean {
   const origin = exchange.get("origin");
   const accessControlRequestMethod = exchange.get("access-control-request-method");

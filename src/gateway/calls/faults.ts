@@ -18,7 +18,7 @@ export function createFaultReporter(onFault: OnFault = warn): OnFault {
 
 /**
  * Wraps a callback of the program so that it can neither end the process nor change an answer. What it throws, or
- * rejects with, is reported once for each cause, because it may well fail with every request.
+ * rejects with, is reported once for each cause, because a broken callback may fail on every request.
  */
 export function guardCallback<A extends readonly unknown[]>(
   name: string,
@@ -44,14 +44,14 @@ export function guardCallback<A extends readonly unknown[]>(
   };
 }
 
-/** Returns the message of an error and the place where it was thrown, the same for every caller. */
+/** Returns the message of an error and the place that threw it, without those that called it. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const [place = ""] = /\n +at .*/.exec(error.stack ?? "") ?? [];
   return error.message + place;
 }
 
-/** The most causes that are remembered for a callback. One that has more puts parts of requests into its messages. */
+/** How many causes are remembered for a callback. One that has more puts parts of requests into its messages. */
 const causesMax = 64;
 
 function warn(error: unknown, what: string): void {

@@ -23,8 +23,8 @@ export interface Endpoint {
   /** Whether it is answered without calling `admit`. */
   readonly open: boolean;
   /**
-   * Answers a request that was admitted. What it throws, or rejects with, is answered as what `admit` throws is. A
-   * client that leaves meanwhile gets no answer.
+   * Answers an admitted request. What it throws, or rejects with, is answered like what `admit` throws. A client that
+   * leaves meanwhile gets no answer.
    */
   answer(request: EndpointRequest): EndpointAnswer | Promise<EndpointAnswer>;
 }
@@ -197,7 +197,7 @@ function speaks(procedure: Procedure, { protocol, stream }: RpcContentType): boo
 
 function notFound(input: MatchInput): Unmatched {
   const protocol = protocolOf(input);
-  // gRPC and Connect call an RPC that does not exist unimplemented.
+  // To gRPC and Connect, an RPC that does not exist is unimplemented.
   const code = protocol === "rest" ? Code.NotFound : Code.Unimplemented;
   return { ...unmatched(input, 404, new ConnectError("there is nothing at this path", code)), unknown: true };
 }
@@ -225,7 +225,7 @@ function protocolOf(input: MatchInput): Protocol {
 }
 
 /**
- * A read-only map for keys that clients choose and that are mostly absent: paths.
+ * A read-only map by path. Clients choose which path is looked up, and most are absent.
  *
  * V8 interns every string that is looked up in a `Map`. For a string it has not seen before, such as a path with an id,
  * that costs 0.3 to 0.8 µs and an entry in its table of strings. So the `Map` is consulted only for texts that have the
@@ -235,7 +235,7 @@ export class PathIndex<Value> {
   readonly #values: ReadonlyMap<string, Value>;
   readonly #shapes: ReadonlySet<number>;
 
-  /** Of several entries with the same text, the last one counts. */
+  /** Of several entries with the same path, the last one counts. */
   constructor(entries: Iterable<readonly [string, Value]>) {
     this.#values = new Map(entries);
     this.#shapes = new Set([...this.#values.keys()].map(shapeOf));

@@ -1,7 +1,7 @@
 import { create, type DescFile, type Registry } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
-/** What has a file: a service, or a type of a registry. */
+/** A service, or a type of a registry. */
 interface Described {
   readonly file: DescFile;
   toString(): string;
@@ -13,8 +13,9 @@ interface Described {
  * Copies of different versions misread each other's descriptors without an error: JSON would have a number where the
  * name of an enum value belongs.
  *
- * @param commonJsPrototype - returns the prototype of descriptors of the same copy in CommonJS, where there can be any
- * @throws Error that names the first one, and says how to have one copy
+ * @param commonJsPrototype - returns the prototype of descriptors that the same copy has made in CommonJS; `undefined`
+ * where there is no CommonJS
+ * @throws Error that names the first such descriptor, and says how to get a single copy
  */
 export function requireOwnDescriptors(
   services: readonly Described[],
@@ -30,7 +31,7 @@ export function requireOwnDescriptors(
   }
 }
 
-// A message with explicit presence has a prototype that its copy of protobuf-es makes once for its type.
+// Each copy of protobuf-es makes one prototype for all messages of a type with explicit presence.
 function isOwn({ proto }: DescFile, commonJsPrototype: (() => unknown) | undefined): boolean {
   const prototype: unknown = Object.getPrototypeOf(proto);
   return prototype === ownPrototype || prototype === commonJsPrototype?.();

@@ -10,7 +10,7 @@ import { YieldedMessages } from "./yielded-messages.ts";
 const collectedBytesMax = 64 * 1024;
 
 /** Milliseconds without a message after which a stream that has a heartbeat gets one. */
-// 15 s: half of what the most impatient of common proxies waits.
+// 15 s: half as long as the most impatient of common proxies waits.
 const heartbeatMs = 15_000;
 
 /**
@@ -111,7 +111,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     this.#heartbeat?.restart();
     this.#pieces.push(bytes);
     this.#pieceBytes += bytes.byteLength;
-    // The only message of its answer is sent together with the end.
+    // The only message of an answer is sent together with its end.
     if (this.procedure.method.methodKind === "client_streaming") return this.#pull();
     if (!this.#flushing) {
       this.#flushing = true;
@@ -121,7 +121,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     else this.#pull();
   }
 
-  /** Sends a sign of life to the client and the proxies before it, if nothing else is being sent. */
+  /** Sends a heartbeat, unless something else is being sent. */
   #beat(): void {
     const { heartbeat } = this.protocol;
     if (heartbeat === undefined || this.#blocked || this.#flushing) return;

@@ -12,8 +12,8 @@ export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
     const { intercept, handle } = this.procedure;
     const fail = (error: unknown): void => this.failHandling(error);
     try {
-      // Without interceptors only this call waits for a response, so there is no promise of one. An untyped handler or
-      // interceptor may return anything.
+      // Without interceptors nothing else needs a response, so no promise of one is made. An untyped handler or
+      // interceptor may return anything, which `Promise.resolve` takes.
       if (intercept === undefined) Promise.resolve(handle(request)).then((init) => this.#handled(init), fail);
       else Promise.resolve(intercept(request)).then((response) => this.#succeed(response), fail);
     } catch (error) {
@@ -53,7 +53,7 @@ export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
   }
 }
 
-/** Returns the response that a handler's message makes, with the header and trailer that it has left. */
+/** Returns the response for a handler's message, with the header and trailer that the handler has set. */
 export function toUnaryResponse(view: CallView, method: DescMethodUnary, init: MessageInit): UnaryResponse {
   const { responseHeader: header, responseTrailer: trailer } = view;
   return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };

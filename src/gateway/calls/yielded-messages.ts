@@ -1,10 +1,10 @@
 import { create, type DescMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 
 /**
- * What a streaming handler yields, as messages.
+ * The messages that a streaming handler yields.
  *
- * Interceptors iterate over it. Without any, a call reads the source itself and converts each item with {@link
- * toMessage}, which saves the promises of an iterator in between.
+ * Interceptors iterate over it. Without any, a call reads the source itself and converts each item with
+ * {@link toMessage}, which saves the promises of an iterator in between.
  */
 export class YieldedMessages implements AsyncIterable<Message> {
   readonly source: AsyncIterable<MessageInitShape<DescMessage>>;
@@ -15,7 +15,7 @@ export class YieldedMessages implements AsyncIterable<Message> {
     this.source = source;
   }
 
-  /** Turns what a handler yields into a message. */
+  /** Turns an item that a handler yields into a message. */
   toMessage(init: MessageInitShape<DescMessage>): Message {
     return create(this.#schema, init);
   }

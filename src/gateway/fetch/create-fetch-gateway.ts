@@ -9,10 +9,10 @@ export interface FetchGateway {
 }
 
 /**
- * Creates a gateway that needs nothing of node, from Connect routes.
+ * Creates a gateway from Connect routes that needs nothing of node.
  *
- * Bodies and messages may be in gzip, unless `acceptCompression` says otherwise. Of the limits, those on connections and
- * on how long a request may take to arrive are the server's.
+ * Bodies and messages may be compressed with gzip, unless `acceptCompression` says otherwise. The limits on connections
+ * and on the time that a request takes to arrive have no effect: they are up to the server.
  *
  * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once
  */

@@ -3,7 +3,7 @@ import { type Match, matchRequest, type Serving } from "../calls/index.ts";
 import { headerTooLarge, type HttpProblem, type Limits, type Peer, readRequestTarget } from "../carriers/index.ts";
 import { FetchExchange } from "../carriers/web/index.ts";
 
-/** What a server knows of a request and a `Request` cannot express. */
+/** What a server knows about a request that a `Request` cannot express. */
 export interface FetchContext {
   /** The other end of the connection. Default: an empty address. */
   readonly peer?: Peer;
@@ -14,12 +14,12 @@ export interface FetchContext {
 }
 
 /**
- * Answers a request of Fetch. Rejects only with what `next` rejects with: a client that went away before its answer gets
+ * Answers a Fetch `Request`. Rejects only with what `next` rejects with: a client that went away before its answer gets
  * status 499, and an answer that could not be written becomes 500.
  */
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
-/** Creates the handler of a gateway for requests of Fetch. */
+/** Creates the handler of a gateway for Fetch requests. */
 export function createFetchHandler({ table, limits, serve, refuse }: Serving): FetchHandler {
   return async (request, { peer, contextValues, next } = {}) => {
     const exchange = new FetchExchange(request, peer);
@@ -48,7 +48,10 @@ function bodyWasRead(): HttpProblem {
   return { httpStatus: 500, error: new ConnectError(message, Code.Internal) };
 }
 
-/** gRPC ends every answer with trailers (gRPC over HTTP/2, "Responses"), for which a `Response` has no place. */
+/**
+ * Returns the match, or a refusal of gRPC, which ends every answer with trailers (gRPC over HTTP/2, "Responses"): a
+ * `Response` has no place for them.
+ */
 function withoutGrpc(match: Match): Match {
   if (match.protocol !== "grpc" || match.kind === "unmatched") return match;
   const error = new ConnectError("gRPC cannot be served here, gRPC-Web can", Code.InvalidArgument);

@@ -9,11 +9,15 @@ export const webGzip: PieceDecompression = {
   name: "gzip",
   compress: (bytes) => readAll(toStream(slices([bytes])).pipeThrough(new CompressionStream("gzip")), Infinity),
   decompress: (bytes, readMaxBytes) => readAll(decode([bytes], "the message is not valid gzip"), readMaxBytes),
-  // Of any body, gzip makes at most 1,032 times as much, which is what may be.
+  // No ratio to check: gzip decodes to at most 1,032 times its bytes, which is allowed.
   decodePieces: (pieces) => decode(pieces, "the body is not valid gzip"),
 };
 
-/** @throws ConnectError `InvalidArgument` with `problem` if it is not gzip; what the pieces fail with */
+/**
+ * Decodes gzip as it arrives.
+ *
+ * @throws ConnectError `InvalidArgument` with `problem` if it is not gzip; whatever the pieces fail with
+ */
 async function* decode(encoded: Pieces, problem: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   let failure: unknown;
@@ -59,7 +63,11 @@ function toStream(pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>): ReadableStre
   });
 }
 
-/** @throws ConnectError `ResourceExhausted` as soon as there are more than `bytesMax` */
+/**
+ * Joins pieces.
+ *
+ * @throws ConnectError `ResourceExhausted` as soon as there are more than `bytesMax`
+ */
 async function readAll(pieces: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   const read: Uint8Array[] = [];
   let bytes = 0;

@@ -210,7 +210,9 @@ export class Output {
 
 const none: Uint8Array[] = [];
 
-/** Returns a function that frees pieces once the system has taken them. What was never written is left to the collector. */
+/**
+ * Returns a function that frees pieces once the system has taken them. What was never written is left to the collector.
+ */
 function freeing(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
   return (error) => {
     if (error === null || error === undefined) for (const { buffer } of pieces) freeBuffer(buffer);

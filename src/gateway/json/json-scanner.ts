@@ -31,9 +31,9 @@ const hexDigits = /^[0-9A-Fa-f]{4}$/;
 /**
  * Reads a JSON text value by value, as strictly as RFC 8259 allows.
  *
- * Numbers are returned as their source text, because a double cannot hold every int64. Strings with a lone surrogate are
- * refused, because they are not Unicode text, and so is nesting beyond {@link jsonDepthMax}. Only what the caller asks
- * for is built.
+ * Numbers are returned as their source text, because a double cannot hold every int64. Strings with a lone surrogate
+ * are refused, because they are not Unicode text, and so is nesting beyond {@link jsonDepthMax}. Only what the caller
+ * asks for is built.
  *
  * Every method throws a {@link FieldProblem} when the text is not what the method reads.
  *

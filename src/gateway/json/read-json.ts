@@ -1,8 +1,8 @@
 /**
  * Which message is this JSON? Strict proto3 JSON, read directly from the source text.
  *
- * Flow: bytes → UTF-8 text → tokens (json-scanner) → fields by descriptor (message-reader, field-reader, scalar-readers,
- * well-known-readers) → message. This room knows nothing about URLs, sockets or services.
+ * Flow: bytes → UTF-8 text → tokens (json-scanner) → fields by descriptor (message-reader, field-reader,
+ * scalar-readers, well-known-readers) → message. This room knows nothing about URLs, sockets or services.
  */
 import type { DescField, DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
@@ -88,8 +88,8 @@ export function readPartialJson<Desc extends DescMessage>(
 export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: ReadNotes) => UnknownNames;
 
 /**
- * Creates the reader of a field whose value is the whole text: the body of a rule that names a body field. `null` leaves
- * the field unset, as it does inside a message.
+ * Creates the reader of a field whose value is the whole text: the body of a rule that names a body field. `null`
+ * leaves the field unset, as it does inside a message.
  *
  * The reader throws a `ConnectError` of `InvalidArgument` whose message names the field.
  *

@@ -38,8 +38,8 @@ function parseOffsetSeconds(sign: string | undefined, hours: number, minutes: nu
   return sign === "-" ? -seconds : seconds;
 }
 
-// google.protobuf.Duration in JSON: seconds with up to nine decimal places, and the unit. No more than twelve digits can
-// be in range.
+// google.protobuf.Duration in JSON: seconds with up to nine decimal places, and the unit. No more than twelve digits
+// can be in range.
 const secondsWithUnit = /^(-?)([0-9]{1,12})(?:\.([0-9]{1,9}))?s$/;
 
 // google.protobuf.Duration: 10,000 years, counted as 315,576,000,000 seconds.

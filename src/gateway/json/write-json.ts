@@ -13,8 +13,8 @@ export type WriteJsonOptions = Partial<JsonWriteOptions>;
  * Field masks are written here, in the form that `parseFieldMask` explains, because protobuf-es refuses names that do
  * not survive lowerCamelCase. It writes everything else.
  *
- * @throws Error when the message cannot be written, which is the handler's fault: a Timestamp out of range, an Any whose
- * type is not in the registry
+ * @throws Error when the message cannot be written, which is the handler's fault: a Timestamp out of range, an Any
+ * whose type is not in the registry
  */
 export function writeJson(desc: DescMessage, message: Message, options: WriteJsonOptions = {}): string {
   return JSON.stringify(messageToJson(desc, message, options));

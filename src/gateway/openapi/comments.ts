@@ -9,8 +9,9 @@ import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetS
 export type Comments = ReadonlyMap<string, string>;
 
 /**
- * Reads the comments from a FileDescriptorSet with source info, because generated code has descriptors without comments.
- * `buf build -o definition.binpb` writes such a file, and `protoc --include_source_info --descriptor_set_out`.
+ * Reads the comments from a FileDescriptorSet with source info, because generated code has descriptors without
+ * comments. `buf build -o definition.binpb` writes such a file, and `protoc --include_source_info
+ * --descriptor_set_out`.
  *
  * @throws Error when the bytes are not a FileDescriptorSet
  */

@@ -1,9 +1,9 @@
 /**
  * What does it look like? Descriptors and the compiled HTTP rules of services → an OpenAPI document.
  *
- * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer to
- * become components. The document describes the same bindings that serve requests, so it cannot diverge from them. This
- * room knows nothing about sockets, and about a server's errors only what its options say.
+ * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer
+ * to become components. The document describes the same bindings that serve requests, so it cannot diverge from them.
+ * This room knows nothing about sockets, and about a server's errors only what its options say.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { codeNames, createRestRouter, type RestRouterOptions } from "../rest/index.ts";
@@ -25,8 +25,8 @@ import { Schemas } from "./schemas.ts";
 /** Options of {@link createOpenApi}: what the definition does not tell about an interface. */
 export interface OpenApiOptions {
   /**
-   * The version of OpenAPI. Default 3.1.0, which more tools know and which cannot describe a stream: there, the schema of
-   * one is that of its messages. In 3.2.0 it is an `itemSchema`.
+   * The version of OpenAPI. Default 3.1.0, which more tools know and which cannot describe a stream: there, the schema
+   * of one is that of its messages. In 3.2.0 it is an `itemSchema`.
    */
   readonly openapi?: OpenApiVersion;
   /** Its description defaults to the comment of the service, if there is only one. */

@@ -3,8 +3,8 @@ import { ScalarType } from "@bufbuild/protobuf";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
 /**
- * Where a value is written. In JSON a 64-bit integer is a string. In a parameter everything is text, and it is described
- * as an integer.
+ * Where a value is written. In JSON a 64-bit integer is a string. In a parameter everything is text, and it is
+ * described as an integer.
  */
 export type ValuePlace = "json" | "parameter";
 

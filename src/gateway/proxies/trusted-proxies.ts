@@ -5,7 +5,9 @@ import { parsePeer } from "./ip-address.ts";
 
 /** The proxies that are trusted to say who their client is, and how they say it. */
 export interface TrustedProxiesOptions {
-  /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`; `unix:` for all who connect to a Unix socket. */
+  /**
+   * IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`; `unix:` for all who connect to a Unix socket.
+   */
   readonly addresses: readonly string[];
   /**
    * The fields that the proxies write: `X-Forwarded-For`, `-Proto` and `-Host`, `Forwarded` (RFC 7239), or none, for
@@ -85,8 +87,8 @@ function* readForwardedHops(header: HeaderReader): Generator<Hop> {
 }
 
 /**
- * `X-Forwarded-For` grows by one address with each proxy. The other two grow likewise with some proxies, and are written
- * anew by most; then only the nearest proxy has said something.
+ * `X-Forwarded-For` grows by one address with each proxy. The other two grow likewise with some proxies, and are
+ * written anew by most; then only the nearest proxy has said something.
  */
 function* readXForwarded(header: HeaderReader): Generator<Hop> {
   const addresses = itemsOf(header.get("x-forwarded-for"));

@@ -41,8 +41,8 @@ export interface RestBinding extends RequestReader {
 /**
  * Compiles a pattern of an RPC.
  *
- * @throws Error when the template does not parse, names a field that does not exist or cannot be in a path, or cannot be
- * applied to a stream of messages
+ * @throws Error when the template does not parse, names a field that does not exist or cannot be in a path, or cannot
+ * be applied to a stream of messages
  */
 export function compileBinding(method: DescMethod, pattern: HttpPattern, options: BindingOptions): RestBinding {
   const { input, output, parent, name } = method;

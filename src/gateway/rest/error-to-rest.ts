@@ -59,7 +59,9 @@ export function createErrorWriter(policy?: ErrorRecordPolicy, registry?: Registr
 
 const statusOverrides = new WeakMap<ConnectError, number>();
 
-/** Returns the HTTP status of an error: that of its code, unless {@link errorWithHttpStatus} gave it a more exact one. */
+/**
+ * Returns the HTTP status of an error: that of its code, unless {@link errorWithHttpStatus} gave it a more exact one.
+ */
 export function httpStatusOf(error: ConnectError): number {
   return statusOverrides.get(error) ?? codes[error.code][1];
 }

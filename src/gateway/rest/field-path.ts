@@ -38,8 +38,8 @@ export function findProtoField(message: DescMessage, name: string): DescField | 
 /**
  * Resolves a path of names.
  *
- * @returns `undefined` when a name is unknown, or the path leads through anything but a message with fields: a scalar, a
- * list, a map, or a well-known type such as Timestamp, whose fields are not part of its JSON either
+ * @returns `undefined` when a name is unknown, or the path leads through anything but a message with fields: a scalar,
+ * a list, a map, or a well-known type such as Timestamp, whose fields are not part of its JSON either
  */
 export function resolveFieldPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   let parent: DescMessage | undefined = message;

@@ -14,8 +14,8 @@ import { decodePercent } from "./percent.ts";
  * ```
  *
  * As its prose demands, variables do not nest and no field is bound twice. The literals `.` and `..` are refused too,
- * because no path can match them. Two things are allowed beyond the grammar and its prose: the template `/`, because the
- * root needs a name, and segments after `**`, which some public APIs have; a second `**` would be ambiguous.
+ * because no path can match them. Two things are allowed beyond the grammar and its prose: the template `/`, because
+ * the root needs a name, and segments after `**`, which some public APIs have; a second `**` would be ambiguous.
  *
  * @throws Error that quotes the template and says what is wrong and where
  */

@@ -21,8 +21,8 @@ export interface RequestBody {
 }
 
 /**
- * Reads a body whose content type is right into a new request message. Throws a `ConnectError` of `InvalidArgument` that
- * names the field.
+ * Reads a body whose content type is right into a new request message. Throws a `ConnectError` of `InvalidArgument`
+ * that names the field.
  */
 export type BodyReader = (request: RequestBody, notes: ReadNotes | undefined) => JsonReadResult<DescMessage>;
 

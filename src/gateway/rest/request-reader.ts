@@ -20,7 +20,9 @@ import { bindBody, createBodyReader, type RequestBody } from "./request-body.ts"
 /** The parts of a request that a binding reads. */
 export interface RestRequest extends RequestBody, RequestUrl {}
 
-/** Reports what a lenient binding has ignored: up to 16 names each from the query and the body, and the count of all. */
+/**
+ * Reports what a lenient binding has ignored: up to 16 names each from the query and the body, and the count of all.
+ */
 export type OnIgnored = (method: DescMethod, names: readonly string[], count: number) => void;
 
 /** Options of {@link createRequestReader}; the same for all bindings of a service. */
@@ -57,8 +59,8 @@ export interface RequestReader {
 /**
  * Creates the reader of a rule.
  *
- * @throws Error when the body is a field that does not exist or that the path sets, or when the rule cannot be applied to
- * a stream of messages
+ * @throws Error when the body is a field that does not exist or that the path sets, or when the rule cannot be applied
+ * to a stream of messages
  */
 export function createRequestReader(
   method: DescMethod,

@@ -2,11 +2,13 @@ import { pipeline } from "node:stream/promises";
 import * as zlib from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 
-/** The largest window of Zstandard that is read, as the exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
-// The window is allocated as soon as a frame announces its size: node's own limit of 128 MiB cost 2 ms for 15 bytes.
+/**
+ * The largest Zstandard window that is accepted, as an exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3).
+ */
+// The window is allocated as soon as a frame announces its size: at node's own limit of 128 MiB, 15 bytes cost 2 ms.
 export const zstdWindowLogMax = 23;
 
-/** Bytes decompressed at a time. With node's default of 16 KiB a message of 4 MiB took twice the CPU. */
+/** Bytes decompressed at a time. With node's default of 16 KiB a message of 4 MiB takes twice the CPU. */
 export const decodedPieceBytes: number = 64 * 1024;
 
 type Decoder = zlib.Gunzip | zlib.BrotliDecompress | zlib.ZstdDecompress;
@@ -21,15 +23,15 @@ const openDecoder = {
     }),
 };
 
-/** The codings of zlib by their names. */
+/** The name of a coding that zlib decodes. */
 export type ZlibCoding = keyof typeof openDecoder;
 
 /**
  * Bytes that a body may decode to for each byte that has arrived, once it is longer than a message may be.
  *
- * A stream has no limit, and some codings make a gigabyte of a kilobyte, which would then be read line by line.
+ * A stream has no limit of its own, and some codings turn a kilobyte into a gigabyte, which would be read line by line.
  */
-// What gzip can reach (1,032), so that no body in gzip is refused, and no other coding costs more.
+// The most that gzip can reach, so that no gzip body is refused, and no other coding costs more.
 const decodedRatioMax = 1032;
 
 /** Implements {@link StreamCompression.decodePieces}. */
@@ -58,14 +60,14 @@ export async function* decodePieces(
     }
     await pumped;
   } catch (error) {
-    // Some clients send nothing at all as no bytes, although no coding has an empty form.
+    // Some clients encode an empty body as no bytes, although no coding has an empty form.
     if (encodedBytes === 0 && isOfDecoder(error)) return;
     throw isOfDecoder(error) ? notOfCoding(coding) : error;
   }
   if (decoder.bytesWritten !== encodedBytes) throw notOfCoding(coding);
 }
 
-/** Whether an error says that the bytes are wrong, rather than that their sender has gone away. */
+/** Returns whether an error says that the bytes are wrong, rather than that their sender has gone away. */
 function isOfDecoder(error: unknown): boolean {
   return error instanceof Error && "errno" in error && typeof error.errno === "number" && "code" in error;
 }

@@ -8,7 +8,7 @@ const { constants } = zlib;
 
 // All flush after each write, so that a client can decode every message as soon as it is sent. Windows of 32 KiB at
 // most and quick levels: a stream holds its encoder as long as it is open, and with zlib's own settings that is up to
-// 860 KiB. These take 200 KiB (gzip, zstd) and 350 KiB (br), and find what small messages repeat as well.
+// 860 KiB. These take 200 KiB (gzip, zstd) and 350 KiB (br), and still find what small messages repeat.
 const openEncoder = {
   gzip: (): Encoder => zlib.createGzip({ flush: constants.Z_SYNC_FLUSH, windowBits: 14, memLevel: 7 }),
   br: (): Encoder =>
@@ -23,7 +23,7 @@ const openEncoder = {
     }),
 };
 
-/** An encoder of zlib's. */
+/** An encoder on node's zlib. */
 export class ZlibEncoder implements PieceEncoder {
   readonly #encoder: Encoder;
   #encoded: Buffer[] = [];
@@ -31,7 +31,7 @@ export class ZlibEncoder implements PieceEncoder {
   constructor(coding: ZlibCoding) {
     this.#encoder = openEncoder[coding]();
     this.#encoder.on("data", (bytes: Buffer) => void this.#encoded.push(bytes));
-    // The callbacks below get it.
+    // The callbacks below get the error.
     this.#encoder.on("error", ignore);
   }
 

@@ -9,11 +9,12 @@ const lineFeed = 0x0a;
 const nothing = new Uint8Array(0);
 
 /**
- * Reads the messages on the lines of a body. Blank lines are skipped, but counted; the last line may lack its line feed.
+ * Reads the messages on the lines of a body. Blank lines are skipped, but counted; the last line may lack its line
+ * feed.
  *
  * A line takes time and memory in proportion to the bytes of it that have arrived, in however many pieces. Throws a
- * `ConnectError` with the number of the line: what the stream throws, or `ResourceExhausted` as soon as a line is longer
- * than the limit.
+ * `ConnectError` with the number of the line: what the stream throws, or `ResourceExhausted` as soon as a line is
+ * longer than the limit.
  */
 export class LineReader implements MessageSplitter<Message> {
   readonly #stream: RequestStream;

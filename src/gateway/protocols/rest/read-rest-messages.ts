@@ -16,12 +16,12 @@ export function readableCodings({ procedure }: RestSelection): readonly Compress
 }
 
 /**
- * Reads the messages that a client streams in the body of a REST request: one on each line, or the bytes as they
- * arrive if the body is a google.api.HttpBody.
+ * Reads the messages that a client streams in the body of a REST request: one on each line, or the bytes as they arrive
+ * if the body is a google.api.HttpBody.
  *
  * @param coding - the content coding of the body, one of the {@link readableCodings}; `undefined` for none
- * @throws ConnectError while it is read: `InvalidArgument` for a message that cannot be read, `ResourceExhausted` for one
- * above the limit, each with the number of its line
+ * @throws ConnectError while it is read: `InvalidArgument` for a message that cannot be read, `ResourceExhausted` for
+ * one above the limit, each with the number of its line
  */
 export function readRestMessages(
   exchange: Exchange,
