@@ -13,13 +13,13 @@ export interface BearerAuthOptions {
   readonly realm: string;
   /** The scope that a procedure requires, or `undefined` for none; called once per procedure. */
   readonly requiredScope?: ((procedure: string) => string | undefined) | undefined;
-  /** What needs no credential: procedures (`/pkg.Service/Method`) and whole services (`pkg.Service`). */
+  /** The procedures (`/pkg.Service/Method`) and whole services (`pkg.Service`) that need no credential. */
   readonly open?: readonly string[] | undefined;
   /** The URL of the RFC 9728 document that challenges point to. */
   readonly resourceMetadata?: string | undefined;
 }
 
-/** Decides on a request by its header alone; throws a `ConnectError` to refuse it, or rejects with one. */
+/** Admits a request by its header alone, or refuses it: throws a `ConnectError`, or rejects with one. */
 export type BearerAuth = (request: CredentialRequest) => void | Promise<void>;
 
 /** What one procedure requires. */

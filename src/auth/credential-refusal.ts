@@ -29,13 +29,13 @@ export function credentialRefusalOf(error: unknown): CredentialRefusal | undefin
   return error instanceof ConnectError && error.cause instanceof CredentialRefusal ? error.cause : undefined;
 }
 
-/** Makes the errors that refuse a call because of its credential. */
+/** The errors that refuse a call because of its credential. */
 export interface CredentialErrors {
-  /** The header contains no bearer token. */
+  /** Returns the error for a header that contains no bearer token. */
   credential(kind: "missing" | "other-scheme" | "malformed"): ConnectError;
-  /** The verifier did not accept the token. */
+  /** Returns the error for a token that the verifier did not accept. */
   token(problem: TokenProblem): ConnectError;
-  /** The token is valid, but lacks this scope. */
+  /** Returns the error for a valid token that lacks this scope. */
   scope(scope: string): ConnectError;
 }
 
@@ -46,7 +46,7 @@ export interface CredentialErrors {
  * They never say why, which would only help someone who is guessing tokens. The field values are formatted once; the
  * error is new for each call, because Connect writes to its metadata.
  *
- * @throws RangeError when the realm or the URL cannot stand in a header field
+ * @throws RangeError when the realm or the URL contains characters that a header field cannot carry
  */
 export function createCredentialErrors(realm: string, resourceMetadata: string | undefined): CredentialErrors {
   const bare = formatChallenge({ realm, resourceMetadata });

@@ -1,4 +1,4 @@
-// The messages of the system ("EACCES: permission denied, open 'plants.db'") only help those who know them.
+// System messages ("EACCES: permission denied, open 'plants.db'") only help a reader who knows the codes.
 const explanations: Readonly<Record<string, (path: string) => string>> = {
   EACCES: (path) => `this user may not read or write ${path}`,
   EPERM: (path) => `this user may not read or write ${path}`,
@@ -10,7 +10,7 @@ const explanations: Readonly<Record<string, (path: string) => string>> = {
   EROFS: (path) => `${path} is on a disk that cannot be written`,
 };
 
-/** Returns what went wrong in one sentence: for errors of the file system in our own words, otherwise their message. */
+/** Returns what went wrong: a sentence of our own for errors of the file system, the message of any other error. */
 export function explainSystemError(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);
   const { code, path } = reason as NodeJS.ErrnoException;

@@ -15,7 +15,7 @@ export interface TokenRequest {
   readonly expiry: string;
   /** The file of token hashes that the line is added to; `undefined` to add it nowhere. */
   readonly file: string | undefined;
-  /** What is wrong with a scope that is well formed. Default: nothing. */
+  /** Returns what is wrong with a well-formed scope; by default nothing is. */
   readonly scopeProblem?: ScopeProblem | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface IssuedToken {
 /**
  * Creates a random token of 256 bits and, if a file is given, adds its line there.
  *
- * Returns what is wrong with the request or with the file; then no token was created.
+ * Returns everything that is wrong with the request or the file instead; then no token was created.
  */
 export async function issueToken(request: TokenRequest): Promise<ParseResult<IssuedToken>> {
   const name = parseTokenName(request.name);

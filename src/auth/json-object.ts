@@ -3,7 +3,7 @@ import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 /** A JSON object whose members have not been checked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether a value is a JSON object, and neither an array nor `null`. */
+/** Returns whether a value is a JSON object, and neither an array nor `null`. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

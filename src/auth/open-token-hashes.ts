@@ -11,8 +11,8 @@ import { watchFile } from "./watched-file.ts";
  * Opens a verifier over a file of token hashes and watches the file: an added line works, and a deleted one stops
  * working, within a second.
  *
- * A file that is bad at the start is the problem returned; when it turns bad later, that is logged and the old tokens
- * stay.
+ * Returns the problems of a file that is bad at the start. If it turns bad later, that is logged and the old tokens
+ * stay valid.
  */
 export async function openTokenHashes(
   path: string,

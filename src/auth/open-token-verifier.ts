@@ -13,7 +13,7 @@ export interface TokenSources {
   readonly tokens?: readonly StaticToken[] | undefined;
   /** The path of a file of token hashes, which is watched. */
   readonly tokenHashesFile?: string | undefined;
-  /** What is wrong with a scope in that file which is well formed. Default: nothing. */
+  /** Returns what is wrong with a well-formed scope in that file; by default nothing is. */
   readonly scopeProblem?: ScopeProblem | undefined;
   /** Issuers of JSON Web Tokens. */
   readonly jwt?: readonly JwtSource[] | undefined;

@@ -1,18 +1,18 @@
 /**
- * Either the value of a text, or everything that is wrong with it, one clause each.
+ * The value that a text was parsed to, or everything that is wrong with it, one clause each.
  *
- * The clauses never quote the text: it may be a token in the wrong place, and they are printed and logged.
+ * The clauses are printed and logged. They never quote the text, which may be a token in the wrong place.
  */
 export type ParseResult<T> =
   | { readonly kind: "value"; readonly value: T }
   | { readonly kind: "problems"; readonly problems: readonly string[] };
 
-/** Returns the result of a valid text. */
+/** Returns the result for a valid text. */
 export function parsed<T>(value: T): ParseResult<T> {
   return { kind: "value", value };
 }
 
-/** Returns the result of a text with these problems. */
+/** Returns the result for a text with these problems. */
 export function notParsed(...problems: readonly string[]): ParseResult<never> {
   return { kind: "problems", problems };
 }

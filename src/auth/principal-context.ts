@@ -3,8 +3,8 @@ import { createContextKey, type ContextKey } from "@connectrpc/connect";
 import type { Principal } from "./token-verifier.ts";
 
 /**
- * Where the context values of a call hold its principal; `undefined` when the call needed no credential, or was refused
- * before one was accepted.
+ * The key of the principal among a call's context values; `undefined` when the call needed no credential, or was
+ * refused before one was accepted.
  */
 export const principalKey: ContextKey<Principal | undefined> = createContextKey<Principal | undefined>(undefined, {
   description: "principal",

@@ -15,7 +15,7 @@ export async function readTextFile(path: string, limitBytes: number): Promise<Pa
   return await readFile(path, "utf8").then(parsed, toProblem);
 }
 
-/** Returns the status of a regular file; refuses pipes and devices, reading which might never end. */
+/** Returns the status of a regular file; refuses pipes and devices, because reading them might never end. */
 export async function statRegularFile(path: string): Promise<ParseResult<Stats>> {
   try {
     const stats = await stat(path);

@@ -11,7 +11,7 @@ export const clockSkewS = 30;
  */
 export const subjectMaxChars = 255;
 
-/** Whether a claim can be the subject of a principal. */
+/** Returns whether a claim can be the subject of a principal. */
 export function isSubject(claim: unknown): claim is string {
   return typeof claim === "string" && claim !== "" && claim.length <= subjectMaxChars;
 }

@@ -24,7 +24,7 @@ export function parseTokenName(text: string): ParseResult<string> {
   return nameColumn.test(text) ? parsed(text) : notParsed("the name is not 1 to 128 letters, digits or - . _ @ / :");
 }
 
-/** Returns what is wrong with a well-formed scope, such as that nothing demands it; `undefined` for nothing. */
+/** Returns what is wrong with a well-formed scope, such as that no procedure requires it; `undefined` if nothing is. */
 export type ScopeProblem = (scope: string) => string | undefined;
 
 /** Parses scopes separated by commas, or `-` for all. */

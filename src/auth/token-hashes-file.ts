@@ -9,7 +9,7 @@ import { formatTokenHash, parseTokenHashes, withoutToken } from "./token-hashes.
 /**
  * The largest file of token hashes that is read, in bytes.
  *
- * 4 MiB hold 35,000 tokens and take a fifth of a second to read, for which calls wait when the file changes.
+ * 4 MiB hold 35,000 tokens. Reading them takes a fifth of a second, during which calls wait.
  */
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
@@ -19,9 +19,9 @@ const tokenHashesFileMode = 0o600;
 /**
  * Adds a token to a file of token hashes, which is created, readable by its owner only, if it does not exist.
  *
- * The file is replaced as a whole: a server that reads it meanwhile, or a power cut, finds either the old or the new
- * one. Two additions at the same time cannot lose a line: the second is told to repeat. Also refuses a file with a bad
- * line, or with a token of the same name.
+ * The file is replaced as a whole: a server that reads it meanwhile, or after a power cut, finds either the old or the
+ * new one. Two additions at the same time cannot lose a line: the second is refused, and may be repeated. A file with a
+ * bad line, or with a token of the same name, is refused too.
  */
 export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
   return await edit(path, (text) => {

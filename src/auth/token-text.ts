@@ -10,7 +10,7 @@ const randomDigits = 50;
 /** 36^7 is more than 2^32. */
 const checksumDigits = 7;
 
-/** By this, scanners for secrets find tokens that were committed, pasted or logged. */
+/** Lets scanners for secrets find tokens that were committed, pasted or logged. */
 const prefix = "plantstore_";
 
 const form = new RegExp(`^(${prefix}[0-9a-z]{${randomDigits}})([0-9a-z]{${checksumDigits}})$`);
@@ -25,7 +25,7 @@ export function createTokenText(): string {
   return `${text}${checksumOf(text)}`;
 }
 
-/** Whether a text has the form of our tokens and a wrong checksum: then nobody has issued it. */
+/** Returns whether a text has the form of our tokens but a wrong checksum, so that nobody can have issued it. */
 export function isMistyped(text: string): boolean {
   const [, start, checksum] = form.exec(text) ?? [];
   return start !== undefined && checksumOf(start) !== checksum;

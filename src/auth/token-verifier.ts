@@ -17,8 +17,7 @@ export interface Principal {
  * - `unknown`: not a token of this verifier; another one may know it.
  * - `invalid`: recognised and refused (signature, audience, revoked …).
  * - `expired`: was valid once.
- * - `unavailable`: cannot be checked right now. Never reported to the client as a bad token, because it would throw the
- *   token away.
+ * - `unavailable`: cannot be checked right now. Never reported as a bad token, which the client would throw away.
  *
  * `reason` is for the operator's log. It never contains the token, and never reaches the client.
  */
@@ -62,8 +61,8 @@ export interface TokenVerifier {
   readonly problem?: string | undefined;
 
   /**
-   * When the keys of each issuer were last fetched, in milliseconds on the clock of `performance.now()`; without those
-   * that never were.
+   * When the keys of each issuer were last fetched, in milliseconds on the clock of `performance.now()`; without the
+   * issuers whose keys never were.
    */
   readonly keysFetched?: readonly KeysFetched[];
 

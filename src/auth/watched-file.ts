@@ -32,9 +32,7 @@ export interface WatchedFile {
  */
 const pollIntervalMs = 250;
 
-/**
- * Milliseconds after a write in which another change may leave the timestamps as they are: FAT has a resolution of 2 s.
- */
+/** Milliseconds after a write in which another one may leave the timestamps unchanged: those of FAT count in 2 s. */
 const timestampGranularityMs = 2_000;
 
 /**
@@ -70,8 +68,8 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     if (!atOnce && (fingerprint === taken || !isStill)) return;
     const text = await readTextFile(file.path, file.limitBytes);
     if (text.kind === "problems") return complain(text.problems);
-    // A file that has just changed may change again without new timestamps, so it is read again next time. By a clock of
-    // our own: that of a network volume may be another one, and not every file system tells when a file was written.
+    // A file that has just changed may change again without new timestamps, so it is read again next time. Measured by
+    // our own clock: a network volume may have another, and not every file system tells when a file was written.
     taken = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
     const digest = digestOf(text.value);
     if (digest === current) return recover();
@@ -106,9 +104,8 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     return looking;
   }
 
-  // Restarted after each check: a file system that hangs blocks one check, rather than piling them up.
+  // Restarted after each check, so that checks do not pile up while a file system hangs.
   const timer = setTimeout(() => void lookInTurn(false).finally(() => timer.refresh()), pollIntervalMs);
-  // Does not keep the process alive.
   timer.unref();
 
   return { reload: () => lookInTurn(true), close: () => clearTimeout(timer) };

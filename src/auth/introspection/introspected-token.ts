@@ -15,19 +15,19 @@ export interface IntrospectionDemands {
 }
 
 /**
- * How long it is cached that a token is active, in milliseconds, and so how long a revoked token keeps working: 30 s
- * saves the provider nearly every request about a busy client.
+ * How long an active token is cached, in milliseconds, and so how long it still works once revoked: 30 s saves the
+ * provider nearly every request about a busy client.
  */
 export const activeForMs = 30_000;
 
 /**
- * How long it is cached that a token is not active, in milliseconds. For less time, because one replica of the provider
- * may be asked about a token before it has heard of it from another.
+ * How long an inactive token is cached, in milliseconds. Shorter, because one replica of the provider may be asked
+ * about a token before it has heard of it from another.
  */
 export const inactiveForMs = 10_000;
 
 /**
- * Judges the response of an introspection endpoint (RFC 7662 §2.2); `undefined` when it is no such response.
+ * Judges the response of an introspection endpoint (RFC 7662 §2.2); returns `undefined` when it is not one.
  *
  * Only a token that is known to be inactive is cached as bad.
  */

@@ -24,7 +24,7 @@ interface Failure {
   readonly endpointFailed: boolean;
 }
 
-/** Concurrent requests to the endpoint; a provider that hangs blocks this many calls and no more. */
+/** The most concurrent requests to the endpoint: a provider that hangs blocks this many calls and no more. */
 export const askingMax = 64;
 
 /**

@@ -6,7 +6,7 @@ import type { FetchKeyDocument } from "./key-document.ts";
 import { type KeySet, noKeys, readKeySet, withdrawsAllKeys } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** Options of {@link openFetchedKeys}. The times are for providers with other needs, and for tests. */
+/** Options of {@link openFetchedKeys}. */
 export interface FetchedKeysOptions {
   readonly issuer: string;
   readonly algorithms: readonly JwtAlgorithm[];
@@ -15,9 +15,9 @@ export interface FetchedKeysOptions {
   readonly timing?: Partial<KeyTiming> | undefined;
 }
 
-/** When a key set is fetched, in milliseconds. */
+/** When a key set is fetched; all times are in milliseconds. */
 export interface KeyTiming {
-  /** Between a successful fetch and the next one. */
+  /** The time between a successful fetch and the next one. */
   readonly refreshMs: number;
   /** How long keys are used after the last successful fetch. */
   readonly usableMs: number;
@@ -25,7 +25,7 @@ export interface KeyTiming {
   readonly coolDownMs: number;
   /** How long one fetch may take, discovery included. */
   readonly fetchMs: number;
-  /** Before a failed fetch is repeated for the first time; doubled after every failure. */
+  /** The wait before a failed fetch is repeated; doubled after every further failure, up to `backOffMaxMs`. */
   readonly backOffMs: number;
   readonly backOffMaxMs: number;
 }
@@ -161,7 +161,6 @@ class FetchedKeys implements IssuerKeys {
     const spreadMs = delayMs * (0.75 + Math.random() / 4);
     this.#nextAtMs = performance.now() + spreadMs;
     this.#timer = setTimeout(() => void this.reload(), spreadMs);
-    // Does not keep the process alive.
     this.#timer.unref();
   }
 }

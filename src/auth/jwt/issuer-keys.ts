@@ -13,8 +13,8 @@ export interface IssuerKeys {
   renew(): Promise<void>;
 
   /**
-   * When the set was last known to be current, in milliseconds on the clock of `performance.now()`; `undefined` for one
-   * that never is fetched.
+   * When the set was last known to be current, in milliseconds on the clock of `performance.now()`; `undefined` for a
+   * set that is not fetched, or has not been yet.
    */
   readonly fetchedAtMs: number | undefined;
 
@@ -24,7 +24,7 @@ export interface IssuerKeys {
   /** Why no token can be verified, for an operator; `undefined` while tokens can be. */
   readonly problem: string | undefined;
 
-  /** Reads the keys again, whether or not it is time to. */
+  /** Reads the keys again at once. */
   reload(): Promise<void>;
 
   close(): void;

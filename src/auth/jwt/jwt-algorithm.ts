@@ -42,13 +42,12 @@ export const jwtAlgorithms: readonly string[] = Object.keys(keyShapes);
 /** The algorithms that are allowed by default: what identity providers use. */
 export const defaultJwtAlgorithms: readonly JwtAlgorithm[] = ["RS256", "PS256", "ES256", "EdDSA"];
 
+/** Returns whether a text names one of {@link jwtAlgorithms}. */
 export function isJwtAlgorithm(text: string): text is JwtAlgorithm {
   return Object.hasOwn(keyShapes, text);
 }
 
-/**
- * Whether a JSON Web Key can verify signatures of an algorithm (RFC 7517 §4: `kty`, `crv`, `use`, `key_ops`, `alg`).
- */
+/** Returns whether a JSON Web Key can verify signatures of an algorithm, by its members (RFC 7517 §4). */
 export function fitsAlgorithm(jwk: JsonObject, algorithm: JwtAlgorithm): boolean {
   const shape = keyShapes[algorithm];
   const { kty, crv, use, key_ops: operations, alg } = jwk;

@@ -102,7 +102,7 @@ async function findKey(
   return { set: renewed, search: renewed?.find(algorithm, keyId) ?? { kind: "unknown-key" } };
 }
 
-// A token must not be called bad while the key that signed it may exist: then it cannot be checked right now.
+// While the key that signed a token may exist, the token is not called bad: it cannot be checked right now.
 function keyIsMissing(keys: IssuerKeys): TokenOutcome {
   const { problem, retryAfterS } = keys;
   if (problem === undefined && retryAfterS === undefined)

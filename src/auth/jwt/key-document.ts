@@ -17,7 +17,7 @@ export function createKeyFetcher(url: URL): FetchKeyDocument {
  * First by OpenID Connect Discovery 1.0 §4, which nearly every provider supports, then by RFC 8414 §3. They differ in
  * where the well-known part goes: after the path of the issuer, or before it.
  *
- * @param issuer - what the metadata must call itself
+ * @param issuer - the issuer that the metadata must name
  * @param url - the issuer as a URL
  */
 export function createKeyDiscovery(issuer: string, url: URL): FetchKeyDocument {

@@ -29,17 +29,17 @@ interface UsableKey {
 /** The most keys of a set that are read; providers publish two to ten. */
 const keysMax = 100;
 
-/** RFC 7518 §3.3 and §3.5: shorter RSA keys must not be used. */
+/** The shortest RSA key that is used (RFC 7518 §3.3 and §3.5). */
 const rsaModulusMinBits = 2048;
 
-/** A longer modulus costs milliseconds per signature. */
+/** The longest RSA key that is used: a longer one costs milliseconds per signature. */
 const rsaModulusMaxBits = 8192;
 
 /** A key set without keys: the key of every token is unknown. */
 export const noKeys: KeySet = { size: 0, find: () => ({ kind: "unknown-key" }) };
 
 /**
- * Whether a document is a JWK Set that explicitly contains no keys: `{"keys":[]}`.
+ * Returns whether a document is a JWK Set that explicitly contains no keys: `{"keys":[]}`.
  *
  * That is how a provider withdraws all of them, as opposed to a document that is broken.
  */
