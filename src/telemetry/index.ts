@@ -2,7 +2,7 @@
  * What happens in the server, and how long does it take? Metrics and traces by the semantic conventions of OpenTelemetry,
  * for any service of the gateway.
  *
- * Is loaded only where something is measured. Knows neither plants nor credentials: what is theirs is added by `server/`.
+ * It is loaded only where something is measured. It knows neither plants nor credentials; `server/` adds their metrics.
  */
 export {
   type MeasuredGateway,

@@ -11,7 +11,7 @@ export interface MeasuredReadiness {
   obstacles(): readonly string[];
 }
 
-/** Adds what the port of a gateway carries: connections, requests, bytes that wait because clients do not take them. */
+/** Adds metrics of a gateway's port: connections, requests, bytes that clients do not take, and violations of HTTP. */
 export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void {
   metrics.gauge({ name: "gateway.connections", unit: "{connection}", description: "Open connections" }, () =>
     byVersion(gateway.load.connections),
@@ -50,7 +50,7 @@ function http2Errors(scope: string, counts: ReadonlyMap<string, number>): readon
   return [...counts].map(([code, value]) => ({ attributes: { scope, code }, value }));
 }
 
-/** Adds whether the server is ready, and whether it drains. */
+/** Adds gauges that say whether the server is ready, and whether it drains. */
 export function measureReadiness(metrics: Metrics, readiness: MeasuredReadiness): void {
   metrics.gauge({ name: "gateway.ready", unit: "", description: "1 while calls may be sent here, else 0" }, () =>
     single(readiness.obstacles().length === 0 ? 1 : 0),

@@ -23,7 +23,7 @@ export function createMetricsEndpoint(
   };
 }
 
-/** Prometheus' own form unless OpenMetrics 1.0 is named and preferred (RFC 9110 §12.5.1). */
+/** Returns Prometheus' own form unless `Accept` names and prefers OpenMetrics 1.0 (RFC 9110 §12.5.1). */
 function preferredForm(accept: string | null): PrometheusForm {
   const quality = { prometheus: 0, openmetrics: 0 };
   for (const range of (accept ?? "").toLowerCase().split(",")) {

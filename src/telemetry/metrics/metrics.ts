@@ -48,7 +48,7 @@ export function single(value: number): readonly NumberPoint[] {
 
 /**
  * The bounds of durations, in seconds: those of the semantic conventions, and three below them, because most calls here
- * take less than the lowest of those.
+ * take less than their lowest.
  */
 export const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { type Metrics, single } from "./metrics.ts";
 
 /**
- * Milliseconds over which the delays of the event loop are summed up: longer than a garbage collection, shorter than
+ * Milliseconds whose delays of the event loop are reported together: longer than a garbage collection, shorter than
  * what an operator calls "now".
  */
 const delayWindowMs = 10_000;
@@ -10,7 +10,7 @@ const delayWindowMs = 10_000;
 /** Milliseconds between two looks at the event loop; node's own default, which costs next to nothing. */
 const delayResolutionMs = 10;
 
-/** Adds what the process uses: CPU, memory, and how long the event loop keeps others waiting. */
+/** Adds metrics of the process: CPU time, memory, and the delays of its event loop. Dispose of the result to stop. */
 export function measureProcess(metrics: Metrics): Disposable {
   metrics.observedCounter({ name: "process.cpu.time", unit: "s", description: "CPU time of all threads" }, () => {
     const { user, system } = process.cpuUsage();
@@ -44,7 +44,7 @@ function measureDelay(metrics: Metrics): Disposable {
   histogram.enable();
   const latest = { p50: 0, p99: 0, max: 0 };
   const look = (): void => {
-    // It measures the time between two looks, so on an idle event loop that is the resolution.
+    // The histogram holds the time between two looks, which is the resolution when the event loop is idle.
     const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);
     latest.p50 = delayS(histogram.percentile(50));
     latest.p99 = delayS(histogram.percentile(99));

@@ -10,8 +10,8 @@ export const prometheusTypes: Readonly<Record<PrometheusForm, string>> = {
 };
 
 /**
- * Writes metrics as text: in Prometheus' own form, or in that of OpenMetrics 1.0, which differs in how it names
- * counters and ends.
+ * Writes metrics as text: in Prometheus' own form, or in that of OpenMetrics 1.0, which describes counters by another
+ * name and has a last line.
  *
  * Names follow OpenTelemetry's rules for Prometheus: dots become underscores, the unit is spelled out at the end, and
  * counters end with `_total`.
@@ -24,7 +24,7 @@ export function writePrometheus(families: readonly MetricFamily[], form: Prometh
   return lines.join("\n");
 }
 
-/** Returns the name of a metric in Prometheus, without what its samples add: `rpc_server_call_duration_seconds`. */
+/** Returns the name of a metric in Prometheus, such as `rpc_server_call_duration_seconds`, to which samples may add. */
 export function prometheusName({ name, unit, kind }: Pick<MetricFamily, "name" | "unit" | "kind">): string {
   const suffix = unitSuffixes[unit];
   const plain = name.replaceAll(/[^a-zA-Z0-9]/g, "_");

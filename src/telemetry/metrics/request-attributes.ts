@@ -37,23 +37,23 @@ export function httpAttributes({
   };
 }
 
-/** Returns a number that two requests of a route share exactly if their {@link httpAttributes} are the same. */
+/** Returns a number that two requests of a route share exactly when their {@link httpAttributes} are the same. */
 export function httpSeriesKey({ httpMethod, httpStatus, httpVersion, scheme, error }: AnsweredRequest): number {
   const method = knownMethods.indexOf(httpMethod) + 1;
   const version = httpVersions.indexOf(httpVersion);
-  // Codes are smaller than every status.
+  // A code is never taken for a status: all codes are smaller.
   const outcome = httpStatus === 0 ? unansweredCode(error) : httpStatus;
   return ((outcome * 16 + method) * 4 + version) * 2 + (scheme === "https" ? 1 : 0);
 }
 
-/** Why nothing was answered: the client went away, unless there is an error that says otherwise. */
+/** Returns why there was no answer: the client went away, unless an error says otherwise. */
 function unansweredCode(error: AnsweredRequest["error"]): Code {
   return error?.code ?? Code.Canceled;
 }
 
 const httpVersions: readonly AnsweredRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
 
-// RFC 9110 §9 and RFC 5789. Clients may invent others, and each would be a series of its own.
+// RFC 9110 §9 and RFC 5789. Clients may invent others, each of which would be a series of its own.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 // The codes for which the conventions blame a server; the others are answers to what the client asked.
@@ -66,14 +66,14 @@ const serverErrors: ReadonlySet<Code> = new Set([
   Code.DataLoss,
 ]);
 
-/** `NOT_FOUND`, as gRPC spells it; `OK` without an error. */
+/** Returns a code as gRPC spells it, such as `NOT_FOUND`; `OK` without an error. */
 function grpcStatusOf(code: Code | undefined): string {
-  // The one code that the two spell differently.
+  // The one code that gRPC and Connect spell differently.
   if (code === Code.Canceled) return "CANCELLED";
   return code === undefined ? "OK" : snakeCase(code).toUpperCase();
 }
 
-/** `not_found`, as Connect spells it, which has no word for success. */
+/** Returns a code as Connect spells it, such as `not_found`; Connect has no word for success. */
 function connectStatusOf(code: Code | undefined): string | undefined {
   return code === undefined ? undefined : snakeCase(code);
 }

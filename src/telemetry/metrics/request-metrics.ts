@@ -6,7 +6,8 @@ import { httpAttributes, httpSeriesKey, rpcAttributes } from "./request-attribut
 /** Options of {@link createRequestMetrics}. */
 export interface RequestMetricsOptions {
   /**
-   * Returns why a request was refused: one of few words, never something that a client sent; `undefined` if it was not.
+   * Returns why a request was refused, or `undefined` if it was not. Each word becomes a series, so there must be few,
+   * and none that a client can choose.
    */
   readonly refusalOf?: ((answer: AnsweredRequest) => string | undefined) | undefined;
 }
@@ -43,7 +44,7 @@ function createRequestCounter(metrics: Metrics): (answer: AnsweredRequest) => vo
     { name: "http.server.request.duration", unit: "s", description: "Duration of REST calls and other HTTP requests" },
     durationBounds,
   );
-  // Found by two lookups without making a string, which would cost as much as all else.
+  // Two lookups find a series. Making a string to look it up by would cost as much as everything else.
   const rpcSeries = new Map<string, Map<number, HistogramSeries>>();
   const httpSeries = new Map<string, Map<number, HistogramSeries>>();
   return (answer) => {

@@ -1,12 +1,12 @@
 import type { Attributes, HistogramPoint, NumberPoint } from "./metric-family.ts";
 
 /**
- * The most series of a metric. Ours have few attributes of few values each, so a metric that gets here has one that
- * clients choose.
+ * The most series of a metric. Ours have few attributes of few values each, so a metric that reaches this has an
+ * attribute that clients choose.
  */
 const seriesMax = 1_000;
 
-// What OpenTelemetry's SDK says of values whose attributes were one set too many.
+// The attribute with which OpenTelemetry's SDK marks the series of all values beyond its limit.
 const overflow: Attributes = { "otel.metric.overflow": true };
 
 /** A series that values are added to. */
@@ -23,7 +23,7 @@ export class SeriesTable<One extends Series<Point>, Point> {
     this.#open = open;
   }
 
-  /** Returns the series with these attributes; above {@link seriesMax} one that all further ones share. */
+  /** Returns the series with these attributes; beyond {@link seriesMax} series, the one that all others share. */
   with(attributes: Attributes): One {
     const key = JSON.stringify(attributes);
     const known = this.#byAttributes.get(key);
@@ -58,7 +58,7 @@ export class CounterSeries implements Series<NumberPoint> {
   }
 }
 
-/** How often values fell into which bucket. */
+/** The number of values in each bucket, and their sum. */
 export class HistogramSeries implements Series<HistogramPoint> {
   readonly #attributes: Attributes;
   readonly #bounds: readonly number[];
@@ -71,7 +71,7 @@ export class HistogramSeries implements Series<HistogramPoint> {
     this.#counts = new Float64Array(bounds.length + 1);
   }
 
-  /** Adds a value, which belongs to the first bucket whose bound is not below it. */
+  /** Adds a value to the first bucket whose bound is not below it. */
   record(value: number): void {
     const bounds = this.#bounds;
     let bucket = 0;

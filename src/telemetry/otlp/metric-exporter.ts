@@ -4,7 +4,7 @@ import { writeMetrics } from "./otlp-message.ts";
 import type { OtlpSender } from "./otlp-sender.ts";
 import type { OtlpSettings } from "./otlp-settings.ts";
 
-/** Exports metrics at intervals. Sums are cumulative, so an export that is lost loses nothing but its moment. */
+/** Exports metrics at intervals. Sums are cumulative, so a lost export loses one moment, and no counts. */
 export class MetricExporter {
   readonly #sender: OtlpSender;
   readonly #settings: OtlpSettings;
@@ -37,7 +37,7 @@ export class MetricExporter {
   }
 }
 
-/** A gauge that throws is a fault of the program, and no reason to end it. */
+/** Reports the fault of a gauge that throws, which must not end the process. */
 function warn(fault: unknown): void {
   process.emitWarning(fault instanceof Error ? fault : String(fault));
 }

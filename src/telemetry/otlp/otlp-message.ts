@@ -12,7 +12,7 @@ import {
 import type { Attributes, MetricFamily } from "../metrics/metric-family.ts";
 import type { EndedSpan } from "../traces/span.ts";
 
-/** The process that exports, as every message names it. */
+/** The attributes by which every message names the process that exports. */
 export type Resource = Attributes;
 
 const scope = { name: "plantstore", version: "" };
@@ -109,7 +109,7 @@ function toBytes(hex: string): Uint8Array {
 }
 
 function toNanos(ms: number): bigint {
-  // In two parts: a number holds the nanoseconds since 1970 only to a few hundred of them.
+  // In two parts: a number holds nanoseconds since 1970 only to within a few hundred.
   const whole = Math.floor(ms);
   return BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1e6));
 }

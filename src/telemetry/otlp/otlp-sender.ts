@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { OtlpTarget } from "./otlp-settings.ts";
 
-/** The part of a log that tells of failed exports. */
+/** The log to which failed exports are reported. */
 export interface ExportLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -14,7 +14,7 @@ const backOffMs = 1_000;
 /** The longest wait that a collector may ask for, in milliseconds. */
 const retryAfterMsMax = 30_000;
 
-// By OTLP's specification; every other failure would be repeated in vain.
+// The statuses after which OTLP's specification allows another attempt.
 const worthRepeating: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /**
@@ -39,7 +39,7 @@ export class OtlpSender {
   }
 
   /**
-   * Sends a message, several times if that may help. Never rejects; what cannot be delivered is lost.
+   * Sends a message, and repeats it where that may help. Never rejects; a message that cannot be delivered is lost.
    *
    * @returns whether the collector took it
    */
@@ -57,12 +57,12 @@ export class OtlpSender {
     return false;
   }
 
-  /** Lets the attempts under way be the last. */
+  /** Stops repeating: each message, also a later one, is attempted once more at most. */
   stop(): void {
     this.#stopped.abort();
   }
 
-  /** Gives up the attempts under way, and all that follow. */
+  /** Gives up the attempts under way, and lets later ones fail at once. */
   abandon(): void {
     this.#stopped.abort();
     this.#abandoned.abort(new Error("the collector did not answer before the server stopped"));
@@ -78,7 +78,7 @@ export class OtlpSender {
         redirect: "error",
         signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#abandoned.signal]),
       });
-      // Its text may be long, or never end.
+      // Not read: the body may be long, or never end.
       await answer.body?.cancel();
       if (answer.ok) return "delivered";
       const problem = `the collector answered ${answer.status}`;

@@ -12,7 +12,7 @@ export interface OtlpTarget {
   readonly timeoutMs: number;
 }
 
-/** What the variables of OpenTelemetry ask for. */
+/** The settings in the variables of OpenTelemetry. */
 export interface OtlpSettings {
   readonly traces: OtlpTarget | undefined;
   readonly metrics: OtlpTarget | undefined;
@@ -21,12 +21,14 @@ export interface OtlpSettings {
   readonly samplerRatio: number;
   /** Milliseconds between two exports of metrics. */
   readonly metricIntervalMs: number;
-  /** Milliseconds between two exports of spans, the most that wait, and the most in one export. */
+  /** Milliseconds between two exports of spans. */
   readonly spanDelayMs: number;
+  /** The most spans that wait to be exported. */
   readonly spanQueueMax: number;
+  /** The most spans in one export. */
   readonly spanBatchMax: number;
   readonly resource: Resource;
-  /** Variables with a value that is not understood; the default is in force, as the specification demands. */
+  /** What is wrong with variables that are not understood; they have their defaults, as the specification demands. */
   readonly problems: readonly string[];
 }
 
@@ -62,9 +64,9 @@ export function readOtlpSettings(environment: Environment): OtlpSettings {
 }
 
 const dayMs = 86_400_000;
-/** An export more often than this is a typing error. */
+/** The shortest interval between exports, in milliseconds: a shorter one is a typing error. */
 const intervalMsMin = 10;
-/** A span takes about half a kilobyte while it waits. */
+/** The most spans that may be configured to wait: each takes about half a kilobyte. */
 const spansMax = 100_000;
 
 function readTarget(
@@ -77,7 +79,7 @@ function readTarget(
   const own = (name: string): string => `OTEL_EXPORTER_OTLP_${upper}_${name}`;
   const endpoint = valueOf(environment, own("ENDPOINT"));
   const base = valueOf(environment, "OTEL_EXPORTER_OTLP_ENDPOINT");
-  // An endpoint of its own is taken as it is; below the one for all, each signal has its path.
+  // A signal's own endpoint is used as it is; the common one gets the path of the signal.
   const url = endpoint ?? (base === undefined ? undefined : `${base.replace(/\/$/, "")}/v1/${signal}`);
   if (url === undefined || environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return undefined;
   if (valueOf(environment, `OTEL_${upper}_EXPORTER`) === "none") return undefined;
@@ -98,7 +100,7 @@ function readTarget(
   }
   const headers = valueOf(environment, own("HEADERS")) ?? valueOf(environment, "OTEL_EXPORTER_OTLP_HEADERS");
   const timeoutMs = numberOf("OTEL_EXPORTER_OTLP_TIMEOUT", 10_000, dayMs);
-  // A timer takes whole milliseconds, of which it needs one.
+  // A timer takes whole milliseconds, and at least one.
   const ownTimeoutMs = Math.max(1, Math.round(numberOf(own("TIMEOUT"), timeoutMs, dayMs)));
   return { url, headers: readPairs(headers ?? ""), timeoutMs: ownTimeoutMs };
 }

@@ -5,7 +5,7 @@ import type { OtlpSettings } from "./otlp-settings.ts";
 
 /**
  * Exports spans in batches, in the background. Spans that find the queue full are dropped: calls never wait for a
- * collector, and one that is away costs no more memory than the queue and one batch.
+ * collector, and one that does not answer costs no more memory than the queue and one batch.
  */
 export class SpanExporter {
   readonly #sender: OtlpSender;
@@ -21,7 +21,7 @@ export class SpanExporter {
     this.#timer = setInterval(() => this.#export(), settings.spanDelayMs).unref();
   }
 
-  /** Spans that are lost: those that found the queue full, and those that the collector did not take. */
+  /** The numbers of lost spans: those that found the queue full, and those that the collector did not take. */
   get dropped(): Readonly<Record<"queue_full" | "not_taken", number>> {
     return this.#dropped;
   }
@@ -33,7 +33,7 @@ export class SpanExporter {
     if (this.#queue.length >= this.#settings.spanBatchMax) this.#export();
   }
 
-  /** Sends what waits, once, and stops. */
+  /** Sends the waiting spans, each once, and stops. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#sender.stop();

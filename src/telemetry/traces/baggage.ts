@@ -6,8 +6,8 @@ const membersMax = 64;
 const memberForm = /^\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)\s*=\s*([\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*)\s*(?:;|$)/;
 
 /**
- * Reads the caller's `baggage`: names and values that it passes along a trace. Properties are left out, and so are
- * members that are malformed. One that is too long is ignored as a whole, since cutting it could change a value.
+ * Reads the caller's `baggage`: names and values that it passes along a trace. Properties and malformed members are
+ * left out. A field that is too long is ignored as a whole, since cutting it could change a value.
  */
 export function readBaggage(field: string | null): ReadonlyMap<string, string> {
   const entries = new Map<string, string>();
@@ -20,7 +20,7 @@ export function readBaggage(field: string | null): ReadonlyMap<string, string> {
   return entries;
 }
 
-/** Returns a percent-encoded text decoded, or `undefined` if it is malformed. */
+/** Decodes a percent-encoded text; returns `undefined` if it is malformed. */
 export function percentDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

@@ -21,7 +21,7 @@ export const samplerNames = [
 /** One of {@link samplerNames}. */
 export type SamplerName = (typeof samplerNames)[number];
 
-/** Creates a sampler. @param ratio - the share of traces that is recorded, for those with a ratio; from 0 to 1 */
+/** Creates a sampler. @param ratio - the share of traces to record, from 0 to 1, for the samplers that take one */
 export function createSampler(name: SamplerName, ratio: number): Sampler {
   const root = rootSampler(name, ratio);
   if (!name.startsWith("parentbased_")) return root;

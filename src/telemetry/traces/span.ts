@@ -11,13 +11,13 @@ export interface EndedSpan {
   /** Milliseconds since 1970, with fractions. */
   readonly startMs: number;
   readonly endMs: number;
-  /** Whether its attribute `error.type` says that it failed. */
+  /** An `error.type` among them says that the span failed. */
   readonly attributes: Attributes;
   /** Spans that it belongs to besides its parent. */
   readonly links: readonly SpanContext[];
 }
 
-/** Returns the time now in milliseconds since 1970, as exact as the clock of the process and unmoved by its changes. */
+/** Returns the time in milliseconds since 1970, with fractions; it never jumps when the system's clock is set. */
 export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }

@@ -1,6 +1,6 @@
 import { randomFillSync } from "node:crypto";
 
-/** What identifies a span to others (W3C Trace Context, Level 2). */
+/** The identity of a span that is sent along with requests (W3C Trace Context, Level 2). */
 export interface SpanContext {
   /** 32 hex digits in lower case. */
   readonly traceId: string;
@@ -12,7 +12,7 @@ export interface SpanContext {
   readonly traceState: string;
 }
 
-/** The bit of {@link SpanContext.traceFlags} that says that a span is recorded. */
+/** The bit of {@link SpanContext.traceFlags} that is set when a span is recorded. */
 export const sampledFlag = 1;
 
 /** Returns whether a span is recorded. */
@@ -27,10 +27,10 @@ const traceparentForm = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})(
 const traceparentLength = 55;
 const traceparentLengthMax = 256;
 
-/** Characters of a `tracestate` that is passed on (§3.3.1.5 asks for 512 at least). */
+/** The longest `tracestate` that is passed on, in characters (§3.3.1.5 asks for 512 at least). */
 const traceStateLengthMax = 512;
 
-/** Reads the caller's `traceparent` and `tracestate`; `undefined` for none, several, or a malformed one (§3.2.2.3). */
+/** Reads the caller's trace; `undefined` if its `traceparent` is missing, repeated or malformed (§3.2.2.3). */
 export function readTraceContext(traceparent: string | null, tracestate: string | null): SpanContext | undefined {
   if (traceparent === null || traceparent.length > traceparentLengthMax) return undefined;
   const [, version, traceId, spanId, flags = ""] = traceparentForm.exec(traceparent) ?? [];
@@ -40,7 +40,7 @@ export function readTraceContext(traceparent: string | null, tracestate: string 
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), traceState: isKept ? tracestate : "" };
 }
 
-/** Returns the `traceparent` that tells the callee of a request of ours about a span. */
+/** Returns the `traceparent` of a request that we send within a span. */
 export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${(traceFlags & 0xff).toString(16).padStart(2, "0")}`;
 }
@@ -50,8 +50,8 @@ const pool = Buffer.alloc(8_192);
 let used = pool.length;
 
 /**
- * Returns 52 random bits as a number, which it holds exactly: those of a trace id that samplers look at. It costs a
- * tenth of the id, which few requests need that are not sampled.
+ * Returns 52 random bits as a number, which holds them exactly: the part of a trace id that samplers look at. They cost
+ * a tenth of a whole id, which requests that are not sampled rarely need.
  */
 export function newRandomness(): number {
   const at = take(8);
@@ -63,7 +63,7 @@ export function randomnessOf(traceId: string): number {
   return Number.parseInt(traceId.slice(18, 31), 16);
 }
 
-/** Returns a random trace id with this {@link randomnessOf}. All zeros, which is none, is as likely as 2^-128. */
+/** Returns a random trace id with this {@link randomnessOf}. It is all zeros, which is invalid, once in 2^128 times. */
 export function newTraceId(randomness: number): string {
   return takeHex(9) + randomness.toString(16).padStart(13, "0") + takeHex(1).slice(1);
 }
@@ -78,7 +78,7 @@ function takeHex(bytes: number): string {
   return pool.toString("hex", at, at + bytes);
 }
 
-/** Returns where in the pool so many bytes are that nobody has seen. */
+/** Returns the offset in the pool of so many bytes that have not been used yet. */
 function take(bytes: number): number {
   if (used + bytes > pool.length) {
     randomFillSync(pool);

@@ -18,7 +18,7 @@ import {
 
 /** The trace that a request belongs to, for its interceptors and its handler. */
 export class RequestTrace {
-  /** When it began, in milliseconds since 1970; 0 where it is not recorded. */
+  /** When the span of the request began, in milliseconds since 1970; 0 if it is not recorded. */
   readonly startMs: number;
   readonly #parent: SpanContext | undefined;
   readonly #randomness: number;
@@ -28,7 +28,7 @@ export class RequestTrace {
 
   constructor(header: AdmitRequest["header"], sampler: Sampler) {
     const sent = header.get("traceparent");
-    // Each field is looked for in the whole header, so only where it may be there.
+    // Looking for a field searches the whole header, so `tracestate` is only looked for when it can matter.
     this.#parent = sent === null ? undefined : readTraceContext(sent, header.get("tracestate"));
     this.#randomness = this.#parent === undefined ? newRandomness() : randomnessOf(this.#parent.traceId);
     this.#header = header;
@@ -40,7 +40,7 @@ export class RequestTrace {
     return this.startMs > 0;
   }
 
-  /** The span of the request; other spans of the program belong below it. */
+  /** The span of the request, which is the parent of other spans of the program. */
   get context(): SpanContext {
     return (this.#context ??= {
       traceId: this.#parent?.traceId ?? newTraceId(this.#randomness),
@@ -55,7 +55,7 @@ export class RequestTrace {
     return this.#parent?.spanId ?? "";
   }
 
-  /** The caller's baggage (W3C Baggage); empty without one, or with one that is too long. */
+  /** The caller's baggage (W3C Baggage); empty if it sent none, or too much. */
   get baggage(): ReadonlyMap<string, string> {
     return (this.#entries ??= readBaggage(this.#header.get("baggage")));
   }
@@ -68,13 +68,13 @@ export interface TracingOptions {
   readonly take: (span: EndedSpan) => void;
 }
 
-/** The hooks of a gateway that trace its requests, and of what works for several of them at once. */
+/** The hooks that trace the requests of a gateway, and work that is done for several of them at once. */
 export interface Tracing {
   readonly onRequest: (request: AdmitRequest) => void;
   /** Must be the outermost interceptor, so that all others run within the trace. */
   readonly interceptor: Interceptor;
   readonly onAnswer: (answer: AnsweredRequest) => void;
-  /** Starts the span of work that is done for several requests. @returns what ends it, with the error if it failed */
+  /** Starts the span of shared work. @returns a function that ends it, given the error if the work failed */
   readonly startShared: (about: SharedWork) => (error?: unknown) => void;
 }
 
@@ -86,12 +86,12 @@ export interface SharedWork {
   readonly requests: readonly (ContextValues | undefined)[];
 }
 
-/** Where the context values of a request hold its trace, while requests are traced. */
+/** The key of a request's trace among its context values; `undefined` while requests are not traced. */
 export const traceKey: ContextKey<RequestTrace | undefined> = createContextKey<RequestTrace | undefined>(undefined, {
   description: "trace",
 });
 
-/** Returns the trace of the request that is being handled, wherever that is in its handler; `undefined` outside. */
+/** Returns the trace of the request being handled, anywhere in its handler; `undefined` outside of one. */
 export function activeTrace(): RequestTrace | undefined {
   return active.getStore();
 }
@@ -124,10 +124,10 @@ export function createTracing({ sampler, take }: TracingOptions): Tracing {
 }
 
 /**
- * Calls a function with a trace as the active one, also in what it begins and leaves behind.
+ * Calls a function with a trace as the active one, also for the asynchronous work that the function starts.
  *
- * AsyncLocalStorage's own `run` makes two copies of all that is active, one with the trace and one without it; a
- * resource goes back to what was active before.
+ * AsyncLocalStorage's own `run` copies everything that is active twice, with the trace and without it; an AsyncResource
+ * restores what was active before.
  */
 function runWithin<Arg, Result>(trace: RequestTrace, run: (arg: Arg) => Result, arg: Arg): Result {
   return new AsyncResource("PLANTSTORE_REQUEST", noDestroyHook).runInAsyncScope(
@@ -139,7 +139,7 @@ function runWithin<Arg, Result>(trace: RequestTrace, run: (arg: Arg) => Result, 
   );
 }
 
-// It holds nothing that would have to be released.
+// The resource holds nothing that would have to be released.
 const noDestroyHook: AsyncResourceOptions = { requireManualDestroy: true };
 
 function enterAndRun<Arg, Result>(trace: RequestTrace, run: (arg: Arg) => Result, arg: Arg): Result {
@@ -170,7 +170,7 @@ function startShared(
   const [parent] = sampled;
   if (parent === undefined) return nothing;
   const startMs = nowMs();
-  // Shown in the first of the traces, and linked with all.
+  // A span has one parent: it appears in the first of the traces, with links to all.
   const context = { ...parent, spanId: newSpanId() };
   return (error) => {
     const failed = error === undefined ? {} : { "error.type": "_OTHER" };
