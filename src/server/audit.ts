@@ -8,8 +8,8 @@ const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | und
 });
 
 /**
- * Remembers which plant a call is about, for {@link auditOf}: only on REST is it in the path. In every RPC of the
- * service, the field `id` of the request names the plant.
+ * Remembers which plant a call is about, for {@link auditOf}, because only REST has its id in the path. The field `id`
+ * of every request of the service names the plant.
  */
 export const rememberPlantId: Interceptor = (next) => (request) => {
   if (!request.stream && request.service === PlantService && "id" in request.message) {

@@ -1,4 +1,4 @@
-/** The configuration cannot be used; one sentence per problem. */
+/** The error for a configuration that cannot be used, with one sentence per problem. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
   readonly problems: readonly string[];

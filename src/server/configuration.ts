@@ -10,8 +10,8 @@ import { unknownVariables } from "./unknown-variables.ts";
  * Reads every setting and checks them against each other.
  *
  * It does not stop at the first mistake, so that an operator sees all of them at once. An empty variable counts as not
- * set, because that is what container files turn a missing value into. A variable that is named like a setting and is
- * none is a problem. The value of a secret never appears in a problem.
+ * set, because that is what container files turn a missing value into. A variable that is named like a setting but is
+ * not one is a problem. The value of a secret never appears in a problem.
  */
 export function readConfiguration(sources: ConfigurationSources): ParseResult<Configuration> {
   const problems: string[] = [];
@@ -22,7 +22,7 @@ export function readConfiguration(sources: ConfigurationSources): ParseResult<Co
   return problems.length > 0 ? notParsed(...problems) : parsed(configuration);
 }
 
-// The file stands for the URL.
+// The URL in the file is used when `DATABASE_URL` is not set.
 function withDatabase(configuration: Configuration): Configuration {
   return { ...configuration, database: configuration.database ?? configuration.databaseUrlFile };
 }
@@ -44,7 +44,7 @@ function quote(text: string): string {
   return JSON.stringify(withoutPassword(text));
 }
 
-// A setting with a problem of its own is undefined here, so each rule asks what was given.
+// A setting with a problem of its own is undefined here, so the rules ask whether it was given.
 function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
   const isGiven = (setting: Setting<unknown>): boolean => givenText(setting, sources) !== undefined;
   const { host, database, workers } = configuration;

@@ -61,7 +61,7 @@ export interface PlantServer {
   close(): Promise<void>;
 }
 
-// 20 s: with the 5 s of the drain delay, less than the 30 s after which Kubernetes kills.
+// 20 s: together with the usual drain delay of 5 s, less than the 30 s after which Kubernetes kills a container.
 const drainTimeoutMsDefault = 20_000;
 
 // 64 KiB: messages here are an id or a name. Health checks need no credential, so this, times the streams of a
@@ -76,7 +76,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
   const requestIds = createRequestIds(options.requestIdAnswers ?? "asked");
   const writeCall = createLogOfCalls(options, log);
   const onAnswer = writeCall === undefined ? options.onAnswer : bothOf(writeCall, options.onAnswer);
-  // What only the log needs is not collected without it.
+  // Only the log needs the ids of plants.
   const forLog = writeCall === undefined ? [] : [rememberPlantId];
   const gateway = createGateway({
     routes: (router) => {
@@ -172,12 +172,12 @@ function withOwnFields(cors: CorsOptions, exposed: readonly string[]): CorsOptio
   };
 }
 
-/** Returns one callback that calls both. */
+/** Returns a callback that calls both of these. */
 function bothOf<T>(first: (told: T) => void, second: ((told: T) => void) | undefined): (told: T) => void {
   if (second === undefined) return first;
   return (told) => {
     first(told);
-    // Returned, so that the gateway sees the fault of an async callback.
+    // Returned, so that the gateway sees it when an async callback rejects.
     return second(told);
   };
 }

@@ -135,7 +135,7 @@ export const credentialSettings: {
 };
 
 /**
- * Returns the contradictions between the settings of credentials; `isGiven` tells whether a setting was given at all.
+ * Returns the contradictions between the settings of credentials, by `isGiven`, which says whether a setting was given.
  */
 export function credentialContradictions(
   configuration: Partial<CredentialConfiguration>,
@@ -189,7 +189,7 @@ export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSou
   return Object.values(sources).every((source) => source === undefined) ? undefined : sources;
 }
 
-/** Returns by what tokens are verified, in a few words. */
+/** Returns what tokens are verified with, in a few words for the log. */
 export function credentialSourcesOf(configuration: CredentialConfiguration): string {
   const { tokens, tokenHashesFile, jwtIssuers, introspectionUrl } = configuration;
   const sources = [

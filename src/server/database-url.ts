@@ -8,7 +8,7 @@ import {
 } from "../plants/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 
-/** The meaning of a `DATABASE_URL`. */
+/** Where plants are stored, as a `DATABASE_URL` says. */
 export type Database = { readonly kind: "memory" } | PlantLocation;
 
 const forms = "be sqlite:<file>, postgres://user:password@host:port/database or memory:";
@@ -57,7 +57,7 @@ function orProblem<Value>(must: string, read: () => Value): ParseResult<Value> {
 }
 
 /**
- * Returns a valid `DATABASE_URL` without what may be secret: user, password and parameters, which can repeat a
+ * Returns a valid `DATABASE_URL` without its secrets: the user, the password, and the parameters, which may repeat the
  * password.
  */
 export function showDatabaseUrl(text: string): string {
@@ -65,10 +65,10 @@ export function showDatabaseUrl(text: string): string {
 }
 
 /**
- * Reads the `DATABASE_URL` for the command of an operator, which needs a persistent store, or without one the
- * `DATABASE_URL_FILE`.
+ * Reads `DATABASE_URL`, or without it `DATABASE_URL_FILE`, for the command of an operator, which needs a persistent
+ * store.
  *
- * @throws ConfigurationError when both are missing, or the one is invalid or not persistent
+ * @throws ConfigurationError when both are missing, or the first is invalid or not persistent
  */
 export function plantLocationOf(url: string | undefined, urlFile?: string): PlantLocation {
   if (!url && urlFile) return valueOf("DATABASE_URL_FILE", readDatabaseUrlFile(urlFile));

@@ -21,7 +21,7 @@ export function givenText(
   return variable === undefined || variable === "" ? undefined : { name: setting.variable, text: variable };
 }
 
-/** Returns a text for messages: any kind of URL may contain a password. */
+/** Returns a text without the users and passwords in its URLs, for messages. */
 export function withoutPassword(text: string): string {
   return text.replaceAll(/\/\/[^/?#\s]*@/g, "//…@");
 }

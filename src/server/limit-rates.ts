@@ -4,19 +4,19 @@ import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import { createRateLimit, type RateLimit } from "../operations/index.ts";
 
 /**
- * How many calls a second are admitted, and as many at once; below 1 it is one call in several seconds. `undefined` for
- * no limit.
+ * How many calls per second are admitted; as many may come at once. Below 1, it is one call in several seconds. Without
+ * a number there is no limit.
  */
 export interface RateLimits {
-  /** Of each principal, whatever its address. */
+  /** The calls of each principal, whatever its address. */
   readonly perPrincipal?: number | undefined;
-  /** Of each address, before its credential is looked at; an IPv6 network of 64 bits counts as one. */
+  /** The calls of each address, before their credentials are looked at; a /64 network of IPv6 is one address. */
   readonly perAddress?: number | undefined;
 }
 
 /**
- * Returns an `admit` that also limits how often each address and each principal may call. Without limits it is the same
- * function, so that nobody pays for what is not used. Health checks are not limited.
+ * Returns an `admit` that also limits how often each address and each principal may call. Without limits it returns the
+ * given function, so that they cost nothing. Health checks are not limited.
  */
 export function limitRates(admit: Admit, { perPrincipal, perAddress }: RateLimits): Admit {
   const ofAddress = limitOf("address", perAddress);
@@ -24,7 +24,7 @@ export function limitRates(admit: Admit, { perPrincipal, perAddress }: RateLimit
   if (ofAddress === undefined && ofPrincipal === undefined) return admit;
   return (request) => {
     if (isHealthCheck(request)) return admit(request);
-    // First, so that a client that sends a thousand wrong tokens does not get them all verified.
+    // First, so that a client that sends a thousand wrong tokens does not have them all verified.
     ofAddress?.take(clientNetwork(request.peer.address));
     const admitted = admit(request);
     if (ofPrincipal === undefined) return admitted;

@@ -1,7 +1,7 @@
 import type { Log } from "../operations/index.ts";
 import type { OnUpkeep } from "../plants/index.ts";
 
-/** Returns what logs the upkeep of a store, one line each. */
+/** Returns a callback that logs the upkeep of a store, one line per event. */
 export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
   return ({ kind, ...fields }) => {
     switch (kind) {

@@ -8,9 +8,9 @@ loopback.addAddress("::1", "ipv6");
 loopback.addSubnet("::ffff:127.0.0.0", 104, "ipv6");
 
 /**
- * Whether a host to listen on can be reached from this machine only.
+ * Returns whether a host to listen on can only be reached from this machine.
  *
- * A Unix socket can, and `localhost` counts (RFC 6761 §6.3); any other name may resolve to anything and does not.
+ * That is true of Unix sockets and of `localhost` (RFC 6761 §6.3); any other name may resolve to anything.
  */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === "localhost" || socketPathOf(host) !== undefined) return true;

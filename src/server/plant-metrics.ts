@@ -16,7 +16,7 @@ import {
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
 
-/** The attributes of a commit of deletes, for metrics and spans. */
+/** Returns the attributes of a commit of deletes, for metrics and spans. */
 export function commitAttributes(database: Database["kind"]): Attributes {
   return {
     "db.system.name": database === "postgres" ? "postgresql" : database,
@@ -25,7 +25,7 @@ export function commitAttributes(database: Database["kind"]): Attributes {
   };
 }
 
-/** The metrics of a plant server. Created before its store and its gateway, whose hooks these are. */
+/** The metrics of a plant server. Create it before the store and the gateway, which take its hooks. */
 export class PlantMetrics implements Disposable {
   readonly onAnswer: (answer: AnsweredRequest) => void;
   readonly onBatch: OnBatch;
@@ -38,7 +38,7 @@ export class PlantMetrics implements Disposable {
     this.#process = measureProcess(this.#metrics);
   }
 
-  /** Adds what is looked up in the parts of a server when metrics are asked for. */
+  /** Adds the metrics that are read from the parts of a server whenever they are asked for. */
   watch(server: PlantServer, store: PlantStore, verifier: TokenVerifier | undefined): void {
     const metrics = this.#metrics;
     measureGateway(metrics, server);
@@ -54,7 +54,7 @@ export class PlantMetrics implements Disposable {
     );
   }
 
-  /** Adds what became of spans. */
+  /** Adds the numbers of lost spans. */
   watchSpans(exporter: Pick<SpanExporter, "dropped">): void {
     const description = "Spans that are lost because the queue was full, or the collector did not take them";
     this.#metrics.observedCounter({ name: "plantstore.spans.dropped", unit: "{span}", description }, () =>
@@ -113,8 +113,8 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
 }
 
 /**
- * Returns why a request was refused: the kind of a refused credential, `unmatched` where nothing is, and
- * `resource_exhausted` for a message that is too large and for a queue that is full.
+ * Returns why a request was refused: the kind of a refused credential, `unmatched` for a path where nothing is, and
+ * `resource_exhausted` for too large a message, too many calls or a full queue.
  */
 function refusalOf({ error, procedure, httpRoute }: AnsweredRequest): string | undefined {
   const credential = credentialRefusalOf(error);

@@ -16,7 +16,7 @@ import type { RateLimits } from "./limit-rates.ts";
 export interface PlantServerOptions {
   /** The store of the plants. The caller opens it, and closes it after the server. */
   readonly store: PlantStore;
-  /** Verifies tokens. Without it every call is refused, and only a loopback address may be listened on. */
+  /** The verifier of tokens. Without one, every call is refused, and only a loopback address may be listened on. */
   readonly auth?: TokenVerifier | undefined;
   /** The path of the base URL, such as "/api", with which every path of the server begins. Default "". */
   readonly requestPathPrefix?: string | undefined;
@@ -35,7 +35,7 @@ export interface PlantServerOptions {
   readonly requestIdAnswers?: RequestIdAnswers | undefined;
   /** The proxies that are trusted to say who their client is. Default none. */
   readonly trustedProxies?: TrustedProxiesOptions | undefined;
-  /** How often each principal and each address may call. Default as often as they like. */
+  /** How often each principal and each address may call. Default: no limit. */
   readonly rateLimits?: RateLimits | undefined;
   /** The log of calls and faults. Default none. */
   readonly log?: Log | undefined;
@@ -45,7 +45,7 @@ export interface PlantServerOptions {
    */
   readonly auditLog?: Log | undefined;
   /**
-   * The log of deletions, if they are to be apart from refusals, with which anyone can fill a log. Default `auditLog`.
+   * The log of deletions, to keep them apart from refusals, with which anyone can fill a log. Default `auditLog`.
    */
   readonly deletionLog?: Log | undefined;
   /** Additional interceptors between the credential check and the service: traces, for example. */
@@ -58,7 +58,7 @@ export interface PlantServerOptions {
   readonly onRequest?: ((request: AdmitRequest) => void) | undefined;
   /** Called for every answered request, including refused ones and probes: for metrics, for example. */
   readonly onAnswer?: ((answer: AnsweredRequest) => void) | undefined;
-  /** Milliseconds to keep serving after readiness went off, so that load balancers can notice. Default 0. */
+  /** Milliseconds to keep serving after readiness is turned off, so that load balancers can notice. Default 0. */
   readonly drainDelayMs?: number | undefined;
   /** Milliseconds that running calls get to finish after that. Default 20,000. */
   readonly drainTimeoutMs?: number | undefined;

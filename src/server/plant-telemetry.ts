@@ -19,10 +19,10 @@ import type { PlantServerOptions } from "./plant-server-options.ts";
 /** The environment variables of OpenTelemetry, by name. */
 export type OpenTelemetryVariables = Readonly<Record<string, string | undefined>>;
 
-/** Milliseconds that the last export may take when the server stops: a collector that is away must not hold it up. */
+/** Milliseconds that the last export may take when the server stops, which a dead collector must not hold up. */
 const lastExportMs = 2_000;
 
-/** What observes a plant server: its metrics, and its traces where they are exported. */
+/** The telemetry of a plant server: its metrics, and its traces where they are exported. */
 export class PlantTelemetry implements AsyncDisposable {
   readonly hooks: Pick<PlantServerOptions, "onRequest" | "onAnswer" | "interceptors" | "logFields">;
   readonly onBatch: OnBatch;

@@ -24,7 +24,7 @@ const byProcedure: ReadonlyMap<string, RpcPolicy> = new Map(
 /** All scopes that the plant store requires. */
 export const plantScopes: readonly string[] = [...new Set([...byProcedure.values()].map(({ scope }) => scope))];
 
-/** Returns what is wrong with a scope that no RPC requires: a token with it alone could do nothing. */
+/** Returns what is wrong with a scope that no RPC requires, because a token with it alone could do nothing. */
 export function plantScopeProblem(scope: string): string | undefined {
   if (plantScopes.includes(scope)) return undefined;
   const nearest = nearestName(scope, plantScopes);

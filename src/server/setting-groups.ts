@@ -7,7 +7,7 @@ export interface SettingGroup {
   readonly settings: readonly Setting<unknown>[];
 }
 
-/** The title of each group, by the setting that it begins with; a setting belongs to the group where it stands. */
+/** The title of each group, by its first setting; the settings after that in the table belong to it too. */
 const titles: Partial<Record<keyof Configuration, string>> = {
   host: "Address and processes",
   database: "Plants",

@@ -16,7 +16,7 @@ export interface Setting<T> {
   readonly secret?: boolean;
   /** What may be shown of the text of a secret. Default: nothing. */
   readonly shown?: (text: string) => string;
-  /** The values that there are, if they can be listed. */
+  /** The possible values, if they can be listed. */
   readonly words?: readonly string[];
   /** Parses the text. A problem continues the sentence "PORT must …". */
   readonly read: (text: string) => ParseResult<T>;
@@ -51,10 +51,10 @@ export function readableFile(text: string): ParseResult<string> {
   }
 }
 
-/** What a `HOST` begins with that is the path of a Unix socket. */
+/** The prefix of a `HOST` that is a Unix socket. */
 const unixPrefix = "unix:";
 
-/** Bytes of the path of a Unix socket: what Linux has room for (unix(7), sun_path), less its end. */
+/** The longest path of a Unix socket, in bytes: Linux's `sun_path` (unix(7)) without the zero that ends it. */
 const socketPathBytesMax = 107;
 
 /** Reads `HOST`: an IP address, the name of a host, or `unix:` and the path of a socket. */
@@ -79,7 +79,7 @@ export function readFileMode(text: string): ParseResult<number> {
     : notParsed("be a mode of three digits, such as 660");
 }
 
-/** Reads IP addresses and networks such as `10.0.0.0/8`, and `unix:`, separated by commas. */
+/** Reads a list, separated by commas, of IP addresses, networks such as `10.0.0.0/8`, and `unix:`. */
 export function readAddresses(text: string): ParseResult<readonly string[]> {
   const entries = text.split(",").map((entry) => entry.trim());
   return entries.every(isAddressOrNetwork)
@@ -101,7 +101,7 @@ export function readCorsOrigins(text: string): ParseResult<readonly string[] | "
     : notParsed("be * or origins such as https://shop.example, separated by commas");
 }
 
-/** Where an operator's tools reach the server, apart from the port of the service. */
+/** The address on which an operator's tools reach the server, apart from that of the service. */
 export interface AdminAddress {
   readonly host: string;
   /** 0 for a free one. */

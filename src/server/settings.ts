@@ -22,7 +22,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly port: number;
   readonly socketMode: number;
   readonly workers: number;
-  /** Where plants are stored, by `DATABASE_URL` or else by the file. */
+  /** Where plants are stored, by `DATABASE_URL`, or without it by `databaseUrlFile`. */
   readonly database: Database;
   readonly databaseUrlFile: PostgresLocation | undefined;
   readonly deletionsKeptHours: number;

@@ -5,9 +5,9 @@ import { settings } from "./settings.ts";
 /** A setting as an operator may see it. */
 export interface ShownSetting {
   readonly variable: string;
-  /** The text in force; `undefined` when the setting has none. Of a secret only what may be known. */
+  /** The text in force; `undefined` when the setting has none. Of a secret, only the part that may be shown. */
   readonly text: string | undefined;
-  /** Where it is from: the flag, the variable, or "default". */
+  /** Where the text is from: the flag, the variable, or "default". */
   readonly source: string;
 }
 
@@ -21,6 +21,6 @@ export function showConfiguration(sources: ConfigurationSources): readonly Shown
 }
 
 function shownText({ secret, shown }: Setting<unknown>, text: string): string {
-  // A query may hold the key to an interface.
+  // A query may contain an API key.
   return secret === true ? (shown?.(text) ?? "(hidden)") : withoutPassword(text).replaceAll(/\?[^,\s]*/g, "?…");
 }

@@ -22,7 +22,7 @@ import { watchBreakdown } from "./watch-breakdown.ts";
 export interface StartedServer extends BoundAddress {
   /** Stops accepting, finishes running calls, and closes the store and the files. */
   drain(): Promise<void>;
-  /** Resolves when the store has a fault that only a restart can mend. The server is drained then, as at its end. */
+  /** Resolves when the store has a fault that only a restart can mend; then drain the server, and end the process. */
   readonly breakdown: Promise<void>;
   /** Where `/metrics` is; `undefined` without an admin address. */
   readonly admin: BoundAddress | undefined;
@@ -34,7 +34,7 @@ export interface StartedServer extends BoundAddress {
 
 /** Options of {@link startServer}. */
 export interface StartOptions {
-  /** The plants of a store that this start creates; an existing store is never filled, even when it is empty. */
+  /** The plants for a store that this start creates; an existing store is never filled, even when it is empty. */
   readonly plantsWhenCreated?: IdRange;
   /** Whether other processes share the port. */
   readonly reusePort?: boolean;
@@ -114,7 +114,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   };
 }
 
-/** Returns the options of the server that settings determine. */
+/** Returns those options of the server that follow from settings. */
 function serverOptionsOf(configuration: Configuration): Omit<PlantServerOptions, "store"> {
   const { corsOrigins, publicUrl, requestIdAnswers, drainDelayMs, drainTimeoutMs } = configuration;
   return {
@@ -130,7 +130,10 @@ function serverOptionsOf(configuration: Configuration): Omit<PlantServerOptions,
   };
 }
 
-/** A proxy that passes connections on writes no fields: any are the client's own, unless the operator knows better. */
+/**
+ * Returns the trusted proxies and the fields in which they name their client. A proxy that speaks the PROXY protocol
+ * writes no fields: any are the client's own, unless the operator knows better.
+ */
 function trustedProxiesOf(configuration: Configuration): TrustedProxiesOptions | undefined {
   const { trustedProxies, proxyProtocol, proxyFields } = configuration;
   const fields = proxyFields ?? (proxyProtocol === "on" ? "none" : "x-forwarded");
@@ -143,7 +146,7 @@ function listenOptionsOf({ host, port, socketMode, http2, proxyProtocol }: Confi
   return { ...place, http2, proxyProtocol: proxyProtocol === "on" };
 }
 
-/** Returns what is served and with what, for the line about the start. */
+/** Returns what is served, and how, for the log line about the start. */
 function describeServing(configuration: Configuration): object {
   const { database, tlsCertFile, http2, publicUrl } = configuration;
   return {
@@ -174,7 +177,7 @@ export async function serveMetrics(
   return admin;
 }
 
-// Loaded on demand: a server of which nothing is asked need not pay for it.
+// Loaded on demand, so that a server without telemetry does not pay for it.
 async function openTelemetry(
   { adminAddress, database }: Configuration,
   { measured = false, openTelemetry: variables = {} }: StartOptions,

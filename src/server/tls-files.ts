@@ -54,7 +54,7 @@ export async function readTlsFiles({ certFile, keyFile }: TlsFiles): Promise<Tls
  * Watches the files, and passes on every new pair that matches.
  *
  * While only one of the two files has been replaced, they do not match, and the old pair stays. Contents are compared,
- * because timestamps say nothing with the symbolic links of Kubernetes.
+ * because the timestamps of Kubernetes' symbolic links say nothing.
  */
 export function followTlsFiles(
   files: TlsFiles,

@@ -1,11 +1,11 @@
 import { nearestName } from "./nearest-name.ts";
 
-/** What the names of the project's own variables begin with. */
+/** The prefix of the project's own variables. */
 const prefix = "PLANTSTORE_";
 
 /**
- * Returns a problem for every variable that is named like a setting and is none: otherwise a misspelt setting would be
- * ignored, and the server run without it.
+ * Returns a problem for every variable that is named like a setting but is not one: otherwise a misspelt setting would
+ * be ignored, and the server would run without it.
  *
  * @param known - the variables of all settings
  */
@@ -31,8 +31,8 @@ function withoutPrefix(variable: string): string {
 }
 
 /**
- * Whether Kubernetes has set a variable: it gives every container the addresses of all services, and those of a service
- * named plantstore, or plantstore-*, begin like ours.
+ * Returns whether Kubernetes has set a variable: it gives every container the addresses of all services, and the
+ * variables of a service named plantstore, or plantstore-*, begin like ours.
  */
 function isServiceLink(name: string, value: string): boolean {
   return /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/.test(name) || /^(tcp|udp|sctp):\/\//.test(value);

@@ -1,12 +1,12 @@
 import type { Log } from "../operations/index.ts";
 import type { PlantStore } from "../plants/index.ts";
 
-/** Milliseconds between two looks at the store: its callers are refused meanwhile, so nothing is gained by more. */
+/** Milliseconds between two looks at the store. Its callers are refused meanwhile, so it need not be seen sooner. */
 const lookIntervalMs = 500;
 
 /** A watch for a fault of the store that only a restart can mend. */
 export interface BreakdownWatch {
-  /** Resolves when there is one, after a line in the log. */
+  /** Resolves when there is such a fault, once it is logged. */
   readonly breakdown: Promise<void>;
   /** Ends the watch. */
   stop(): void;
