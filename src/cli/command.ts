@@ -13,24 +13,24 @@ export interface Terminal {
 
 /** A flag of a command. */
 export interface Flag {
-  /** What stands for its value in the help, such as "FILE". A flag without one is on or off. */
+  /** The placeholder for its value in the help, such as "FILE". A flag without one is on or off. */
   readonly value?: string;
   /** What it does, in a few words, for the help. */
   readonly about: string;
   /** Whether it may be given several times. */
   readonly multiple?: boolean;
-  /** The values that there are, if they can be listed. */
+  /** The possible values, if they can be listed. */
   readonly words?: readonly string[];
 }
 
-/** An argument of a command that is no flag (POSIX, Utility Conventions 12.1). */
+/** An argument of a command that is not a flag (POSIX, Utility Conventions 12.1). */
 export interface Operand {
-  /** What stands for it in the help, such as "FILE". */
+  /** Its placeholder in the help, such as "FILE". */
   readonly name: string;
   /** What it is, in a few words, for the help. */
   readonly about: string;
   readonly optional?: boolean;
-  /** The values that there are, if they can be listed. */
+  /** The possible values, if they can be listed. */
   readonly words?: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export interface Command {
   readonly flags?: Readonly<Record<string, Flag>>;
   /** Whether it takes the settings of the server, as flags too, and whether its help lists them. */
   readonly settings?: "listed" | "taken";
-  /** What else is to be known, in lines below its flags. */
+  /** Further lines for its help, below the flags. */
   readonly notes?: readonly string[];
   /**
    * Runs the command and returns the exit code.
@@ -63,7 +63,7 @@ export interface Command {
   readonly run: (flags: GivenFlags, operands: readonly string[], terminal: Terminal) => Promise<number>;
 }
 
-/** The command line is wrong; the message says why in one sentence. */
+/** The error for a wrong command line; its message says in one sentence what is wrong. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

@@ -28,7 +28,7 @@ export const commands: readonly Command[] = [
   completionCommand,
 ];
 
-/** Returns the command that words begin with, and the words behind its name. */
+/** Returns the command whose name the words begin with, and the words after it; `undefined` if there is none. */
 export function findCommand(
   words: readonly string[],
 ): { readonly command: Command; readonly rest: readonly string[] } | undefined {

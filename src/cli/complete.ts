@@ -9,8 +9,8 @@ export interface Candidate {
 }
 
 /**
- * Returns what the last word may become, which may be empty or half typed. Nothing where a file or a text of one's own
- * is expected.
+ * Returns what the last word may become, which may be empty or half typed; nothing where a file or free text is
+ * expected.
  */
 export function complete(words: readonly string[]): readonly Candidate[] {
   const typed = words.at(-1) ?? "";
@@ -26,7 +26,7 @@ function candidatesAfter(before: readonly string[], typed: string): readonly Can
 
 const help: Candidate = { word: "help", about: "show the flags of a command" };
 
-/** The words that go on to the name of a command. */
+/** Returns the words that may come next in the name of a command. */
 function nextWords(before: readonly string[]): Candidate[] {
   const start = before.map((word) => `${word} `).join("");
   const going = commands.filter(({ name }) => name.startsWith(start));

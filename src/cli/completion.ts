@@ -1,7 +1,7 @@
 import { exitCode, type Command, UsageError } from "./command.ts";
 
-// Each script asks `plantstore complete` what may stand at the cursor, so that it fits every release. Where the answer
-// is nothing, the shell completes files.
+// Each script asks `plantstore complete` what may stand at the cursor, so that it fits every release. When there is no
+// answer, the shell completes files.
 const scripts: Readonly<Record<string, string>> = {
   bash: `_plantstore() {
   local IFS=$'\\n'

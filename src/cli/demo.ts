@@ -8,7 +8,7 @@ const folder = ".plantstore";
 /** The plants of a new demo store. */
 export const demoPlants = { first: 1n, last: 1000n } as const;
 
-/** What the demo has prepared: the same environment that a production server would get. Dispose of it with `using`. */
+/** A prepared demo: its token, and an environment like that of a production server. Dispose of it with `using`. */
 export interface Demo extends Disposable {
   readonly token: string;
   readonly environment: Record<string, string | undefined>;
@@ -36,7 +36,7 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
       PLANTSTORE_TOKENS: token,
       PLANTSTORE_DOCS: "open",
-      // The output is for people.
+      // A person reads the log, and need not see every deletion.
       PLANTSTORE_AUDIT: "by-level",
       // There is no load balancer in front of a demo, and Ctrl-C should end it at once.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
@@ -44,7 +44,7 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
   };
 }
 
-// A lock of SQLite, because the system gives it back however a process ends.
+// A lock of SQLite, because the system releases it however a process ends.
 async function lockFolder(): Promise<Disposable> {
   const { DatabaseSync } = await import("node:sqlite");
   const lock = new DatabaseSync(join(folder, "lock"), { timeout: 0 });
@@ -93,8 +93,7 @@ export async function firstPlants(environment: Demo["environment"]): Promise<rea
 /**
  * Returns what the demo prints once it listens: the credential, and commands to paste into a shell.
  *
- * @param plants - plants that are there, for the commands to delete; with too few of them, a command names one that is
- * gone
+ * @param plants - plants that exist, for the commands to delete; if there are too few, a command names one that is gone
  */
 export function demoLines(
   demo: Demo,

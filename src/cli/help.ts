@@ -30,7 +30,7 @@ export function helpOf(command: Command): string[] {
   ];
 }
 
-/** Returns the line that shows how a command is written. */
+/** Returns the usage line of a command: its name, operands and flags. */
 export function usageOf({ name, operands = [], flags = {}, settings }: Command): string {
   return [
     `plantstore ${name}`,
@@ -46,7 +46,7 @@ function spellOperand({ name, optional = false }: Operand): string {
   return optional ? `[${name}]` : name;
 }
 
-/** Returns a flag as it is written, with what stands for its value. */
+/** Returns a flag as it is written, with the placeholder for its value. */
 export function spellFlag(name: string, { value }: Flag): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }

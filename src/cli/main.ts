@@ -1,16 +1,16 @@
 #!/usr/bin/env node
 import * as nodeModule from "node:module";
 
-// All other code is imported below: an older Node would end with a SyntaxError of some file before a line of it runs.
+// All other code is imported after this check: an older Node would fail to parse it, before a line of it runs.
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-// The SQLite of an older one can lose its write-ahead log; 25.8 is refused as a whole because that of 25.8.0 can,
-// although that of 25.8.2 cannot.
+// The SQLite of older ones can lose its write-ahead log. All of 25.8 is refused because that of 25.8.0 can, although
+// that of 25.8.2 cannot.
 if (major < 24 || (major === 24 && minor < 15) || (major === 25 && minor < 9)) {
   console.error(`plantstore: this is Node ${process.versions.node}, and 24.15 or newer is needed (of Node 25: 25.9)`);
   process.exit(1);
 }
 
-// Keeps compiled code between starts: 0.1 s becomes 0.04 s. Hence the imports after the call.
+// Keeps compiled code between starts: 0.1 s becomes 0.04 s for what is imported after it.
 nodeModule.enableCompileCache();
 const { processTerminal } = await import("./process-terminal.ts");
 const { runCommandLine } = await import("./run-command-line.ts");

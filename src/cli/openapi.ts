@@ -18,7 +18,7 @@ export const openApiCommand: Command = {
     const url = text ?? `http://${host.fallback}:${port.fallback}`;
     const reading = publicUrl.read(url);
     if (reading.kind === "problems") throw new UsageError(`the base URL must ${reading.problems.join(", ")}`);
-    // The paths start with the slash.
+    // Without its last slash, because the paths start with one.
     terminal.out(JSON.stringify(describePlantStore(reading.value.href.replace(/\/+$/, "")), undefined, 2));
     return exitCode.ok;
   },

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 /**
  * Returns the version in package.json, which is two folders up from here, in source as in the build.
  *
- * Alone in its file, because the build keeps a file that looks beside itself apart from those that import it.
+ * It is alone in its file, because the build does not bundle a file that finds others by its own place.
  */
 export function packageVersion(): string {
   const { version }: { version: string } = JSON.parse(

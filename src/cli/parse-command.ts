@@ -4,9 +4,9 @@ import { type Command, type Flag, type GivenFlags, UsageError } from "./command.
 import { flagsOf } from "./setting-flags.ts";
 
 /**
- * Parses the words behind the name of a command into its flags and operands.
+ * Parses the words after the name of a command into its flags and operands.
  *
- * @throws UsageError that names a flag which the command does not have, or what is wrong with the value of one
+ * @throws UsageError that names a flag that the command does not have, or says what is wrong with a flag's value
  */
 export function parseCommand(
   command: Command,

@@ -78,7 +78,7 @@ async function serveAsWorker(
 ): Promise<number> {
   const supervisor = connectToSupervisor();
   try {
-    // The admin address is the supervisor's, which asks every worker for its part.
+    // The supervisor serves the admin address, and asks every worker for its metrics.
     return await serveUntilStopped(
       { ...configuration, adminAddress: undefined },
       {
@@ -98,7 +98,7 @@ async function serveAsWorker(
   }
 }
 
-/** How `serve` starts and ends. */
+/** Options of {@link serveUntilStopped}. */
 interface ServeOptions extends StartOptions {
   /** Resolves when the server is to shut down. */
   readonly stop: Promise<unknown>;
@@ -107,8 +107,8 @@ interface ServeOptions extends StartOptions {
 
 function ownSignals(): ServeOptions {
   let reload: (() => Promise<void>) | undefined;
-  // Before the start, because an unhandled SIGHUP ends a process. A demo has no handler: it should end with its
-  // terminal.
+  // Registered before the start, because an unhandled SIGHUP ends a process. A demo has no handler: it should end with
+  // its terminal.
   process.on("SIGHUP", () => void reload?.());
   return { stop: firstStopSignal(), onListening: (server) => void (reload = () => server.reload()) };
 }
@@ -117,7 +117,7 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   const server = await startServer(configuration, options).catch((reason: unknown) => {
     throw explain(reason, configuration);
   });
-  // Once the server listens, because the start would take longer, and only calls matter.
+  // Only once the server listens, because it would slow down the start, and only calls gain from it.
   disablePretenuring();
   await options.onListening?.(server);
   const code = await Promise.race([
@@ -125,12 +125,12 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
     server.breakdown.then(() => exitCode.breakdown),
   ]);
   await server.drain();
-  // A log that nobody reads would keep the process alive forever.
+  // Otherwise a log that nobody reads would keep the process alive forever.
   if (process.stderr.writableLength > 0) process.exit(code);
   return code;
 }
 
-// The messages of the system ("listen EADDRINUSE: …") only help those who know them.
+// System messages ("listen EADDRINUSE: …") only help a reader who knows the codes.
 function explain(reason: unknown, { host, port }: Configuration): unknown {
   const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
   const path = socketPathOf(host);
@@ -150,7 +150,7 @@ function explain(reason: unknown, { host, port }: Configuration): unknown {
 
 function explainSocket(cause: unknown, code: unknown, path: string): unknown {
   if (code === "EADDRINUSE") return new Error(`${path} is in use, or is no socket`, { cause });
-  // libuv says the same of a folder that is missing.
+  // libuv reports a missing folder as EACCES too.
   if (code === "EACCES") return new Error(`the folder of ${path} is not there, or not this user's to write`, { cause });
   return cause;
 }

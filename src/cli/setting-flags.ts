@@ -18,7 +18,7 @@ export function flagsOf({ flags = {}, settings: taken }: Command): Readonly<Reco
   return taken === undefined ? flags : { ...flags, ...settingFlags };
 }
 
-/** Returns where the settings of a command are from. */
+/** Returns the sources of a command's settings: its flags and the environment. */
 export function sourcesOf(flags: GivenFlags, environment: Terminal["environment"]): ConfigurationSources {
   const texts = Object.entries(flags).map(([name, flag]) => [name, textOf(flag)]);
   return { environment, flags: Object.fromEntries(texts) };

@@ -4,7 +4,7 @@ import { exitCode } from "./command.ts";
  * Waits for SIGTERM or SIGINT and resolves at the first one. A second one ends the process at once with exit code 1,
  * because its sender has lost patience with the drain.
  *
- * @param atSecond - what to do before that; must be quick
+ * @param atSecond - called just before that end; must be quick
  */
 export function firstStopSignal(atSecond: () => void = () => undefined): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

@@ -27,9 +27,9 @@ const replaceAfterMs = 500;
  * A stop signal drains all workers, after which this resolves to 0; a second one ends all of them at once.
  */
 export async function superviseWorkers({ count, port, adminAddress, log }: WorkersOptions): Promise<number> {
-  /** By place: a worker that replaces another takes its place, and continues its metrics. */
+  /** The workers by place: one that replaces another takes its place, and continues its metrics. */
   const workers = new Map<number, ChildProcess>();
-  // Before there are workers, which would outlive the failure to listen.
+  // Before there are workers, because they would outlive a failure to listen here.
   await using opened = new AsyncDisposableStack();
   if (adminAddress !== undefined) {
     // One question to the workers at a time, however many ask for metrics.
@@ -80,7 +80,7 @@ function listeningPort(worker: ChildProcess): Promise<number | undefined> {
 
 function tell(workers: Iterable<ChildProcess>, order: WorkerOrder): void {
   for (const worker of workers) {
-    // A worker that is about to end need not be told.
+    // An error is ignored: a worker that is about to end need not be told.
     if (worker.connected) worker.send(order, () => undefined);
   }
 }

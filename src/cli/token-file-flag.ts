@@ -3,7 +3,7 @@ import { type Flag, type GivenFlags, type Terminal, textOf } from "./command.ts"
 
 const { variable } = settings.tokenHashesFile;
 
-/** The flag that tells which file of token hashes a command is about. */
+/** The flag that names the file of token hashes that a command is about. */
 export const tokenFileFlag: Readonly<Record<string, Flag>> = {
   file: { value: "FILE", about: `the file of token hashes; default ${variable}` },
 };

@@ -50,7 +50,7 @@ function withWorker(family: MetricFamily, worker: number): MetricFamily {
   return { ...family, points: family.points.map(label) };
 }
 
-/** Joins the series of two processes of one release, in which a metric has one kind. */
+/** Joins the series of a metric in two processes; they run the same release, so its kind is the same in both. */
 function joined(one: MetricFamily, other: MetricFamily): MetricFamily {
   if (one.kind === "histogram") {
     return other.kind === "histogram" ? { ...one, points: [...one.points, ...other.points] } : one;
