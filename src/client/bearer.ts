@@ -5,8 +5,8 @@ import { credentialsOf } from "./credential.ts";
  * Returns an interceptor that sends a bearer token with every call (RFC 6750 §2.1).
  *
  * @param token - the token, or a function that returns it for each call, for tokens that expire; if it throws, or
- * returns what can be no token, the call fails
- * @throws Error when the token is empty, or has a character that no token has
+ * returns something that cannot be a token, the call fails
+ * @throws Error when the token is empty, or contains a character that a token cannot have
  */
 export function bearer(token: string | (() => string | Promise<string>)): Interceptor {
   const credential = credentialsOf(token);

@@ -24,8 +24,8 @@ export interface PlantClientOptions {
   readonly credentials?: ChannelCredentials;
 }
 
-// gRFC A6. UNAVAILABLE is the only code that means "not now". Deleting is idempotent, so repeating it does no harm, and
-// if only the first response was lost, the second is the same, by the idempotency key that all attempts carry.
+// gRFC A6. UNAVAILABLE is the only code that means "not now". Deleting is idempotent, so repeating it does no harm; and
+// since all attempts carry one idempotency key, a second one gets the response of a first whose response was lost.
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
@@ -49,7 +49,7 @@ const serviceConfig = JSON.stringify({
  * Give each call a deadline; without one it waits as long as the server does. Close the client when it is no longer
  * needed.
  *
- * @throws Error when the token is empty, or has a character that no token has
+ * @throws Error when the token is empty, or contains a character that a token cannot have
  *
  * @example
  * ```ts
@@ -78,11 +78,11 @@ export function quoteIdempotencyKey(key: string): string {
 const sendIdempotencyKey: Interceptor = (callOptions, nextCall) =>
   new InterceptingCall(nextCall(callOptions), {
     start: (given, listener, next) => {
-      // Of its own: the caller may use the object for another call.
+      // A copy, because the caller may use the object for another call.
       const metadata = given.clone();
       const [key] = metadata.get(idempotencyKeyName);
       if (key === undefined) metadata.set(idempotencyKeyName, quoteIdempotencyKey(randomUUID()));
-      // A key is at least its two quotes.
+      // Not a key, which has two quotes at least, but the caller's wish to send none.
       else if (key === "") metadata.remove(idempotencyKeyName);
       next(metadata, listener);
     },

@@ -6,7 +6,7 @@ import {
   quoteIdempotencyKey,
 } from "./create-plant-client.ts";
 
-/** Milliseconds that a call may take with all its attempts, unless it says otherwise: long for a person who waits. */
+/** The default of `timeoutMs`, in milliseconds: about as long as a person waits. */
 const defaultTimeoutMs = 5_000;
 
 /** Options of {@link createPlants}. */
@@ -19,12 +19,12 @@ export interface PlantsOptions extends PlantClientOptions {
 export interface CallOptions {
   /** Milliseconds that this call may take with all its attempts. */
   readonly timeoutMs?: number;
-  /** Gives the call up. The plant may be deleted nevertheless. */
+  /** Gives up the call when it is aborted. The plant may be deleted nevertheless. */
   readonly signal?: AbortSignal;
   /**
-   * Makes this call and all others with the same key one deletion, for a program that repeats a call that came to no
-   * outcome: 1 to 128 printable ASCII characters, such as a UUID, for one plant alone. With `null` none is sent, and each
-   * attempt is a deletion of its own. Default: a new key for each call, which all its attempts have.
+   * Makes this call and all others with the same key one deletion, for a program that repeats a call that had no
+   * outcome: 1 to 128 printable ASCII characters, such as a UUID, for one plant alone. With `null` no key is sent, and
+   * each attempt is a deletion of its own. Default: a new key for each call, shared by its attempts.
    */
   readonly idempotencyKey?: string | null;
 }
@@ -44,7 +44,7 @@ export interface Plants {
   close(): void;
 }
 
-/** A call that came to no outcome. Its message says what the server said, and what to do. */
+/** The error of a call that had no outcome. Its message repeats the server's, and says what to do. */
 export class PlantsError extends Error {
   override readonly name = "PlantsError";
   /** The code of gRPC, by its name. */
@@ -70,7 +70,7 @@ const adviceByCode: Partial<Record<keyof typeof status, string>> = {
 /**
  * Creates a client whose calls are promises with a deadline. Close it when it is no longer needed.
  *
- * @throws Error when the token is empty, or has a character that no token has
+ * @throws Error when the token is empty, or contains a character that a token cannot have
  *
  * @example
  * ```ts
@@ -101,12 +101,12 @@ export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...
   };
 }
 
-// An empty one is not sent.
+// `createPlantClient` sends no key where it finds an empty one.
 function toMetadata(idempotencyKey: string | null): string {
   return idempotencyKey === null ? "" : quoteIdempotencyKey(idempotencyKey);
 }
 
-// The errors of grpc-js would have another type, and quote the key.
+// grpc-js would throw errors of another type, which quote the key.
 function checkArguments(id: unknown, idempotencyKey: unknown): void {
   if (!isId(id)) throw invalidArgument("the id is no bigint of 64 bits, such as 42n");
   if (idempotencyKey === undefined || idempotencyKey === null || isIdempotencyKey(idempotencyKey)) return;

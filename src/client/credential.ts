@@ -1,11 +1,11 @@
-// b64token of RFC 6750 §2.1. Anything else is refused here, because libraries quote a bad field with the token in it.
+// b64token of RFC 6750 §2.1. Anything else is refused here, because libraries quote a bad field in their errors.
 const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
  * Returns the `authorization` field of a token; given a function that returns tokens, a function that returns the field
  * of the next one.
  *
- * @throws Error when the text can be no token, which it does not quote; that of a function when it is called
+ * @throws Error when the text cannot be a token, without quoting it; the returned function rejects instead
  */
 export function credentialsOf(token: string | (() => string | Promise<string>)): string | (() => Promise<string>) {
   return typeof token === "string" ? credentialOf(token) : async () => credentialOf(await token());
