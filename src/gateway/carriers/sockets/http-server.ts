@@ -28,7 +28,8 @@ export interface GatewayLoad {
   readonly backlogBytes: number;
   /**
    * Requests refused since the start because they are wrong as HTTP, such as one with too long a URL, by HTTP status.
-   * No hook sees them: they have neither a match nor a credential.
+   * No hook sees them: they have neither a match nor a credential. Only one whose body turns out to be wrong on our
+   * HTTP/1.1 had both; its call ends as one whose client has gone away.
    */
   readonly badRequests: ReadonlyMap<number, number>;
   /**
