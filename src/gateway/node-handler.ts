@@ -2,7 +2,7 @@ import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { NodeHttp1Exchange, NodeHttp2Exchange } from "./carriers/sockets/index.ts";
-import { CommonFields, type Exchange, readRequestTarget } from "./carriers/index.ts";
+import { CommonHeaderFields, type Exchange, readRequestTarget } from "./carriers/index.ts";
 import { matchRequest, type Serving } from "./calls/index.ts";
 
 /**
@@ -28,7 +28,7 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
   const { table, limits, serve, refuse } = serving;
   return (request, response, next) => {
     const sent = request.url ?? "";
-    const common = new CommonFields(request.rawHeaders);
+    const common = new CommonHeaderFields(request.rawHeaders);
     const authority = ("authority" in request && request.authority) || common.host;
     const judged = readRequestTarget(sent, authority, request.httpVersion !== "1.0", limits);
     const target = typeof judged === "string" ? judged : sent;
@@ -55,7 +55,7 @@ function toExchange(
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
   target: string,
-  common: CommonFields,
+  common: CommonHeaderFields,
 ): Exchange {
   if (!("stream" in request)) return new NodeHttp1Exchange(request, response as ServerResponse, target, common);
   const { stream } = request;

@@ -5,7 +5,7 @@ import {
   refuseConnect,
   refuseGrpc,
   refuseGrpcWeb,
-  restErrorFields,
+  restErrorHeader,
 } from "../protocols/index.ts";
 import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import type { ErrorWriter } from "../rest/index.ts";
@@ -46,7 +46,7 @@ function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: Er
   // the status alone says that this was not a call; only a custom error record is sent.
   const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
   if (noCall && writeErrorRecord.isDefault) {
-    return exchange.answer(httpStatus, [...fields, ...restErrorFields(error)], new Uint8Array(0));
+    return exchange.answer(httpStatus, [...fields, ...restErrorHeader(error)], new Uint8Array(0));
   }
   const contentType = exchange.common.contentType ?? "";
   if (refusal.connectStream !== undefined) return refuseConnectStream(exchange, refusal.connectStream, error);
@@ -56,7 +56,7 @@ function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: Er
   if (protocol === "grpc-web" && !wrongMethod) return refuseGrpcWeb(exchange, grpcContentType(contentType), error);
   // A wrong method matches no RPC, even where there is one at the path.
   const record = writeErrorRecord(error, { httpStatus, procedure: wrongMethod ? undefined : procedure });
-  const header = ["content-type", record.contentType, ...fields, ...restErrorFields(error)];
+  const header = ["content-type", record.contentType, ...fields, ...restErrorHeader(error)];
   exchange.answer(record.httpStatus, header, record.body);
 }
 

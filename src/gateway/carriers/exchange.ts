@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { CommonFields, HeaderFields, HeaderReader } from "./header-fields.ts";
+import type { CommonHeaderFields, HeaderFields, HeaderReader } from "./header-fields.ts";
 
 /**
  * One HTTP request and its answer, whatever carries them: the seam between RPC and HTTP.
@@ -20,7 +20,7 @@ export interface Exchange extends HeaderReader {
   /** The header fields as received; on HTTP/2 they include the pseudo-header fields. */
   readonly fields: HeaderFields;
   /** The fields that every request is checked for. {@link HeaderReader.get} reads any other. */
-  readonly common: Readonly<CommonFields>;
+  readonly common: Readonly<CommonHeaderFields>;
   readonly peer: Peer;
   /** The same object for every exchange of a connection. */
   readonly connection: object;

@@ -18,7 +18,7 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
  * @throws TypeError for a character that HTTP does not allow in fields (RFC 9110 §5.5): it might begin another field,
  * or another answer
  */
-export function requireFieldValue(name: string, value: string): void {
+export function requireHeaderValue(name: string, value: string): void {
   if (!fieldValue.test(value)) {
     throw new TypeError(`the value of "${name}" has a character that is not allowed in fields`);
   }
@@ -28,7 +28,7 @@ export function requireFieldValue(name: string, value: string): void {
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Fields that many answers share, which a carrier may encode once. */
-export class PreparedFields extends Array<string> {
+export class PreparedHeaderFields extends Array<string> {
   /** Their lines in HTTP/1.1; `undefined` until a carrier needs them. */
   lines: string | undefined;
   /** Their header block in HTTP/2; `undefined` until a carrier needs it. */
@@ -36,8 +36,8 @@ export class PreparedFields extends Array<string> {
 }
 
 /** Prepares fields: name, value, name, value, … */
-export function prepareFields(...fields: readonly string[]): PreparedFields {
-  const prepared = new PreparedFields();
+export function prepareHeaderFields(...fields: readonly string[]): PreparedHeaderFields {
+  const prepared = new PreparedHeaderFields();
   prepared.push(...fields);
   return prepared;
 }
@@ -48,7 +48,7 @@ export function prepareFields(...fields: readonly string[]): PreparedFields {
  * @returns the value; several fields of one name are joined by ", " (RFC 9110 §5.3), the parts of a cookie by "; ";
  * `null` if there is none
  */
-export function readField(fields: HeaderFields, name: string): string | null {
+export function readHeaderField(fields: HeaderFields, name: string): string | null {
   let value: string | null = null;
   for (let i = 0; i < fields.length; i += 2) {
     const candidate = fields[i] as string;
@@ -63,9 +63,9 @@ export function readField(fields: HeaderFields, name: string): string | null {
 
 /**
  * The header fields that every request is checked for, collected in one pass: `null` if a field was not sent, otherwise
- * as {@link readField} reads it.
+ * as {@link readHeaderField} reads it.
  */
-export class CommonFields {
+export class CommonHeaderFields {
   /**
    * The size of the list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. This bounds many small
    * fields, which cost more than their text, and gives a list one size in every HTTP version.
@@ -104,11 +104,11 @@ export class CommonFields {
   }
 }
 
-type CommonName = Exclude<keyof CommonFields, "listBytes">;
+type CommonName = Exclude<keyof CommonHeaderFields, "listBytes">;
 
-/** The names that {@link CommonFields} collects, each with its property, by length. */
+/** The names that {@link CommonHeaderFields} collects, each with its property, by length. */
 const commonNames: (readonly [name: string, member: CommonName])[][] = [];
-const { listBytes: _, ...withoutAny } = new CommonFields([]);
+const { listBytes: _, ...withoutAny } = new CommonHeaderFields([]);
 for (const member of Object.keys(withoutAny) as CommonName[]) {
   const name = member.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
   (commonNames[name.length] ??= []).push([name, member]);

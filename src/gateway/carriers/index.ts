@@ -18,14 +18,14 @@ export {
   statusesWithoutBody,
 } from "./exchange.ts";
 export {
-  CommonFields,
+  CommonHeaderFields,
   type HeaderFields,
   type HeaderReader,
   isToken,
-  PreparedFields,
-  prepareFields,
-  readField,
-  requireFieldValue,
+  PreparedHeaderFields,
+  prepareHeaderFields,
+  readHeaderField,
+  requireHeaderValue,
 } from "./header-fields.ts";
 export { defaultLimits, defaultReadMaxBytes, type Limits } from "./limits.ts";
 export {

@@ -1,9 +1,9 @@
 import {
   type HeaderFields,
   isToken,
-  PreparedFields,
-  readField,
-  requireFieldValue,
+  PreparedHeaderFields,
+  readHeaderField,
+  requireHeaderValue,
   statusesWithoutBody,
 } from "../carriers/index.ts";
 import type { Http1RequestHead } from "./request-head.ts";
@@ -30,7 +30,7 @@ export function framingOfPieces(
   fields: readonly HeaderFields[],
 ): Framing {
   if (statusesWithoutBody.has(httpStatus)) return framingOfNone(httpStatus);
-  const length = readField(fields.flat(), "content-length");
+  const length = readHeaderField(fields.flat(), "content-length");
   if (length !== null) return Number(length);
   if (request.httpMethod === "HEAD") return "none";
   return request.section.httpVersion === "1.0" ? "close" : "chunked";
@@ -75,7 +75,7 @@ export function answerHead(
 
 /** Returns fields as lines, without those of the connection and of the framing. Throws as {@link answerHead} does. */
 export function fieldLines(fields: HeaderFields): string {
-  return fields instanceof PreparedFields ? (fields.lines ??= toLines(fields)) : toLines(fields);
+  return fields instanceof PreparedHeaderFields ? (fields.lines ??= toLines(fields)) : toLines(fields);
 }
 
 function toLines(fields: HeaderFields): string {
@@ -84,7 +84,7 @@ function toLines(fields: HeaderFields): string {
     const name = fields[i] ?? "";
     const value = fields[i + 1] ?? "";
     if (!isToken(name)) throw new TypeError(`"${name}" is not allowed as the name of a field`);
-    requireFieldValue(name, value);
+    requireHeaderValue(name, value);
     if (!connectionFields.test(name)) lines += `${name}: ${value}\r\n`;
   }
   return lines;

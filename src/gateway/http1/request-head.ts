@@ -1,5 +1,5 @@
 import {
-  CommonFields,
+  CommonHeaderFields,
   type HeaderFields,
   headerTooLarge,
   type HttpProblem,
@@ -25,7 +25,7 @@ export interface FieldSection {
   readonly lines: string;
   readonly httpVersion: Http1Version;
   readonly fields: HeaderFields;
-  readonly common: CommonFields;
+  readonly common: CommonHeaderFields;
   /** Bytes of the body (RFC 9112 §6.3), unless it comes in chunks. */
   readonly bodyBytes: number | "chunked";
   /** Whether the client waits to be told to send the body (RFC 9110 §10.1.1). */
@@ -118,7 +118,7 @@ export function unreadable(problem: HttpProblem): Http1RequestHead {
 function readSection(lines: string, httpVersion: Http1Version): FieldSection {
   const read = readFieldLines(lines);
   const fields = read ?? [];
-  const common = new CommonFields(fields);
+  const common = new CommonHeaderFields(fields);
   const { transferEncoding, contentLength, expect, connection } = common;
   const length = contentLength === null ? 0 : readLength(contentLength);
   return {
@@ -173,7 +173,7 @@ function readLength(contentLength: string): number | undefined {
 
 /** Returns the problem of a request whose end cannot be determined, or that expects what cannot be met. */
 function framingProblem(
-  { transferEncoding, contentLength, expect }: CommonFields,
+  { transferEncoding, contentLength, expect }: CommonHeaderFields,
   httpVersion: Http1Version,
 ): HttpProblem | undefined {
   if (transferEncoding !== null) {

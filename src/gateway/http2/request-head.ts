@@ -1,10 +1,10 @@
-import { CommonFields, isToken } from "../carriers/index.ts";
+import { CommonHeaderFields, isToken } from "../carriers/index.ts";
 
 /** The parsed header of a request. One object may stand for many requests, so it must not be changed. */
 export interface Http2RequestHead {
   /** All fields, pseudo-header fields among them: name, value, name, value, … */
   readonly fields: readonly string[];
-  readonly common: CommonFields;
+  readonly common: CommonHeaderFields;
   readonly method: string;
   readonly path: string;
   /** Scheme, authority and path; the authority from the `host` field if there is no :authority. */
@@ -77,7 +77,7 @@ function isConsistent(name: string, value: string, found: Found): boolean {
 function toHead(fields: readonly string[], pseudo: Record<string, string>, found: Found): Http2RequestHead | undefined {
   const { ":method": method, ":path": path, ":scheme": scheme, ":authority": authority } = pseudo;
   const { host, contentLength, expectsContinue } = found;
-  const common = new CommonFields(fields);
+  const common = new CommonHeaderFields(fields);
   if (method === undefined || !isToken(method)) return undefined;
   if (authority !== undefined && !authoritySyntax.test(authority)) return undefined;
   if (method === "CONNECT") {

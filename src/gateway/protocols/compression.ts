@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import type { CommonFields, HeaderFields } from "../carriers/index.ts";
+import type { CommonHeaderFields, HeaderFields } from "../carriers/index.ts";
 import { errorWithHttpStatus } from "../rest/index.ts";
 import { codingItemsMax } from "./content-coding.ts";
 
@@ -93,7 +93,7 @@ export function negotiateEncodings(
 }
 
 /** Negotiates the encodings of a gRPC or gRPC-Web call. */
-export function negotiateGrpcEncodings(available: readonly Compression[], common: CommonFields): Encodings {
+export function negotiateGrpcEncodings(available: readonly Compression[], common: CommonHeaderFields): Encodings {
   return negotiateEncodings(available, common.grpcEncoding, common.grpcAcceptEncoding, "grpc-accept-encoding");
 }
 

@@ -11,7 +11,7 @@ import {
   readEnvelopedMessages,
   writeEnvelopedMessage,
 } from "./envelope.ts";
-import { fieldsToSend, LazyHeaders } from "./lazy-headers.ts";
+import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
 import type { Procedure } from "./procedure.ts";
 
 /** What the header of a call with envelopes says. */
@@ -75,7 +75,7 @@ export abstract class EnvelopedCall implements CallProtocol {
   }
 
   headerToSend(header: Headers): HeaderFields {
-    return fieldsToSend(header, this.headerFields);
+    return headerFieldsToSend(header, this.headerFields);
   }
 
   begin(header: HeaderFields): void {

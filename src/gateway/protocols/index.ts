@@ -15,7 +15,7 @@ export { refuseGrpcWeb } from "./grpc-web/grpc-web-unary.ts";
 export { LazyHeaders } from "./lazy-headers.ts";
 export type { MessageInit, Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
 export type { CallProtocol, Protocol, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
-export { restErrorFields } from "./rest/response-header.ts";
+export { restErrorHeader } from "./rest/response-header.ts";
 export type { RestStreamTarget } from "./rest/rest-stream.ts";
 export {
   openStreamProtocol,

@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
-import { type HeaderFields, isToken, readField } from "../carriers/index.ts";
+import { type HeaderFields, isToken, readHeaderField } from "../carriers/index.ts";
 
 /**
  * Whether a field may be sent with a call: it neither describes the connection nor has a value that no field may have
@@ -75,7 +75,7 @@ export class LazyHeaders implements Headers {
   get(name: string): string | null {
     // A real Headers object rejects invalid names, including those of pseudo-header fields.
     if (!this.pristine || !isToken(name)) return this.built.get(name);
-    return readField(this.#fields, name);
+    return readHeaderField(this.#fields, name);
   }
 
   has(name: string): boolean {
@@ -134,7 +134,8 @@ function toHeaders(fields: HeaderFields): Headers {
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string;
     if (name.charCodeAt(0) === colon) continue;
-    if (name.length === 6 && name.toLowerCase() === "cookie") headers.set(name, readField(fields, "cookie") ?? "");
+    if (name.length === 6 && name.toLowerCase() === "cookie")
+      headers.set(name, readHeaderField(fields, "cookie") ?? "");
     else headers.append(name, fields[i + 1] as string);
   }
   return headers;
@@ -164,9 +165,9 @@ const colon = 0x3a;
  *
  * @param own - the protocol's fields, which stay when an interceptor replaces the object
  */
-export function fieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
+export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
   if (headers instanceof LazyHeaders) return headers.fields;
   const given = toFields(headers);
   // The protocol's own fields are not repeated.
-  return [...own, ...given.filter((_, at) => readField(own, given[at - (at % 2)] as string) === null)];
+  return [...own, ...given.filter((_, at) => readHeaderField(own, given[at - (at % 2)] as string) === null)];
 }

@@ -1,9 +1,9 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import { type HeaderFields, prepareFields } from "../carriers/index.ts";
+import { type HeaderFields, prepareHeaderFields } from "../carriers/index.ts";
 
 /** The trailer of a gRPC answer that succeeded, unless the handler adds to it. */
-export const statusOk: HeaderFields = prepareFields("grpc-status", "0");
+export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
 
 const secondMs = 1000;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CommonFields, type HeaderFields, readField } from "../../../src/gateway/carriers/header-fields.ts";
+import { CommonHeaderFields, type HeaderFields, readHeaderField } from "../../../src/gateway/carriers/header-fields.ts";
 
 const fields: HeaderFields = [
   "Content-Type",
@@ -14,14 +14,14 @@ const fields: HeaderFields = [
   "b=2",
 ];
 
-describe("readField", () => {
+describe("readHeaderField", () => {
   test.each([
     { name: "finds a field whatever case it was sent in", field: "content-type", want: "application/proto" },
     { name: "joins the values of a field that was sent twice", field: "x-a", want: "1, 2" },
     { name: "has null for a field that was not sent", field: "x-b", want: null },
     { name: "does not take a value for a name", field: "application/proto", want: null },
   ])("$name", ({ field, want }) => {
-    expect(readField(fields, field)).toBe(want);
+    expect(readHeaderField(fields, field)).toBe(want);
   });
 
   test.each([
@@ -29,17 +29,17 @@ describe("readField", () => {
     { name: "in HTTP/1.1", given: ["Cookie", "a=1", "Cookie", "b=2"], asked: "cookie" },
     { name: "when it is asked for in capitals", given: ["cookie", "a=1", "cookie", "b=2"], asked: "Cookie" },
   ])("joins the parts of a cookie by a semicolon (RFC 9113 §8.2.3) $name", ({ given, asked }) => {
-    expect(readField(given, asked)).toBe("a=1; b=2");
+    expect(readHeaderField(given, asked)).toBe("a=1; b=2");
   });
 });
 
 describe("the common fields", () => {
   test("are read as any field is", () => {
     const list = ["Host", "a", "GRPC-Timeout", "1S", "x-host", "b", "content-type", "c", "Content-Type", "d"];
-    expect(new CommonFields(list)).toMatchObject({
-      host: readField(list, "host"),
-      grpcTimeout: readField(list, "grpc-timeout"),
-      contentType: readField(list, "content-type"),
+    expect(new CommonHeaderFields(list)).toMatchObject({
+      host: readHeaderField(list, "host"),
+      grpcTimeout: readHeaderField(list, "grpc-timeout"),
+      contentType: readHeaderField(list, "content-type"),
       authorization: null,
     });
   });
@@ -60,7 +60,7 @@ describe("the common fields", () => {
     "idempotency-key",
     "x-server-timeout",
   ])("hold %s and nothing else, when nothing else is sent", (name) => {
-    const held = Object.entries(new CommonFields([name, "1"])).filter(([, value]) => typeof value === "string");
+    const held = Object.entries(new CommonHeaderFields([name, "1"])).filter(([, value]) => typeof value === "string");
     expect(held).toEqual([[name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()), "1"]]);
   });
 });

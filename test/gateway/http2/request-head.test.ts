@@ -1,4 +1,4 @@
-import { CommonFields } from "../../../src/gateway/carriers/index.ts";
+import { CommonHeaderFields } from "../../../src/gateway/carriers/index.ts";
 import { describe, expect, test } from "vitest";
 import { isTrailer, readRequestHead } from "../../../src/gateway/http2/request-head.ts";
 
@@ -28,7 +28,7 @@ describe("the header of a request", () => {
     const fields = [...get, "content-length", "42"];
     expect(readRequestHead(fields)).toStrictEqual({
       fields,
-      common: new CommonFields(fields),
+      common: new CommonHeaderFields(fields),
       method: "GET",
       url: "https://example.com:8080/a?b=c",
       path: "/a?b=c",

@@ -3,12 +3,12 @@ import {
   type AbortReceiver,
   authorityOf,
   type BodyReceiver,
-  type CommonFields,
+  type CommonHeaderFields,
   type Exchange,
   goneAway,
   type HeaderFields,
   type Peer,
-  readField,
+  readHeaderField,
   WholeBody,
 } from "../index.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
@@ -27,7 +27,7 @@ export class NodeHttp1Exchange implements Exchange {
   readonly url: string;
   readonly connection: object;
   readonly fields: HeaderFields;
-  readonly common: CommonFields;
+  readonly common: CommonHeaderFields;
   readonly bodyEmpty: boolean;
   httpStatus = 0;
   gone = false;
@@ -42,7 +42,7 @@ export class NodeHttp1Exchange implements Exchange {
   #reader: PieceReader | undefined;
 
   /** @param target - the request target in origin form */
-  constructor(request: IncomingMessage, response: ServerResponse, target: string, common: CommonFields) {
+  constructor(request: IncomingMessage, response: ServerResponse, target: string, common: CommonHeaderFields) {
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
     this.httpMethod = request.method ?? "";
     this.target = target;
@@ -63,7 +63,7 @@ export class NodeHttp1Exchange implements Exchange {
   }
 
   get(name: string): string | null {
-    return readField(this.fields, name);
+    return readHeaderField(this.fields, name);
   }
 
   readBody(limitBytes: number, receiver: BodyReceiver): void {
@@ -157,7 +157,7 @@ export class NodeHttp1Exchange implements Exchange {
     if (this.addedFields.length > 0) header = [...header, ...this.addedFields];
     if (!this.#bodyIsSmall()) {
       lingerAtEnd(this.#request.socket);
-      if (readField(header, "connection") === null) header = [...header, "connection", "close"];
+      if (readHeaderField(header, "connection") === null) header = [...header, "connection", "close"];
     }
     this.#response.writeHead(httpStatus, header as string[]);
   }

@@ -3,12 +3,12 @@ import { ErrorCode } from "../../http2/index.ts";
 import {
   type AbortReceiver,
   type BodyReceiver,
-  CommonFields,
+  CommonHeaderFields,
   type Exchange,
   goneAway,
   type HeaderFields,
   type Peer,
-  readField,
+  readHeaderField,
   WholeBody,
 } from "../index.ts";
 import { dropRest, PieceReader } from "./piece-reader.ts";
@@ -28,7 +28,7 @@ export class NodeHttp2Exchange implements Exchange {
   readonly httpMethod: string;
   readonly target: string;
   readonly fields: HeaderFields;
-  readonly common: CommonFields;
+  readonly common: CommonHeaderFields;
   readonly bodyEmpty: boolean;
   httpStatus = 0;
   gone = false;
@@ -55,7 +55,7 @@ export class NodeHttp2Exchange implements Exchange {
     this.httpMethod = header[":method"] as string;
     this.target = header[":path"] ?? "";
     this.fields = fields;
-    this.common = new CommonFields(fields);
+    this.common = new CommonHeaderFields(fields);
     this.bodyEmpty = stream.endAfterHeaders;
     this.#stream = stream;
     this.#header = header;
@@ -79,7 +79,7 @@ export class NodeHttp2Exchange implements Exchange {
   }
 
   get(name: string): string | null {
-    return readField(this.fields, name);
+    return readHeaderField(this.fields, name);
   }
 
   get peer(): Peer {

@@ -3,13 +3,13 @@ import type { ConnectError } from "@connectrpc/connect";
 import {
   type AbortReceiver,
   type BodyReceiver,
-  type CommonFields,
+  type CommonHeaderFields,
   type Exchange,
   goneAway,
   type HeaderFields,
   type Peer,
-  prepareFields,
-  readField,
+  prepareHeaderFields,
+  readHeaderField,
   WholeBody,
 } from "../index.ts";
 import { BodyPieces } from "./body-pieces.ts";
@@ -34,7 +34,7 @@ export interface ExchangeHead {
   readonly target: string;
   readonly url: string;
   readonly fields: HeaderFields;
-  readonly common: CommonFields;
+  readonly common: CommonHeaderFields;
   readonly bodyEmpty: boolean;
 }
 
@@ -49,7 +49,7 @@ export abstract class OwnExchange implements Exchange {
   readonly target: string;
   readonly url: string;
   readonly fields: HeaderFields;
-  readonly common: CommonFields;
+  readonly common: CommonHeaderFields;
   readonly bodyEmpty: boolean;
   readonly connection: Socket;
   httpStatus = 0;
@@ -85,7 +85,7 @@ export abstract class OwnExchange implements Exchange {
   }
 
   get(name: string): string | null {
-    return readField(this.fields, name);
+    return readHeaderField(this.fields, name);
   }
 
   /** Bytes of the body by its header; 0 if the header does not say. */
@@ -235,7 +235,7 @@ export function dateFields(): HeaderFields {
   const second = Math.trunc(Date.now() / 1000);
   if (second !== dateSecond) {
     dateSecond = second;
-    date = prepareFields("date", new Date(second * 1000).toUTCString());
+    date = prepareHeaderFields("date", new Date(second * 1000).toUTCString());
   }
   return date;
 }

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { encodeBlock, ErrorCode, type Http2Stream, type StreamReceiver } from "../../http2/index.ts";
-import { type BodyReceiver, type HeaderFields, PreparedFields } from "../index.ts";
+import { type BodyReceiver, type HeaderFields, PreparedHeaderFields } from "../index.ts";
 import { dateFields, OwnExchange } from "./own-exchange.ts";
 import { resetError } from "./reset-error.ts";
 import { unreadBodyBytesMax } from "./unread-body.ts";
@@ -97,7 +97,7 @@ const empty = new Uint8Array(0);
 
 function blockOf(fields: HeaderFields): Uint8Array {
   if (fields.length === 0) return empty;
-  return fields instanceof PreparedFields ? (fields.block ??= encodeBlock(fields)) : encodeBlock(fields);
+  return fields instanceof PreparedHeaderFields ? (fields.block ??= encodeBlock(fields)) : encodeBlock(fields);
 }
 
 const statusBlocks = new Map<number, Uint8Array>();

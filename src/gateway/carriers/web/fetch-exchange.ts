@@ -2,12 +2,12 @@ import {
   type AbortReceiver,
   afterTurn,
   type BodyReceiver,
-  CommonFields,
+  CommonHeaderFields,
   type Exchange,
   goneAway,
   type HeaderFields,
   type Peer,
-  readField,
+  readHeaderField,
   statusesWithoutBody,
 } from "../index.ts";
 import { FetchBody } from "./fetch-body.ts";
@@ -21,7 +21,7 @@ export class FetchExchange implements Exchange {
   readonly url: string;
   readonly host: string;
   readonly fields: HeaderFields;
-  readonly common: CommonFields;
+  readonly common: CommonHeaderFields;
   readonly peer: Peer;
   readonly bodyEmpty: boolean;
   httpStatus = 0;
@@ -46,7 +46,7 @@ export class FetchExchange implements Exchange {
     this.url = url;
     this.host = host;
     this.fields = fields;
-    this.common = new CommonFields(fields);
+    this.common = new CommonHeaderFields(fields);
     this.peer = peer;
     this.bodyEmpty = request.body === null;
     this.#body = new FetchBody(request.body, this.#leave);
@@ -64,7 +64,7 @@ export class FetchExchange implements Exchange {
   }
 
   get(name: string): string | null {
-    return readField(this.fields, name);
+    return readHeaderField(this.fields, name);
   }
 
   readBody(limitBytes: number, receiver: BodyReceiver): void {

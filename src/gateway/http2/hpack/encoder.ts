@@ -1,4 +1,4 @@
-import { requireFieldValue } from "../../carriers/index.ts";
+import { requireHeaderValue } from "../../carriers/index.ts";
 import { connectionFields } from "../request-head.ts";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
@@ -26,7 +26,7 @@ function encodeField(field: string, value: string): Buffer {
   const name = field.toLowerCase();
   if (!fieldName.test(name) || connectionFields.has(name))
     throw new TypeError(`"${name}" is not allowed as a field of HTTP/2`);
-  requireFieldValue(name, value);
+  requireHeaderValue(name, value);
   const index = staticIndexOfName.get(name) ?? 0;
   const exact = exactIndex(index, name, value);
   if (exact !== 0) return Buffer.from(encodeInteger(exact, 7, 0x80));

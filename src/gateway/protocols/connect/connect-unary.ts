@@ -4,8 +4,8 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import { codeToHttpStatus, errorToJsonBytes, parseTimeout } from "@connectrpc/connect/protocol-connect";
 import type { Codec } from "../codec.ts";
 import { type Encodings, messageTooLarge, negotiateEncodings } from "../compression.ts";
-import { type Exchange, type HeaderFields, prepareFields, toUtf8 } from "../../carriers/index.ts";
-import { fieldsToSend, LazyHeaders, metadataFields } from "../lazy-headers.ts";
+import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../../carriers/index.ts";
+import { headerFieldsToSend, LazyHeaders, metadataFields } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
 
@@ -61,7 +61,7 @@ export class ConnectUnary implements UnaryProtocol {
   }
 
   writeMessage(response: UnaryResponse): void | Promise<void> {
-    const header = fieldsToSend(response.header, this.#headerFields);
+    const header = headerFieldsToSend(response.header, this.#headerFields);
     return this.#answer(200, header, response.trailer, this.#codec.encode(response.message));
   }
 
@@ -105,12 +105,12 @@ export function refuseConnect(exchange: Exchange, httpStatus: number, error: Con
   exchange.answer(httpStatus, [...jsonHeader, ...fields, ...metadataFields(error)], errorToJsonBytes(error, undefined));
 }
 
-const protoHeader: HeaderFields = prepareFields("content-type", "application/proto");
-const jsonHeader: HeaderFields = prepareFields("content-type", "application/json");
+const protoHeader: HeaderFields = prepareHeaderFields("content-type", "application/proto");
+const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/json");
 
 /** Connect sends the trailer of a unary call as header fields with a prefix. */
 function withTrailer(header: HeaderFields, trailer: Headers): HeaderFields {
-  const fields = fieldsToSend(trailer, []);
+  const fields = headerFieldsToSend(trailer, []);
   return fields.length === 0
     ? header
     : [...header, ...fields.map((field, i) => (i % 2 === 0 ? `trailer-${field}` : field))];

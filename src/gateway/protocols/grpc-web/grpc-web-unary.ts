@@ -7,7 +7,7 @@ import { concatBytes, type Exchange, toUtf8 } from "../../carriers/index.ts";
 import { decodeGrpcWebText, encodeGrpcWebText, grpcWebTextBytes } from "./grpc-web-text.ts";
 import { trailerFlag, writeEnvelope } from "../envelope.ts";
 import { EnvelopedCall } from "../enveloped-call.ts";
-import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
+import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
 import { setStatus, statusOk } from "../trailer-status.ts";
@@ -51,7 +51,7 @@ export class GrpcWebUnary extends EnvelopedCall implements UnaryProtocol {
 
   #answer(header: Headers, body: Uint8Array): void {
     const bytes = this.text ? encodeGrpcWebText(body) : body;
-    this.exchange.answer(200, fieldsToSend(header, this.headerFields), bytes);
+    this.exchange.answer(200, headerFieldsToSend(header, this.headerFields), bytes);
   }
 }
 
@@ -77,6 +77,6 @@ const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n")
 export function trailerEnvelope(trailer: Headers): Uint8Array {
   if (trailer instanceof LazyHeaders && trailer.pristine && trailer.fields === statusOk) return statusOkEnvelope;
   // A trailer that an interceptor put in its place lacks the status.
-  const section = trailer instanceof LazyHeaders ? trailer : new LazyHeaders(fieldsToSend(trailer, statusOk));
+  const section = trailer instanceof LazyHeaders ? trailer : new LazyHeaders(headerFieldsToSend(trailer, statusOk));
   return writeEnvelope(trailerFlag, trailerSerialize(section));
 }

@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../carriers/index.ts";
-import { fieldsToSend } from "../lazy-headers.ts";
+import { headerFieldsToSend } from "../lazy-headers.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { GrpcUnary } from "./grpc-unary.ts";
 import { setStatus, statusOk } from "../trailer-status.ts";
@@ -9,12 +9,12 @@ import { setStatus, statusOk } from "../trailer-status.ts";
 export class GrpcStream extends GrpcUnary implements StreamProtocol {
   end(trailer: Headers, error: ConnectError | undefined): void {
     if (error !== undefined) setStatus(trailer, error);
-    this.exchange.end(fieldsToSend(trailer, statusOk));
+    this.exchange.end(headerFieldsToSend(trailer, statusOk));
   }
 
   answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
     if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
     if (error !== undefined) setStatus(trailer, error);
-    this.exchange.answer(200, header, bytes, fieldsToSend(trailer, statusOk));
+    this.exchange.answer(200, header, bytes, headerFieldsToSend(trailer, statusOk));
   }
 }

@@ -1,10 +1,10 @@
 import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { grpcHeaderFields, negotiateGrpcEncodings } from "../compression.ts";
-import { type Exchange, type HeaderFields, prepareFields } from "../../carriers/index.ts";
+import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../carriers/index.ts";
 import { envelop, envelopePrefix } from "../envelope.ts";
 import { EnvelopedCall } from "../enveloped-call.ts";
-import { fieldsToSend, LazyHeaders } from "../lazy-headers.ts";
+import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
 import type { UnaryProtocol } from "../call-protocol.ts";
 import { setStatus, statusOk } from "../trailer-status.ts";
@@ -33,14 +33,14 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
   }
 
   #answer({ header, trailer }: UnaryResponse, body: Uint8Array): void {
-    const fields = fieldsToSend(header, this.headerFields);
-    this.exchange.answer(200, fields, body, fieldsToSend(trailer, statusOk));
+    const fields = headerFieldsToSend(header, this.headerFields);
+    this.exchange.answer(200, fields, body, headerFieldsToSend(trailer, statusOk));
   }
 
   #answerUncopied({ header, trailer }: UnaryResponse, message: Uint8Array): void {
     const { exchange } = this;
-    const trailerFields = fieldsToSend(trailer, statusOk);
-    exchange.begin(200, fieldsToSend(header, this.headerFields));
+    const trailerFields = headerFieldsToSend(trailer, statusOk);
+    exchange.begin(200, headerFieldsToSend(header, this.headerFields));
     // The call is told by its abort receiver when the client goes away meanwhile.
     for (const piece of [envelopePrefix(message.byteLength), message]) exchange.write(piece)?.catch(() => undefined);
     exchange.end(trailerFields);
@@ -66,5 +66,5 @@ export function refuseGrpc(exchange: Exchange, contentType: string, error: Conne
 // 64 KiB: below, a piece and its frame cost as much as the copy.
 const uncopiedBytesMin = 64 * 1024;
 
-const protoHeader: HeaderFields = prepareFields("content-type", "application/grpc+proto");
-const jsonHeader: HeaderFields = prepareFields("content-type", "application/grpc+json");
+const protoHeader: HeaderFields = prepareHeaderFields("content-type", "application/grpc+proto");
+const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/grpc+json");

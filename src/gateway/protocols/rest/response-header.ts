@@ -17,7 +17,7 @@ const gatewayFields: ReadonlySet<string> = new Set([
  * Trailers become header fields too, because plain HTTP clients never see a trailer. A header field wins over a trailer
  * of the same name.
  */
-export function toRestFields(header: Headers, trailer?: Headers): HeaderFields {
+export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
   const fields: string[] = [];
   for (const [name, value] of header) {
     if (isRestField(name) && isSendable(name, value)) fields.push(name, value);
@@ -30,8 +30,8 @@ export function toRestFields(header: Headers, trailer?: Headers): HeaderFields {
 }
 
 /** Returns the metadata of an error as header fields of its answer on REST. */
-export function restErrorFields(error: ConnectError): HeaderFields {
-  return toRestFields(ownMetadata(error));
+export function restErrorHeader(error: ConnectError): HeaderFields {
+  return toRestHeader(ownMetadata(error));
 }
 
 /**

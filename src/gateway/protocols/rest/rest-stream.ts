@@ -4,7 +4,7 @@ import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../car
 import type { ErrorWriter } from "../../rest/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import type { StreamProcedure } from "../procedure.ts";
-import { chosenStatus, toRestFields } from "./response-header.ts";
+import { chosenStatus, toRestHeader } from "./response-header.ts";
 import { readableCodings, readRestMessages } from "./read-rest-messages.ts";
 import { type RestSelection, RestUnary } from "./rest-unary.ts";
 
@@ -39,7 +39,7 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
 
   headerToSend(header: Headers): HeaderFields {
     this.httpStatus = chosenStatus(header, false) ?? 200;
-    const metadata = toRestFields(header);
+    const metadata = toRestHeader(header);
     return statusesWithoutBody.has(this.httpStatus) ? metadata : [...this.contentFields(header), ...metadata];
   }
 

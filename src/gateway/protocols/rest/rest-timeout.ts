@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { CommonFields } from "../../carriers/index.ts";
+import type { CommonHeaderFields } from "../../carriers/index.ts";
 
 /** The deadline of a request: milliseconds from now, a mistake, or nothing. */
 export interface RestTimeout {
@@ -25,7 +25,7 @@ const noTimeout: RestTimeout = {};
  *
  * @returns the timeout, or an `InvalidArgument` that names the malformed field
  */
-export function readRestTimeout({ connectTimeoutMs, grpcTimeout, xServerTimeout }: CommonFields): RestTimeout {
+export function readRestTimeout({ connectTimeoutMs, grpcTimeout, xServerTimeout }: CommonHeaderFields): RestTimeout {
   // Most requests have none.
   if (connectTimeoutMs === null && grpcTimeout === null && xServerTimeout === null) return noTimeout;
   return shortest(

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { type ErrorWriter, errorWithHttpStatus, httpStatusOf, type RestBinding } from "../../rest/index.ts";
-import { chosenStatus, restErrorFields, toRestFields } from "./response-header.ts";
+import { chosenStatus, restErrorHeader, toRestHeader } from "./response-header.ts";
 import { readRestTimeout } from "./rest-timeout.ts";
 import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
@@ -104,7 +104,7 @@ export class RestUnary implements UnaryProtocol {
     const { httpStatus: standard, contentType, body } = binding.preparedResponse ?? binding.encode(message);
     const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
     const untouched = areUntouched(header, trailer);
-    const metadata = untouched ? none : toRestFields(header, trailer);
+    const metadata = untouched ? none : toRestHeader(header, trailer);
     const httpStatus = (untouched ? undefined : chosenStatus(header, false)) ?? standard;
     if (statusesWithoutBody.has(httpStatus)) return this.exchange.answer(httpStatus, metadata);
     const fields = untouched ? own : [...own, ...metadata];
@@ -125,9 +125,9 @@ export class RestUnary implements UnaryProtocol {
     const chosen = untouched ? undefined : chosenStatus(header, true);
     const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.procedure.name };
     const record = this.#writeErrorRecord(error, failure);
-    const metadata = untouched ? none : toRestFields(header, trailer);
+    const metadata = untouched ? none : toRestHeader(header, trailer);
     const own = ["content-type", record.contentType, ...(this.#coding?.acceptFields ?? none)];
-    const fields = [...own, ...metadata, ...restErrorFields(error)];
+    const fields = [...own, ...metadata, ...restErrorHeader(error)];
     return { httpStatus: record.httpStatus, fields, body: record.body };
   }
 

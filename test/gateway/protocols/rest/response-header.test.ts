@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { toRestFields } from "../../../../src/gateway/protocols/rest/response-header.ts";
+import { toRestHeader } from "../../../../src/gateway/protocols/rest/response-header.ts";
 
-describe("toRestFields()", () => {
+describe("toRestHeader()", () => {
   test("keeps what is about the answer, and makes header fields of trailers", () => {
     const header = new Headers([
       ["X-Cost", "1"],
@@ -13,7 +13,7 @@ describe("toRestFields()", () => {
       ["ETag", '"x"'],
     ]);
     const trailer = new Headers({ "X-Cost": "9", "X-Late": "3" });
-    expect(toRestFields(header, trailer)).toEqual([
+    expect(toRestHeader(header, trailer)).toEqual([
       "etag",
       '"x"',
       "key-bin",
@@ -48,14 +48,14 @@ describe("toRestFields()", () => {
     "Grpc-Anything",
     "Connect-Protocol-Version",
   ])("leaves out %s", (name) => {
-    expect(toRestFields(new Headers([[name, "x"]]), new Headers([[name, "x"]]))).toEqual([]);
+    expect(toRestHeader(new Headers([[name, "x"]]), new Headers([[name, "x"]]))).toEqual([]);
   });
 
   test.each(["\u0001", "a\u007fb", "a\u001f"])("leaves out a value with the control character of %j", (value) => {
-    expect(toRestFields(new Headers({ "x-cost": value }), new Headers({ "x-late": value }))).toEqual([]);
+    expect(toRestHeader(new Headers({ "x-cost": value }), new Headers({ "x-late": value }))).toEqual([]);
   });
 
   test("keeps a tab and bytes beyond ASCII", () => {
-    expect(toRestFields(new Headers({ "x-cost": "a\tb\u00e9" }))).toEqual(["x-cost", "a\tb\u00e9"]);
+    expect(toRestHeader(new Headers({ "x-cost": "a\tb\u00e9" }))).toEqual(["x-cost", "a\tb\u00e9"]);
   });
 });

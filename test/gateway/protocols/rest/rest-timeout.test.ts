@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { CommonFields } from "../../../../src/gateway/carriers/index.ts";
+import { CommonHeaderFields } from "../../../../src/gateway/carriers/index.ts";
 import { readRestTimeout } from "../../../../src/gateway/protocols/rest/rest-timeout.ts";
 
 describe("readRestTimeout()", () => {
@@ -22,7 +22,7 @@ describe("readRestTimeout()", () => {
     { header: { "x-server-timeout": "10" }, want: 10_000 },
     { header: { "x-server-timeout": "10", "grpc-timeout": "2S", "connect-timeout-ms": "3000" }, want: 2000 },
   ])("reads $header as $want ms", ({ header, want }) => {
-    expect(readRestTimeout(new CommonFields(Object.entries(header).flat()))).toEqual(
+    expect(readRestTimeout(new CommonHeaderFields(Object.entries(header).flat()))).toEqual(
       want === undefined ? {} : { timeoutMs: want },
     );
   });
@@ -49,7 +49,7 @@ describe("readRestTimeout()", () => {
     ["x-server-timeout", "NaN"],
     ["x-server-timeout", "Infinity"],
   ])("refuses %s: %j", (name, value) => {
-    const { error } = readRestTimeout(new CommonFields([name, value]));
+    const { error } = readRestTimeout(new CommonHeaderFields([name, value]));
     expect(error?.code).toBe(Code.InvalidArgument);
     expect(error?.rawMessage).toContain(name);
   });
