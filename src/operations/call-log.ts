@@ -11,6 +11,7 @@ export interface CallLogOptions {
   readonly auditLog?: Log | undefined;
   /** The log for the part of the audit trail that is about deletions; default `auditLog`. */
   readonly deletionLog?: Log | undefined;
+  /** Returns what is known about a call apart from its answer. */
   readonly auditOf: (contextValues: ContextValues, error: ConnectError | undefined) => CallAudit;
 }
 
@@ -24,12 +25,12 @@ export interface CallAudit {
 
 type CallLevel = "info" | "warn" | "error";
 
-/** Characters of the path that are logged; a longer path is no path of ours. */
+/** The most characters of a path that are logged; nothing is found under a longer path. */
 const pathLengthMax = 256;
 
 /**
- * Creates the function that writes one line per answered call, or returns `undefined` when the levels of the logs let
- * no line through, so that the caller need not collect its content.
+ * Creates a function that writes one line per answered call, or returns `undefined` when the levels of the logs let no
+ * line through, so that the caller need not collect its content.
  *
  * Successes and refusals are `info`, a server that cannot serve right now (`Unavailable`, `ResourceExhausted`,
  * `DeadlineExceeded`) is `warn`, faults are `error`. Headers are never logged.

@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 export const faultMessage = "internal error";
 
 /**
- * Whether an error is a fault: an error that was not written for clients.
+ * Returns whether an error is a fault, which means that it was not written for clients.
  *
  * That is everything but a `ConnectError`, and also a `ConnectError` with a code that blames the server (`Internal`,
  * `Unknown`, `DataLoss`), because libraries put the messages of drivers and parsers there.
@@ -14,7 +14,7 @@ export function isFault(reason: unknown): boolean {
   return isFaultCode(reason.code);
 }
 
-/** Whether a code blames the server itself: `Internal`, `Unknown` or `DataLoss`. */
+/** Returns whether a code blames the server itself: `Internal`, `Unknown` or `DataLoss`. */
 export function isFaultCode(code: Code): boolean {
   return code === Code.Internal || code === Code.Unknown || code === Code.DataLoss;
 }

@@ -27,7 +27,7 @@ interface Watcher {
  * Creates the implementation of `grpc.health.v1.Health`, with the same readiness as `/readyz`.
  *
  * When the server drains, watchers get NOT_SERVING and their streams end with `Unavailable`; open streams would hold up
- * the drain until its deadline. One watcher too many gets `ResourceExhausted`.
+ * the drain until its deadline. A watcher beyond the limit gets `ResourceExhausted`.
  */
 export function createHealthService({ readiness, services }: HealthOptions): ServiceImpl<typeof Health> {
   const known = new Set(["", ...services]);

@@ -14,12 +14,12 @@ interface LineWriter {
 }
 
 /**
- * Writes the lines of a log without ever holding up a call: those of one turn of the event loop in one write, and none
- * while too many are waiting. A log that nobody reads takes bounded memory, and once it is read again, it says how many
- * lines were lost.
+ * Writes the lines of a log without ever holding up a call. The lines of one turn of the event loop leave in one write;
+ * while too many wait, further ones are dropped. So a log that nobody reads takes bounded memory, and once it is read
+ * again, it says how many lines were lost.
  */
 export class LineOutput implements LineWriter {
-  /** The same for lines that are accepted even when the others are already dropped. */
+  /** The writer of lines that are accepted even when others are already dropped. */
   readonly reserve: LineWriter = { write: (line) => this.#add(line, 2 * waitingBytesMax) };
   readonly #stream: Writable;
   readonly #lostLine: (lines: number) => string;
@@ -28,7 +28,7 @@ export class LineOutput implements LineWriter {
   #scheduled = false;
 
   /**
-   * @param stream - such as `process.stderr`
+   * @param stream - the destination, such as `process.stderr`
    * @param lostLine - formats the line that says how many lines were lost
    */
   constructor(stream: Writable, lostLine: (lines: number) => string) {
@@ -50,7 +50,7 @@ export class LineOutput implements LineWriter {
       this.#lost += 1;
       return;
     }
-    // Not before there is room for all lines: the lines about losses would fill the reserve.
+    // Only once there is room for all lines, or the lines about losses would fill the reserve.
     if (this.#lost > 0 && waitingBytes <= waitingBytesMax) {
       this.#lines += this.#lostLine(this.#lost);
       this.#lost = 0;

@@ -10,7 +10,7 @@ export const logLevels = ["silent", "fatal", "error", "warn", "info", "debug", "
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * A structured log: JSON lines with a level, a time and fields. The part of the interface of pino that is used here.
+ * A structured log: JSON lines with a level, a time and fields. It is the part of pino's interface that is used here.
  */
 export type Log = Pick<Logger, Exclude<LogLevel, "silent"> | "isLevelEnabled" | "flush">;
 
@@ -30,7 +30,7 @@ function nothing(): void {}
 
 const require = createRequire(import.meta.filename);
 
-/** The depth to which causes of an error are logged: enough for the error of a driver within that of a store. */
+/** The depth to which the causes of an error are logged: enough for a driver's error within a store's. */
 const causeDepthMax = 5;
 
 /**
@@ -56,7 +56,7 @@ export function openLog(level: LogLevel, destination: DestinationStream = standa
   );
 }
 
-/** Opens a log like {@link openLog} whose lines are kept when a full log drops those of others. */
+/** Opens a log like {@link openLog} whose lines are kept when the lines of others are dropped. */
 export function openReserveLog(level: LogLevel, destination: DestinationStream = standardError().reserve): Logger {
   return openLog(level, destination);
 }
@@ -70,7 +70,7 @@ interface LogDestinations {
 
 let opened: LogDestinations | undefined;
 
-/** One per process, because its listeners are never removed. */
+/** Returns the output to standard error: one per process, because its listeners are never removed. */
 function standardError(): LogDestinations {
   return (opened ??= openDestinations(new LineOutput(process.stderr, lostLine)));
 }
@@ -78,7 +78,7 @@ function standardError(): LogDestinations {
 function openDestinations(output: LineOutput): LogDestinations {
   const { stderr } = process;
   if (!stderr.isTTY) return { lines: output, reserve: output.reserve };
-  // It heeds NO_COLOR, and what the terminal can do.
+  // `hasColors` heeds NO_COLOR, and the abilities of the terminal.
   const colour = stderr.hasColors();
   const forPeople = (to: DestinationStream): DestinationStream => ({
     write: (json) => to.write(toTerminalLine(json, colour)),

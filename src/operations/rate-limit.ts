@@ -4,16 +4,16 @@ import { Code, ConnectError } from "@connectrpc/connect";
 export interface RateLimitOptions {
   /** The name of the limit in messages and header fields: an sf-string, so printable ASCII without quotation marks. */
   readonly name: string;
-  /** Calls that each key has in a second; as many may come at once. Below 1 it is one call in several seconds. */
+  /** The calls per second of each key; as many may come at once. Below 1, it is one call in several seconds. */
   readonly callsPerSecond: number;
-  /** The clock, in milliseconds; default one that never jumps. */
+  /** The clock, in milliseconds; by default one that never jumps. */
   readonly nowMs?: () => number;
 }
 
 /** A limit on how often each of many keys may do something. */
 export interface RateLimit {
   /**
-   * Takes one call from what a key has left.
+   * Takes one call from those that a key has left.
    *
    * @throws ConnectError `ResourceExhausted` with `Retry-After` and `RateLimit` fields, when nothing is left
    */
@@ -21,8 +21,8 @@ export interface RateLimit {
 }
 
 /**
- * Keys that are remembered, about 10 MiB of them. Above it those that have been quiet for the longest are forgotten,
- * which changes nothing for a key that has been quiet for as long as its bucket takes to fill.
+ * The most keys that are remembered, which takes about 10 MiB. Beyond it, the key that has been quiet for longest is
+ * forgotten, which changes nothing once its bucket has filled.
  */
 export const rateLimitKeysMax = 100_000;
 
@@ -31,7 +31,7 @@ const secondMs = 1000;
 /**
  * Creates a rate limit: a token bucket for each key, which holds the calls of one second and fills evenly.
  *
- * Of a bucket only the time is kept at which it will be full again (the generic cell rate algorithm of ITU-T I.371), so
+ * Only the time at which a bucket will be full again is kept (the generic cell rate algorithm of ITU-T I.371), so
  * nothing runs between two calls.
  */
 export function createRateLimit({
@@ -41,14 +41,14 @@ export function createRateLimit({
 }: RateLimitOptions): RateLimit {
   const intervalMs = secondMs / callsPerSecond;
   const emptyMs = Math.max(0, secondMs - intervalMs);
-  // In the order of use, so that the first is the one to forget.
+  // In the order of use, so that the first key is the one to forget.
   const fullAtMs = new Map<string, number>();
   return {
     take(key) {
       const now = nowMs();
       const full = Math.max(now, fullAtMs.get(key) ?? 0);
       const waitMs = full - now - emptyMs;
-      // Rounded errors of many intervals are no reason to refuse.
+      // The rounding errors of many intervals are no reason to refuse a call.
       if (waitMs > roundingMs) throw exhausted(name, callsPerSecond, waitMs);
       fullAtMs.delete(key);
       fullAtMs.set(key, full + intervalMs);
@@ -66,7 +66,7 @@ function forgetOldest(keys: Map<string, unknown>): void {
   }
 }
 
-/** `ResourceExhausted` with the fields of draft-ietf-httpapi-ratelimit-headers-10: nothing remains for `t` seconds. */
+/** Returns `ResourceExhausted` with the fields of draft-ietf-httpapi-ratelimit-headers-10: nothing for `t` seconds. */
 function exhausted(name: string, callsPerSecond: number, waitMs: number): ConnectError {
   const waitS = String(Math.max(1, Math.ceil(waitMs / secondMs)));
   const quota = Math.max(1, Math.trunc(callsPerSecond));

@@ -1,14 +1,14 @@
 import type { Log } from "./log.ts";
 import type { Readiness } from "./readiness.ts";
 
-/** Milliseconds between two looks: any problem of a store lasts for a second at least, so that none is missed. */
+/** Milliseconds between two looks: less than the second that any problem of a store lasts, so that none is missed. */
 const lookIntervalMs = 750;
 
 /**
- * Logs every change of readiness: a line with the cause when a part of the server cannot serve any more, and a line with
- * how long that lasted when it can again. Both are warnings, so that no log has the one without the other.
+ * Logs every change of readiness: a line with the cause when a part of the server cannot serve any more, and one with
+ * the duration when it can again. Both are warnings, so that no log has one without the other.
  *
- * @returns the function that ends it
+ * @returns the function that stops it
  */
 export function logReadiness(readiness: Readiness, log: Pick<Log, "warn">): () => void {
   const failing = new Map<string, { readonly problem: string; readonly sinceMs: number }>();

@@ -18,7 +18,7 @@ export class Readiness {
     this.#parts = Object.entries(parts);
   }
 
-  /** Makes the server not ready for good: it is about to stop. */
+  /** Makes the server not ready from now on, because it is about to stop. */
   startDraining(): void {
     this.#drain.abort();
   }

@@ -13,10 +13,10 @@ const answeredKey: ContextKey<boolean> = createContextKey<boolean>(false, { desc
 /** The field that carries request ids in both directions. */
 const fieldName = "x-request-id";
 
-/** Characters of a request id of a client: twice the 64 hex digits of a SHA-256, longer than any id in use. */
+/** The longest request id that a client may send, in characters: twice a SHA-256 in hex, longer than any in use. */
 const requestIdLengthMax = 128;
 
-// What UUIDs, ULIDs, base64, trace ids and the ids of common proxies are made of. Nothing here has to be escaped in a
+// The characters of UUIDs, ULIDs, base64, trace ids and the ids of common proxies. None of them has to be escaped in a
 // log line, in a shell or in SQL.
 const requestIdAlphabet = /^[A-Za-z0-9._~:/+=@-]+$/;
 
@@ -43,20 +43,20 @@ export function requestIdOf(contextValues: ContextValues): string {
 /** Which answers carry their request id: all, or those to requests that sent one, all errors, and all streams. */
 export type RequestIdAnswers = "always" | "asked";
 
-/** The two moments at which the id of a request is dealt with. */
+/** The hooks that deal with the ids of requests. */
 export interface RequestIds {
   /** The name of the field that carries ids, for the list of those that pages may read. */
   readonly fieldName: string;
   /**
-   * Takes the id that a client has sent, or creates one; an id that is not well-formed counts as not sent. Answers that
-   * are streams carry it in their header, because they may fail after that is sent.
+   * Takes the id that a client has sent, or creates one; a malformed id counts as not sent. Streams always carry the id
+   * in the header of their answer, because they may fail after it is sent.
    */
   readonly onRequest: (request: AdmitRequest) => void;
   /** Adds the id to the answer to a request that has failed. */
   readonly onError: (request: AdmitRequest) => void;
 }
 
-/** Creates what takes, creates and answers the request ids of a server. */
+/** Creates the hooks that take or create the id of each request, and send it in the answers that should carry it. */
 export function createRequestIds(answers: RequestIdAnswers): RequestIds {
   return {
     fieldName: "X-Request-Id",
@@ -65,7 +65,7 @@ export function createRequestIds(answers: RequestIdAnswers): RequestIds {
       const isTaken = sent !== null && isRequestId(sent);
       if (isTaken) request.contextValues.set(requestIdKey, sent);
       else requestIdOf(request.contextValues);
-      // Not to unary calls: a field of its own costs each a microsecond, which few clients make use of.
+      // Not to every unary call: one more header field costs a microsecond, and few clients use it.
       if (isTaken || answers === "always" || request.stream) addToAnswer(request);
     },
     onError: addToAnswer,

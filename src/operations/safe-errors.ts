@@ -13,7 +13,7 @@ export interface SafeErrorsOptions {
 export type SafeErrors = (thrown: unknown, context: HandlerContext) => ConnectError;
 
 /**
- * Creates what makes every error safe to show.
+ * Creates the `toError` of a gateway that makes every error safe to show.
  *
  * Intended errors, which are `ConnectError`s with a code that is not a fault, pass unchanged. A call that was given up
  * gets the reason of its signal, whatever error the handler made of it. Everything else becomes `Internal` with a fixed

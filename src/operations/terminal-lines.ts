@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 
-/** A line of the log, as it is written elsewhere: a record of which only the level, the time and the text are sure. */
+/** A parsed line of the log; only the types of its level, time and text are known. */
 interface LogRecord extends Readonly<Record<string, unknown>> {
   readonly level: string;
   readonly time: string;
@@ -18,7 +18,7 @@ const levelStyles: Readonly<Record<string, Style>> = {
   trace: "gray",
 };
 
-// The longest of the levels, and of the codes that are frequent.
+// The lengths of the longest level, of the longest of the frequent codes, and of a duration.
 const levelWidth = 5;
 const codeWidth = 16;
 const durationWidth = 9;

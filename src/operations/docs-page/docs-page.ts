@@ -50,7 +50,7 @@ const files: readonly { readonly path: string; readonly file: string; readonly c
 ];
 
 // Everything comes from this server and nothing is inline, so text in the description or in a response can never run.
-// Requests may also go to the servers that the description names, for a person to choose from.
+// Requests may also go to the servers that the description names, which the page offers for choice.
 function contentSecurityPolicy(servers: readonly string[]): string {
   return [
     "default-src 'none'",

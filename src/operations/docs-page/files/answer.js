@@ -7,7 +7,7 @@ import { jsonText } from "./json-text.js";
  * @typedef {import("./description.js").Operation} Operation
  */
 
-// What is kept of a stream without an end: enough to read, and a tab that stays quick.
+// The most messages of an endless stream that are kept: enough to read, and few enough to keep the tab quick.
 const shownLinesMax = 500;
 
 // 256 KiB: beyond it, colours make a page slow.
@@ -79,7 +79,7 @@ function showLines(shown, lines) {
   for (const old of [...shown.children].slice(0, -shownLinesMax)) old.remove();
 }
 
-// An event with a name is the end of a stream, and so is a line that is an error.
+// A named event ends a stream, and so does a line with an error; neither is a message.
 /**
  * @param {string} line
  * @param {string} before
@@ -89,7 +89,7 @@ function isMessage(line, before) {
   return line.startsWith("{") && !line.startsWith('{"@error"');
 }
 
-// Not every browser can go through a stream by `for await`.
+// Not every browser can iterate over a stream with `for await`.
 /** @param {ReadableStream<Uint8Array<ArrayBuffer>> | null} body */
 async function* chunksOf(body) {
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -118,8 +118,8 @@ function outcomeOf({ ok, status }, meaning, startMs, codeName) {
 }
 
 /**
- * Reads what an answer means: the message of an error, or else what the description says of its status; and the names
- * of the values in it that have one.
+ * Reads what an answer means: the message of an error, or else the description of its status; and the names of those
+ * values in it that have one.
  *
  * @param {Description} description
  * @param {Operation} operation

@@ -4,11 +4,11 @@ import { element, find } from "./element.js";
  * @typedef {import("./description.js").Description} Description
  * @typedef {{
  *   baseUrl: () => string, token: () => string, needsToken: boolean, onChange: (listener: () => void) => void,
- * }} Connection which server requests are sent to, and the token that goes with them, or ""
+ * }} Connection the server that requests are sent to, and the token that goes with them, or ""
  */
 
-// The page is at <base URL>/docs. This comes first, whatever `servers` says: with a forwarded port it is the one that
-// can be reached.
+// The page is at <base URL>/docs. Its own server comes first, whatever `servers` says: behind a forwarded port, it is
+// the one that can be reached.
 const ownUrl = withoutSlash(new URL(".", location.href).href);
 
 /**
@@ -43,7 +43,7 @@ function tokenKey(server) {
 
 /**
  * @param {Description} description
- * @returns {Map<string, string>} what is said of each server, by its URL
+ * @returns {Map<string, string>} the description of each server, by its URL
  */
 function serversOf({ servers = [] }) {
   const described = servers.map(({ url, description = "" }) => {
@@ -105,7 +105,7 @@ function showCredential(connection, tell) {
   say(describeToken(connection));
 }
 
-// Of a short token, even its end says too much.
+// The shortest token whose end is shown: the end of a shorter one would say too much.
 const lengthToShowEnd = 16;
 
 /** @param {Connection} connection */

@@ -74,7 +74,7 @@ export function groupsOf(description) {
 }
 
 /**
- * Returns what a person calls an operation.
+ * Returns the title of an operation: its summary, or else its id.
  *
  * @param {Operation} operation
  * @returns {string}
@@ -106,7 +106,7 @@ export function resolveSchema(description, schema = {}) {
 }
 
 /**
- * Returns the response of an operation that is meant by a status: its own, that of its range, or the default.
+ * Returns the response that an operation has for a status: that of the status, of its range, or the default.
  *
  * @param {Operation} operation
  * @param {number} status
@@ -117,8 +117,8 @@ export function responseOf({ object: { responses } }, status) {
 }
 
 /**
- * Returns the media type of a body that is shown and sent, and what it is: for a stream the first, otherwise JSON if
- * there is any.
+ * Returns the media type in which a body is shown and sent, with its schema: the first one of a stream, otherwise JSON
+ * if that is among them.
  *
  * @param {Content | undefined} content
  * @returns {{ type: string, media: Media } | undefined}
@@ -131,7 +131,7 @@ export function mainMediaOf(content = {}) {
 }
 
 /**
- * Tells whether a media type is a text with a message on each line.
+ * Returns whether a media type is a text with a message on each line.
  *
  * @param {string} type
  * @returns {boolean}

@@ -13,7 +13,7 @@ export function showMethod({ method }) {
 }
 
 /**
- * Shows the path of an operation, its parameters told apart; a long one is broken before a slash.
+ * Shows the path of an operation with its parameters marked; a long path is broken before a slash.
  *
  * @param {Operation} operation
  * @returns {HTMLElement}

@@ -7,7 +7,7 @@ import { resolveSchema } from "./description.js";
  * @typedef {"readOnly" | "writeOnly"} Mark
  */
 
-// A schema may contain itself.
+// The depth to which examples are nested, because a schema may contain itself.
 const depthMax = 4;
 
 /**
@@ -15,7 +15,7 @@ const depthMax = 4;
  *
  * @param {Description} description
  * @param {Media} media
- * @param {Mark} leftOut what the body never has: in a request what is read-only, in an answer what is write-only
+ * @param {Mark} leftOut the fields that the body never has: read-only ones in a request, write-only ones in an answer
  * @returns {unknown} `undefined` if there is none
  */
 export function exampleOf(description, { schema, itemSchema, example }, leftOut) {

@@ -9,7 +9,7 @@ import { kindOf, showKind } from "./schema-kind.js";
  */
 
 /**
- * Shows the fields of an object, or in a few words what else a schema is.
+ * Shows the fields of an object, or describes any other schema in a few words.
  *
  * @param {Description} description
  * @param {Schema} schema
@@ -33,7 +33,7 @@ export function showFields(description, schema) {
 }
 
 /**
- * Shows a term, what it is, and what is said of it.
+ * Shows a term with its kind, its marks, and what is said about it.
  *
  * @param {string} name
  * @param {(Node | string)[]} kind

@@ -10,20 +10,20 @@ import { kindOf } from "./schema-kind.js";
  * @typedef {import("./description.js").Schema} Schema
  * @typedef {import("./request.js").Input} Input
  * @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Control
- * @typedef {{ fields: HTMLElement[], read: () => Partial<Input> }} Inputs some fields of a form, and what is in them
+ * @typedef {{ fields: HTMLElement[], read: () => Partial<Input> }} Inputs fields of a form, and their values
  */
 
 // The spelling of integers in path and query; a number field of the browser would accept 1e3.
 const integerPattern = "0|-?[1-9][0-9]*";
 
-// More of them wait until they are asked for.
+// More optional parameters than these are folded away.
 const shownAtOnce = 6;
 
 // A longer body is scrolled.
 const bodyRowsMax = 18;
 
 /**
- * Creates the fields for the parameters of an operation: first those that it cannot do without.
+ * Creates the fields for the parameters of an operation, the required ones first.
  *
  * @param {Description} description
  * @param {Operation} operation
@@ -77,7 +77,7 @@ function fileInputs() {
 }
 
 /**
- * Creates the choice of the form of an answer that has several.
+ * Creates the choice of a media type for an answer that has several.
  *
  * @param {Operation} operation
  * @returns {Inputs}

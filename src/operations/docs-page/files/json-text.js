@@ -9,7 +9,7 @@ const closing = new Set(["}", "]"]);
  * Shows JSON indented and in colours, token by token, so that numbers keep all their digits.
  *
  * @param {string} text
- * @param {ReadonlyMap<string, string>} [notes] what is said behind a token, by the member and the token: `"error":5`
+ * @param {ReadonlyMap<string, string>} [notes] the text to show after a token, by the member and the token: `"error":5`
  * @returns {(Node | string)[]}
  */
 export function jsonText(text, notes = new Map()) {

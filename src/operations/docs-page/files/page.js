@@ -31,7 +31,7 @@ function show(description) {
   addEventListener("hashchange", () => {
     if (!turn()) return;
     scrollTo(0, 0);
-    // So that a screen reader tells what is shown now.
+    // So that a screen reader announces the new view.
     find("view", HTMLElement).querySelector("h1")?.focus({ preventScroll: true });
   });
 }

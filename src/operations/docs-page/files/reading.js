@@ -14,7 +14,7 @@ import { showKind } from "./schema-kind.js";
  * @typedef {import("./example.js").Mark} Mark
  */
 
-// More of them are shown when they are asked for.
+// A longer list is folded away.
 const shownAtOnce = 8;
 
 /**
@@ -39,7 +39,7 @@ export function showReading(description, { object }, heading) {
   ]);
 }
 
-// An RPC without a comment is described by its name, which is told above.
+// An RPC without a comment is described by its name, which the page shows above.
 /** @param {Operation["object"]} object */
 function isOnlyName({ description, "x-rpc": rpc }) {
   return description === `The RPC \`${rpc?.procedure.slice(1).replace("/", ".")}\`.`;
@@ -74,7 +74,7 @@ function showAnswers(description, { responses }) {
     const head = [element("span", { class: isGood ? "badge" : "badge bad" }, [status]), ...prose(response.description)];
     if (body.length === 0) return element("div", { class: "answer" }, [...head, note("No body")]);
     const details = element("details", { class: "answer" }, [element("summary", {}, head), ...body]);
-    // Errors are much the same everywhere.
+    // Folded away, because errors are much the same in every operation.
     details.open = isGood || Object.keys(responses).length < 3;
     return details;
   });

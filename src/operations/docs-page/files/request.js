@@ -5,7 +5,7 @@ import { parametersOfSegments } from "./rpc.js";
  * @typedef {import("./description.js").Operation} Operation
  * @typedef {{
  *   method: string, url: string, headers: [string, string][], body: string | File | undefined,
- * }} Request what is sent, but for the credential
+ * }} Request a request without its credential
  * @typedef {{
  *   values: ReadonlyMap<string, string>, accept: string | undefined,
  *   body: string | File | undefined, contentType: string | undefined,
@@ -76,7 +76,7 @@ function queryOf({ object }, values) {
 }
 
 /**
- * Sends a request, and resolves when the header of its answer is there.
+ * Sends a request, and resolves when the header of its answer has arrived.
  *
  * @param {Request} request
  * @param {string} token the credential, or ""

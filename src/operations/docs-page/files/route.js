@@ -1,11 +1,11 @@
-// What the part of the URL behind "#" says: one view of the page. Links to views can be kept and sent.
+// The part of the URL after "#" names a view of the page, so that links to views can be kept and sent.
 
 /** @typedef {{ view: "overview" } | { view: "operation" | "schema", name: string }} Route */
 
 const views = /^#\/(operations|schemas)\/(.+)$/;
 
 /**
- * Reads the view from the part of a URL behind "#".
+ * Reads the view from the part of a URL after "#".
  *
  * @param {string} hash
  * @returns {Route | undefined} `undefined` if it leads to a place within the page
@@ -17,14 +17,23 @@ export function readRoute(hash) {
   return { view: kind === "schemas" ? "schema" : "operation", name: decodeURIComponent(name) };
 }
 
-/** @param {string} id */
+/**
+ * Returns the link to an operation.
+ *
+ * @param {string} id
+ */
 export function linkToOperation(id) {
   return `#/operations/${encodeURIComponent(id)}`;
 }
 
-/** @param {string} name */
+/**
+ * Returns the link to a schema of the components.
+ *
+ * @param {string} name
+ */
 export function linkToSchema(name) {
   return `#/schemas/${encodeURIComponent(name)}`;
 }
 
+/** The link to the overview. */
 export const linkToOverview = "#/";

@@ -1,4 +1,4 @@
-// An operation as the RPC that it stands for: the message of the request, for the tools of gRPC.
+// The messages of the RPC behind an operation, for the tools of gRPC.
 
 /**
  * @typedef {import("./description.js").Operation} Operation
@@ -141,6 +141,6 @@ function withField(message, path, value) {
  */
 function toJson({ type, format } = {}, text) {
   if (type === "boolean") return text === "true";
-  // Of 64 bits, JSON has a text.
+  // The JSON of protobuf writes integers of 64 bits as text.
   return type === "integer" && !format?.endsWith("64") ? Number(text) : text;
 }

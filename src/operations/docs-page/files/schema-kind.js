@@ -4,7 +4,7 @@ import { linkToSchema } from "./route.js";
 
 /** @typedef {import("./description.js").Schema} Schema */
 
-/** @typedef {{ text: string, schema?: string }} Part a piece of text, and the schema that it is the name of */
+/** @typedef {{ text: string, schema?: string }} Part a piece of text, and the schema that it names, if it names one */
 
 /**
  * @param {Schema} schema

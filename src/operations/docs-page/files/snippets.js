@@ -1,12 +1,12 @@
-// A request as a command for a shell and as a program. All read the token from a variable of the environment, because
-// shells keep a history of commands and programs are shared.
+// A request as a command for a shell, and as a program. They read the token from an environment variable, because
+// shells keep a history of commands, and programs are shared.
 
 /**
  * @typedef {import("./request.js").Request} Request
  * @typedef {{
  *   request: Request, needsToken: boolean, isStream: boolean,
  *   baseUrl: string, procedure: string | undefined, messages: string[],
- * }} Call a request, and the same as the messages of an RPC
+ * }} Call a request, also as the messages of its RPC
  * @typedef {{ name: string, write: (call: Call) => string, isFor: (call: Call) => boolean }} Language
  */
 
@@ -16,12 +16,12 @@ export const languages = [
   { name: "fetch", write: writeFetch, isFor: () => true },
   { name: "Python", write: writePython, isFor: () => true },
   { name: "Go", write: writeGo, isFor: () => true },
-  // It has no place for a path before that of the RPC.
+  // grpcurl cannot be given a path before that of the RPC.
   { name: "grpcurl", write: writeGrpcurl, isFor: (call) => isRpc(call) && new URL(call.baseUrl).pathname === "/" },
   { name: "buf", write: writeBuf, isFor: isRpc },
 ];
 
-// A file is a field of bytes to gRPC, which no shell writes.
+// In gRPC, a file is a field of bytes, which cannot be typed into a shell.
 /** @param {Call} call */
 function isRpc({ procedure, request }) {
   return procedure !== undefined && !(request.body instanceof File);

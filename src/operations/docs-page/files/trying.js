@@ -55,7 +55,7 @@ export function showTrying(description, operation, connection, heading) {
   };
   let aborter = new AbortController();
   form.addEventListener("input", update);
-  // What was answered before has nothing to do with what is refused now.
+  // An earlier answer has nothing to do with input that is refused now.
   form.addEventListener("invalid", clear, { capture: true });
   stop.addEventListener("click", () => aborter.abort());
   form.addEventListener("submit", (event) => {
@@ -83,7 +83,7 @@ function readInputs(inputs) {
   return inputs.reduce((input, { read }) => ({ ...input, ...read() }), nothing);
 }
 
-// Browsers do not tell pages why.
+// Browsers do not tell a page why its request failed.
 function noAnswer() {
   const why = "The server could not be reached, or it takes no calls from pages of this origin.";
   return [element("span", { class: "badge bad" }, ["no answer"]), element("span", { class: "meaning" }, [why])];
