@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 // `npm run count-lines`: writes how many lines each room has into docs/architecture.md, to the nearest ten.
-// test/architecture.test.ts tells when that is due.
+// test/architecture.test.ts fails when that is due.
 
 const root = join(import.meta.dirname, "..");
 const page = join(root, "docs/architecture.md");

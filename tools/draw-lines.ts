@@ -18,10 +18,10 @@ const [left, plotWidth, plotHeight, titleHeight, panelGap] = [50, 560, 200, 40, 
 
 const [xMin, xMax, yMin] = [5_000, 200_000, 0.05];
 
-/** A latency above this is not drawn: the server is past what it can do. */
+/** The highest latency that is drawn, in milliseconds: above it, the server is past what it can do. */
 const yMax = 20;
 
-/** Both axes are logarithms: what matters is how many times more, and the marks say how much. */
+/** The marks of both axes. The axes are logarithmic, because ratios matter. */
 const xMarks = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
 const yMarks = [0.1, 0.3, 1, 3, 10];
 
@@ -58,7 +58,7 @@ function drawAll(lines: readonly Line[], bottom: number): string[] {
     const last = shown.at(-1);
     if (last === undefined) return [];
     const path = shown.map(({ x, y }) => `${xOf(x)} ${yOf(y, bottom)}`).join(" L");
-    // Names of lines that end close to each other go below one another.
+    // The names of lines that end close to each other are written below one another.
     const x = Math.min(xOf(last.x) + 8, width - nameWidth);
     let y = yOf(last.y, bottom) + 4;
     while (ends.some((end) => Math.abs(end.x - x) < nameWidth && Math.abs(end.y - y) < nameHeight)) y += nameHeight;

@@ -9,7 +9,7 @@ import { escape, svg } from "./svg.ts";
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "docs/pictures");
 
-/** The pictures by file name, as they follow from the pages that are there now. */
+/** Returns the pictures by file name, as they follow from the present pages. */
 export function drawPictures(): Readonly<Record<string, string>> {
   const performance = readPage("docs/performance.md");
   const storage = readPage("docs/storage.md");
@@ -30,7 +30,7 @@ export function drawPictures(): Readonly<Record<string, string>> {
 interface Bar {
   readonly name: string;
   readonly figure: number;
-  /** The figure as the page has it. */
+  /** The figure as it is written in the page. */
   readonly text: string;
 }
 
@@ -43,7 +43,7 @@ function readPage(page: string): string {
   return readFileSync(join(root, page), "utf8");
 }
 
-/** The rows of the table whose header begins with a text; of a range, the bar is its middle. */
+/** Returns a bar for each row of the table whose header begins with a text; for a range, its middle. */
 function barsOf(page: string, header: string): Bar[] {
   const lines = page.split("\n");
   const start = lines.findIndex((line) => line.startsWith(header));
@@ -64,7 +64,7 @@ const nameWidth = 250;
 const barWidth = 380;
 const rowHeight = 22;
 
-/** Bars of each panel, all panels to one scale: a logarithm would flatter the long ones. */
+/** Draws panels of bars to one linear scale: a logarithmic one would flatter the long bars. */
 function drawBars(title: string, panels: readonly Panel[]): string {
   const longest = Math.max(...panels.flatMap(({ bars }) => bars.map(({ figure }) => figure)));
   const parts: string[] = [`<text class="title" x="0" y="18">${escape(title)}</text>`];
@@ -86,12 +86,12 @@ function drawBars(title: string, panels: readonly Panel[]): string {
   return svg(title, y, parts);
 }
 
-// The store is ours in either file; one by one is what it is compared with.
+// In the figures of storage all rows are ours, but "one by one" is what the store is compared with.
 function isOurs(name: string): boolean {
   return name === "plantstore" || (/^(SQLite|PostgreSQL)/.test(name) && !name.includes("one by one"));
 }
 
-/** Latency against load, once it was measured. */
+/** Draws latency against load, if that was measured. */
 function drawRates({ rates }: Figures): Readonly<Record<string, string>> {
   const { rest, grpc } = rates ?? {};
   if (rest === undefined || grpc === undefined) return {};
@@ -121,7 +121,7 @@ const helpers: Readonly<Record<string, string>> = {
   "plants/": "SQL stores",
 };
 
-/** The rooms on the way of a request, with the lines that docs/architecture.md counts in each. */
+/** Draws the rooms on the way of a request, with the numbers of lines in docs/architecture.md. */
 function drawWay(architecture: string): string {
   const [boxWidth, gap, top] = [172, 24, 40];
   const parts = [
@@ -159,7 +159,7 @@ function wrap(text: string, most: number): string[] {
   }, []);
 }
 
-/** Draws them all. */
+/** Draws all pictures, and writes them into docs/. */
 export function writePictures(): void {
   mkdirSync(folder, { recursive: true });
   for (const [name, picture] of Object.entries(drawPictures())) writeFileSync(join(folder, name), picture);

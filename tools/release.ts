@@ -4,14 +4,14 @@ import { join, resolve } from "node:path";
 
 // Prepares a release and stops before publishing it: npm run release -- 0.2.0
 //
-// Writes the version and the changelog, runs every check, and leaves two tarballs in dist/. What it has changed is to be
-// committed; the last lines say how to publish, with a proof of where the tarballs were built. Refuses as long as a
+// Writes the version and the changelog, runs every check, and leaves two tarballs in dist/. Commit what it has changed;
+// its last lines say how to publish, with a proof of where the tarballs were built. It refuses as long as a
 // package.json does not say where the project is found.
 
 const project = resolve(import.meta.dirname, "..");
 const manifests = ["package.json", "src/gateway/package.json"] as const;
 
-/** Returns the changelog with what was unreleased under a version and its day. Throws when nothing was. */
+/** Returns the changelog with the unreleased changes under a version and a day. Throws when there are none. */
 export function releaseChangelog(text: string, version: string, day: string): string {
   const [before, unreleased] = text.split(/^## \[Unreleased\]\n/m);
   if (!unreleased?.split(/^## /m)[0]?.includes("\n- ")) throw new Error("nothing is unreleased");
@@ -24,7 +24,7 @@ export function releaseManifest(text: string, before: string, version: string): 
   return text.replaceAll(own, `$1"${version}"`);
 }
 
-/** Returns which members of a package.json that say where a project is found are missing. */
+/** Returns those members of a package.json that should say where the project is found, but are missing. */
 export function missingAddresses(text: string): readonly string[] {
   const manifest: Record<string, unknown> = JSON.parse(text);
   return ["repository", "bugs", "homepage"].filter((member) => manifest[member] === undefined);
@@ -43,7 +43,7 @@ function prepare(version: string): void {
   if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version)) throw new Error("give a version: npm run release -- 0.2.0");
   const changed = execFileSync("git", ["status", "--porcelain"], { cwd: project, encoding: "utf8" });
   if (changed !== "") throw new Error(`commit or undo these first:\n${changed}`);
-  // What is published cannot be changed: without them npm proves no origin, and nobody finds the source.
+  // A published package cannot be changed: without these members npm proves no origin, and nobody finds the source.
   for (const file of manifests) {
     const missing = missingAddresses(readFileSync(join(project, file), "utf8"));
     if (missing.length > 0)

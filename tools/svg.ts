@@ -28,7 +28,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f }
 }
 </style>`;
 
-/** An SVG image of so many pixels, made of parts. */
+/** Returns an SVG image of {@link width} by `height` pixels, made of parts. */
 export function svg(title: string, height: number, parts: readonly string[]): string {
   const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
   const head = `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escape(title)}">`;

@@ -1,4 +1,4 @@
-// Writes the tables that the bench has measured into the pages, between two comments each, and draws the pictures again:
+// Writes the tables with the figures of the bench into the pages, each between two comments, and draws the pictures:
 //   npx node tools/write-figures.ts
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,13 +18,13 @@ const root = join(import.meta.dirname, "..");
 /** The pages with tables of the bench. */
 export const pages = ["README.md", "docs/performance.md"] as const;
 
-/** What stands in a page for a table whose figures were not recorded; a test finds it. */
+/** The text in a page in place of a table whose figures were not recorded; a test finds it. */
 export const unmeasured: string = "not measured";
 
 /** Messages of one call of the streams that are measured. */
 const streamedMessages = 10_000;
 
-/** What can stand in a page, by the name in its comments; `undefined` where it was not measured. */
+/** The texts that a page can have, by the name in its comments; `undefined` for what was not measured. */
 const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>> = {
   measured: ({ calls }) => calls?.["rest"] && measuredLine(calls["rest"]),
   rest: ({ calls }) => callTable(calls?.["rest"], "`DELETE /plants/7`, HTTP/1.1, 64 connections"),
@@ -51,7 +51,7 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   summary: ({ calls }) => calls && summaryTable(calls),
 };
 
-/** Returns a page with its tables as they follow from the figures. Throws for a name that is not known. */
+/** Returns a page with its tables as they follow from the figures. Throws for an unknown name. */
 export function renderPage(page: string, figures: Figures): string {
   return page.replace(
     /(<!-- figures: ([\w-]+) -->\n\n).*?(\n\n<!-- \/figures -->)/gs,
@@ -63,7 +63,7 @@ export function renderPage(page: string, figures: Figures): string {
   );
 }
 
-/** Writes the pages and the pictures again. */
+/** Writes the tables of all pages, and the pictures. */
 export function writePages(): void {
   for (const page of pages) {
     const file = join(root, page);
@@ -118,7 +118,7 @@ function messageTable(all: readonly (CallFigures | undefined)[]): string | undef
 function jsonStreamTable(calls: NonNullable<Figures["calls"]>): string | undefined {
   const cell = (scenario: string, server: string): string | undefined => {
     const figures = calls[scenario]?.servers.find(({ name }) => name === server);
-    // A call that takes longer than a turn is not counted.
+    // The bench counts no call that takes longer than one of its turns.
     return figures && (figures.requestsPerS > 0 ? (figures.cpuUs / streamedMessages).toFixed(2) : "–");
   };
   const rows = [
@@ -166,7 +166,7 @@ function workersLine({ workers, timesOne, apartTimesOne }: WorkerFigures): strin
   return `A REST call takes ${workers} processes ${together} times the CPU time that it takes one; with a port for each, ${apart} times.`;
 }
 
-/** The protocols of README.md, and the servers beside which they are shown there. */
+/** The protocols in README.md, and the servers that each is compared with there. */
 const summarised = { REST: "rest", "Connect JSON": "connect", gRPC: "grpc" };
 const besides = {
   "bare node": /^node:/,

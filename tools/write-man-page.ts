@@ -46,7 +46,7 @@ function settingItem({ flag, variable, about, fallback }: Setting<unknown>): str
   return item(names, fallback === undefined ? about : `${about} (${fallback})`);
 }
 
-/** A term in bold, and what it means below it. */
+/** Returns a term in bold, with its meaning below it. */
 function item(term: string, about: string): string[] {
   return [".TP", `.B ${escaped(term)}`, escaped(about)];
 }

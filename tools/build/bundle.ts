@@ -22,8 +22,8 @@ export async function bundle(manifest: Manifest, files: readonly string[], folde
     // Whatever is not a path.
     external: /^[^./]/,
     plugins: [importGatewayByName(files), allowDeclaredPackages(manifest)],
-    // Asked for by `includeDependenciesRecursively: false`. No entry exports more for it than its source, as
-    // test/package sees.
+    // Required by `includeDependenciesRecursively: false`. Entries export no more than their sources nevertheless:
+    // test/package checks that.
     preserveEntrySignatures: "allow-extension",
     output: {
       dir: folder,
@@ -31,7 +31,7 @@ export async function bundle(manifest: Manifest, files: readonly string[], folde
       minifyInternalExports: false,
       chunkFileNames: ({ name }) => (name.includes("/") ? "[name].js" : "chunks/[name].js"),
       codeSplitting: {
-        // A module that looks for a file beside it keeps its place, so that it finds it built as it does from source.
+        // A module that looks for files beside itself keeps its place, so that the built one finds them too.
         groups: [{ debugName: "in place", name: (file) => (looksBesideItself(file) ? nameInSource(file) : null) }],
         includeDependenciesRecursively: false,
       },
@@ -39,7 +39,7 @@ export async function bundle(manifest: Manifest, files: readonly string[], folde
   });
 }
 
-/** The source imports the gateway as a room; a package that is not the gateway imports it as a package. */
+/** Makes a package other than the gateway's import the gateway by its name, where the source imports it as a room. */
 function importGatewayByName(entries: readonly string[]): Plugin {
   return {
     name: "import the gateway by its name",
@@ -51,7 +51,7 @@ function importGatewayByName(entries: readonly string[]): Plugin {
   };
 }
 
-/** Whatever is not a path stays an import, and must be among the dependencies that are installed with the package. */
+/** Refuses the import of a package that is not among the dependencies. */
 function allowDeclaredPackages({ dependencies, peerDependencies }: Manifest): Plugin {
   const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
   return {
@@ -73,7 +73,7 @@ function nameInSource(file: string): string {
   return relative(sourceFolder, file).replace(/\.ts$/, "");
 }
 
-/** Returns a file of `src/` by its name there. */
+/** Returns the path of a file of `src/`. */
 export function sourceFile(name: string): string {
   return join(sourceFolder, name);
 }

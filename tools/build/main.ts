@@ -9,15 +9,15 @@ import { gatewayEntry, gatewayName, projectFolder, publishedManifest, readManife
 /** Where tsc has put the declarations of all of src/ (tsconfig.build.json). */
 const declarations = join(projectFolder, "dist/types");
 
-/** What becomes a package. */
+/** A package to build. */
 interface Package {
   /** Its name in dist/. */
   readonly name: string;
   /** The folder of its package.json and README.md. */
   readonly folder: string;
-  /** The files of src/ that the outside loads. */
+  /** The files of src/ that are loaded from outside. */
   readonly entries: readonly string[];
-  /** The files and folders of src/ whose declarations it has. */
+  /** The files and folders of src/ whose declarations it contains. */
   readonly declared: readonly string[];
   /** Other files, with their place in the package. */
   readonly others: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ const packages: readonly Package[] = [
   {
     name: "plantstore",
     folder: projectFolder,
-    // The worker is started as a thread, so that no import leads to it.
+    // No import leads to the worker of SQLite, because it is started as a thread.
     entries: [
       "index.ts",
       "operations/index.ts",

@@ -7,11 +7,13 @@ export const projectFolder: string = resolve(import.meta.dirname, "../..");
 /** The folder of the source, whose layout the packages keep in `lib/`. */
 export const sourceFolder: string = join(projectFolder, "src");
 
-/** The gateway's package, and the file that is its whole interface. */
+/** The name of the gateway's package. */
 export const gatewayName = "@plantstore/gateway";
+
+/** The file that is the whole interface of the gateway's package. */
 export const gatewayEntry: string = join(sourceFolder, "gateway/index.ts");
 
-/** As much of a package.json as building needs. */
+/** The parts of a package.json that the build needs. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -26,7 +28,7 @@ export function readManifest(file: string): Manifest {
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-// What only a checkout needs; `private` keeps the checkout itself from being published.
+// The members that only a checkout needs; `private` keeps the checkout itself from being published.
 const ofCheckout: ReadonlySet<string> = new Set([
   "private",
   "workspaces",

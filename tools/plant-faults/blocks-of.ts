@@ -1,7 +1,7 @@
 import { parseAst } from "rolldown/parseAst";
 import { isNode, isType, type Node } from "./syntax.ts";
 
-/** A part of a source that runs as a whole or not at all, as far as nothing in it leaves it. */
+/** A part of a source that runs as a whole or not at all, unless something in it leaves it early. */
 export interface Block {
   readonly start: number;
   readonly end: number;
@@ -11,7 +11,7 @@ export interface Block {
 
 /** Returns the whole of a TypeScript source, and then its functions, branches, loops and cases. */
 export function blocksOf(source: string): Block[] {
-  // Nothing may come before the line that names the program to run it with.
+  // Nothing may be inserted before a `#!` line.
   const start = /^#!.*\n/.exec(source)?.[0].length ?? 0;
   const blocks: Block[] = [{ start, end: source.length, isExpression: false }];
   const visit = (node: Node): void => {
@@ -33,7 +33,7 @@ function sizeOf({ start, end }: Block): number {
   return end - start;
 }
 
-/** Returns which of the blocks is the smallest that holds a part of the source. */
+/** Returns the index of the smallest block that contains a part of the source. */
 export function innermost(blocks: readonly Block[], part: { readonly start: number; readonly end: number }): number {
   return blocks.reduce(
     (least, block, at) =>
@@ -43,9 +43,9 @@ export function innermost(blocks: readonly Block[], part: { readonly start: numb
 }
 
 /**
- * Returns a source that says which of its blocks are entered, to `globalThis.plantFaultsEntered`, by `file#block`. Its
- * lines stay where they are. Where nobody has defined that function, such as in a process that a test starts,
- * the module `fallback` does.
+ * Returns a source that reports each of its blocks that is entered to `globalThis.plantFaultsEntered`, as `file#block`.
+ * Its lines stay where they are. Where that function is not defined, such as in a process that a test starts, the
+ * module `fallback` is loaded to define it.
  */
 export function withCounts(source: string, file: string, fallback: string): string {
   const name = "globalThis.plantFaultsEntered";

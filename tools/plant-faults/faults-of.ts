@@ -5,11 +5,11 @@ import { isNode, isType, type Node } from "./syntax.ts";
 export interface Fault {
   readonly start: number;
   readonly end: number;
-  /** What stands between `start` and `end` instead. */
+  /** The code that replaces what is between `start` and `end`. */
   readonly code: string;
 }
 
-/** Operators and the one that a tired engineer writes in their place. */
+/** The operator that a tired engineer writes in place of another. */
 const otherOperator: ReadonlyMap<string, string> = new Map([
   ["<", "<="],
   ["<=", "<"],
@@ -51,7 +51,7 @@ const otherMethod: ReadonlyMap<string, string> = new Map([
   ["lastIndexOf", "indexOf"],
 ]);
 
-/** Methods whose string arguments decide something; other strings are texts for people. */
+/** Methods whose string arguments decide something; other strings are only read by people. */
 const deciding = new Set([
   "has",
   "get",
@@ -65,7 +65,7 @@ const deciding = new Set([
   ...otherMethod.keys(),
 ]);
 
-/** What may go wrong in SQL without an error. */
+/** Mistakes in SQL that cause no error. */
 const sqlFaults: readonly (readonly [RegExp, string])[] = [
   [/ AND /g, " OR "],
   [/ IMMEDIATE/g, ""],
@@ -95,7 +95,7 @@ export function faultsOf(source: string): Fault[] {
   return faults.toSorted((a, b) => a.start - b.start || a.end - b.end);
 }
 
-/** Whether what a node holds is what its function returns. */
+/** Returns whether a function returns the value of a node. */
 function isReturned(node: Node, parent: Node, parentIsReturned: boolean): boolean {
   if (parent.type === "ConditionalExpression") return parentIsReturned && node !== parent["test"];
   return parent.type === "ReturnStatement" || parent.type === "ArrowFunctionExpression";
@@ -186,7 +186,7 @@ function otherLiterals(node: Node, parent: Node | undefined, textOf: (node: Node
       return [text === "true" ? "false" : "true"];
     case "bigint":
       return [`${node["value"] + 1n}n`];
-    // A time of 5 s moved by a millisecond is the same time.
+    // Large numbers are doubled: a time of 5 s that is off by a millisecond is the same time.
     case "number":
       return [String(node["value"] >= 1000 ? node["value"] * 2 : node["value"] + 1)];
     case "string":

@@ -8,20 +8,20 @@ import { faultsIn, type PlantedFault } from "./planted-fault.ts";
 import { ProjectCopy } from "./project-copy.ts";
 import type { TestQuestion } from "./test-server.ts";
 
-// `npm run test:faults`: plants small faults in `src`, one at a time, each in a copy of the project, and tells
-// which of them no test notices. What the compiler refuses is no fault that anyone could leave, and does not count.
-// Then the linter of promises is asked, and those tests that enter the part of the source where the fault is: of its
-// folder, of the folders above, and of the contract. Which ones these are is found out first, by running them without
-// any fault.
+// `npm run test:faults`: plants small faults in `src`, one at a time, in a copy of the project, and reports those that
+// no test notices. A fault that the compiler refuses does not count, because nobody could leave it in the code. The
+// others are given to the linter of promises, and to those tests of their folder, of the folders above and of the
+// contract that enter the part of the source where the fault is. A first run of the tests, without any fault, finds out
+// which ones do.
 //
 //   --room gateway/json    the faults of a room, of two rooms when it is given twice
 //   --file src/auth/challenge.ts
-//   --sample 200           so many of them, drawn by --seed; without it, all
-//   --seed 7               any text. A fault keeps its place in the draw while the lines around it change
+//   --sample 200           only so many faults, drawn by --seed; without it, all
+//   --seed 7               any text; a fault keeps its place in the draw while the lines around it change
 //   --minutes 25           plants no further fault after that time
 //   --floor 90             fails when less than this percentage is noticed
-//   --at-once 2            so many copies work at the same time
-//   --crash                asks crash suites, too, about a fault of stores or commands that nothing else has noticed
+//   --at-once 2            works in so many copies at the same time
+//   --crash                also runs crash suites for a fault of stores or commands that nothing else has noticed
 
 const { values: options } = parseArgs({
   options: {
@@ -42,7 +42,7 @@ function covers({ file, line, fault }: HarmlessFaults, planted: PlantedFault): b
   );
 }
 
-/** The faults in the order of the draw: by a hash, so that a change of one file leaves the draw of the others alone. */
+/** Returns the faults in the order of a hash, so that a change of one file leaves the draw of the others alone. */
 function draw(faults: readonly PlantedFault[]): PlantedFault[] {
   const timesSeen = new Map<string, number>();
   const rank = ({ file, text, change }: PlantedFault): string => {
@@ -61,7 +61,7 @@ function draw(faults: readonly PlantedFault[]): PlantedFault[] {
 /** How many faults of a file a test file has noticed so far, by `file test`. */
 const noticedBy = new Map<string, number>();
 
-/** The tests that are asked about a fault, those that promise most for their time first, and how long they all take. */
+/** Returns the tests to run for a fault, the most promising for their time first, and the seconds that all take. */
 function testsEntering({ file, block }: PlantedFault): { tests: TestQuestion["tests"]; seconds: number } {
   const near = new Set(testsNear(file));
   const promise = (run: { file: string; seconds: number }): number =>
@@ -82,12 +82,12 @@ function testsEntering({ file, block }: PlantedFault): { tests: TestQuestion["te
   };
 }
 
-/** Says what noticed a fault, `undefined` when nothing did. */
+/** Returns what noticed a fault; `undefined` when nothing did. */
 async function noticerOf(fault: PlantedFault, copy: ProjectCopy): Promise<string | undefined> {
   const { tests, seconds } = testsEntering(fault);
   const crash = options.crash ? crashSuitesFor(fault.file) : [];
   using _ = copy.replace(fault.file, fault.faulty);
-  // Later than that is only a loop without end.
+  // Only an endless loop takes longer than this.
   const near = seconds === 0 ? undefined : (await copy.runTests(tests, 4 * seconds + 30)).failure;
   if (near !== undefined || crash.length === 0) return near;
   return (await copy.runTests(Object.fromEntries(crash.map((file) => [file, []])), 900)).failure;
@@ -107,7 +107,7 @@ const wanted = everyFault.filter(
 );
 const drawn = draw(wanted);
 console.log(`${drawn.length} of ${wanted.length} faults, drawn by --seed ${options.seed}`);
-// With --sample 0 only the list of what is harmless is looked through.
+// With --sample 0, only the list of harmless faults is checked.
 if (drawn.length === 0) process.exit(idle.length === 0 ? 0 : 1);
 
 const copies = Array.from({ length: Number(options["at-once"]) }, () => new ProjectCopy(process.cwd()));

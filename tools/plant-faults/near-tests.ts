@@ -9,7 +9,7 @@ const shortTests = everyTest.filter((file) => !longSuites.test(file));
 const crashSuites = everyTest.filter((file) => file.startsWith("test/crash/"));
 const testTexts = new Map(shortTests.map((file) => [file, readFileSync(file, "utf8")]));
 
-/** Tests that lead to a room and lie neither in it nor above it. */
+/** Further tests to run for a room, which are neither in its folder nor in those above. */
 const besides: ReadonlyMap<string, RegExp> = new Map([
   ["test/cli/", /^test\/examples\//],
   ["test/client/", /^test\/examples\//],
@@ -20,7 +20,7 @@ const besides: ReadonlyMap<string, RegExp> = new Map([
   ["test/gateway/protocols/", /^test\/gateway\/beside\//],
 ]);
 
-/** Which crash suites tell of a file: a store that loses what it acknowledged shows it nowhere else. */
+/** The crash suites of files: only they notice a store that loses what it acknowledged. */
 const crashSuitesOf: readonly (readonly [files: RegExp, suites: RegExp])[] = [
   [/^src\/plants\/sqlite\//, /sqlite|durability|fdatasync/],
   [/^src\/plants\/postgres\//, /postgres|pgbouncer/],
@@ -28,7 +28,7 @@ const crashSuitesOf: readonly (readonly [files: RegExp, suites: RegExp])[] = [
   [/^src\/cli\//, /workers|unread-log/],
 ];
 
-/** Returns the test files that are asked about a file of `src`: its folder, the folders above, the contract. */
+/** Returns the test files to run for a file of `src`: of its folder, of the folders above, and the contract. */
 export function testsNear(file: string): string[] {
   const folder = `${dirname(file).replace(/^src/, "test")}/`;
   const room = `test/${roomOf(file)}/`;
@@ -42,7 +42,7 @@ export function testsNear(file: string): string[] {
   );
 }
 
-/** Returns the crash suites that tell of a file of `src`. */
+/** Returns the crash suites to run for a file of `src`. */
 export function crashSuitesFor(file: string): string[] {
   const suites = crashSuitesOf.find(([files]) => files.test(file))?.[1];
   return crashSuites.filter((test) => suites?.test(test));

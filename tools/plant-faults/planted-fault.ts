@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { innermost, blocksOf } from "./blocks-of.ts";
 import { faultsOf } from "./faults-of.ts";
 
-/** A fault of one file, and the file with it. */
+/** A fault of one file, and the text of the file with it. */
 export interface PlantedFault {
   readonly file: string;
   readonly room: string;
@@ -11,7 +11,7 @@ export interface PlantedFault {
   readonly text: string;
   readonly change: string;
   readonly faulty: string;
-  /** Which of the {@link blocksOf} its file it lies in. */
+  /** The index of the block that it lies in, among the {@link blocksOf} its file. */
   readonly block: number;
 }
 

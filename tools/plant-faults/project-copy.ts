@@ -20,7 +20,7 @@ import type { PlantedFault } from "./planted-fault.ts";
 import { type Refuser, refusalsOf } from "./refused-faults.ts";
 import type { TestAnswer, TestQuestion } from "./test-server.ts";
 
-/** By the id of a test or of its file, the blocks that are entered there. */
+/** The blocks that are entered, by the id of the test, or of the test file. */
 export type Entered = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A copy of the project in a folder of its own, in which faults are planted one at a time. */
@@ -38,18 +38,18 @@ export class ProjectCopy implements Disposable {
     const left = new Set(["node_modules", ".git", "dist"]);
     cpSync(project, this.#folder, { recursive: true, filter: (name) => !left.has(basename(name)) });
     linkPackages(join(project, "node_modules"), join(this.#folder, "node_modules"));
-    // What hangs shows it soon enough.
+    // A shorter deadline of each test is enough to see that one hangs.
     const deadline = "test/support/deadline.ts";
     this.replace(deadline, readFileSync(join(project, deadline), "utf8").replace("= 30_000;", "= 6_000;"));
   }
 
-  /** Ends what runs in it, and removes it. */
+  /** Ends the processes that run in the copy, and removes it. */
   [Symbol.dispose](): void {
     this.#running.forEach(endGroup);
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  /** Writes a file of the project, and returns what puts the old text back. */
+  /** Writes a file of the project; disposing of the result restores the old text. */
   replace(file: string, text: string): Disposable {
     const path = join(this.#folder, file);
     const before = readFileSync(path, "utf8");
@@ -61,7 +61,7 @@ export class ProjectCopy implements Disposable {
     return { [Symbol.dispose]: () => write(before) };
   }
 
-  /** Runs all of these test files, what fails twice more, and says which blocks of these sources each test enters. */
+  /** Runs all of these test files, repeats failures twice, and tells which blocks of these sources each test enters. */
   async runAllTests(files: readonly string[], sources: readonly string[]): Promise<TestAnswer & { entered: Entered }> {
     const tools = join(this.#folder, "tools/plant-faults");
     const entered = join(tools, basename(enteredBlocks));
@@ -91,7 +91,7 @@ export class ProjectCopy implements Disposable {
     return withoutAnswer(`no answer after ${Math.round(seconds)} s`);
   }
 
-  /** Says which faults the compiler or the linter of promises refuse. */
+  /** Returns the faults that the compiler or the linter of promises refuses. */
   async refusalsOf(faults: readonly PlantedFault[]): Promise<ReadonlyMap<PlantedFault, Refuser>> {
     return await refusalsOf(this.#folder, faults);
   }
@@ -99,10 +99,10 @@ export class ProjectCopy implements Disposable {
   async #startTestServer(flags: readonly string[]): Promise<ChildProcess> {
     const server = fork(join(this.#folder, "tools/plant-faults/test-server.ts"), flags, {
       cwd: this.#folder,
-      // The inputs of every day: the verdict on a fault depends on no luck, and a thousand of them take time.
+      // Without the seed of a night: the verdict on a fault must not depend on luck, and more inputs would take longer.
       env: { ...process.env, TMPDIR: this.#temp, TEST_SEED: undefined },
       stdio: "ignore",
-      // A group of its own, to be ended with everything that its tests have started.
+      // A process group of its own, so that it is ended with everything that its tests have started.
       detached: true,
     });
     this.#running.add(server);
@@ -110,9 +110,9 @@ export class ProjectCopy implements Disposable {
     return server;
   }
 
-  /** `undefined` when no answer comes in time. */
+  /** Resolves to the answer, or to `undefined` when none comes in time. */
   async #ask(server: ChildProcess, question: TestQuestion, seconds: number): Promise<TestAnswer | undefined> {
-    // What a fault leaves behind must not be in the way of the next one.
+    // Files that one fault leaves behind must not disturb the next.
     rmSync(this.#temp, { recursive: true, force: true, maxRetries: 3 });
     mkdirSync(this.#temp, { mode: 0o755 });
     const { promise, resolve } = Promise.withResolvers<TestAnswer | undefined>();
@@ -132,7 +132,7 @@ export class ProjectCopy implements Disposable {
   }
 }
 
-/** Links each package rather than the folder of them all, since vitest keeps its caches in it. */
+/** Links each package rather than the folder of all, because vitest keeps its caches in that. */
 function linkPackages(from: string, to: string): void {
   mkdirSync(to);
   for (const name of readdirSync(from).filter((each) => !each.startsWith(".") || each === ".bin")) {
@@ -148,7 +148,7 @@ function withoutAnswer(failure: string): TestAnswer {
   return { failure, failedFiles: [], files: [] };
 }
 
-/** A line for each test or file: its id and the blocks that it enters, with spaces between. */
+/** Reads a line for each test or test file: its id and the blocks that it enters, separated by spaces. */
 function readEntered(lines: string): Entered {
   const parts = lines.split("\n").map((line) => line.split(" "));
   return new Map(parts.map(([id = "", ...blocks]) => [id, new Set(blocks)]));
@@ -158,6 +158,6 @@ function endGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended.
+    // It has ended already.
   }
 }

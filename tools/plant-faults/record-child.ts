@@ -2,17 +2,17 @@ import { appendFileSync } from "node:fs";
 import { threadId } from "node:worker_threads";
 import { enteredByChildren } from "./entered-blocks.ts";
 
-// Loaded by the source in a process or thread that a test has started: writes down which blocks are entered there.
+// Loaded by the source in a process or thread that a test has started: records the blocks that are entered there.
 
 const child = `${process.pid}.${threadId}`;
 const seen = new Set<string>();
 
 function write(block: string): void {
   try {
-    // At once: whoever is killed has no later.
+    // Written at once, because the process may be killed.
     appendFileSync(enteredByChildren, `${child} ${block}\n`);
   } catch {
-    // A child that may write no file is seen by nobody.
+    // A process that may not write files is not recorded.
   }
 }
 

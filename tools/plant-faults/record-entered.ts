@@ -2,9 +2,9 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeEach } from "vitest";
 import { enteredBlocks, enteredByChildren } from "./entered-blocks.ts";
 
-// Set up before each test file: writes down which blocks of the source each test enters. What is entered outside of
-// every test belongs to the whole file. Which test a process or thread works for is known by when it has loaded the
-// source: one that was there before the test may work for any.
+// Set up before each test file: records which blocks of the source each test enters. A block that is entered outside of
+// every test belongs to the whole file. A process or thread works for the test during which it has loaded the source;
+// one that was there before may work for any test.
 
 const running = new Set<string>();
 const childrenOfTests = new Set<string>();
@@ -13,7 +13,7 @@ let seen = new Set<string>();
 let childLinesRead = childLines().length;
 let testFile = "";
 
-/** Stands for the test file, whose id is not known before its first test. */
+/** Stands for the id of the test file, which is not known before its first test. */
 const wholeFile = "";
 
 globalThis.plantFaultsEntered = (block): void => {
@@ -47,7 +47,7 @@ function enter(test: string, block: string): void {
   else blocks.add(block);
 }
 
-/** Gives what children have entered since the last time to the tests that are running. */
+/** Attributes the blocks that children have entered since the last call to the tests that are running. */
 function attributeChildren(): void {
   const lines = childLines();
   for (const line of lines.slice(childLinesRead)) {

@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { PlantedFault } from "./planted-fault.ts";
 
-/** What notices a fault before it runs: it is not compiled, or lets a promise go. */
+/** The tool that refuses a fault before it runs: the compiler, or the linter of promises. */
 export type Refuser = "tsc" | "oxlint";
 
-/** So many files with faults are looked at by one compiler: a gigabyte of its memory. */
+/** The most files with faults that one run of the compiler checks, which takes a gigabyte of memory. */
 const filesAtOnce = 1000;
 
 const promiseRules = ["no-floating-promises", "no-misused-promises", "await-thenable"];
 
 /**
- * Returns which faults the compiler or the linter refuse. Each stands in a file of its own beside the one that it is
- * in, so that one run looks at hundreds of them.
+ * Returns the faults that the compiler or the linter refuses. Each is written to a file of its own beside the original,
+ * so that one run checks hundreds of them.
  */
 export async function refusalsOf(
   folder: string,
@@ -32,8 +32,8 @@ async function refuseSome(
   refusals: Map<PlantedFault, Refuser>,
 ): Promise<void> {
   const faulty = new Map(faults.map((fault, at) => [fault.file.replace(/\.ts$/, `.fault-${at}.ts`), fault]));
-  // Beside its original even a faultless copy may be refused, because it passes its own types to files that import the
-  // original.
+  // Even a faultless copy beside its original may be refused, because it passes its own types to files that import the
+  // original. Errors that the faultless copies have too do not count.
   const sound = new Map(faults.map(({ file }) => [file.replace(/\.ts$/, ".fault-none.ts"), file]));
   for (const [path, { faulty: text }] of faulty) writeFileSync(join(folder, path), text);
   for (const [path, file] of sound) writeFileSync(join(folder, path), readFileSync(join(folder, file)));
@@ -59,7 +59,7 @@ async function refuseSome(
   for (const path of [...faulty.keys(), ...sound.keys()]) rmSync(join(folder, path));
 }
 
-/** What a command of the project's packages prints, however it ends. */
+/** Returns what a command of the project's packages prints, even if it fails. */
 async function linesOf(folder: string, command: string, args: readonly string[]): Promise<string> {
   const options = { cwd: folder, maxBuffer: 2 ** 28 };
   const printed = promisify(execFile)(join("node_modules/.bin", command), args, options);

@@ -6,12 +6,12 @@ export type Node = {
   readonly [key: string]: unknown;
 };
 
-/** Whether a value in a syntax tree is a node. */
+/** Returns whether a value in a syntax tree is a node. */
 export function isNode(value: unknown): value is Node {
   return typeof value === "object" && value !== null && "type" in value && "start" in value && "end" in value;
 }
 
-/** Whether a node is a type, which is gone when the code runs. Both kinds of casts hold an expression that is not. */
+/** Returns whether a node is a type, which is gone when the code runs. Casts are not: they contain an expression. */
 export function isType({ type }: Node): boolean {
   return type.startsWith("TS") && type !== "TSAsExpression" && type !== "TSSatisfiesExpression";
 }

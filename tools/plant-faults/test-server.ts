@@ -1,11 +1,11 @@
 import { join, relative } from "node:path";
 import { BaseSequencer, createVitest, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
 
-// Runs tests for plant-faults in the folder where it is started, again and again: to load vitest and to transform the
-// whole source anew for each fault takes three times as long as most of the tests do.
+// Runs tests for plant-faults in the folder where it is started, one fault after another: loading vitest and
+// transforming the whole source for each fault would take three times as long as most of the tests do.
 //
-// `node test-server.ts` stops at the first failure; with `--all` it goes on, runs what fails twice more, and writes
-// down which blocks of the source each test enters.
+// `node test-server.ts` stops at the first failure; with `--all` it goes on, repeats failures up to twice, and records
+// which blocks of the source each test enters.
 
 /** Which tests to run, one file after the other. */
 export interface TestQuestion {
@@ -15,9 +15,9 @@ export interface TestQuestion {
   readonly changed: readonly string[];
 }
 
-/** What a run of tests came to. */
+/** The result of a run of tests. */
 export interface TestAnswer {
-  /** The first test that failed, what else went wrong, or `undefined` when all is well. */
+  /** The first test that failed, or whatever else went wrong; `undefined` when nothing did. */
   readonly failure: string | undefined;
   /** Every test file that failed. */
   readonly failedFiles: readonly string[];
@@ -28,7 +28,7 @@ export interface TestAnswer {
 export interface PassedFile {
   readonly file: string;
   readonly id: string;
-  /** How long it took to load it and to run what its tests share. */
+  /** The seconds that it took to load the file and to run what its tests share. */
   readonly seconds: number;
   readonly passed: readonly { readonly id: string; readonly seconds: number }[];
 }
@@ -47,12 +47,12 @@ const vitest = await createVitest(
     watch: false,
     project: ["unit", "crash"],
     reporters: [{ onTestCaseResult: stopAtFailure }],
-    // A busy machine makes things late.
+    // On a busy machine, a test may be late.
     retry: all ? 2 : 0,
     maxWorkers: 1,
     sequence: { sequencer: InOrder },
   },
-  // What loading a file enters is seen only where nothing is loaded yet.
+  // Isolated, because the blocks that loading the source enters are only seen if it was not loaded before.
   all ? { test: { isolate: true, setupFiles: [join(import.meta.dirname, "record-entered.ts")] } } : {},
 );
 await vitest.standalone();
@@ -61,7 +61,7 @@ process.on("message", (question: TestQuestion) => void answer(question).then((fo
 process.once("disconnect", () => process.exit());
 process.send?.("ready");
 
-/** Whether this run has been stopped. Where vitest stops by itself each failure does, and the last one the next run. */
+/** Whether this run has been stopped. Vitest's own `bail` stops once for each failure, and so may stop the next run. */
 let isStopped = false;
 
 function stopAtFailure(test: TestCase): void {
@@ -73,7 +73,7 @@ function stopAtFailure(test: TestCase): void {
 async function answer({ tests, changed }: TestQuestion): Promise<TestAnswer> {
   for (const file of changed) vitest.invalidateFile(join(process.cwd(), file));
   isStopped = false;
-  // It keeps what failed before, and would stop before the first test.
+  // Vitest remembers earlier failures, and would stop before the first test.
   vitest.state.filesMap.clear();
   vitest.state.idMap.clear();
   const files = Object.keys(tests);
@@ -88,7 +88,7 @@ async function answer({ tests, changed }: TestQuestion): Promise<TestAnswer> {
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   const failed = testModules.filter(hasFailed);
   const [unhandled] = unhandledErrors;
-  // A first try that has failed may leave an error behind it, and the next one passes.
+  // With retries, a failed first try may leave an error behind although the next one passes.
   const counts = unhandled !== undefined && !all;
   const outside = counts ? `an error outside of every test: ${stackOf(unhandled)}` : undefined;
   return {
@@ -98,7 +98,7 @@ async function answer({ tests, changed }: TestQuestion): Promise<TestAnswer> {
   };
 }
 
-// A module whose run was stopped by a failure is pending for ever.
+// A module whose run was stopped by a failure stays pending forever.
 function hasFailed(module: TestModule): boolean {
   return module.state() === "failed" || module.children.allTests("failed").next().done !== true;
 }

@@ -1,6 +1,6 @@
 /**
- * A protoc plugin: reads a CodeGeneratorRequest and writes, for each definition with comments, a module with
- * a map of them. Generated descriptors have no comments, and the OpenAPI document is described by them.
+ * A protoc plugin that writes a module with the comments of each definition that has any. Generated descriptors have no
+ * comments, but the OpenAPI document needs them as descriptions.
  */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {

@@ -1,6 +1,6 @@
 import type { HarmlessFaults } from "./harmless-fault.ts";
 
-/** Harmless faults in other rooms, or any. */
+/** Harmless faults in other rooms, or in any room. */
 export const harmlessElsewhere: readonly HarmlessFaults[] = [
   {
     file: "src/cli/serve.ts",

@@ -1,6 +1,6 @@
-/** Faults that no test should notice, because nothing that anybody was promised changes. */
+/** Faults that no test should notice, because they break no promise. */
 export interface HarmlessFaults {
-  /** The file, from `src/` on; without one, every file. */
+  /** The file, with its path from `src/` on; without one, every file. */
   readonly file?: string;
   /** How the line of the fault begins, without its indentation. */
   readonly line: string;

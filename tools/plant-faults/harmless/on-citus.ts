@@ -1,7 +1,7 @@
 import type { HarmlessFaults } from "./harmless-fault.ts";
 
-// How a line begins, and how the faults in it begin that none of the tests can notice that are asked; all, where none is
-// named.
+// The beginning of a line, and the beginnings of those faults in it that the tests of PostgreSQL alone cannot notice;
+// without any, all its faults.
 const lines: readonly (readonly [line: string, ...faults: string[]])[] = [
   ["return this.#hashMax.length > 0;", "return", "0 → 1"],
   ["return this.#worker[this.#hashMax.findIndex(", "return", "this.#worker["],
@@ -41,13 +41,13 @@ const lines: readonly (readonly [line: string, ...faults: string[]])[] = [
   ["const functionBody = `"],
 ];
 
-// Not harmless, but in what Citus alone makes run: `npm run test:citus`, which is not asked, fails with each of them.
+// Not harmless, but in code that only runs on Citus: `npm run test:citus`, which takes too long here, fails with each.
 const noticedOnCitus: readonly HarmlessFaults[] = lines.flatMap(([line, ...faults]) => {
   const ofLine = { file: "src/plants/postgres/citus.ts", line, why: "`npm run test:citus` notices" };
   return faults.length === 0 ? [ofLine] : faults.map((fault) => ({ ...ofLine, fault }));
 });
 
-/** Faults in what the store on PostgreSQL does on Citus: harmless ones, and those that only the tests on Citus notice. */
+/** Faults in the code for Citus: harmless ones, and those that only `npm run test:citus` notices. */
 export const harmlessOnCitus: readonly HarmlessFaults[] = [
   ...noticedOnCitus,
   {
