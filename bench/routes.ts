@@ -5,7 +5,7 @@
  * In one process and without sockets, because on a socket nothing of it would show. Run it alone:
  * `npx node bench/routes.ts`.
  */
-import { createRestRouter, type RestRouter } from "../src/gateway/rest/index.ts";
+import { compileRestRoutes, type RestRoutes } from "../src/gateway/rest/index.ts";
 import { Health } from "../src/gen/es/grpc/health/v1/health_pb.ts";
 import { median } from "./summary.ts";
 
@@ -53,10 +53,10 @@ function casesOf(count: number): readonly Case[] {
   return resources.flatMap(resourceCases).slice(0, count);
 }
 
-function compile(cases: readonly Case[]): RestRouter {
+function compile(cases: readonly Case[]): RestRoutes {
   const additionalBindings = cases.map((each) => each.rule);
   const rule = { ...ruleOf("GET", "/"), selector: "grpc.health.v1.Health.Check", additionalBindings };
-  return createRestRouter([Health.method.check], { rules: [rule] });
+  return compileRestRoutes([Health.method.check], { rules: [rule] });
 }
 
 interface Request {
@@ -78,12 +78,12 @@ function flat(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
 }
 
-function matchNs(router: RestRouter, requests: readonly Request[]): number {
+function matchNs(routes: RestRoutes, requests: readonly Request[]): number {
   const start = process.hrtime.bigint();
   let found = 0;
   for (let at = 0; at < requestsPerRound; at++) {
     const request = requests[at % pathsMax];
-    if (request !== undefined && router.match(request.httpMethod, request.path).kind === "binding") found++;
+    if (request !== undefined && routes.match(request.httpMethod, request.path).kind === "binding") found++;
   }
   if (found !== requestsPerRound) throw new Error(`only ${found} of ${requestsPerRound} requests were matched`);
   return Number(process.hrtime.bigint() - start) / requestsPerRound;
@@ -97,11 +97,11 @@ function compileMs(cases: readonly Case[]): number {
 
 const subjects = ruleCounts.map((count) => {
   const cases = casesOf(count);
-  return { count, cases, router: compile(cases), requests: requestsOf(cases) };
+  return { count, cases, routes: compile(cases), requests: requestsOf(cases) };
 });
 // Rounds alternate between the counts, so that what disturbs one disturbs all.
 const timings = Array.from({ length: rounds + 1 }, () =>
-  subjects.map(({ cases, router, requests }) => ({ match: matchNs(router, requests), compile: compileMs(cases) })),
+  subjects.map(({ cases, routes, requests }) => ({ match: matchNs(routes, requests), compile: compileMs(cases) })),
 ).slice(1);
 const rows = subjects.map(({ count }, at) => {
   const own = timings.flatMap((round) => round[at] ?? []);

@@ -5,7 +5,7 @@ import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/prot
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createGateway } from "../../src/gateway/index.ts";
-import { createRestRouter } from "../../src/gateway/rest/index.ts";
+import { compileRestRoutes } from "../../src/gateway/rest/index.ts";
 import { printPathTemplate } from "../../src/gateway/rest/path-template.ts";
 import * as operations from "../../src/operations/index.ts";
 import * as telemetry from "../../src/telemetry/index.ts";
@@ -51,7 +51,7 @@ test("the rule of the guide compiles, and leads to its two paths", () => {
       `service Books { ${blockOf("proto")} }`,
     ),
   );
-  const { bindings } = createRestRouter(service.methods);
+  const { bindings } = compileRestRoutes(service.methods);
   const told = bindings.map(({ pattern, template }) => [pattern.httpMethod, printPathTemplate(template), pattern.body]);
   expect(told).toEqual([
     ["PATCH", "/v1/{book.name=shelves/*/books/*}", "book"],

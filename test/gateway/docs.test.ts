@@ -16,7 +16,7 @@ const declared = [
   { file: "src/gateway/create-gateway.ts", type: "GatewayOptions", prefix: "" },
   { file: "src/gateway/calls/create-serving.ts", type: "ServingOptions", prefix: "" },
   { file: "src/gateway/calls/create-serving.ts", type: "RestOptions", prefix: "rest." },
-  { file: "src/gateway/rest/rest-router.ts", type: "RestRouterOptions", prefix: "rest." },
+  { file: "src/gateway/rest/compile-routes.ts", type: "RestRouteOptions", prefix: "rest." },
   { file: "src/gateway/json/read-json.ts", type: "ReadJsonOptions", prefix: "rest.json." },
   { file: "src/gateway/calls/cors.ts", type: "CorsOptions", prefix: "cors." },
   { file: "src/gateway/carriers/sockets/listener.ts", type: "ListenOptions", prefix: "" },

@@ -178,7 +178,7 @@ const abilities = [
   {
     about: "two rules for the same paths",
     own: "refused at start, with all other problems",
-    file: "rest/rest-router.test.ts",
+    file: "rest/compile-routes.test.ts",
     proof: 'test("with all problems at once"',
   },
   { about: "`response_body`", own: "y", file: "corpus/answers.ts", proof: "response_body of a message" },
@@ -191,7 +191,7 @@ const abilities = [
   {
     about: "rules from outside",
     own: "y",
-    file: "rest/rest-router.test.ts",
+    file: "rest/compile-routes.test.ts",
     proof: "replaces the annotation by the last rule",
   },
   {

@@ -3,7 +3,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, type Limits } from "../carriers/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../proxies/index.ts";
-import { createErrorWriter, createRestRouter, type ErrorRecordPolicy, type RestRouterOptions } from "../rest/index.ts";
+import { createErrorWriter, compileRestRoutes, type ErrorRecordPolicy, type RestRouteOptions } from "../rest/index.ts";
 import { toConnectError } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
 import { createProcedures } from "./create-procedures.ts";
@@ -50,7 +50,7 @@ export interface ServingOptions extends ConnectRouterOptions {
 }
 
 /** Options of REST and JSON: how they differ from the standard mapping. */
-export interface RestOptions extends Omit<RestRouterOptions, "readJson" | "writeJson"> {
+export interface RestOptions extends Omit<RestRouteOptions, "readJson" | "writeJson"> {
   /** The form of an error. Default: google.rpc.Status as JSON, with the HTTP status of its code. */
   readonly errorRecord?: ErrorRecordPolicy;
   /**
@@ -106,7 +106,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
   );
   const jsonOptions = { registry, ...options.jsonOptions };
   const writeErrorRecord = createErrorWriter(rest.errorRecord, registry);
-  const router = createRestRouter(
+  const restRoutes = compileRestRoutes(
     procedures.map((procedure) => procedure.handler.method),
     {
       ...rest,
@@ -120,8 +120,8 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
       ...(parsedMethods && { parsedMethods }),
     },
   );
-  const httpMethods = router.bindings.map(({ pattern }) => pattern.httpMethod);
-  const table = createMatchTable(procedures, endpoints, router, requestPathPrefix);
+  const httpMethods = restRoutes.bindings.map(({ pattern }) => pattern.httpMethod);
+  const table = createMatchTable(procedures, endpoints, restRoutes, requestPathPrefix);
   const serve = createDispatch({
     table,
     admit: options.admit,

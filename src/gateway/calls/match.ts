@@ -12,7 +12,7 @@ import {
   type StreamTarget,
   type UnaryTarget,
 } from "../protocols/index.ts";
-import type { RestBinding, RestMatch, RestRouter } from "../rest/index.ts";
+import type { RestBinding, RestMatch, RestRoutes } from "../rest/index.ts";
 
 /** A plain HTTP resource beside the RPCs, for example a probe or a page. Answers GET and HEAD. */
 export interface Endpoint {
@@ -82,8 +82,8 @@ interface RpcPath {
 export interface MatchTable {
   /** RPCs and endpoints, by their exact path with the prefix. */
   readonly paths: PathIndex<RpcPath | EndpointTarget>;
-  readonly rest: RestRouter;
-  /** The procedure of each of the router's bindings. */
+  readonly rest: RestRoutes;
+  /** The procedure of each binding. */
   readonly procedureOf: ReadonlyMap<RestBinding, Procedure>;
   readonly prefix: string;
 }
@@ -96,7 +96,7 @@ export interface MatchTable {
 export function createMatchTable(
   procedures: readonly Procedure[],
   endpoints: readonly Endpoint[],
-  rest: RestRouter,
+  rest: RestRoutes,
   prefix: string,
 ): MatchTable {
   const byName = new Map(procedures.map((procedure) => [procedure.name, procedure]));

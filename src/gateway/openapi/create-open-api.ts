@@ -6,7 +6,7 @@
  * This room knows nothing about sockets, and about a server's errors only what its options say.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
-import { codeNames, createRestRouter, type RestRouterOptions } from "../rest/index.ts";
+import { codeNames, compileRestRoutes, type RestRouteOptions } from "../rest/index.ts";
 import { commentOf, type Comments } from "./comments.ts";
 import type {
   OpenApiDocument,
@@ -37,7 +37,7 @@ export interface OpenApiOptions {
   /** The comments of the definition, for summaries and descriptions. */
   readonly comments?: Comments;
   /** The options of the gateway that serves the interface. */
-  readonly rest?: Pick<RestRouterOptions, "emptyResponse" | "rules" | "writeJson">;
+  readonly rest?: Pick<RestRouteOptions, "emptyResponse" | "rules" | "writeJson">;
   /** What errors look like. Default: google.rpc.Status as JSON, as 4XX and 5XX. */
   readonly errors?: readonly OpenApiError[];
   /** Describes the success of an RPC, such as "The plant is deleted." */
@@ -68,7 +68,7 @@ export interface OpenApiError {
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
   const { openapi = "3.1.0", rest = {}, comments = new Map<string, string>(), security } = options;
-  const { bindings } = createRestRouter(
+  const { bindings } = compileRestRoutes(
     services.flatMap((service) => service.methods),
     rest,
   );

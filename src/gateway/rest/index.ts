@@ -1,3 +1,10 @@
+/**
+ * Which message is this URL? REST as the `google.api.http` rules of RPCs describe it.
+ *
+ * At the start, compile-routes makes bindings and a trie of them from the rules. Per request: match (route-table) →
+ * decode (request-reader) → (the RPC) → encode (response-body), or error-to-rest. This room knows nothing about
+ * sockets, and only the descriptors of services.
+ */
 export type { RestBinding } from "./binding.ts";
 export type { OnIgnored } from "./request-reader.ts";
 export type { RequestStream } from "./request-stream.ts";
@@ -14,12 +21,12 @@ export {
 export { type OutsideHttpRule, parseHttpRules } from "./http-rule.ts";
 export { streamContentTypes, type StreamForm, streamFormsOf } from "./stream-form.ts";
 export {
-  createRestRouter,
+  compileRestRoutes,
   type RestMatch,
-  type RestRouter,
-  type RestRouterOptions,
+  type RestRoutes,
+  type RestRouteOptions,
   type RouteConstraints,
-} from "./rest-router.ts";
+} from "./compile-routes.ts";
 export { findField, leafOf, resolveFieldPath } from "./field-path.ts";
 export {
   type PathTemplate,

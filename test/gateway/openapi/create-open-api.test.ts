@@ -9,7 +9,7 @@ import type {
   OpenApiPathItem,
   OpenApiSchema,
 } from "../../../src/gateway/openapi/open-api-document.ts";
-import { createRestRouter } from "../../../src/gateway/rest/index.ts";
+import { compileRestRoutes } from "../../../src/gateway/rest/index.ts";
 import { Health } from "../../../src/gen/es/grpc/health/v1/health_pb.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { KitchenSink, NestedSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -451,7 +451,7 @@ test("every operation requires all credentials", () => {
   expect(described.security).toEqual([{ bearer: [], key: [] }]);
 });
 
-const router = createRestRouter(KitchenSink.methods);
+const routes = compileRestRoutes(KitchenSink.methods);
 // The GET of a path that two RPCs share is described as the first one and answered by the more exact one.
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
@@ -459,7 +459,7 @@ const operations = Object.entries(document.paths)
 
 test.each(operations)("$method $path is answered by the RPC that $operationId is named for", (described) => {
   const path = described.path.replaceAll(/\{[^}]*\}/g, "7");
-  const found = router.match(described.method.toUpperCase(), path);
+  const found = routes.match(described.method.toUpperCase(), path);
   const name = found.kind === "binding" ? found.binding.method.localName : found.kind;
   expect(name).toBe(described.operationId.replace(/_\d+$/, ""));
 });

@@ -1,8 +1,8 @@
 import { create, createRegistry, type DescService, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { RestBinding, RestRouterOptions } from "../../../src/gateway/rest/index.ts";
-import { createRestRouter, httpStatusOf } from "../../../src/gateway/rest/index.ts";
+import type { RestBinding, RestRouteOptions } from "../../../src/gateway/rest/index.ts";
+import { compileRestRoutes, httpStatusOf } from "../../../src/gateway/rest/index.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { GetShelfRequestSchema, Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySchema, LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";
@@ -11,10 +11,10 @@ import { Color, EchoSchema, KitchenSink, SinkSchema } from "../../gen/kitchensin
 type SinkInit = MessageInitShape<typeof SinkSchema>;
 
 // Decodes a request line and a body as if they came over a socket.
-function decode(request: string, body = "", options: RestRouterOptions = {}): Message {
+function decode(request: string, body = "", options: RestRouteOptions = {}): Message {
   const [httpMethod = "", target = ""] = request.split(" ");
   const [path = "", query = ""] = target.split("?");
-  const match = createRestRouter([...KitchenSink.methods, ...PlantService.methods], options).match(httpMethod, path);
+  const match = compileRestRoutes([...KitchenSink.methods, ...PlantService.methods], options).match(httpMethod, path);
   if (match.kind !== "binding") throw new Error(match.kind);
   const bytes = new TextEncoder().encode(body);
   return match.binding.decode({ captures: match.captures, query, contentType: "application/json", body: bytes });
@@ -132,7 +132,7 @@ describe("a malformed query", () => {
   );
 });
 
-describe("a router with canonical integers", () => {
+describe("routes with canonical integers", () => {
   test.each(["7.0", "1e3", '"1e3"', "-0"])("refuses %s in bodies", (value) => {
     const options = { readJson: { canonicalIntegers: true } };
     expect(() => decode("POST /v1/sinks", `{"fInt64":${value}}`, options)).toThrow("f_int64");
@@ -152,7 +152,7 @@ describe("RestBinding.decode()", () => {
   });
 
   test("throws an error with HTTP status 415 for a wrong content type", () => {
-    const match = createRestRouter(KitchenSink.methods).match("POST", "/v1/sinks");
+    const match = compileRestRoutes(KitchenSink.methods).match("POST", "/v1/sinks");
     if (match.kind !== "binding") throw new Error(match.kind);
     const request = { captures: [], query: "", contentType: "text/plain", body: new Uint8Array([0x7b, 0x7d]) };
     let problem: ConnectError | undefined;
@@ -168,10 +168,10 @@ describe("RestBinding.decode()", () => {
 
 function bindingOf(
   request: string,
-  options: RestRouterOptions = {},
+  options: RestRouteOptions = {},
   { methods }: DescService = KitchenSink,
 ): RestBinding {
-  const { bindings } = createRestRouter(methods, options);
+  const { bindings } = compileRestRoutes(methods, options);
   const binding = bindings.find(({ pattern }) => `${pattern.httpMethod} ${pattern.pathTemplate}` === request);
   if (binding === undefined) throw new Error(request);
   return binding;

@@ -1,6 +1,6 @@
 import { create, createRegistry, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { createRestRouter, type RestRouterOptions } from "../../../src/gateway/rest/index.ts";
+import { compileRestRoutes, type RestRouteOptions } from "../../../src/gateway/rest/index.ts";
 import { exchangeHttp2 } from "../../support/carriers/http2-connection.ts";
 import { startKitchenSink } from "../../support/gateway/kitchen-sink.ts";
 import { KitchenSink, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -9,17 +9,17 @@ import { Shelves, UpdateShelfRequestSchema } from "../../gen/kitchensink/v1/shel
 const registry = createRegistry(NestedSchema);
 const all = (): boolean => true;
 
-function decode(options: RestRouterOptions, request: string, body: string): Message {
+function decode(options: RestRouteOptions, request: string, body: string): Message {
   const [httpMethod = "", target = ""] = request.split(" ");
   const [path = "", query = ""] = target.split("?");
-  const match = createRestRouter([...KitchenSink.methods, ...Shelves.methods], options).match(httpMethod, path);
+  const match = compileRestRoutes([...KitchenSink.methods, ...Shelves.methods], options).match(httpMethod, path);
   if (match.kind !== "binding") throw new Error(match.kind);
   const bytes = new TextEncoder().encode(body);
   return match.binding.decode({ captures: match.captures, query, contentType: null, body: bytes });
 }
 
 describe("a service that accepts a resource as it was read", () => {
-  const options: RestRouterOptions = { sameValueAsPath: all };
+  const options: RestRouteOptions = { sameValueAsPath: all };
 
   test.each<{ request: string; body: string; want: MessageInitShape<typeof UpdateShelfRequestSchema> }>([
     {
@@ -73,7 +73,7 @@ describe("a service that accepts a resource as it was read", () => {
   });
 
   test("refuses another value even if it is lenient", () => {
-    const lenient: RestRouterOptions = { ...options, lenient: all };
+    const lenient: RestRouteOptions = { ...options, lenient: all };
     expect(() => decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/2"}')).toThrow(
       "is not the value in the path",
     );
@@ -83,7 +83,7 @@ describe("a service that accepts a resource as it was read", () => {
   });
 
   test("does not make other services accept the value of the path", () => {
-    const shelvesAlone: RestRouterOptions = { sameValueAsPath: (service) => service === Shelves };
+    const shelvesAlone: RestRouteOptions = { sameValueAsPath: (service) => service === Shelves };
     expect(() => decode(shelvesAlone, "PUT /v1/sinks/7", '{"fInt64":7}')).toThrow("f_int64: is bound by the path");
   });
 
@@ -102,7 +102,7 @@ describe("a service that accepts a resource as it was read", () => {
   });
 });
 
-function maskOf(request: string, body: string, options: RestRouterOptions = {}): readonly string[] | undefined {
+function maskOf(request: string, body: string, options: RestRouteOptions = {}): readonly string[] | undefined {
   const message = decode({ updateMaskFromBody: all, ...options }, request, body);
   return isMessage(message, UpdateShelfRequestSchema) ? message.updateMask?.paths : undefined;
 }
@@ -183,7 +183,7 @@ describe("a service whose update masks are filled in", () => {
       want: ["any", "child.any"],
     },
   ])("lists the fields $why", ({ request, body, want }) => {
-    const options: RestRouterOptions = { updateMaskFromBody: all, sameValueAsPath: all, readJson: { registry } };
+    const options: RestRouteOptions = { updateMaskFromBody: all, sameValueAsPath: all, readJson: { registry } };
     const message = decode(options, request, body);
     expect(isMessage(message, SinkSchema) && message.mask?.paths).toEqual(want);
   });
@@ -194,7 +194,7 @@ describe("a service whose update masks are filled in", () => {
   ])("does not fill in a mask that is $why", ({ selector, body, json }) => {
     const pattern = { case: "patch", value: "/v1/other" } as const;
     const rules = [{ selector: `kitchensink.v1.Shelves.${selector}`, pattern, body }];
-    const filling: RestRouterOptions = { updateMaskFromBody: all, rules };
+    const filling: RestRouteOptions = { updateMaskFromBody: all, rules };
     expect(decode(filling, "PATCH /v1/other", json)).toEqual(decode({ rules }, "PATCH /v1/other", json));
   });
 
@@ -210,7 +210,7 @@ describe("a service whose update masks are filled in", () => {
     const leaves = SinkSchema.fields.filter(({ fieldKind, oneof }) => fieldKind === "scalar" && oneof === undefined);
     const level = leaves.map(({ name }) => `"${name}":null`).join();
     const body = (levels: number): string => (levels === 0 ? "{}" : `{${level},"child":${body(levels - 1)}}`);
-    const options: RestRouterOptions = { updateMaskFromBody: all };
+    const options: RestRouteOptions = { updateMaskFromBody: all };
     expect(() => decode(options, "PATCH /v1/children/a", body(90))).toThrow("more than 1000 fields for an update mask");
     expect(() => decode(options, "PATCH /v1/children/a", body(10))).not.toThrow();
   });

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
-import { createRestRouter, type RestBinding } from "../../../src/gateway/rest/index.ts";
+import { compileRestRoutes, type RestBinding } from "../../../src/gateway/rest/index.ts";
 import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import type { HttpRequest } from "../carriers/exchange.ts";
 
 /** Every binding of the kitchen sink but those of the RPC that fails when it is asked to. */
-export const mildBindings: readonly RestBinding[] = createRestRouter(KitchenSink.methods).bindings.filter(
+export const mildBindings: readonly RestBinding[] = compileRestRoutes(KitchenSink.methods).bindings.filter(
   (binding) => binding.method !== KitchenSink.method.fail,
 );
 

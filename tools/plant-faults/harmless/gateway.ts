@@ -166,19 +166,19 @@ export const harmlessInGateway: readonly HarmlessFaults[] = [
     why: "undefined is as false",
   },
   {
-    file: "src/gateway/rest/rest-router.ts",
+    file: "src/gateway/rest/compile-routes.ts",
     line: "this.#problems.push(",
     fault: "push → unshift",
     why: "problems may be told in any order",
   },
   {
-    file: "src/gateway/rest/rest-router.ts",
+    file: "src/gateway/rest/compile-routes.ts",
     line: "if (!selectors.has(selector)) this.#problems.push(",
     fault: "push → unshift",
     why: "problems may be told in any order",
   },
   {
-    file: "src/gateway/rest/rest-router.ts",
+    file: "src/gateway/rest/compile-routes.ts",
     line: "this.#bindings.push(binding);",
     fault: "push → unshift",
     why: "the table finds a binding wherever it is in the list",

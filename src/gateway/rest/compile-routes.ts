@@ -1,9 +1,6 @@
 /**
- * Which message is this URL? The REST side of a set of RPCs, made from their `google.api.http` rules.
- *
- * Flow: rules (http-rule) → bindings (binding) → trie (route-table), checked as a whole (reachability). Per request:
- * match → decode → (the RPC) → encode, or error-to-rest. This room knows nothing about sockets, and only the
- * descriptors of services.
+ * Which routes do the rules make? Runs once, at the start: rules (http-rule) → bindings (binding) → trie (route-table),
+ * checked as a whole (reachability). Requests go to the trie and to their binding.
  */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ReadJsonOptions, WriteJsonOptions } from "../json/index.ts";
@@ -18,8 +15,8 @@ import type { OnIgnored } from "./request-reader.ts";
 import { findShadowedBindings } from "./reachability.ts";
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 
-/** Options of {@link createRestRouter}: how REST requests are read and answers are written. */
-export interface RestRouterOptions {
+/** Options of {@link compileRestRoutes}: how REST requests are read and answers are written. */
+export interface RestRouteOptions {
   /** The status of an answer of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
   readonly emptyResponse?: 200 | 204;
   /** How JSON bodies are read. `unknownFields` follows `lenient`. */
@@ -56,7 +53,7 @@ export interface RestRouterOptions {
   readonly fullyDecodeReservedExpansion?: boolean;
 }
 
-/** What the rules must not collide with: the server that a router is part of. */
+/** What the rules must not collide with: the server that the routes are part of. */
 export interface RouteConstraints {
   /** Paths that something else answers before REST is tried. Those of the RPCs themselves need not be listed. */
   readonly reservedPaths?: Iterable<string>;
@@ -69,8 +66,8 @@ export interface RouteConstraints {
 /** What the method and the path of a REST request lead to. */
 export type RestMatch = RouteMatch<RestBinding>;
 
-/** The REST side of a set of RPCs. */
-export interface RestRouter {
+/** The routes of a set of RPCs. */
+export interface RestRoutes {
   /** Every binding, in the order of declaration. */
   readonly bindings: readonly RestBinding[];
   /**
@@ -83,16 +80,15 @@ export interface RestRouter {
 }
 
 /**
- * Creates the router for RPCs from their rules, after checking that each rule can be reached. RPCs without a rule are
- * skipped.
+ * Compiles the rules of RPCs, after checking that each rule can be reached. RPCs without a rule are skipped.
  *
  * @throws Error with every problem of every rule, one per line
  */
-export function createRestRouter(
+export function compileRestRoutes(
   methods: Iterable<DescMethod>,
-  options: RestRouterOptions = {},
+  options: RestRouteOptions = {},
   constraints: RouteConstraints = {},
-): RestRouter {
+): RestRoutes {
   const compiler = new Compiler([...methods], options, constraints);
   const { table, bindings } = compiler.compile();
   return { bindings, match: table.match.bind(table) };
@@ -101,13 +97,13 @@ export function createRestRouter(
 /** Compiles rules and collects their problems, so that one failed start reports all of them. */
 class Compiler {
   readonly #methods: readonly DescMethod[];
-  readonly #options: RestRouterOptions;
+  readonly #options: RestRouteOptions;
   readonly #constraints: RouteConstraints;
   readonly #table: RouteTable<RestBinding>;
   readonly #bindings: RestBinding[] = [];
   readonly #problems: string[] = [];
 
-  constructor(methods: readonly DescMethod[], options: RestRouterOptions, constraints: RouteConstraints) {
+  constructor(methods: readonly DescMethod[], options: RestRouteOptions, constraints: RouteConstraints) {
     this.#methods = methods;
     this.#options = options;
     this.#constraints = constraints;
@@ -190,7 +186,7 @@ function fixedPathOf(template: PathTemplate): string | undefined {
   return isFixed ? `/${literals.map((segment) => segment.text).join("/")}` : undefined;
 }
 
-function bindingOptions(method: DescMethod, options: RestRouterOptions): BindingOptions {
+function bindingOptions(method: DescMethod, options: RestRouteOptions): BindingOptions {
   const lenient = options.lenient?.(method.parent) === true;
   return {
     emptyResponse: options.emptyResponse ?? 200,

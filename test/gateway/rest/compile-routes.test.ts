@@ -2,7 +2,7 @@ import { METHODS } from "node:http";
 import { describe, expect, test } from "vitest";
 import { StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { OutsideHttpRule, RouteConstraints } from "../../../src/gateway/rest/index.ts";
-import { createRestRouter, parseHttpRules } from "../../../src/gateway/rest/index.ts";
+import { compileRestRoutes, parseHttpRules } from "../../../src/gateway/rest/index.ts";
 import { Health } from "../../../src/gen/es/grpc/health/v1/health_pb.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -35,7 +35,7 @@ function problemsOf(
     additional.map((each) => ruleOf(each)),
   );
   try {
-    createRestRouter([unbound], { rules: [rule] }, constraints);
+    compileRestRoutes([unbound], { rules: [rule] }, constraints);
   } catch (error) {
     const [head, ...problems] = String(error).split("\n");
     expect(head).toBe("Error: the HTTP rules have problems:");
@@ -44,7 +44,7 @@ function problemsOf(
   return [];
 }
 
-describe("createRestRouter() refuses", () => {
+describe("compileRestRoutes() refuses", () => {
   test.each<{ why: string; rules: readonly string[]; want: string }>([
     {
       why: "a template that does not parse",
@@ -149,20 +149,20 @@ describe("createRestRouter() refuses", () => {
   });
 
   test("a rule without a pattern", () => {
-    expect(() => createRestRouter([unbound], { rules: [{ selector: unboundSelector }] })).toThrow(
+    expect(() => compileRestRoutes([unbound], { rules: [{ selector: unboundSelector }] })).toThrow(
       "a binding has no method and path",
     );
   });
 
   test("additional bindings inside additional bindings", () => {
     const rule = ruleOf("GET /a", [ruleOf("GET /b", [ruleOf("GET /c")])]);
-    expect(() => createRestRouter([unbound], { rules: [rule] })).toThrow("additional_bindings are nested");
+    expect(() => compileRestRoutes([unbound], { rules: [rule] })).toThrow("additional_bindings are nested");
   });
 
   test("a rule on an RPC that takes a stream", () => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, methodKind: "bidi_streaming" } as const;
-    expect(() => createRestRouter([method], { rules })).toThrow("takes a stream of messages");
+    expect(() => compileRestRoutes([method], { rules })).toThrow("takes a stream of messages");
   });
 
   test.each([
@@ -171,8 +171,8 @@ describe("createRestRouter() refuses", () => {
   ])("a stream of $name, of which an error could not be told, unless both are wrapped", ({ output }) => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, output };
-    expect(() => createRestRouter([method], { rules })).toThrow("could look like an error");
-    expect(() => createRestRouter([method], { rules, streamInResults: () => true })).not.toThrow();
+    expect(() => compileRestRoutes([method], { rules })).toThrow("could look like an error");
+    expect(() => compileRestRoutes([method], { rules, streamInResults: () => true })).not.toThrow();
   });
 
   test("the path of an endpoint", () => {
@@ -192,14 +192,14 @@ describe("createRestRouter() refuses", () => {
 
   test("selectors that are not RPCs, naming each", () => {
     const rules = ["x.Y.Z", "plantstore.v1.PlantService"].map((each) => ruleOf("GET /a", [], each));
-    expect(() => createRestRouter([unbound], { rules })).toThrow(
+    expect(() => compileRestRoutes([unbound], { rules })).toThrow(
       'rules: selector "x.Y.Z" is no RPC\nselector "plantstore.v1.PlantService" is no RPC',
     );
   });
 
   test("a selector that is not an RPC among others that are", () => {
     const rules = ["x.Y.Z", unboundSelector].map((each) => ruleOf("GET /a", [], each));
-    expect(() => createRestRouter([unbound], { rules })).toThrow('rules: selector "x.Y.Z" is no RPC');
+    expect(() => compileRestRoutes([unbound], { rules })).toThrow('rules: selector "x.Y.Z" is no RPC');
   });
 
   test("with all problems at once", () => {
@@ -207,7 +207,7 @@ describe("createRestRouter() refuses", () => {
   });
 });
 
-describe("createRestRouter() accepts", () => {
+describe("compileRestRoutes() accepts", () => {
   test.each<{ why: string; rules: readonly string[] }>([
     {
       why: "rules that overlap",
@@ -255,17 +255,17 @@ describe("createRestRouter() accepts", () => {
   });
 
   test("a service whose annotations were generated elsewhere", () => {
-    const { bindings } = createRestRouter(KitchenSink.methods);
+    const { bindings } = compileRestRoutes(KitchenSink.methods);
     expect(bindings.length).toBeGreaterThan(60);
     expect(bindings.every((binding) => binding.procedure.startsWith("/kitchensink.v1.KitchenSink/"))).toBe(true);
   });
 
   test("RPCs without a rule, and skips them", () => {
-    expect(createRestRouter([unbound]).bindings).toEqual([]);
+    expect(compileRestRoutes([unbound]).bindings).toEqual([]);
   });
 });
 
-describe("createRestRouter() with rules from outside", () => {
+describe("compileRestRoutes() with rules from outside", () => {
   const rules = parseHttpRules(
     JSON.stringify({
       rules: [
@@ -279,7 +279,7 @@ describe("createRestRouter() with rules from outside", () => {
       ],
     }),
   );
-  const router = createRestRouter(PlantService.methods, { rules });
+  const routes = compileRestRoutes(PlantService.methods, { rules });
 
   test.each([
     { request: "POST /v2/7:remove", kind: "binding" },
@@ -288,7 +288,7 @@ describe("createRestRouter() with rules from outside", () => {
     { request: "DELETE /never/7", kind: "not-found" },
   ])("replaces the annotation by the last rule: $request", ({ request, kind }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
-    expect(router.match(httpMethod, path).kind).toBe(kind);
+    expect(routes.match(httpMethod, path).kind).toBe(kind);
   });
 
   test("refuses rules that are not google.api.Http", () => {
@@ -309,7 +309,7 @@ describe("the rules of gapic-showcase's compliance service", () => {
     `GET ${repeat}/{child.f_string=first/*}/{child.child.f_string=second/**}:pathtrailingresource`,
   ];
   const additional = others.map((each) => ruleOf(each));
-  const router = createRestRouter([unbound], { rules: [ruleOf(first, additional)] });
+  const routes = compileRestRoutes([unbound], { rules: [ruleOf(first, additional)] });
 
   test.each([
     { request: "POST /v1beta1/repeat:body", captures: [] },
@@ -327,21 +327,21 @@ describe("the rules of gapic-showcase's compliance service", () => {
     { request: "GET /v1beta1/repeat/first/a/second:pathtrailingresource", captures: ["first/a", "second"] },
   ])("compile, and $request finds its rule", ({ request, captures }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
-    expect(router.match(httpMethod, path)).toMatchObject({ kind: "binding", captures });
+    expect(routes.match(httpMethod, path)).toMatchObject({ kind: "binding", captures });
   });
 });
 
-describe("RestRouter.match()", () => {
-  const router = createRestRouter(PlantService.methods);
+describe("RestRoutes.match()", () => {
+  const routes = compileRestRoutes(PlantService.methods);
 
   test("returns the binding, its RPC and the captures", () => {
-    const match = router.match("DELETE", "/plants/7");
+    const match = routes.match("DELETE", "/plants/7");
     expect(match).toMatchObject({ kind: "binding", captures: ["7"] });
     expect(match.kind === "binding" && match.binding.procedure).toBe("/plantstore.v1.PlantService/DeletePlant");
   });
 
   test("returns the allowed methods as the value of Allow", () => {
-    expect(createRestRouter(KitchenSink.methods).match("PATCH", "/v1/match/me")).toEqual({
+    expect(compileRestRoutes(KitchenSink.methods).match("PATCH", "/v1/match/me")).toEqual({
       kind: "method-not-allowed",
       allow: "DELETE, GET, HEAD",
     });
@@ -349,7 +349,7 @@ describe("RestRouter.match()", () => {
 
   test("decodes an escaped slash in variables of several segments if so configured", () => {
     const options = { rules: [ruleOf("GET /{f_string=a/*}")], fullyDecodeReservedExpansion: true };
-    expect(createRestRouter([unbound], options).match("GET", "/a/b%2Fc%252F")).toMatchObject({
+    expect(compileRestRoutes([unbound], options).match("GET", "/a/b%2Fc%252F")).toMatchObject({
       captures: ["a/b/c%2F"],
     });
   });
