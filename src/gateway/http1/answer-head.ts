@@ -36,7 +36,10 @@ export function framingOfPieces(
   return request.section.httpVersion === "1.0" ? "close" : "chunked";
 }
 
-/** 204 and 304 end with their header section (RFC 9112 §6.3); 205 has a length of 0 (RFC 9110 §15.3.6). */
+/**
+ * Returns the framing without a body: 204 and 304 end with their header section (RFC 9112 §6.3), 205 has a length of 0
+ * (RFC 9110 §15.3.6).
+ */
 function framingOfNone(httpStatus: number): Framing {
   return httpStatus === resetContent ? 0 : "none";
 }
@@ -93,10 +96,10 @@ function toLines(fields: HeaderFields): string {
 // The fields of the connection (RFC 9110 §7.6.1), and those of the framing, which only `answerHead` writes.
 const connectionFields = /^(?:connection|content-length|keep-alive|transfer-encoding|upgrade)$/i;
 
-/** The status lines that have been needed, by status. */
+/** The status lines that were needed so far, by status. */
 const statusLines: Record<number, string> = {};
 
-/** The reason phrase is for human readers alone (RFC 9112 §4). */
+/** Returns a status line. Its reason phrase is for human readers alone (RFC 9112 §4). */
 function toStatusLine(httpStatus: number): string {
   if (!Number.isInteger(httpStatus) || httpStatus < 200 || httpStatus > 599) {
     throw new RangeError(`${httpStatus} is not the status of an answer`);

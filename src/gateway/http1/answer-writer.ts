@@ -3,19 +3,22 @@ import type { Backlog, HeaderFields } from "../carriers/index.ts";
 import { fieldLines, type Framing } from "./answer-head.ts";
 
 /**
- * Writes answers to a socket, each in as few writes as it needs, and counts what the client does not take.
+ * Writes answers to a socket, each in as few writes as it needs, and counts the bytes that the client does not take.
  *
  * Large bodies are handed to the socket in slices, because a socket reports only that a whole write was taken.
  */
 export class AnswerWriter {
-  /** Whether the socket's buffer is full, so that anything that can wait should. */
+  /** Whether the socket's buffer is full, so whatever can wait should wait. */
   congested = false;
   readonly #socket: Socket;
   readonly #backlog: Backlog;
   #framing: Framing = "none";
   /** Bytes still to be sent of a body whose length was announced. */
   #bytesLeft = 0;
-  /** What the socket has not been given in full, and its bytes: an unsent part keeps its whole buffer alive. */
+  /**
+   * What the socket has not been given in full, and its bytes, all of them: an unsent part keeps its whole buffer
+   * alive.
+   */
   readonly #queue: (string | Uint8Array)[] = [];
   #queuedBytes = 0;
   /** Bytes of the first entry that the socket has been given. */
@@ -80,7 +83,7 @@ export class AnswerWriter {
     this.#queuedBytes = 0;
   }
 
-  /** Sends on, because the socket takes more again. */
+  /** Continues to send, because the socket takes more again. */
   drained(): void {
     this.congested = false;
     this.#pump();
@@ -95,7 +98,7 @@ export class AnswerWriter {
     return writableLength > 0 && before === this.#takenBytes;
   }
 
-  /** Sends parts in one write: small ones as one, large ones uncopied. */
+  /** Sends parts in one write: joined if they are small, uncopied if they are large. */
   #sendAll(parts: readonly (string | Uint8Array)[]): void {
     let length = 0;
     for (const part of parts) length += part.length;

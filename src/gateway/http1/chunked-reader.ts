@@ -6,7 +6,7 @@ import { Incoming } from "./incoming.ts";
 export class ChunkedReader {
   /** Whether the last chunk and the trailer section have been read. */
   done = false;
-  /** What is wrong with the body; nothing after it can be read. */
+  /** The problem of the body, after which nothing can be read; `undefined` if there is none. */
   problem: HttpProblem | undefined;
   #part: Part = "size";
   /** Bytes that are left of the chunk. */
@@ -21,10 +21,10 @@ export class ChunkedReader {
   }
 
   /**
-   * Reads on.
+   * Reads the next bytes.
    *
    * @param deliver - called with each piece of the body
-   * @returns where the body ends, or the end of the bytes
+   * @returns the offset at which the body ends, or the end of the bytes
    */
   read(bytes: Buffer, from: number, deliver: (piece: Buffer) => void): number {
     let at = from;
@@ -79,7 +79,10 @@ export class ChunkedReader {
     else this.problem = notHttp();
   }
 
-  /** §7.1.2: the fields are dropped, but checked first, because the next request is found by where they end. */
+  /**
+   * Reads trailer fields and drops them (§7.1.2). They are checked first, because the next request begins where they
+   * end.
+   */
   #readTrailer(bytes: Buffer, from: number): number {
     const trailer = (this.#trailer ??= new Incoming());
     const before = trailer.left;
@@ -97,7 +100,7 @@ export class ChunkedReader {
   }
 }
 
-/** What comes next. */
+/** The part of the body that comes next. */
 type Part = FramingPart | "data" | "trailer";
 type FramingPart = "size" | "extension" | "size LF" | "data CR" | "data LF";
 

@@ -14,25 +14,26 @@ import type { Http1Limits } from "./http1-limits.ts";
 import { Incoming } from "./incoming.ts";
 import { HeadReader, type Http1RequestHead, noHead, notHttp, timedOut, unreadable } from "./request-head.ts";
 
-/** Receives what belongs to one request. */
+/** Receives the body of one request, and what happens to its connection. */
 export interface RequestReceiver {
   /**
-   * A piece of the body; `last` if the body is known to end with it. Held until {@link Http1Connection.consumed}.
+   * Receives a piece of the body, which is the `last` if the body is known to end with it. It counts as held until
+   * {@link Http1Connection.consumed}.
    *
-   * @returns whether it is kept; otherwise its memory may be freed
+   * @returns whether the piece is kept; otherwise its memory may be freed
    */
   onData(piece: Uint8Array, last: boolean): boolean;
-  /** The body has ended. Not called if a piece of it was `last`. */
+  /** Called when the body has ended, unless a piece of it was `last`. */
   onEnd(): void;
-  /** The rest of the request cannot be read. The receiver refuses the request if it has not been answered. */
+  /** Called when the rest of the request cannot be read. Must refuse the request if it has not been answered. */
   onBroken(problem: HttpProblem): void;
-  /** The client has gone away before the answer was complete. */
+  /** Called when the client goes away before the answer is complete. */
   onGone(): void;
-  /** The client takes more of the answer. */
+  /** Called when the client takes more of the answer. */
   onWritable(): void;
 }
 
-/** What the connections of a server share. */
+/** Options of an {@link Http1Connection}, which all connections of a server share. */
 export interface Http1ConnectionOptions {
   readonly limits: Http1Limits;
   /** Milliseconds between two calls of {@link Http1Connection.look}. */
@@ -47,7 +48,7 @@ export interface Http1ConnectionOptions {
 }
 
 /**
- * What comes next on a connection: the head of a request; its body; its answer, while nothing is read behind it; or
+ * What comes next on a connection: the head of a request; its body; its answer, while no further request is read; or
  * nothing, because the connection is over.
  */
 type Stage = "head" | "body" | "answer" | "over";
@@ -84,9 +85,9 @@ export class Http1Connection {
   /** Whether something has kept a view of the chunk that is being read. */
   #chunkKept = false;
   #droppedBytes = 0;
-  /** Calls of {@link look} since the connection began to wait for what it waits for now. */
+  /** Calls of {@link look} since the current wait began. */
   #looks = 0;
-  /** Calls of {@link look} in a row that found that the client has taken none of what waits for it. */
+  /** Calls of {@link look} in a row that found that the client had taken nothing. */
   #stalledLooks = 0;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
@@ -104,12 +105,12 @@ export class Http1Connection {
     socket.on("error", ignore);
   }
 
-  /** Whether a request has not been answered yet, or its answer not been sent. */
+  /** Whether a request has not been answered yet, or its answer has not been sent. */
   get busy(): boolean {
     return this.receiver !== undefined || this.socket.writableLength > 0;
   }
 
-  /** 1 while {@link busy}, because they are served one by one. */
+  /** 1 while {@link busy}, because requests are served one at a time. */
   get requests(): number {
     return this.busy ? 1 : 0;
   }
@@ -225,7 +226,7 @@ export class Http1Connection {
     if (incoming.left > 0) incoming.keep();
   }
 
-  /** Reads on while there is room for what comes; only reading shows that a client has gone. */
+  /** Keeps reading while there is room: only reading shows that a client has gone. */
   #steer(): void {
     const { socket } = this;
     const hasRoom = this.#hasRoom();
@@ -242,7 +243,7 @@ export class Http1Connection {
     return this.#stage !== "answer" || this.#incoming.left <= aheadBytes;
   }
 
-  /** Uses what comes next, and returns whether it was there. */
+  /** Reads the next part, and returns whether it had arrived. */
   #readPart(): boolean {
     if (this.#stage === "head") return !this.#writer.congested && this.#readHead();
     if (this.#stage === "body") this.#readBody();
@@ -308,13 +309,13 @@ export class Http1Connection {
     if (this.receiver.onData(piece, last)) this.#chunkKept = true;
   }
 
-  /** Serves a request of which only its problem is known, as the last one of the connection. */
+  /** Serves a request of which nothing but its problem is known, as the last of the connection. */
   #refuse(problem: HttpProblem): void {
     this.#incoming.clear();
     this.#serve(unreadable(problem));
   }
 
-  /** The rest of the current request cannot be read, and so nothing after it. */
+  /** Stops reading, because the rest of the current request cannot be read, nor anything after it. */
   #break(problem: HttpProblem): void {
     const { receiver } = this;
     this.#isLast = true;
@@ -323,21 +324,21 @@ export class Http1Connection {
     else receiver.onBroken(problem);
   }
 
-  /** The answer is complete. */
+  /** Goes on after a complete answer. */
   #finish(): void {
     this.receiver = undefined;
     this.#heldBytes = 0;
     this.#looks = 0;
     if (this.#isLast) this.#linger();
     else if (this.#stage === "answer") this.#next();
-    // What is left of the body is dropped as it comes.
+    // The rest of the body is dropped as it arrives.
     else this.#steer();
   }
 
   /** Turns to the next request. */
   #next(): void {
     this.#stage = "head";
-    // The receiver must first hear of the end of this one, which the reader is about to tell.
+    // The reader is about to tell the receiver that this request has ended, which must come first.
     if (this.#isReading) return;
     if (this.#incoming.left > 0 || this.#clientEnded || this.socket.isPaused()) queueMicrotask(() => this.#goOn());
   }
@@ -371,7 +372,7 @@ export class Http1Connection {
     if (this.#droppedBytes > this.#options.limits.lingerBytes) this.destroy();
   }
 
-  /** The client has ended its side. While it waits for an answer that means that it has gone, as far as we can tell. */
+  /** Called when the client has ended its side. If it is waiting for an answer, we must assume that it has gone. */
   #onEnd(): void {
     this.#clientEnded = true;
     if (this.#stage === "body") return this.#break(notHttp());
@@ -404,9 +405,9 @@ export class Http1Connection {
     if (!canBeKept) this.#isLast = true;
   }
 
-  /** Whether the rest of the body is small enough to read, so that the next request can be found after it. */
+  /** Returns whether the rest of the body is small enough to read, so that the next request can be found after it. */
   #restIsSmall(): boolean {
-    // A client that was not told to continue may or may not send it.
+    // A client that was not told to continue may or may not send its body.
     if (this.#chunks !== undefined || (this.#head.section.expectsContinue && !this.#continued)) return false;
     return this.#bodyBytesLeft <= this.#options.limits.unwantedBodyBytes && !this.#isDraining;
   }

@@ -1,4 +1,4 @@
-/** What a client may make a connection of HTTP/1.1 hold or wait for. */
+/** Bounds on what a client may make an HTTP/1.1 connection hold or wait for. */
 export interface Http1Limits {
   /** Bytes of the header fields as sent. */
   readonly headerBytes: number;
@@ -16,13 +16,13 @@ export interface Http1Limits {
   readonly lingerMs: number;
   /** Bytes that are read, and dropped, after the last answer of a connection. */
   readonly lingerBytes: number;
-  /** Bytes of a body that nobody wants which are read so that the connection can be kept. */
+  /** Bytes of an unwanted body that are read so that the connection can be kept. */
   readonly unwantedBodyBytes: number;
   /** Bytes that are read ahead: of a body that is not taken yet, and of requests behind one that is not answered. */
   readonly aheadBytes: number;
 }
 
-/** Those of {@link Http1Limits} that no option of the gateway sets. */
+/** The defaults of those {@link Http1Limits} that no option of the gateway sets. */
 export const defaultHttp1Limits: Pick<Http1Limits, "lingerMs" | "lingerBytes" | "aheadBytes"> = {
   // Half a minute, as in nginx: 64 MiB at 18 Mbit/s, and less than an idle connection has anyway.
   lingerMs: 30_000,

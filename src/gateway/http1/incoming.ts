@@ -7,7 +7,7 @@ export class Incoming {
   left = 0;
   /** Where the search for the end of a section resumes: there is none before this. */
   #seen = 0;
-  /** Room for what is kept, which grows with it; `bytes` is a part of it, or a chunk. */
+  /** The buffer for what is kept, which grows as needed. `bytes` is a part of it, or a chunk. */
   #room: Buffer = none;
 
   /** Adds a chunk: used as it is if nothing is left, otherwise copied behind the rest. */
@@ -28,7 +28,7 @@ export class Incoming {
    * Uses a section of lines, a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
    *
    * @returns where the empty line begins; "open" if it has not arrived; "broken" if a line does not end in CR LF, which
-   * a recipient might take for an end (§2.2). Nothing is used then
+   * a recipient might take for an end (§2.2). Nothing is used in the last two cases
    */
   useSection(): number | "open" | "broken" {
     const end = this.#findSectionEnd();

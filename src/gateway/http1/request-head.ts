@@ -15,7 +15,7 @@ export interface Http1RequestHead {
   /** The request target as sent. */
   readonly target: string;
   readonly section: FieldSection;
-  /** Why the request cannot be served, nor anything after it be read. */
+  /** Why the request is refused, and nothing after it read; `undefined` if it is not. */
   readonly problem: HttpProblem | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface FieldSection {
   readonly bodyBytes: number | "chunked";
   /** Whether the client waits to be told to send the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
-  /** Whether the client takes further answers on the connection (RFC 9112 §9.3). */
+  /** Whether the client may send further requests on the connection (RFC 9112 §9.3). */
   readonly persistent: boolean;
   readonly problem: HttpProblem | undefined;
 }
@@ -68,7 +68,7 @@ export class HeadReader {
     return head;
   }
 
-  /** Returns what is wrong with a head as far as it has arrived: it is not HTTP, or it is too large. */
+  /** Returns the problem of a head as far as it has arrived: it is not HTTP, or it is too large. */
   #problem(bytes: Buffer, start: number, end: number | "open" | "broken"): HttpProblem | undefined {
     const { headerBytes, targetBytes } = this.#limits;
     if (end === "broken" || isNoMethod(bytes[start])) return notHttp();
@@ -84,13 +84,14 @@ export class HeadReader {
   }
 }
 
-/** Whether no request line begins with the octet. A carriage return may begin an empty line. */
+/** Returns whether no request can begin with the octet. A carriage return may begin an empty line. */
 function isNoMethod(octet: number | undefined): boolean {
   return octet !== undefined && octet !== cr && !(octet >= capitalA && octet <= capitalZ);
 }
 
 /**
- * Reads a complete head: its lines with their ends, without the empty line after them, as one character for each byte.
+ * Reads a complete head, without the empty line that ends it. Each line has its line end, and each byte is one
+ * character.
  *
  * @param before - the last section of the connection, which most clients send again with each request
  */
@@ -107,7 +108,7 @@ function readRequestHead(requestLine: string, lines: string, before: FieldSectio
   return { httpMethod, target, section, problem };
 }
 
-/** The usual methods by themselves: each request that waits would otherwise hold a copy of its own. */
+/** The usual methods as shared strings: otherwise each waiting request would hold a copy of its own. */
 const usualMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** Returns a head of which only its problem is known. */
@@ -135,9 +136,9 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
 }
 
 /**
- * Reads field lines, each with its line end, to name, value, name, value, …
+ * Reads field lines, each with its line end, into name, value, name, value, …
  *
- * @returns undefined if one of them is not as RFC 9112 §5 says, or folded as §5.2 forbids
+ * @returns `undefined` if a line does not follow RFC 9112 §5, or is folded, which §5.2 forbids
  */
 export function readFieldLines(lines: string): HeaderFields | undefined {
   if (!fieldLinesPattern.test(lines)) return undefined;
@@ -152,7 +153,10 @@ export function readFieldLines(lines: string): HeaderFields | undefined {
   return fields;
 }
 
-/** Removes the white space around a value (RFC 9110 §5.6.3). `trim` would also take U+00A0, which is a byte of it. */
+/**
+ * Removes the white space around a value (RFC 9110 §5.6.3). `trim` would also remove U+00A0, which is a byte of the
+ * value.
+ */
 function trimmed(text: string, from: number, to: number): string {
   let start = from;
   let end = to;
@@ -165,25 +169,25 @@ function isBlank(character: number): boolean {
   return character === 0x20 || character === 0x09;
 }
 
-/** Reads a Content-Length; several fields, joined by commas, are not one. */
+/** Reads a Content-Length; `undefined` if it is not one, such as several fields joined by commas. */
 function readLength(contentLength: string): number | undefined {
   const bytes = contentLengthPattern.test(contentLength) ? Number(contentLength) : Number.NaN;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** Returns the problem of a request whose end cannot be determined, or that expects what cannot be met. */
+/** Returns the problem of a request whose end cannot be determined, or whose expectation cannot be met. */
 function framingProblem(
   { transferEncoding, contentLength, expect }: CommonHeaderFields,
   httpVersion: Http1Version,
 ): HttpProblem | undefined {
   if (transferEncoding !== null) {
-    // RFC 9112 §6.1: its sender has probably forwarded a coding that it does not understand.
+    // RFC 9112 §6.1: the sender has probably forwarded a coding that it does not understand.
     if (httpVersion === "1.0") return httpProblem(400, "HTTP/1.0 has no transfer encoding");
     // §6.3: one of the two is wrong, perhaps in order to smuggle a request.
     if (contentLength !== null) return notHttp();
     if (transferEncoding.toLowerCase() !== "chunked") return httpProblem(400, "the transfer encoding is not supported");
   }
-  // RFC 9110 §10.1.1: a server ignores what a client of HTTP/1.0 expects.
+  // RFC 9110 §10.1.1: a server ignores an expectation in HTTP/1.0.
   if (expect === null || httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
   return httpProblem(417, "the expectation cannot be met");
 }
