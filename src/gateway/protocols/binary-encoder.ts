@@ -4,17 +4,17 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { concatBytes, markSingleUse } from "../carriers/index.ts";
 
-/** Bytes of a field from which on it is written apart from the other fields. */
+/** Bytes from which a field is written apart from the other fields. */
 // 64 KiB: below, two writers cost as much as the copies that they save.
 const largeBytesMin = 64 * 1024;
 
 /**
  * Returns the function that encodes messages of a type. A large field of bytes, such as a part of a file, is copied
- * once, behind everything else: the order of fields is free (protobuf.dev, "Field Order"). What is returned has nothing
- * of the message's own memory, which a handler may use for its next answer.
+ * only once, behind the others: fields may come in any order (protobuf.dev, "Field Order"). The result shares no memory
+ * with the message, which a handler may use for its next answer.
  *
- * The writer of protobuf-es doubles its buffer, zeroed, until all fits, and returns a copy of what it wrote: three
- * megabytes of memory for one of message, and each brings the next garbage collection nearer.
+ * The writer of protobuf-es doubles its zeroed buffer until everything fits, and returns a copy: three megabytes of
+ * memory for one of message, and each brings the next garbage collection nearer.
  */
 export function createBinaryEncoder(
   desc: DescMessage,
@@ -35,7 +35,10 @@ export function createBinaryEncoder(
   };
 }
 
-/** Whether a message without the field can be encoded: one that is required, or of a oneof, stays with the others. */
+/**
+ * Returns whether a field can be written apart: only bytes, and not if they are required or in a oneof, because the
+ * others could not be encoded without them.
+ */
 function mayBeApart({ fieldKind, scalar, oneof, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
   return fieldKind === "scalar" && scalar === ScalarType.BYTES && oneof === undefined && !isRequired;

@@ -17,9 +17,9 @@ export interface CallProtocol {
   readonly protocol: Protocol;
   /** The client's deadline in milliseconds from now; `undefined` without one. */
   readonly timeoutMs: number | undefined;
-  /** Why the call cannot be served, as it was thrown; known before the body is read. `undefined` if it can. */
+  /** The error for which the call cannot be served, known before the body is read; `undefined` if there is none. */
   readonly problem: unknown;
-  /** The message, if the header says all of it and it was read; then no body is. */
+  /** The message, if it was read from the header alone; then no body is read. */
   readonly message?: Message | undefined;
   /** The longest body that can hold an acceptable message, if the client sends only one. */
   readonly bodyLimitBytes: number;
@@ -35,7 +35,7 @@ export interface CallProtocol {
   /** Reads the message of a client that sends only one. Returns a promise only if something must be decompressed. */
   readMessage(body: Uint8Array): Message | Promise<Message>;
 
-  /** Frees what it holds of an answer that has begun and will not end. */
+  /** Frees what an answer holds that has begun and will not end. */
   release?(): void;
 }
 
@@ -72,8 +72,8 @@ export interface StreamProtocol extends CallProtocol {
   begin(header: HeaderFields): void;
 
   /**
-   * Sends encoded messages. Returns a promise if no more can be taken until it resolves; it rejects if the client has
-   * gone away.
+   * Sends encoded messages. Returns a promise if the client must first take what was sent; it resolves when more may be
+   * sent, and rejects if the client goes away.
    */
   write(bytes: Uint8Array): void | Promise<void>;
 

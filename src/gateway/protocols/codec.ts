@@ -11,7 +11,7 @@ export interface Codec {
   /** @throws ConnectError `InvalidArgument` */
   decode(bytes: Uint8Array): Message;
   /**
-   * Returns bytes of their own: nothing that is written to the message later changes them.
+   * Returns bytes that share no memory with the message.
    *
    * @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes`
    */
@@ -24,7 +24,7 @@ export interface MethodCodecs {
   readonly json: Codec;
 }
 
-/** Creates the codecs of an RPC from Connect's options. JSON is read by the strict reader. */
+/** Creates the codecs of an RPC from Connect's options. JSON is read strictly, by `json/`. */
 export function createMethodCodecs(
   method: DescMethod,
   options: UniversalHandlerOptions,
@@ -37,7 +37,7 @@ export function createMethodCodecs(
     binary: {
       decode: (bytes) => decodeBinary(input, bytes, binaryOptions),
       encode: (message) => {
-        // Many RPCs answer google.protobuf.Empty; writing nothing would cost as much as writing something.
+        // Many RPCs return google.protobuf.Empty, and to encode nothing costs as much as to encode something.
         if (output.fields.length === 0 && message.$unknown === undefined) return nothing;
         return limited(
           serialize(() => encodeBinary(message)),

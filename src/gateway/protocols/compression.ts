@@ -9,9 +9,9 @@ export interface PieceDecompression extends Compression {
   /**
    * Undoes the content coding of a body as it arrives, with back-pressure.
    *
-   * @param freeBytes - what any body may decode to, however small it is
+   * @param freeBytes - bytes that any body may decode to, however small it is
    * @throws ConnectError `InvalidArgument` for bytes that are not of the coding, including bytes after its end;
-   * `ResourceExhausted` for more than honest bytes decode to
+   * `ResourceExhausted` for a body that decodes to more than an honest one can
    */
   decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number): AsyncIterable<Uint8Array>;
 }
@@ -28,16 +28,16 @@ export interface PieceEncoder {
   write(bytes: Uint8Array): Promise<Uint8Array>;
   /** Encodes the last piece and the end. Never settles if {@link close} was called. */
   end(bytes: Uint8Array): Promise<Uint8Array>;
-  /** Frees its memory before the end, for a body that nobody reads on. */
+  /** Frees its memory before the end, for a body that will not be completed. */
   close(): void;
 }
 
-/** Tells whether a compression reads pieces; one that the user has added takes all bytes at once. */
+/** Returns whether a compression decodes pieces; one that the user has added takes all bytes at once. */
 export function decodesPieces(compression: Compression): compression is PieceDecompression {
   return "decodePieces" in compression;
 }
 
-/** Tells whether a compression writes pieces, which the Compression Streams of the web cannot: they never flush. */
+/** Returns whether a compression encodes pieces, which the Compression Streams of the web cannot: they never flush. */
 export function encodesPieces(compression: Compression): compression is StreamCompression {
   return "openEncoder" in compression;
 }
@@ -52,9 +52,9 @@ export function messageTooLarge(readMaxBytes: number): ConnectError {
 export interface Encodings {
   /** How the client compresses its messages; `undefined` when it does not. */
   readonly request: Compression | undefined;
-  /** How the client prefers the answer. */
+  /** How the answer is compressed; `undefined` when it is not. */
   readonly response: Compression | undefined;
-  /** Set when the client uses an encoding that we cannot read: `Unimplemented`. */
+  /** `Unimplemented` when the client uses an encoding that we cannot read. */
   readonly problem: ConnectError | undefined;
   /** The field that lists the encodings we can read, for answers that must tell the client. */
   readonly acceptFields: HeaderFields;
@@ -68,7 +68,7 @@ const identity: Encodings = { request: undefined, response: undefined, problem: 
  *
  * @param sent - the value of the encoding header field
  * @param accepted - the value of the accept-encoding header field
- * @param acceptName - the name of that field, under which a refusal lists what can be read
+ * @param acceptName - the name of that field, in which a refusal lists the encodings that can be read
  */
 export function negotiateEncodings(
   available: readonly Compression[],
@@ -87,7 +87,7 @@ export function negotiateEncodings(
       return { request, response: undefined, problem, acceptFields: [acceptName, readable] };
     }
   }
-  // A client that does not say what it accepts accepts what it sends.
+  // A client that names no accepted encoding accepts the one it sends.
   const response = accepted === null || accepted === "" ? request : firstAccepted(available, accepted);
   return { request, response, problem: undefined, acceptFields: none };
 }
@@ -97,7 +97,9 @@ export function negotiateGrpcEncodings(available: readonly Compression[], common
   return negotiateEncodings(available, common.grpcEncoding, common.grpcAcceptEncoding, "grpc-accept-encoding");
 }
 
-/** Returns the header fields of an answer of gRPC or gRPC-Web: its content type, and the encodings that matter. */
+/**
+ * Returns the header fields of a gRPC or gRPC-Web answer: its content type, and the encodings if the client must know.
+ */
 export function grpcHeaderFields(contentType: HeaderFields, { response, acceptFields }: Encodings): HeaderFields {
   if (response !== undefined) return [...contentType, "grpc-encoding", response.name];
   return acceptFields.length === 0 ? contentType : [...contentType, ...acceptFields];

@@ -1,7 +1,7 @@
 // RFC 9110 §12.4.2: a weight from 0 to 1 with at most three digits of fraction.
 const weight = /^q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/i;
 
-/** The most items of a list of codings that are read: more than there are codings, and few enough to cost nothing. */
+/** How many items of a list of codings are read: more than there are codings, and few enough to cost nothing. */
 export const codingItemsMax = 16;
 
 /**
@@ -32,10 +32,10 @@ export function negotiateContentCoding(
   return chosen;
 }
 
-/** Reads the weights of an `Accept` or `Accept-Encoding` list, by its names in lower case (RFC 9110 §12.4.2). */
-export function parseWeights(acceptEncoding: string): ReadonlyMap<string, number> {
+/** Parses the weights of an `Accept` or `Accept-Encoding` list, by name in lower case (RFC 9110 §12.4.2). */
+export function parseWeights(list: string): ReadonlyMap<string, number> {
   const weights = new Map<string, number>();
-  for (const item of acceptEncoding.toLowerCase().split(",", codingItemsMax)) {
+  for (const item of list.toLowerCase().split(",", codingItemsMax)) {
     // Only a weight may follow the name.
     const [name = "", text] = item.split(";", 2).map((part) => part.trim());
     const value = text === undefined ? "1" : weight.exec(text)?.[1];

@@ -1,10 +1,10 @@
 import type { Protocol } from "./call-protocol.ts";
 
-/** What the content type of an RPC request means. */
+/** The meaning of the content type of an RPC request. */
 export interface RpcContentType {
   readonly protocol: "connect" | "grpc" | "grpc-web";
   readonly format: "binary" | "json";
-  /** Whether messages have envelopes, as in Connect streams. */
+  /** Whether it is a stream of the Connect protocol. */
   readonly stream: boolean;
   /** Whether the body is base64, as in gRPC-Web text. */
   readonly text: boolean;
@@ -47,7 +47,7 @@ export const rpcContentTypes: ReadonlyMap<string, RpcContentType> = new Map([
   entry("application/grpc-web-text+json", "grpc-web", "json", { text: true }),
 ]);
 
-/** Returns the protocol in which to answer a request that matches nothing, judged by its header. */
+/** Returns the protocol in which to answer a request that matches nothing. */
 export function callerProtocol(contentType: string, hasConnectVersion: boolean): Protocol {
   const type = contentType.toLowerCase();
   if (type.startsWith("application/grpc-web")) return "grpc-web";

@@ -7,8 +7,8 @@ import { messageTooLarge } from "./compression.ts";
 import { type MessageSplitter, readMessages } from "./message-splitter.ts";
 
 /**
- * Bytes of the prefix that each message on a gRPC, gRPC-Web or Connect stream has: flags, and its length as an unsigned
- * 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
+ * Bytes of the prefix of each message of gRPC, gRPC-Web and Connect streams: flags, and the message's length as an
+ * unsigned 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
  */
 export const envelopePrefixBytes = 5;
 
@@ -18,7 +18,7 @@ const compressedFlag = 0b0000_0001;
 /** Flag of gRPC-Web: this is the trailer section, written like an HTTP/1.1 header. */
 export const trailerFlag = 0b1000_0000;
 
-/** A message without its prefix. */
+/** The content of an envelope: one encoded message. */
 export interface Envelope {
   readonly compressed: boolean;
   readonly bytes: Uint8Array;
@@ -42,7 +42,7 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   return envelope;
 }
 
-/** Returns how long the envelope is that begins with these bytes; 0 if its prefix has not arrived. */
+/** Returns the length in bytes of the envelope that begins with `start`; 0 if its prefix has not arrived. */
 export function envelopeBytes(start: Uint8Array): number {
   return start.byteLength < envelopePrefixBytes ? 0 : envelopePrefixBytes + readUint32(start, 1);
 }
@@ -55,9 +55,9 @@ export function writeEnvelope(flags: number, message: Uint8Array): Uint8Array {
   return envelope;
 }
 
-/** Returns the prefix of an uncompressed message of so many bytes. */
+/** Returns the prefix of an uncompressed message of `messageBytes` bytes. */
 export function envelopePrefix(messageBytes: number): Uint8Array {
-  // Outside of node's pool: while it waits to be sent, it would keep 64 KiB of the pool alive.
+  // Outside node's pool: while it waits to be sent, it would keep 64 KiB of the pool alive.
   return writePrefix(new Uint8Array(envelopePrefixBytes), 0, messageBytes);
 }
 
@@ -129,9 +129,9 @@ export function envelop(
 /**
  * Reads the envelopes of a stream.
  *
- * A message takes time and memory in proportion to the bytes of it that have arrived, in however many pieces, and
- * whatever its prefix announces. Throws a `ConnectError`: `ResourceExhausted` for a length over the limit,
- * `InvalidArgument` for a stream that ends within an envelope or has reserved flags.
+ * Time and memory are in proportion to the bytes that have arrived, in however many pieces, and whatever a prefix
+ * announces. Throws a `ConnectError`: `ResourceExhausted` for a length over the limit, `InvalidArgument` for a stream
+ * that ends within an envelope or has reserved flags.
  */
 export class EnvelopeReader<T> implements MessageSplitter<T> {
   readonly #readMaxBytes: number;
@@ -178,7 +178,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
       this.#begun = new BegunEnvelope(this.#readMaxBytes);
       this.#begun.take(this.#piece.subarray(this.#at));
     }
-    // The chunk that it came in is not kept while the client is waited for.
+    // So that the chunk is not kept while we wait for the client.
     this.add(nothing);
   }
 }

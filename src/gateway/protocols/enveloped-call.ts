@@ -14,12 +14,12 @@ import {
 import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
 import type { Procedure } from "./procedure.ts";
 
-/** What the header of a call with envelopes says. */
+/** The header of a call with envelopes, as it was read. */
 export interface EnvelopedHeader {
   readonly encodings: Encodings;
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
-  /** The header fields of the answer: its content type, and the encodings if they must be told. */
+  /** The header fields of the answer: its content type, and the encodings if the client must know. */
   readonly headerFields: HeaderFields;
 }
 

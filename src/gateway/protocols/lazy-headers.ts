@@ -3,8 +3,8 @@ import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { type HeaderFields, isToken, readHeaderField } from "../carriers/index.ts";
 
 /**
- * Whether a field may be sent with a call: it neither describes the connection nor has a value that no field may have
- * (RFC 9110 §5.5). A `Headers` object takes control characters too.
+ * Returns whether a field may be sent with a call: not if it describes the connection, or has control characters (RFC
+ * 9110 §5.5), which a `Headers` object accepts.
  */
 export function isSendable(name: string, value: string): boolean {
   return !connectionFields.has(name) && !control.test(value);
@@ -36,7 +36,7 @@ export function metadataFields(error: ConnectError): HeaderFields {
 /** Returns the metadata of an error, without those that belong to the protocol itself. */
 export function ownMetadata(error: ConnectError): Headers {
   const metadata = new Headers();
-  // Metadata received from another server describe that call, not ours.
+  // Metadata received from another server describes that call, not ours.
   if (!error.isWireError) mergeNonProtocolHeaders(metadata, error.metadata);
   return metadata;
 }
@@ -123,7 +123,7 @@ export class LazyHeaders implements Headers {
   }
 }
 
-/** Whether a handler has left the header and the trailer of its answer as the protocol made them. */
+/** Returns whether a handler has left the header and the trailer of its answer as the protocol made them. */
 export function areUntouched(header: Headers, trailer: Headers): boolean {
   const isPristine = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.pristine;
   return isPristine(header) && isPristine(trailer);

@@ -1,28 +1,27 @@
 /** Splits the pieces of a body into its messages. */
 export interface MessageSplitter<T> {
-  /** Adds the next piece, once everything that is whole has been taken. */
+  /** Adds the next piece. Every message that was complete must have been taken. */
   add(piece: Uint8Array): void;
-  /**
-   * Returns the next message, in a promise if it must be decompressed; `undefined` if it has not arrived as a whole.
-   */
+  /** Returns the next message, in a promise if it must be decompressed; `undefined` until all of it has arrived. */
   take(): T | Promise<T> | undefined;
   /** Returns the last message of a body that has ended; `undefined` if there is none left. */
   end(): T | undefined;
 }
 
 /**
- * Reads the messages of a body as they arrive. Iteration throws what the splitter throws, and why the body broke off.
+ * Reads the messages of a body as they arrive. Iteration throws what the splitter throws, or the reason why the body
+ * broke off.
  */
 export function readMessages<T>(pieces: AsyncIterable<Uint8Array>, splitter: MessageSplitter<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => new MessageIterator(pieces[Symbol.asyncIterator](), splitter) };
 }
 
-// Not an async generator: that takes three turns of the microtask queue for each message instead of one, which is as
-// much as a small message costs besides.
+// Not an async generator: that takes three turns of the microtask queue for each message instead of one, which doubles
+// the cost of a small message.
 class MessageIterator<T> implements AsyncIterator<T> {
   readonly #pieces: AsyncIterator<Uint8Array>;
   readonly #splitter: MessageSplitter<T>;
-  /** The last of the steps that have to wait for something. */
+  /** The last step that is not done yet. */
   #waiting: Promise<unknown> | undefined;
   #ended = false;
 
@@ -75,7 +74,7 @@ class MessageIterator<T> implements AsyncIterator<T> {
     throw error;
   }
 
-  /** Takes a step once the steps before it are done, as an async generator does for callers that do not wait. */
+  /** Runs a step once the steps before it are done, as an async generator does for callers that do not wait. */
   #wait(step: () => Promise<IteratorResult<T>>): Promise<IteratorResult<T>> {
     const result = this.#waiting === undefined ? step() : this.#waiting.then(step, step);
     const settle = (): void => {

@@ -16,7 +16,7 @@ interface AnyProcedure {
   readonly codecs: MethodCodecs;
 }
 
-/** What a handler returns: a message, or the fields to make it of. */
+/** What a handler returns: a message, or the fields to create it from. */
 export type MessageInit = MessageInitShape<DescMessage>;
 
 /** An RPC with one message in each direction. */

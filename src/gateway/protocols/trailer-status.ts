@@ -13,8 +13,7 @@ const delaySeconds = /^\d{1,5}$/;
 /**
  * Sets the status of a gRPC answer in its trailer, with the metadata of the error.
  *
- * A `retry-after` is repeated as `grpc-retry-pushback-ms` (gRFC A6), which is what clients of gRPC wait for; they know
- * nothing of the former.
+ * A `retry-after` is repeated as `grpc-retry-pushback-ms` (gRFC A6), the only one of the two that gRPC clients heed.
  */
 export function setStatus(trailer: Headers, error: ConnectError): void {
   setTrailerStatus(trailer, error);

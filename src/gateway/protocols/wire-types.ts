@@ -15,12 +15,12 @@ interface FieldLayout {
 }
 
 /**
- * Whether every field of a message has a wire type that its definition allows, and ends where the enclosing message
- * says.
+ * Returns whether every field of an encoded message has a wire type that its definition allows, and every message
+ * inside it ends where its length says.
  *
- * protobuf-es looks at field numbers only, and reads an int64 out of a string field with its number: the length of the
- * string, and the rest as further fields. It would read "88" from a client with another definition as 2. The contents
- * of groups are not checked.
+ * protobuf-es looks only at field numbers. If a client's definition has a string where ours has an int64, it reads the
+ * length of the string as the number, and its text as further fields: "88" becomes 2. The contents of groups are not
+ * checked.
  */
 export function hasDeclaredWireTypes(desc: DescMessage, bytes: Uint8Array): boolean {
   return isAsDeclared(new BinaryReader(bytes), layoutOf(desc), bytes.byteLength);

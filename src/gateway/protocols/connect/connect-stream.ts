@@ -9,7 +9,7 @@ import type { Procedure } from "../procedure.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { versionProblem } from "./connect-unary.ts";
 
-/** A streaming call of the Connect protocol, which ends with an enveloped message of its own. */
+/** A streaming call of the Connect protocol. Its body ends with an envelope for trailer and error. */
 export class ConnectStream extends EnvelopedCall implements StreamProtocol {
   readonly protocol = "connect";
   readonly responseTrailer: LazyHeaders = new LazyHeaders([]);

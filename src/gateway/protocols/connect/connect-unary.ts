@@ -108,7 +108,7 @@ export function refuseConnect(exchange: Exchange, httpStatus: number, error: Con
 const protoHeader: HeaderFields = prepareHeaderFields("content-type", "application/proto");
 const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/json");
 
-/** Connect sends the trailer of a unary call as header fields with a prefix. */
+/** Adds the trailer, which unary calls of Connect send as header fields with a prefix. */
 function withTrailer(header: HeaderFields, trailer: Headers): HeaderFields {
   const fields = headerFieldsToSend(trailer, []);
   return fields.length === 0

@@ -41,7 +41,7 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
     const { exchange } = this;
     const trailerFields = headerFieldsToSend(trailer, statusOk);
     exchange.begin(200, headerFieldsToSend(header, this.headerFields));
-    // The call is told by its abort receiver when the client goes away meanwhile.
+    // If the client goes away meanwhile, the abort receiver tells the call.
     for (const piece of [envelopePrefix(message.byteLength), message]) exchange.write(piece)?.catch(() => undefined);
     exchange.end(trailerFields);
   }
@@ -62,7 +62,7 @@ export function refuseGrpc(exchange: Exchange, contentType: string, error: Conne
   exchange.answer(200, trailer.fields);
 }
 
-/** Bytes of a message above which its envelope is written as two pieces instead of one copy. */
+/** Bytes from which a message is sent as it is, after its prefix, instead of being copied into an envelope. */
 // 64 KiB: below, a piece and its frame cost as much as the copy.
 const uncopiedBytesMin = 64 * 1024;
 

@@ -12,7 +12,7 @@ const nothing = new Uint8Array(0);
  * Reads the messages on the lines of a body. Blank lines are skipped, but counted; the last line may lack its line
  * feed.
  *
- * A line takes time and memory in proportion to the bytes of it that have arrived, in however many pieces. Throws a
+ * Time and memory are in proportion to the bytes of a line that have arrived, in however many pieces. Throws a
  * `ConnectError` with the number of the line: what the stream throws, or `ResourceExhausted` as soon as a line is
  * longer than the limit.
  */
@@ -65,12 +65,12 @@ export class LineReader implements MessageSplitter<Message> {
       if (message !== undefined) return message;
     }
     this.#begun.add(piece.subarray(this.#at));
-    // The chunk that it came in is not kept while the client is waited for.
+    // So that the chunk is not kept while we wait for the client.
     this.add(nothing);
     return undefined;
   }
 
-  // A body of nothing but empty lines costs little.
+  // So that a body of nothing but empty lines costs little.
   #skipEmptyLines(): void {
     const start = this.#at;
     while (this.#piece[this.#at] === lineFeed) this.#at += 1;
@@ -98,7 +98,7 @@ class BegunLine {
     return this.#length === 0;
   }
 
-  /** Adds some of it. @throws ConnectError `ResourceExhausted` above the limit */
+  /** Adds a part of the line. @throws ConnectError `ResourceExhausted` above the limit */
   add(piece: Uint8Array): void {
     if (piece.byteLength === 0) return;
     const length = this.#length + piece.byteLength;
@@ -119,7 +119,7 @@ class BegunLine {
     return line;
   }
 
-  /** Twice what is needed, so that a line in many pieces is copied once on the whole. */
+  /** Grows to twice what is needed, so that a line in many pieces is copied about once in all. */
   #grow(length: number): void {
     const before = this.#bytes;
     this.#bytes = allocateBytes(Math.min(this.#maxBytes, 2 * length));
@@ -127,7 +127,7 @@ class BegunLine {
   }
 }
 
-// The white space of RFC 8259 §2. Most lines are told by their first byte.
+// The white space of RFC 8259 §2. The first byte decides about most lines.
 function isBlank(line: Uint8Array): boolean {
   for (let at = 0; at < line.byteLength; at += 1) {
     const byte = line[at];

@@ -36,7 +36,7 @@ export function readRestMessages(
   return readMessages(pieces, new Reader(readMaxBytes, stream));
 }
 
-/** Reads the body without its content coding, from when the handler asks for it. */
+/** Reads the body, without its content coding, once the handler asks for it. */
 async function* readPieces(
   exchange: Exchange,
   coding: Compression | undefined,
@@ -47,7 +47,7 @@ async function* readPieces(
   yield* coding !== undefined && decodesPieces(coding) ? coding.decodePieces(body, freeBytes) : body;
 }
 
-/** Reads bytes as messages of as many as arrived at once, up to the limit of a message. */
+/** Reads bytes as messages, each of what arrived at once, up to the limit of a message. */
 class ByteReader implements MessageSplitter<Message> {
   readonly #readMaxBytes: number;
   readonly #stream: RequestStream;

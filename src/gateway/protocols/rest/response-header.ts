@@ -35,10 +35,10 @@ export function restErrorHeader(error: ConnectError): HeaderFields {
 }
 
 /**
- * Returns the HTTP status that a handler has chosen by the field `Status`, as programs behind CGI do (RFC 3875 §6.3.3);
- * `undefined` if there is none, or one that does not fit the outcome of the call.
+ * Returns the HTTP status that a handler has chosen with the field `Status`, as programs behind CGI do (RFC 3875
+ * §6.3.3); `undefined` if there is none, or one that does not fit the outcome of the call.
  *
- * @param failed - an error has 4xx or 5xx, any other answer 2xx or 3xx
+ * @param failed - whether the call has failed: an error may have 4xx or 5xx, any other answer 2xx or 3xx
  */
 export function chosenStatus(header: Headers, failed: boolean): number | undefined {
   const status = header.get("status");

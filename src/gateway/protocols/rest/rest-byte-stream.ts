@@ -3,7 +3,10 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../carriers/index.ts";
 import { RestStream } from "./rest-stream.ts";
 
-/** A stream of bytes: google.api.HttpBody messages, one after the other. Its errors are told by a reset alone. */
+/**
+ * A stream of bytes: google.api.HttpBody messages, one after the other. After the first one, only a reset can report an
+ * error.
+ */
 export class RestByteStream extends RestStream {
   #contentType: string | undefined;
   /** The length that the handler has announced, and the field that says so. */
@@ -33,7 +36,7 @@ export class RestByteStream extends RestStream {
 
   write(bytes: Uint8Array): void | Promise<void> {
     this.#sentBytes += bytes.byteLength;
-    // On HTTP/1.1 a client takes what is beyond the length for the next answer, so none of it may be sent.
+    // On HTTP/1.1 a client takes bytes beyond the length for the next answer, so none may be sent.
     if (this.#length !== undefined && this.#sentBytes > this.#length) throw wrongLength();
     return this.exchange.write(bytes);
   }

@@ -16,8 +16,8 @@ export interface RestStreamTarget extends RestSelection {
 }
 
 /**
- * A stream of answers called through its `google.api.http` rule, whose client sends one message or a stream: what is
- * the same for messages and for bytes.
+ * A call made through its `google.api.http` rule that is answered with a stream: what streams of messages and of bytes
+ * have in common. The client sends one message or a stream.
  */
 export abstract class RestStream extends RestUnary implements StreamProtocol {
   /** Final once the header is. */
@@ -51,7 +51,7 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
   abstract end(trailer: Headers, error: ConnectError | undefined): void;
   abstract answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
 
-  /** Answers an error that comes before the first message, in the way of a unary call. */
+  /** Answers with an error that comes before the first message, as a unary call does. */
   protected answerError(error: ConnectError): void {
     const { httpStatus, fields, body } = this.errorAnswer(error);
     this.exchange.answer(httpStatus, fields, body);

@@ -59,6 +59,6 @@ function parseSeconds(text: string): number | undefined {
 
 function parseGrpcTimeout(text: string): number | undefined {
   const [, digits, unit = ""] = digitsAndUnit.exec(text) ?? [];
-  // Less than a millisecond is still some time.
+  // Rounded up, because less than a millisecond is still some time.
   return digits === undefined ? undefined : Math.ceil(Number(digits) * (unitMs[unit] ?? 0));
 }

@@ -17,7 +17,7 @@ export interface RestTarget extends RestSelection {
   readonly procedure: UnaryProcedure;
 }
 
-/** What a REST request asks for: the rule that matched, with what the path captured. */
+/** The RPC that a REST request asks for, with the rule that matched and what the path captured. */
 export interface RestSelection {
   readonly procedure: Procedure;
   readonly binding: RestBinding;
@@ -26,7 +26,7 @@ export interface RestSelection {
   readonly query: string;
 }
 
-/** What of a response REST writes. */
+/** The parts of a response that REST writes. */
 type RestResponse = Pick<UnaryResponse, "message" | "header" | "trailer">;
 
 /** A unary call made through its `google.api.http` rule. */
@@ -42,7 +42,7 @@ export class RestUnary implements UnaryProtocol {
   protected readonly exchange: Exchange;
   protected readonly target: RestSelection;
   readonly #writeErrorRecord: ErrorWriter;
-  /** `undefined` for a body as it is. */
+  /** `undefined` for a body without `Content-Encoding`. */
   readonly #coding: BodyCoding | undefined;
 
   /** @param readable - the content codings that the body may have */
@@ -69,7 +69,7 @@ export class RestUnary implements UnaryProtocol {
     }
     if (exchange.bodyEmpty) {
       if (this.problem !== undefined || binding.takesStream) return;
-      // The URL says all of it. But before a gate has let the call pass, and past its deadline, nothing of it is read.
+      // The URL holds the whole message. It is not read before a gate has let the call pass, nor after the deadline.
       if (procedure.options.requestGate !== undefined || timeout.timeoutMs === 0) return;
       try {
         this.message = binding.decode({ captures, query, contentType: null, body: noBytes });
@@ -156,9 +156,9 @@ export class RestUnary implements UnaryProtocol {
   }
 }
 
-/** What the `Content-Encoding` of a request says. */
+/** The `Content-Encoding` of a request, as it was read. */
 interface BodyCoding {
-  /** `undefined` for a body as it is, and for one that cannot be read. */
+  /** `undefined` for identity, and for a coding that cannot be read. */
   readonly compression: Compression | undefined;
   readonly problem: ConnectError | undefined;
   readonly acceptFields: HeaderFields;
