@@ -1,4 +1,5 @@
 import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/config";
+import { compileCache } from "./test/support/process/child-program.ts";
 import { ClientLines } from "./test/support/process/client-lines.ts";
 import { waitLimitMs } from "./test/support/deadline.ts";
 
@@ -38,6 +39,8 @@ const config: ViteUserConfig = {
     // to load everything again for each of a hundred files takes a third of the time of them all.
     pool: "forks",
     isolate: false,
+    // Hundreds of rows start a storage thread, which would take the types out of its sources each time.
+    env: compileCache,
     testTimeout: 2 * waitLimitMs,
     // Names are sentences: no value in them is cut, unless it fills a line by itself.
     taskTitleValueFormatTruncate: 120,

@@ -1,3 +1,4 @@
+import { getCompileCacheDir } from "node:module";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { StoreOpenError } from "../store-open-error.ts";
@@ -60,7 +61,7 @@ export class StorageThread {
     const wakeUp = new ThreadWakeUp();
     const workerData: StorageThreadData = { options, wakeUp: wakeUp.memory };
     // Options of the process, such as a profiler or a module to preload, do not apply to this thread.
-    const worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: {} });
+    const worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: threadEnvironment() });
     const thread = new StorageThread(worker, wakeUp, onUpkeep);
     const opened = await thread.#waiting[0]?.promise;
     if (opened?.kind === "not-open") throw new StoreOpenError(opened.message);
@@ -110,6 +111,15 @@ export class StorageThread {
     this.#end.resolve(reason);
     for (const reply of this.#waiting.splice(0)) reply.reject(new Error(reason));
   }
+}
+
+/**
+ * Returns an environment with nothing but the folder in which the process keeps compiled code, if it does: the thread
+ * starts from source in half of the time.
+ */
+function threadEnvironment(): NodeJS.ProcessEnv {
+  const folder = getCompileCacheDir();
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 }
 
 function unexpected(reply: Reply): Error {

@@ -62,6 +62,16 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
+  test("keeps its compiled code where its process does", async () => {
+    using folder = createTempFolder();
+    const environment = { NODE_COMPILE_CACHE: folder.file("compiled") };
+    await using run = startNode([program, folder.file("plants.db"), "0"], folder.path, environment);
+    expect(await run.end()).toBe(0);
+    // Node makes a folder for its version: here one within that of the process.
+    const kept = readdirSync(folder.file("compiled"), { recursive: true, encoding: "utf8" });
+    expect(kept.filter((name) => name.split("/").length === 3)).not.toEqual([]);
+  });
+
   test("works without what its process was started with: modules that are loaded first, and a profiler", async () => {
     using folder = createTempFolder();
     for (const name of ["flag", "variable"]) writeFileSync(folder.file(`${name}.mjs`), `process._rawDebug("${name}");`);
