@@ -13,11 +13,12 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { Client, type ClientConfig } from "pg";
+import type { ClientConfig } from "pg";
 import { migrations } from "../../../src/plants/postgres/migrations.ts";
 import type { Certificate } from "../carriers/certificate.ts";
 import { toolsFolder } from "../process/tools-folder.ts";
 import { postgresBinaries } from "./postgres-binaries.ts";
+import { closeConnection, giveBackConnection, keepConnection, takeConnection } from "./sql-connection.ts";
 
 /** A PostgreSQL server of a test's own, on a Unix socket. */
 export interface PostgresServer extends AsyncDisposable {
@@ -41,14 +42,14 @@ export interface PostgresServer extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-/** Runs SQL on a connection of the test's own. */
+/** Runs SQL on a connection of the test's own, on which nothing is left of what ran there before. */
 export async function runSql(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new Client(configOf(url));
-  await client.connect();
+  const config = configOf(url);
+  const client = await takeConnection(config);
   try {
     return (await client.query(sql)).rows;
   } finally {
-    await client.end();
+    await giveBackConnection(config, client);
   }
 }
 
@@ -245,13 +246,14 @@ async function runServer(
       });
       lines.on("close", () => reject(new Error(`PostgreSQL did not start:\n${log.join("\n")}`)));
     });
+    keepConnection(folder);
   };
 
   const stop = async (mode: "fast" | "immediate"): Promise<void> => {
     const child = server;
     if (child === undefined || !isRunning()) return;
     child.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
-    await once(child, "exit");
+    await Promise.all([once(child, "exit"), closeConnection(folder)]);
   };
 
   const createSchemaWith = async (contentSql: string): Promise<string> => {
