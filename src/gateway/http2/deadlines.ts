@@ -2,7 +2,7 @@ import type { ConnectionParts, FrameRules } from "./frame-rules.ts";
 import { ConnectionError, ErrorCode, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** What {@link Deadlines} does to its connection. */
+/** The effects of {@link Deadlines} on a connection. */
 export interface DeadlineEffects {
   /** Sends a PING, to see whether the peer still answers. */
   ping(): void;
@@ -83,7 +83,7 @@ export class Deadlines {
     if (output.count() > 0 && nowMs - output.movedAtMs > blockedTimeoutMs) return this.#effects.destroy();
     if (streams.open.size > 0 || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
     this.#lastStreamId = streams.lastStreamId;
-    // Judged by its streams, not by its frames: a PING now and then does not keep a connection open.
+    // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) this.#effects.drain();
     // A peer that reads what was waiting for it is alive, too.
     else if (nowMs - Math.max(this.heardAtMs, output.movedAtMs) < idleTimeoutMs) this.#pingedAtMs = undefined;

@@ -2,7 +2,7 @@ import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
-/** The things that are counted: each is cheap to send and costs work to handle. */
+/** What is counted: things that are cheap to send and cost work to handle. */
 export type Counted = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
 // More frames than are ever in flight: a gigabyte of the largest ones.
@@ -65,7 +65,7 @@ export class FloodGuard {
     this.#granted[what] = earned;
   }
 
-  /** How many of these the peer may have sent for a good reason. */
+  /** Returns how many of these the peer may have sent for a good reason. */
   #earned(what: Counted): number {
     const { headerBlocks, dataFrames } = this.#output;
     switch (what) {

@@ -43,5 +43,5 @@ export const windowBytesMax: number = 2 ** 31 - 1;
 /** The window of a connection, and of a stream until a setting says otherwise (§6.9.2). */
 export const windowBytesInitial = 65_535;
 
-/** What a client sends first (§3.4). */
+/** The first bytes that a client sends (§3.4). */
 export const connectionPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");

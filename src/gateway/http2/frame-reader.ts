@@ -1,7 +1,7 @@
 import { connectionPreface, FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 
-/** A frame in place: its payload is `length` bytes from `from` on in `bytes`. */
+/** A frame, read in place: its payload is the `length` bytes of `bytes` that begin at `from`. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -9,7 +9,9 @@ export interface Frame {
   readonly bytes: Buffer;
   readonly from: number;
   readonly length: number;
-  /** Whether it is a later part of a DATA frame that came in several chunks, and not a frame that the client sent. */
+  /**
+   * Whether it is a later part of a DATA frame that came in several chunks, rather than a frame that the client sent.
+   */
   readonly continued: boolean;
 }
 
@@ -22,13 +24,13 @@ export interface FrameReceiver {
 /**
  * Cuts the bytes of a client into frames (RFC 9113 §4.1). Frames are read in place. One that is split between chunks is
  * copied, once, into memory that grows with what has arrived of it; but how a body is cut into frames has no meaning
- * (§6.1), so large parts of a DATA frame are handed on in place, each as a frame of its own.
+ * (§6.1), so large parts of a DATA frame are passed on in place, each as a frame of its own.
  */
 export class FrameReader {
-  /** Set after a connection error: no more frames are handed on, not even from the same chunk. */
+  /** Set after a connection error: no more frames are passed on, not even from the same chunk. */
   stopped = false;
   readonly #receiver: FrameReceiver;
-  /** An incomplete frame, and how many of its bytes have arrived and were not handed on. */
+  /** An incomplete frame, and how many of its bytes have arrived and were not passed on. */
   #begun: Buffer = nothing;
   #begunBytes = 0;
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#begun, from: 0, length: 0, continued: false };
@@ -38,7 +40,11 @@ export class FrameReader {
     this.#receiver = receiver;
   }
 
-  /** @throws ConnectionError for a wrong preface or a frame that is too large, and what the receiver throws */
+  /**
+   * Reads the next chunk.
+   *
+   * @throws ConnectionError for a wrong preface or a frame that is too large; whatever the receiver throws
+   */
   read(chunk: Buffer): void {
     const end = chunk.byteLength;
     let at = this.#prefaceRead < connectionPreface.byteLength ? this.#readPreface(chunk) : 0;
@@ -78,7 +84,7 @@ export class FrameReader {
     return next;
   }
 
-  /** Hands on what the chunk has of a DATA frame; the rest is then the incomplete frame. */
+  /** Passes on the part of a DATA frame that is in the chunk. The rest becomes the incomplete frame. */
   #takePart(chunk: Buffer, from: number, length: number): void {
     const header = this.#begun;
     const flags = header[flagsAt] as number;
@@ -102,7 +108,7 @@ export class FrameReader {
     return to;
   }
 
-  /** Hands on a frame whose payload need not lie behind its header. */
+  /** Passes on a frame, whose payload need not follow its header in memory. */
   #takeFrame(header: Buffer, at: number, bytes: Buffer, from: number, length: number): void {
     if (this.stopped) return;
     const frame = this.#frame;
@@ -135,15 +141,19 @@ const nothing = Buffer.alloc(0);
 // Where the type and the flags of a frame are (RFC 9113 §4.1).
 const typeAt = 3;
 const flagsAt = 4;
-// Handing on a part costs as much as copying so many bytes. A client whose bytes trickle makes no more frames of them.
+// To pass on a part costs as much as to copy this many bytes. Bytes that trickle in do not become more frames.
 const partBytesMin = 4096;
 
-/** Whether what has arrived of a frame can be handed on: padding could only be told from a body by the last of it. */
+/** Returns whether parts of a frame can be passed on: only of DATA, and not if it has padding, which is at the end. */
 function isDivisible(header: Buffer): boolean {
   return header[typeAt] === FrameType.data && ((header[flagsAt] as number) & FrameFlag.padded) === 0;
 }
 
-/** @throws ConnectionError for a frame that is too large, before its payload has arrived (RFC 9113 §4.2) */
+/**
+ * Returns the length of a payload.
+ *
+ * @throws ConnectionError for a frame that is too large, before its payload has arrived (RFC 9113 §4.2)
+ */
 function payloadLength(bytes: Buffer, at: number): number {
   const length = ((bytes[at] as number) << 16) | ((bytes[at + 1] as number) << 8) | (bytes[at + 2] as number);
   if (length > frameBytesMax) throw new ConnectionError(ErrorCode.frameSizeError, "a frame is too large");

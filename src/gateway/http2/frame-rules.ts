@@ -22,18 +22,18 @@ export interface ConnectionParts {
   readonly receiveFlow: ReceiveFlow;
 }
 
-/** What {@link FrameRules} reports to its connection. */
+/** The reports of {@link FrameRules} to a connection. */
 export interface FrameEffects {
-  /** A request has begun; with `ended` it is complete. */
+  /** Called when a request has begun; with `ended` it is complete. */
   opened(streamId: number, head: Http2RequestHead, headTooLarge: boolean, ended: boolean): void;
-  /** The peer has acknowledged our PING. */
+  /** Called when the peer has acknowledged our PING. */
   ponged(payload: Buffer): void;
-  /** A stream was reset because of a mistake of the peer, or refused (§5.4.2). */
+  /** Called when a stream was reset because of a mistake of the peer, or refused (§5.4.2). */
   streamFailed(code: ErrorCode): void;
 }
 
 /**
- * Carries out what each frame of a client means (RFC 9113 §6), and deals with frames that are not allowed.
+ * Acts on each frame of a client by the rules of RFC 9113 §6, and on frames that are not allowed.
  *
  * A stream error resets the stream and is counted; a connection error is thrown (§5.4).
  */
@@ -163,7 +163,7 @@ export class FrameRules implements FrameReceiver {
     // A block that is sent repeatedly is parsed once.
     const head = (decoded.head ??= readRequestHead(decoded.fields));
     const ended = (flags & FrameFlag.endStream) !== 0;
-    // §8.1.1: an announced length must be that of the body, and this request has none.
+    // §8.1.1: an announced length must be that of the body, and this request has no body.
     const contradicts = ended && head?.contentLength !== undefined && head.contentLength > 0;
     if (head === undefined || contradicts || dependsOn === streamId) {
       this.#rejectNew(streamId, ErrorCode.protocolError);
@@ -207,7 +207,7 @@ export class FrameRules implements FrameReceiver {
       return this.#takeCrossing(streamId);
     }
     stream.receiveReset(bytes.readUInt32BE(from));
-    // A reset after some time is not a rapid reset: there are never more of those than streams may be open at once.
+    // A late reset is not a rapid one: of late ones there are never more than streams that may be open at once.
     if (stream.answeredAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs) guard.count("resets");
   }
 
@@ -270,7 +270,7 @@ export class FrameRules implements FrameReceiver {
 
 const noBytes = new Uint8Array(0);
 
-/** §6.1: how many bytes of a frame are padding, its length byte included. */
+/** Returns how many bytes of a frame are padding, its length byte included (§6.1). */
 function paddingOf({ flags, bytes, from, length }: Frame): number {
   if ((flags & FrameFlag.padded) === 0) return 0;
   if (length === 0) throw frameSizeError("DATA");

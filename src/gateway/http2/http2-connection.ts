@@ -27,8 +27,8 @@ export interface Http2ConnectionOptions {
   /** Called when a request has begun, with its header. Must set the stream's receiver before it returns. */
   readonly onStream: ServeStream;
   /**
-   * Called with each stream that is refused or reset because of its frames, and each connection that is ended with an
-   * error (RFC 9113 §5.4); not with a defect of ours, nor with streams that are reset because the peer is late.
+   * Called for each stream that is refused or reset because of its frames, and for each connection that is ended with
+   * an error (RFC 9113 §5.4); not for a defect of ours, nor for streams that are reset because the peer is late.
    */
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
   /** Called when the connection is over. */
@@ -57,7 +57,10 @@ export class Http2Connection implements StreamCarrier {
   readonly #rules: FrameRules;
   readonly #reader: FrameReader;
   readonly #deadlines: Deadlines;
-  /** Whether chunks are ours alone: a socket makes a buffer for each, another stream may hand on what it was given. */
+  /**
+   * Whether chunks are ours alone: a socket makes a buffer for each, but another stream may pass on one that it was
+   * given.
+   */
   readonly #ownsChunks: boolean;
   /** Whether something has kept a view of the chunk that is being read. */
   #chunkKept = false;
@@ -160,8 +163,8 @@ export class Http2Connection implements StreamCarrier {
     try {
       this.#reader.read(chunk);
       if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
-      // Anything else it asks for would have to wait, too. A peer that only reads after it has written everything never
-      // gets here, because what the windows allow stays below this limit.
+      // Anything else that the peer asks for would have to wait, too. A peer that only reads after it has written
+      // everything never gets here, because what the windows allow stays below this limit.
       const { output } = this;
       if (output.congested && output.waitingBytes > this.#options.limits.unreadBytes) this.#socket.pause();
     } catch (error) {
@@ -169,7 +172,7 @@ export class Http2Connection implements StreamCarrier {
     }
   }
 
-  /** The peer has read what the socket held. */
+  /** Goes on sending, because the peer has read what the socket held. */
   #drained(): void {
     this.#socket.resume();
     this.sendFlow.pump();
@@ -202,8 +205,8 @@ export class Http2Connection implements StreamCarrier {
   }
 
   /**
-   * The peer has ended its side. Its incomplete requests will never be complete, and answers that its windows do not
-   * admit will never fit: both are reset. The others are answered.
+   * Called when the peer has ended its side. Incomplete requests will never be complete, and answers too large for the
+   * peer's windows will never fit: both are reset. The others are answered.
    */
   #peerEnded(): void {
     if (this.#ended) return;
@@ -215,8 +218,8 @@ export class Http2Connection implements StreamCarrier {
     this.#askForLife();
   }
 
-  // A peer that has closed its socket has ended its side as well. Only sending reveals it: its system resets the
-  // connection on our first packet, and the next one fails.
+  // A peer that has closed its socket looks the same. Only sending tells: its system resets the connection on our first
+  // packet, and the next one fails.
   #askForLife(): void {
     if (this.#ended) return;
     this.output.frame(FrameType.ping, 0, 0, alivePing);
@@ -230,7 +233,7 @@ export class Http2Connection implements StreamCarrier {
   /**
    * Stops sending, once what was written is out.
    *
-   * @param patienceMs - a peer that has not read the rest by then, or is still sending, is cut off
+   * @param patienceMs - milliseconds after which a peer that has not read the rest, or is still sending, is cut off
    */
   #end(patienceMs: number): void {
     if (this.#ended) return;
@@ -239,7 +242,7 @@ export class Http2Connection implements StreamCarrier {
     this.#deadlines.stop();
     this.output.close();
     this.#after(patienceMs, () => this.#socket.destroy());
-    // Closing a socket with unread bytes resets it, and the peer may lose our last frames. So it may send a while
+    // Closing a socket with unread bytes resets it, and the peer may lose our last frames. So the peer may send a while
     // longer.
     this.#socket.resume();
     this.#socket.end(() => this.#after(this.#options.limits.lingerMs, () => this.#socket.destroy()));

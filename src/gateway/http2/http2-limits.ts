@@ -21,7 +21,7 @@ export interface Http2Limits {
   readonly intervalMs: number;
   /**
    * Streams per interval that fail, or are reset early and before their answer is complete. More are allowed while they
-   * are at most this share of the streams opened. Default 400, and half (CVE-2023-44487).
+   * are at most {@link resetShare} of the streams opened. Default 400, and half (CVE-2023-44487).
    */
   readonly resets: number;
   readonly resetShare: number;
@@ -55,8 +55,8 @@ export interface Http2Limits {
    */
   readonly idleTimeoutMs: number;
   /**
-   * Milliseconds for what a peer does on its own: SETTINGS and their acknowledgement, a header block, a PING. Default
-   * 20 s.
+   * Milliseconds for what a peer does by itself: send and acknowledge SETTINGS, complete a header block, answer a PING.
+   * Default 20 s.
    */
   readonly stallTimeoutMs: number;
   /**

@@ -13,14 +13,14 @@ export interface StreamReceiver {
    * `stream.consumed(bytes)` once it is used.
    *
    * @param last - whether it completes the body; {@link onEnd} is then not called
-   * @returns whether it is kept; otherwise its memory may be freed
+   * @returns whether the piece is kept; otherwise its memory may be freed
    */
   onData(piece: Uint8Array, last: boolean): boolean;
-  /** The body is complete. */
+  /** Called when the body is complete. */
   onEnd(): void;
-  /** The stream was reset, by the peer or by us, with this code. */
+  /** Called when the stream was reset with this code, by the peer or by us. */
   onReset(code: number): void;
-  /** Everything that was queued has been sent, as far as HTTP/2 is concerned. */
+  /** Called when nothing is queued any more, as far as flow control is concerned. */
   onWritable(): void;
 }
 
@@ -31,35 +31,35 @@ export interface StreamCarrier {
   readonly receiveFlow: ReceiveFlow;
   /** Sends RST_STREAM. */
   sendReset(stream: Http2Stream, code: ErrorCode): void;
-  /** A view of the chunk that is being read is kept, which is told only of chunks that may be freed. */
+  /** Notes that a view of the chunk being read is kept. Called only for chunks that may be freed. */
   keepChunk(): void;
-  /** The stream is closed. */
+  /** Drops a stream that is closed. */
   forget(stream: Http2Stream): void;
-  /** A receiver has thrown. */
+  /** Reports that a receiver has thrown. */
   faulted(error: unknown): void;
 }
 
 /**
  * Serves a stream whose header has arrived.
  *
- * @param headTooLarge - the header list exceeds the limit, and the head has the fields that fit
+ * @param headTooLarge - whether the header list exceeds the limit; the head then has only the fields that fit
  */
 export type ServeStream = (stream: Http2Stream, headTooLarge: boolean) => void;
 
-/** Parts of a new {@link Http2Stream}. */
+/** Options of a new {@link Http2Stream}. */
 export interface StreamInit {
   readonly head: Http2RequestHead;
-  /** The request has no body. */
+  /** Whether the request has no body. */
   readonly ended: boolean;
   readonly sendWindow: number;
   readonly nowMs: number;
 }
 
 /**
- * One request and its answer: the state of a stream (RFC 9113 §5.1), what came in and is unused, and what waits to be
- * sent.
+ * One request and its answer: the state of a stream (RFC 9113 §5.1), what has arrived and is unused, and what waits to
+ * be sent.
  *
- * A small record, not a Duplex. Bodies are pieces of the chunks that came in, and are sent as given. The fields are
+ * A small record, not a Duplex. Bodies are pieces of the chunks that arrived, and are sent as given. The fields are
  * plain because getters would cost their callers more; only this class writes them, unless a comment says otherwise.
  * Times are whole milliseconds of `performance.now()`: V8 keeps each fraction in an object of its own.
  */
@@ -71,18 +71,18 @@ export class Http2Stream {
   receiver: StreamReceiver | undefined;
   /** Set by the code that serves the stream when it waits for the whole body, which must then arrive in time. */
   bodyAwaited = false;
-  /** The peer has ended its side. */
+  /** Whether the peer has ended its side. */
   remoteEnded: boolean;
-  /** We have ended our side, or queued everything that ends it. */
+  /** Whether we have ended our side, or queued everything that ends it. */
   localEnded = false;
   /** When we ended our side before the peer ended its own; 0 before that. */
   answeredAtMs = 0;
-  /** Neither side may send any more. */
+  /** Whether neither side may send any more. */
   closed = false;
   /** Bytes of body that wait to be sent. */
   queuedBytes = 0;
   /**
-   * Kept by {@link SendFlow}: bytes that we may send; negative after the peer has narrowed the window (RFC 9113
+   * Bytes that we may send, kept by {@link SendFlow}; negative after the peer has narrowed the window (RFC 9113
    * §6.9.2).
    */
   sendWindow: number;
@@ -90,7 +90,7 @@ export class Http2Stream {
   #receiveWindow: number;
   /** Bytes of body received. */
   #receivedBytes = 0;
-  /** Bytes received, with padding, that nobody has used yet. */
+  /** Bytes received, with padding, that are not used yet. */
   #heldBytes = 0;
   /** Bytes used for which the peer has not been given new credit. */
   #uncreditedBytes = 0;
@@ -116,7 +116,7 @@ export class Http2Stream {
     if (endStream) this.#end();
   }
 
-  /** Sends the header section of the answer, then the body and trailer section that there are, and ends our side. */
+  /** Sends the header section of the answer, then body and trailer section if there are any, and ends our side. */
   answer(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     const { output, sendFlow } = this.#carrier;
@@ -155,7 +155,7 @@ export class Http2Stream {
     this.receiveReset(code);
   }
 
-  /** Tells the stream that its receiver has used so many bytes of the body, so the peer may send as many more. */
+  /** Notes that the receiver has used `bytes` of the body, so that the peer may send as many more. */
   consumed(bytes: number): void {
     const { receiveFlow, output } = this.#carrier;
     // What was held when the stream closed has been given back already.
@@ -170,7 +170,7 @@ export class Http2Stream {
     this.#uncreditedBytes = 0;
   }
 
-  /** Discards what came in of the body and was not used. */
+  /** Discards what has arrived of the body and was not used. */
   discard(): void {
     this.consumed(this.#heldBytes);
   }
@@ -203,7 +203,7 @@ export class Http2Stream {
   /**
    * Takes a DATA frame, of `length` bytes with its padding, or the trailer section.
    *
-   * @returns what is wrong with it, in which case nothing is handed on
+   * @returns the error in it, in which case nothing is passed on
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
@@ -221,7 +221,7 @@ export class Http2Stream {
       } else if (this.receiver?.onData(piece, last) === true && piece.buffer.byteLength >= freedBytesMin)
         this.#carrier.keepChunk();
     } catch (error) {
-      // It may have kept the piece before it threw.
+      // The receiver may have kept the piece before it threw.
       this.#carrier.keepChunk();
       this.#fault(error);
     }
@@ -251,7 +251,7 @@ export class Http2Stream {
     }
   }
 
-  /** A receiver has thrown: ends this stream, not the others and not the process. */
+  /** Ends this stream, and nothing else, because its receiver has thrown. */
   #fault(error: unknown): void {
     this.reset(ErrorCode.internalError);
     this.#carrier.faulted(error);
@@ -315,7 +315,7 @@ export class Http2Stream {
     this.#carrier.forget(this);
   }
 
-  /** §8.1.1: a request whose body is not as long as announced is malformed. */
+  /** Returns whether the body can have the announced length. A request whose body has not is malformed (§8.1.1). */
   #isLengthPossible(last: boolean): boolean {
     const { contentLength } = this.head;
     if (contentLength === undefined) return true;

@@ -12,13 +12,13 @@ const copyBytesMax = 4096;
 const collectedBytesMax = 64 * 1024;
 
 /**
- * The output of a connection: all frames of a turn of the event loop in one write.
+ * The output of a connection, which sends all frames of a turn of the event loop in one write.
  *
  * A write costs as much as a dozen calls. So the answers to all requests of one chunk, or to all calls that one message
  * from a worker or a database completes, leave together.
  */
 export class Output {
-  /** Whether the socket's buffer is full, so that anything that can wait should. */
+  /** Whether the socket's buffer is full, so whatever can wait should wait. */
   congested = false;
   /** Header blocks and DATA frames sent. */
   headerBlocks = 0;
@@ -31,7 +31,7 @@ export class Output {
   #scratch: Buffer = Buffer.allocUnsafe(scratchBytes);
   #used = 0;
   #sealed: Uint8Array[] = [];
-  /** Ends of bodies added since the last flush, whose buffers nobody needs once that is out. */
+  /** Pieces added since the last flush whose buffers can be freed once they are sent. */
   #spent: Uint8Array[] = none;
   #scheduled = false;
   #closed = false;
@@ -86,7 +86,9 @@ export class Output {
     else this.#scratch.set(payload, at + frameHeaderBytes);
   }
 
-  /** Notes that all frames of a piece have been added: its buffer is freed once they are out, if it may be. */
+  /**
+   * Notes that all frames of a piece have been added. Once they are sent, its buffer is freed if it is for single use.
+   */
   sent(piece: Uint8Array): void {
     if (!isSingleUse(piece)) return;
     if (this.#spent === none) this.#spent = [piece];
@@ -181,8 +183,8 @@ export class Output {
   /** Moves the contents of the scratch buffer out, so that it can be reused. */
   #seal(): void {
     if (this.#used === 0) return;
-    // An exact copy, because the socket may keep it. While the socket is congested it is not taken from node's pool, of
-    // which it would keep 64 KiB alive.
+    // An exact copy, because the socket may keep it. While the socket is congested, the copy is not taken from node's
+    // pool, 64 KiB of which it would keep alive.
     const copy = this.congested ? Buffer.allocUnsafeSlow(this.#used) : Buffer.allocUnsafe(this.#used);
     this.#scratch.copy(copy, 0, 0, this.#used);
     this.#sealed.push(copy);
@@ -211,7 +213,8 @@ export class Output {
 const none: Uint8Array[] = [];
 
 /**
- * Returns a function that frees pieces once the system has taken them. What was never written is left to the collector.
+ * Returns a function that frees pieces once the system has taken them. What was never written is left to the garbage
+ * collector.
  */
 function freeing(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
   return (error) => {

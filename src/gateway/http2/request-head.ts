@@ -13,7 +13,7 @@ export interface Http2RequestHead {
   readonly authority: string | undefined;
   /** `undefined` when it was not sent. */
   readonly contentLength: number | undefined;
-  /** The client waits for a 100 before it sends the body (RFC 9110 §10.1.1). */
+  /** Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
 }
 
@@ -41,7 +41,7 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
   return toHead(fields, pseudo, found);
 }
 
-/** Whether a trailer section is well formed: no pseudo-header fields (RFC 9113 §8.1). */
+/** Returns whether a trailer section is well formed, without pseudo-header fields (RFC 9113 §8.1). */
 export function isTrailer(fields: readonly string[]): boolean {
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string;
@@ -50,7 +50,7 @@ export function isTrailer(fields: readonly string[]): boolean {
   return true;
 }
 
-/** What the regular fields say; a field that may be sent only once is remembered. */
+/** What the regular fields say. Those that may be sent only once are `undefined` until they are found. */
 interface Found {
   host: string | undefined;
   contentLength: number | undefined;
@@ -81,14 +81,14 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   if (method === undefined || !isToken(method)) return undefined;
   if (authority !== undefined && !authoritySyntax.test(authority)) return undefined;
   if (method === "CONNECT") {
-    // §8.5: no scheme and no path. We are no proxy: the request will be answered with 400.
+    // §8.5: no scheme and no path. We are not a proxy: the request will be answered with 400.
     if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
     return { fields, common, method, path: "", url: `://${authority}`, authority, contentLength, expectsContinue };
   }
   // §8.3.1: "*" stands for no path at all, which only OPTIONS has.
   if (path === undefined || !pathSyntax.test(path) || (path === "*" && method !== "OPTIONS")) return undefined;
   if (scheme === undefined || !schemeSyntax.test(scheme)) return undefined;
-  // §8.3.1: there is one of the two, and they must agree.
+  // §8.3.1: at least one of the two is there, and they must agree.
   if (authority === undefined && host === undefined) return undefined;
   const differs = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
   if (differs) return undefined;

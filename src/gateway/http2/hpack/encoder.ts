@@ -3,8 +3,8 @@ import { connectionFields } from "../request-head.ts";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**
- * Encodes a header block with static entries and literals without indexing only (RFC 7541 §6.1, §6.2.2), which leave
- * the table of the peer alone. So a block is the same on every connection, and can be prepared once.
+ * Encodes a header block with nothing but static entries and literals without indexing (RFC 7541 §6.1, §6.2.2), which
+ * leave the peer's table alone. So a block is the same on every connection, and can be prepared once.
  *
  * @param fields - name, value, name, value, …; one character for each byte of a value
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
