@@ -7,8 +7,8 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 
-// `@type` may come after the fields that it gives a meaning, so each level of Any may be read twice. This limit keeps
-// the total linear.
+// `@type` may come after the fields whose meaning depends on it, so each level of Any may be read twice. This limit
+// keeps the total linear.
 const anyDepthMax = 8;
 
 /** Reads a google.protobuf.Any: `@type` and the fields of the message of that type. `{}` is an empty Any. */

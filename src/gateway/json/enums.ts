@@ -18,12 +18,12 @@ export function enumNumberByName(desc: DescEnum, name: string): number | undefin
 // A protobuf identifier. Any other text cannot be a name from a newer schema.
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Tells whether a text could be a name that only a newer schema has: it is an identifier, but not in this enum. */
+/** Returns whether a text could be a name that only a newer schema has: it is an identifier, but not in this enum. */
 export function isUnknownEnumName(desc: DescEnum, text: string): boolean {
   return identifier.test(text) && enumNumberByName(desc, text) === undefined;
 }
 
-/** Tells whether the enum may hold the number: any int32 if it is open, only declared ones if it is closed. */
+/** Returns whether the enum may hold the number: any int32 if it is open, only declared ones if it is closed. */
 export function enumHasNumber(desc: DescEnum, number: number): boolean {
   return desc.open || desc.value[number] !== undefined;
 }

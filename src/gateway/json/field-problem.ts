@@ -3,7 +3,7 @@ import type { DescField } from "@bufbuild/protobuf";
 /**
  * Thrown when a text is not a value of the field it is for.
  *
- * It never leaves this room and `rest`, which add the name of the field and make it a `ConnectError` of
+ * It never leaves this room and `rest/`, which add the name of the field and turn it into a `ConnectError` of
  * `InvalidArgument`.
  */
 export class FieldProblem extends Error {

@@ -59,7 +59,7 @@ export function localFormOf(field: DescField & { readonly message: DescMessage }
   return bare ? "unwrapped" : "message";
 }
 
-/** Tells whether the test is true of a message type, or of one that it may contain at any depth. */
+/** Returns whether the test is true of a message type, or of one that it may contain at any depth. */
 export function mayHold(
   desc: DescMessage,
   test: (desc: DescMessage) => boolean,

@@ -7,7 +7,7 @@ export interface IntegerRange {
   readonly name: "int32" | "uint32" | "int64" | "uint64";
   readonly min: bigint;
   readonly max: bigint;
-  /** Whether messages store the value as a `bigint`, and not as a `number`. */
+  /** Whether messages store the value as a `bigint` rather than a `number`. */
   readonly big: boolean;
 }
 
@@ -89,7 +89,7 @@ export function createIntegerParser(
 // The number grammar of RFC 8259 §6.
 const jsonNumber = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
-/** Tells whether the text is a number of RFC 8259 §6: without leading zeros, plus signs, spaces or hexadecimal. */
+/** Returns whether the text is a number of RFC 8259 §6: without leading zeros, plus signs, spaces or hexadecimal. */
 export function isJsonNumber(text: string): boolean {
   return jsonNumber.test(text);
 }
@@ -140,7 +140,7 @@ export function integerProblem(text: string, range: IntegerRange): FieldProblem 
   return new FieldProblem(`${quote(text)} is not ${nounOf(range)}`);
 }
 
-/** The type's name with its article, for error messages: `an int64`, `a uint32`. */
+/** Returns the type's name with its article, for error messages: `an int64`, `a uint32`. */
 export function nounOf(range: IntegerRange): string {
   return range.min === 0n ? `a ${range.name}` : `an ${range.name}`;
 }

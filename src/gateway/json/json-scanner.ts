@@ -85,7 +85,8 @@ export class JsonScanner {
       if (unit === 0x22) {
         this.#at = at + 1;
         value += text.slice(from, at);
-        // Only escapes can produce one. RFC 8259 §8.2 leaves "\uD800" undefined, and UTF-8 cannot represent it.
+        // Only escapes can produce a lone surrogate. RFC 8259 §8.2 leaves "\uD800" undefined, and UTF-8 cannot
+        // represent it.
         if (from > start && !value.isWellFormed()) throw this.#problemAt(start, "a lone surrogate in a string");
         return value;
       }
@@ -120,12 +121,12 @@ export class JsonScanner {
     this.#open(0x7b, "an object");
   }
 
-  /** Reads the first key of the object that was just entered; `undefined` when it is empty, and then left. */
+  /** Reads the first key of the object that was just entered; `undefined` when it is empty, which also leaves it. */
   firstKey(): string | undefined {
     return this.#skipSpace() === 0x7d ? this.#close() : this.#readKey();
   }
 
-  /** Reads the key after a value; `undefined` when there is none, and the object is left. */
+  /** Reads the key after a value; `undefined` at the end of the object, which also leaves it. */
   nextKey(): string | undefined {
     const unit = this.#skipSpace();
     if (unit === 0x7d) return this.#close();

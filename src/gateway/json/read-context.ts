@@ -22,7 +22,7 @@ export interface ReadNotes {
   readonly fieldPaths: string[] | undefined;
 }
 
-/** The state of one reading of a text, passed from reader to reader. */
+/** The state of reading one text, passed from reader to reader. */
 export interface ReadContext {
   readonly scanner: JsonScanner;
   /** Whether unknown fields and enum names are refused; otherwise they are skipped. */
@@ -57,7 +57,7 @@ export interface MessageReaders {
   /**
    * Reads a JSON object field by field, even if its type has another JSON form.
    *
-   * @param bound - fields that the path sets: refused in the text, or ignored where unknown fields are
+   * @param bound - fields that the path sets: refused in the text, or ignored where unknown fields are ignored
    * @param ignoredKey - a key that is not a field: `@type` inside google.protobuf.Any
    */
   readFields<Desc extends DescMessage>(

@@ -17,7 +17,7 @@ export function requireFields(desc: DescMessage, message: Message): void {
   if (missing !== undefined) throw new ConnectError(`${printPath(missing)}: ${problem}`, Code.InvalidArgument);
 }
 
-/** Tells whether messages of this type, or inside it, can lack a required field. */
+/** Returns whether messages of this type, or inside it, can lack a required field. */
 export function hasRequiredFields(desc: DescMessage): boolean {
   return checkedFieldsOf(desc).length > 0;
 }
@@ -70,7 +70,7 @@ function checkedFieldsOf(desc: DescMessage): readonly DescField[] {
   return checked;
 }
 
-/** Tells whether proto2 or an edition requires a field. */
+/** Returns whether proto2 or an edition requires a field. */
 export function isRequiredField(field: DescField): boolean {
   return field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }

@@ -28,7 +28,7 @@ export class UnknownNames {
     if (++this.#count <= namesMax) this.#names.push(`${printPath(path)}=${quote(name)}`);
   }
 
-  /** Returns the error message that refuses them. */
+  /** Returns the error message that refuses them; `noun` says what they are. */
   describe(noun: string): string {
     const more = this.#count - this.#names.length;
     const named = this.#names.map(quote).join(", ");

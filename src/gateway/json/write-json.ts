@@ -10,8 +10,8 @@ export type WriteJsonOptions = Partial<JsonWriteOptions>;
 /**
  * Writes a message as proto3 JSON text: 64-bit integers as strings, fields that are not set left out.
  *
- * Field masks are written here, in the form that `parseFieldMask` explains, because protobuf-es refuses names that do
- * not survive lowerCamelCase. It writes everything else.
+ * Field masks are written here, as `parseFieldMask` reads them, because protobuf-es refuses names that do not survive
+ * lowerCamelCase; protobuf-es writes everything else.
  *
  * @throws Error when the message cannot be written, which is the handler's fault: a Timestamp out of range, an Any
  * whose type is not in the registry
@@ -72,7 +72,7 @@ function packedToJson(any: Any, options: WriteJsonOptions): JsonValue {
   const { registry } = options;
   const message = registry && anyUnpack(any, registry);
   const desc = message && registry?.getMessage(message.$typeName);
-  // Only an empty Any, or one of an unknown type, for which protobuf-es has an error.
+  // protobuf-es writes an empty Any, and has an error for an unknown type.
   return desc === undefined || message === undefined
     ? toJson(AnySchema, any, options)
     : anyToJson(any.typeUrl, desc, message, options);
