@@ -27,7 +27,7 @@ export {
   readHeaderField,
   requireHeaderValue,
 } from "./header-fields.ts";
-export { defaultLimits, defaultReadMaxBytes, type Limits } from "./limits.ts";
+export { defaultLimits, defaultReadMaxBytes, type Limits, unreadBodyBytesMax } from "./limits.ts";
 export {
   authorityOf,
   headerTooLarge,

@@ -49,5 +49,12 @@ export const defaultLimits: Limits = {
   defaultTimeoutMs: 0,
 };
 
+/**
+ * Bytes of an unwanted body that are read and dropped, so that the connection can be kept, or so that closing it does
+ * not lose the answer of a client that is still sending (RFC 9112 §9.6).
+ */
+// 256 KiB, as in Go's server: clients that read only after sending commonly send up to that much.
+export const unreadBodyBytesMax: number = 256 * 1024;
+
 /** Bytes of a message, compressed or not, unless `readMaxBytes` is set: 4 MiB, as in gRPC. */
 export const defaultReadMaxBytes: number = 4 * 1024 * 1024;

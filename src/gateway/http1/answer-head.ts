@@ -5,6 +5,7 @@ import {
   readHeaderField,
   requireHeaderValue,
   statusesWithoutBody,
+  timerMsMax,
 } from "../carriers/index.ts";
 import type { Http1RequestHead } from "./request-head.ts";
 
@@ -48,7 +49,9 @@ const resetContent = 205;
 
 /** Returns the field lines that say for how many seconds an idle connection is kept (RFC 9112 §9.3). */
 export function keepAliveLines(idleTimeoutMs: number): string {
-  return `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(idleTimeoutMs / 1000)}\r\n`;
+  // The time may be infinite, which the field cannot say.
+  const seconds = Math.floor(Math.min(idleTimeoutMs, timerMsMax) / 1000);
+  return `connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`;
 }
 
 /** The field line that says that the connection will be closed. */

@@ -6,11 +6,12 @@ import {
   freedBytesMin,
   type HeaderFields,
   type HttpProblem,
+  type Limits,
+  unreadBodyBytesMax,
 } from "../carriers/index.ts";
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
-import type { Http1Limits } from "./http1-limits.ts";
 import { Incoming } from "./incoming.ts";
 import { HeadReader, type Http1RequestHead, noHead, notHttp, timedOut, unreadable } from "./request-head.ts";
 
@@ -35,7 +36,7 @@ export interface RequestReceiver {
 
 /** Options of an {@link Http1Connection}, which all connections of a server share. */
 export interface Http1ConnectionOptions {
-  readonly limits: Http1Limits;
+  readonly limits: Limits;
   /** Milliseconds between two calls of {@link Http1Connection.look}. */
   readonly lookEveryMs: number;
   /** Counts what clients do not take. */
@@ -184,16 +185,18 @@ export class Http1Connection {
   /** Checks the time-outs. Called at regular intervals, which is cheaper than a timer for each. */
   look(): void {
     const { limits, lookEveryMs } = this.#options;
+    const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
     const waitedMs = this.#looks++ * lookEveryMs;
     this.#stalledLooks = this.#writer.hasStalled() ? this.#stalledLooks + 1 : 0;
-    if (this.#stalledLooks * lookEveryMs >= limits.stallTimeoutMs) return this.destroy();
-    if (this.#stage === "body" && waitedMs >= limits.requestTimeoutMs) this.#break(timedOut());
+    if (this.#stalledLooks * lookEveryMs >= idleTimeoutMs) return this.destroy();
+    if (this.#stage === "body" && waitedMs >= requestTimeoutMs) this.#break(timedOut());
     // An answer that is not taken has a time-out of its own, and a handler may take its time.
     else if (this.#writer.congested) this.#looks = 0;
-    else if (this.#stage === "over" && waitedMs >= limits.lingerMs) this.destroy();
+    else if (this.#stage === "over" && waitedMs >= Math.min(lingerMsMax, requestTimeoutMs)) this.destroy();
     else if (this.#stage !== "head") return;
-    else if (this.#incoming.left === 0 && waitedMs >= limits.idleTimeoutMs) this.#linger();
-    else if (this.#incoming.left > 0 && waitedMs >= limits.headerTimeoutMs) this.#refuse(timedOut());
+    else if (this.#incoming.left === 0 && waitedMs >= idleTimeoutMs) this.#linger();
+    else if (this.#incoming.left > 0 && waitedMs >= Math.min(headerTimeoutMs, requestTimeoutMs))
+      this.#refuse(timedOut());
   }
 
   #onData(chunk: Buffer): void {
@@ -236,11 +239,10 @@ export class Http1Connection {
   }
 
   #hasRoom(): boolean {
-    const { aheadBytes } = this.#options.limits;
     // No more is read from a client that takes nothing: reading would also postpone its time-out.
     if (this.#writer.congested) return false;
-    if (this.#stage === "body") return this.#heldBytes <= aheadBytes;
-    return this.#stage !== "answer" || this.#incoming.left <= aheadBytes;
+    if (this.#stage === "body") return this.#heldBytes <= aheadBytesMax;
+    return this.#stage !== "answer" || this.#incoming.left <= aheadBytesMax;
   }
 
   /** Reads the next part, and returns whether it had arrived. */
@@ -369,7 +371,7 @@ export class Http1Connection {
 
   #drop(bytes: number): void {
     this.#droppedBytes += bytes;
-    if (this.#droppedBytes > this.#options.limits.lingerBytes) this.destroy();
+    if (this.#droppedBytes > lingerBytesMax) this.destroy();
   }
 
   /** Called when the client has ended its side. If it is waiting for an answer, we must assume that it has gone. */
@@ -409,9 +411,21 @@ export class Http1Connection {
   #restIsSmall(): boolean {
     // A client that was not told to continue may or may not send its body.
     if (this.#chunks !== undefined || (this.#head.section.expectsContinue && !this.#continued)) return false;
-    return this.#bodyBytesLeft <= this.#options.limits.unwantedBodyBytes && !this.#isDraining;
+    return this.#bodyBytesLeft <= unreadBodyBytesMax && !this.#isDraining;
   }
 }
+
+/** Milliseconds for which a connection is read after its last answer while its client still sends. */
+// Half a minute, as in nginx: 64 MiB at 18 Mbit/s, and less than an idle connection has anyway.
+export const lingerMsMax = 30_000;
+
+/** Bytes that are read, and dropped, after the last answer of a connection. */
+// Clients send such bodies in one go, and dropping one costs as much as a few hundred calls.
+export const lingerBytesMax: number = 64 * 1024 * 1024;
+
+/** Bytes that are read ahead: of a body that is not taken yet, and of requests behind one that is not answered. */
+// What node reads from a socket at once.
+const aheadBytesMax = 64 * 1024;
 
 // A socket's error is followed by its close, which is handled.
 function ignore(): void {}

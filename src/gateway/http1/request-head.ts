@@ -4,9 +4,9 @@ import {
   headerTooLarge,
   type HttpProblem,
   httpProblem,
+  type Limits,
   urlTooLong,
 } from "../carriers/index.ts";
-import type { Http1Limits } from "./http1-limits.ts";
 import type { Incoming } from "./incoming.ts";
 
 /** The head of a request (RFC 9112 §3, §5). */
@@ -40,11 +40,11 @@ export type Http1Version = "1.0" | "1.1";
 
 /** Reads the heads of a connection, however they are split. */
 export class HeadReader {
-  readonly #limits: Http1Limits;
+  readonly #limits: Limits;
   #before: FieldSection | undefined;
   #emptyLines = 0;
 
-  constructor(limits: Http1Limits) {
+  constructor(limits: Limits) {
     this.#limits = limits;
   }
 
@@ -70,17 +70,17 @@ export class HeadReader {
 
   /** Returns the problem of a head as far as it has arrived: it is not HTTP, or it is too large. */
   #problem(bytes: Buffer, start: number, end: number | "open" | "broken"): HttpProblem | undefined {
-    const { headerBytes, targetBytes } = this.#limits;
+    const { headerBytes, urlBytes } = this.#limits;
     if (end === "broken" || isNoMethod(bytes[start])) return notHttp();
     const length = (end === "open" ? bytes.byteLength : end) - start;
     // The usual case.
-    if (length <= Math.min(headerBytes, targetBytes)) return undefined;
+    if (length <= Math.min(headerBytes, urlBytes)) return undefined;
     const firstLine = bytes.indexOf(lf, start) - start;
     const lineBytes = firstLine < 0 ? length : firstLine;
-    if (length - lineBytes > headerBytes) return headerTooLarge({ headerBytes });
+    if (length - lineBytes > headerBytes) return headerTooLarge(this.#limits);
     // A head whose end is known can be refused without ending the connection.
-    const isTooLong = end === "open" && lineBytes > targetBytes + requestLineBytes;
-    return isTooLong ? urlTooLong({ urlBytes: targetBytes }) : undefined;
+    const isTooLong = end === "open" && lineBytes > urlBytes + requestLineBytes;
+    return isTooLong ? urlTooLong(this.#limits) : undefined;
   }
 }
 

@@ -3,9 +3,8 @@ import { createServer as createTcpServer, type Server } from "node:net";
 import { once } from "node:events";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BacklogBudget, type HttpProblem } from "../../../src/gateway/carriers/index.ts";
+import { BacklogBudget, defaultLimits, type HttpProblem } from "../../../src/gateway/carriers/index.ts";
 import {
-  defaultHttp1Limits,
   Http1Connection,
   type Http1ConnectionOptions,
   type Http1RequestHead,
@@ -83,16 +82,7 @@ class Reader implements RequestReceiver {
 }
 
 const options: Http1ConnectionOptions = {
-  limits: {
-    ...defaultHttp1Limits,
-    headerBytes: 16 * 1024,
-    targetBytes: 8 * 1024,
-    headerTimeoutMs: 10_000,
-    requestTimeoutMs: 10_000,
-    idleTimeoutMs: 10_000,
-    stallTimeoutMs: 10_000,
-    unwantedBodyBytes: 1024,
-  },
+  limits: { ...defaultLimits, requestTimeoutMs: 10_000, idleTimeoutMs: 10_000 },
   lookEveryMs: 1000,
   budget: new BacklogBudget(2 ** 30),
   onRequest: (connection, head) => void new Reader(connection, head),

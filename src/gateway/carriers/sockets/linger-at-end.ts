@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { defaultHttp1Limits } from "../../http1/index.ts";
+import { lingerBytesMax, lingerMsMax } from "../../http1/index.ts";
 
 /**
  * Makes a node:http connection read and drop the rest of its last request after the answer.
@@ -9,17 +9,16 @@ import { defaultHttp1Limits } from "../../http1/index.ts";
  * or has used up its time or bytes.
  */
 export function lingerAtEnd(socket: Socket): void {
-  const { lingerMs, lingerBytes } = defaultHttp1Limits;
   // node:http calls this after the last answer.
   socket.destroySoon = () => {
     socket.destroySoon = ignore;
-    const bytesReadMax = socket.bytesRead + lingerBytes;
+    const bytesReadMax = socket.bytesRead + lingerBytesMax;
     // Nothing is parsed any more: further requests must not be processed.
     socket.removeAllListeners("data");
     socket.on("data", () => {
       if (socket.bytesRead > bytesReadMax) socket.destroy();
     });
-    const timer = setTimeout(() => socket.destroy(), lingerMs);
+    const timer = setTimeout(() => socket.destroy(), lingerMsMax);
     socket.on("close", () => clearTimeout(timer));
     socket.resume().end();
   };

@@ -9,12 +9,12 @@ import {
   type HeaderFields,
   type Peer,
   readHeaderField,
+  unreadBodyBytesMax,
   WholeBody,
 } from "../index.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
 import { dropRest, PieceReader } from "./piece-reader.ts";
 import { peerOf } from "./peer.ts";
-import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /**
  * An exchange carried by a server of node:http that is not ours, or by Express or Fastify, whose request and response

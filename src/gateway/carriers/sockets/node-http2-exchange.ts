@@ -9,12 +9,12 @@ import {
   type HeaderFields,
   type Peer,
   readHeaderField,
+  unreadBodyBytesMax,
   WholeBody,
 } from "../index.ts";
 import { dropRest, PieceReader } from "./piece-reader.ts";
 import { peerOf } from "./peer.ts";
 import { resetError } from "./reset-error.ts";
-import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /**
  * An exchange carried by a stream of node:http2, through its core `stream` event instead of its compatibility layer.

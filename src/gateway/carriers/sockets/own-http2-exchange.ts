@@ -1,9 +1,8 @@
 import type { Socket } from "node:net";
 import { encodeBlock, ErrorCode, type Http2Stream, type StreamReceiver } from "../../http2/index.ts";
-import { type BodyReceiver, type HeaderFields, PreparedHeaderFields } from "../index.ts";
+import { type BodyReceiver, type HeaderFields, PreparedHeaderFields, unreadBodyBytesMax } from "../index.ts";
 import { dateFields, OwnExchange } from "./own-exchange.ts";
 import { resetError } from "./reset-error.ts";
-import { unreadBodyBytesMax } from "./unread-body.ts";
 
 /** An exchange carried by a stream of the gateway's own HTTP/2. */
 export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
