@@ -34,14 +34,14 @@ export interface DeleteQueueOptions {
   /** The most batches that are committed at the same time. */
   readonly inFlightMax: number;
   readonly onBatch?: OnBatch | undefined;
-  /** The clock, in milliseconds; default one that never jumps. */
+  /** The clock, in milliseconds; by default one that never jumps. */
   readonly nowMs?: () => number;
 }
 
 /**
  * How many callers of a batch are answered in one turn of the event loop. That is half a millisecond of work, so that
- * other requests need not wait for the whole batch, and the first callers are back in time for the next one. The last
- * of 1,024 callers is answered 15 turns later.
+ * other requests need not wait for the whole batch, and the first callers are back in time for the next. The last of
+ * 1,024 callers is answered 15 turns later.
  */
 const answeredAtOnce = 64;
 
@@ -95,7 +95,7 @@ export class DeleteQueue {
     return { forBatch: this.#waiting.length, forBatchMax: this.#limit.current };
   }
 
-  /** Refuses new deletions, and resolves once every earlier one has its outcome, or is in the hands of the store. */
+  /** Refuses new deletions, and resolves once every earlier one has its outcome or is left to the store. */
   close(): Promise<void> {
     this.#closed = true;
     if (this.#unanswered === 0) this.#drained.resolve();
@@ -136,7 +136,7 @@ export class DeleteQueue {
     const nowMs = this.#nowMs();
     const isLast = this.#inFlight === 1 && this.#waiting.length === 0;
     this.#limit.committed({ size, durationMs: nowMs - sentMs, isLast }, nowMs);
-    // What came last, because it has waited the least in vain.
+    // The last ones are refused, because they have waited the least in vain.
     for (const pending of this.#waiting.splice(this.#limit.kept)) pending.reject(this.#refuse());
   }
 
@@ -157,7 +157,7 @@ export class DeleteQueue {
   }
 }
 
-/** Tells the callers of a batch what became of their deletions; those without an outcome are told by somebody else. */
+/** Tells the callers of a batch the outcomes of their deletions; those without an outcome are told by the store. */
 export function tellOutcomes(batch: readonly PendingDelete[], outcomes: Outcomes): void {
   batch.forEach(({ resolve }, i) => {
     const outcome = outcomes[i];

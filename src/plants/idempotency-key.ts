@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import { idempotencyKeyMalformed } from "./errors.ts";
 
-/** The header field, over RPC the metadata, that carries the key. */
+/** The header field that carries the key; over gRPC, the metadata. */
 export const idempotencyKeyField = "Idempotency-Key";
 
-/** Characters. The hex digits of a SHA-512 are as many, and a UUID has 36. Records and their index keep each key. */
+/** The longest key, in characters: a SHA-512 in hex. Records and their index keep each key. */
 const charsMax = 128;
 
 /**

@@ -9,11 +9,11 @@ export interface Deletion {
   readonly batch: string;
 }
 
-/** Which deletion records are listed. By default all. */
+/** Which deletion records are listed; by default all. */
 export interface DeletionFilter {
-  /** Those since this time. */
+  /** Only records since this time. */
   readonly since?: Date | undefined;
-  /** Those of this plant. */
+  /** Only records of this plant. */
   readonly plantId?: bigint | undefined;
 }
 

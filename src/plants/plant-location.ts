@@ -68,7 +68,7 @@ export async function checkPlantStore(location: PlantLocation): Promise<void> {
  * Creates the schema or migrates it to the version of this release, and returns the versions before and after. Does
  * nothing if it is current.
  *
- * @param onWaiting - told every few seconds what a migration of PostgreSQL is waiting for
+ * @param onWaiting - called every few seconds with what a migration of PostgreSQL is waiting for
  * @throws StoreOpenError with a message for the operator, also when the schema belongs to a newer release
  */
 export async function migratePlants(

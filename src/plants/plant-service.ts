@@ -10,13 +10,13 @@ import type { PlantStore } from "./plant-store.ts";
 export interface PlantServiceOptions {
   readonly store: PlantStore;
   /**
-   * Where a call's context values hold the caller, whose `subject` the deletion record names, and to whose `issuer` the
-   * idempotency key belongs.
+   * The key of the caller among a call's context values. The deletion record names its `subject`; an idempotency key
+   * belongs to its `issuer`.
    */
   readonly principalKey: ContextKey<{ readonly subject: string; readonly issuer?: string | undefined } | undefined>;
-  /** Where they hold the id that ties the call to its log lines. */
+  /** The key of the id that ties the call to its log lines. */
   readonly requestIdKey: ContextKey<string | undefined>;
-  /** Where they hold the `Idempotency-Key` field as it was sent. */
+  /** The key of the `Idempotency-Key` field as it was sent. */
   readonly idempotencyFieldKey: ContextKey<string | undefined>;
 }
 

@@ -7,34 +7,34 @@ export interface DeleteCall {
   /** The id that ties the call to its log lines. */
   readonly requestId: string;
   /**
-   * Makes all calls with the same key one deletion: once one of them has deleted its plant, those for the same plant by
-   * the same subject are told the same, for as long as its record is kept, and those for another plant or by another
-   * subject are refused. It names its issuer, since two issuers may have the same subject. Without a key, each call is a
-   * deletion of its own.
+   * Makes all calls with the same key one deletion. Once one of them has deleted its plant, and for as long as its
+   * record is kept, calls for the same plant by the same subject get the same outcome, and all others are refused. The
+   * key includes the issuer, since two issuers may have the same subject. Without a key, each call is a deletion of its
+   * own.
    */
   readonly idempotencyKey?: string | undefined;
   /**
-   * Its `signal` aborts when the call is given up. Connect creates the signal when it is first read, so a store reads
-   * it only for a deletion that had to wait, and drops the deletion if the signal has aborted. Its `values` are for
+   * The `signal` aborts when the call is given up. Connect creates it when it is first read, so a store reads it only
+   * for a deletion that had to wait, and drops the deletion if the signal has aborted. The `values` are for
    * {@link OnBatch} alone.
    */
   readonly context: { readonly signal: AbortSignal; readonly values?: ContextValues };
 }
 
 /**
- * Told of every batch when it is sent, for metrics and traces. Must not throw.
+ * Called for every batch when it is sent, for metrics and traces. Must not throw.
  *
- * @returns what to call once its outcome is known: without an error when it is durable
+ * @returns a function that is called once the outcome of the batch is known: without an error when it is durable
  */
 export type OnBatch = (calls: readonly DeleteCall[]) => (error?: unknown) => void;
 
-/** Deletions that wait in a store. */
+/** The numbers of deletions that wait in a store. */
 export interface WaitingDeletions {
-  /** For a batch. */
+  /** Deletions that wait for a batch. */
   readonly forBatch: number;
-  /** How many may: further ones are refused. Fewer while the store cannot keep up. */
+  /** How many may wait for a batch; further ones are refused. Lower while the store cannot keep up. */
   readonly forBatchMax: number;
-  /** For another transaction that keeps the plant locked. */
+  /** Deletions that wait for another transaction, which keeps their plants locked. */
   readonly forLock: number;
 }
 
@@ -47,10 +47,8 @@ export interface WaitingDeletions {
  */
 export interface PlantStore {
   /**
-   * Deletes a plant, and resolves to whether *this* call, or an earlier one with its key, deleted it once that is
-   * durable.
-   *
-   * A missing plant is a value, not an error.
+   * Deletes a plant. Once the outcome is durable, resolves to whether *this* call, or an earlier one with its key,
+   * deleted the plant; a missing plant is not an error.
    *
    * @throws ConnectError `ResourceExhausted` when the queue is full, `Unavailable` when the store is unavailable or the
    * outcome cannot be known, `FailedPrecondition` when the database protects this plant, or a call with a key has a
@@ -63,14 +61,14 @@ export interface PlantStore {
   readonly problem: string | undefined;
 
   /**
-   * Whether a restart of the process, and nothing else, may mend the problem: after a failed fsync nothing that it holds
-   * in memory can be trusted. Means nothing once the store is closed.
+   * Whether only a restart of the process can mend the problem: after a failed fsync, nothing that it holds in memory
+   * can be trusted. Has no meaning once the store is closed.
    */
   readonly needsRestart?: boolean;
 
-  /** Deletions that wait; `undefined` where none ever does. */
+  /** Deletions that wait; `undefined` for a store in which none ever does. */
   readonly waiting?: WaitingDeletions;
 
-  /** Finishes accepted deletions, then closes files and connections. Later deletions are `Unavailable`. */
+  /** Finishes accepted deletions, then closes files and connections. Later deletions get `Unavailable`. */
   close(): Promise<void>;
 }

@@ -5,16 +5,16 @@ export interface IdBatch {
   readonly bytes: number;
 }
 
-/** A line is not an id. The message quotes it, for the operator, who has the file. */
+/** The error for a line that is not an id. Its message quotes the line, for the operator, who has the file. */
 export class BadLine extends Error {
   override readonly name = "BadLine";
 }
 
-// Ids. A batch is one transaction: long enough to share its commit, short enough for a server beside it to keep
-// deleting.
+// The most ids in a batch. A batch is one transaction: long enough to share its commit, and short enough for a server
+// beside it to keep deleting.
 const batchMax = 10_000;
 
-// Characters. -9223372036854775808 has 20; a longer line cannot be an id.
+// The longest line that is looked at, in characters: -9223372036854775808 has 20.
 const lineMax = 64;
 
 const int64Min = -(2n ** 63n);
@@ -23,12 +23,12 @@ const int64Max = 2n ** 63n - 1n;
 // Each id has one spelling here too: no leading zero, no plus sign, no minus zero.
 const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 
-// U+FEFF in UTF-8, as its bytes look in Latin-1. UTF-16, whose marks differ, is no text of ids at all.
+// U+FEFF in UTF-8, read as Latin-1. The marks of UTF-16 differ, and no line of it is an id.
 const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**
- * Reads text with one id per line, in batches. Lines end with LF or CRLF, the last one also with the text; empty lines
- * are skipped.
+ * Reads text with one id per line, in batches. Lines end with LF or CRLF, the last one perhaps without; empty lines are
+ * skipped.
  *
  * @throws BadLine at the first line that is not a canonical int64. Earlier ids of its batch are not yielded.
  */
@@ -66,7 +66,7 @@ async function* bundlesOf(text: AsyncIterable<Uint8Array>): AsyncGenerator<reado
   if (unfinished !== "") yield [unfinished];
 }
 
-/** Reads the id of a plant, which has one spelling; `undefined` if the text is none. */
+/** Reads the id of a plant, which has one spelling; `undefined` for any other text. */
 export function parseId(text: string): bigint | undefined {
   const id = canonical.test(text) ? BigInt(text) : undefined;
   return id !== undefined && id >= int64Min && id <= int64Max ? id : undefined;

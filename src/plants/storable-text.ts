@@ -1,4 +1,4 @@
-/** Characters. No meaningful subject or request id is longer, and a batch contains a thousand of each. */
+/** The longest text, in characters. No meaningful subject or request id is longer; a batch has a thousand of each. */
 const storableTextCharsMax = 1_024;
 
 /**
@@ -12,7 +12,7 @@ export function toStorableText(text: string): string {
   return short.includes("\0") ? short.replaceAll("\0", "\uFFFD") : short;
 }
 
-/** Whether both stores keep a text as it is, so that no other text is kept as the same. */
+/** Returns whether both stores keep a text as it is, so that no other text is kept as the same. */
 export function isStorable(text: string): boolean {
   return toStorableText(text) === text && text.isWellFormed();
 }

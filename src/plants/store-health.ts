@@ -9,12 +9,12 @@ export interface StoreProblem {
   readonly passing: boolean;
   /**
    * Whether a restart would do harm before somebody has looked: it would serve another file, or bring plants back. Only
-   * of a problem that does not pass.
+   * for a problem that does not pass.
    */
   readonly needsOperator?: boolean;
   /**
-   * Whether it may be over in a few seconds, as a restart or a failover is. Callers wait for that, so a look that finds
-   * it changes nothing until it has lasted for {@link StoreHealthOptions.briefMsMax}.
+   * Whether it may be over in a few seconds, like a restart or a failover. Callers wait for its end, so it counts only
+   * once it has lasted for {@link StoreHealthOptions.briefMsMax}.
    */
   readonly mayBeBrief?: boolean;
 }
@@ -22,8 +22,8 @@ export interface StoreProblem {
 /** Options of {@link StoreHealth}. */
 export interface StoreHealthOptions {
   /**
-   * Finds out what is wrong at the moment; must not reject. `hasWorked` says that the store has committed a deletion
-   * lately; otherwise only a write can show that it still can.
+   * Finds out what is wrong at the moment; must not reject. `hasWorked` says whether the store has committed a deletion
+   * lately; if not, only a write can show that it still can.
    */
   readonly findProblem: (hasWorked: boolean) => Promise<StoreProblem | undefined>;
   /** How often to check a store that seems well, in milliseconds. */
@@ -45,7 +45,7 @@ export class StoreHealth {
   #finding: Promise<StoreProblem | undefined> | undefined;
   /** When the store has last committed a deletion, on the clock of `performance.now()`. */
   #workedAtMs = Number.NEGATIVE_INFINITY;
-  /** Until when a problem that may be brief is waited for, from the look on that first found it. */
+  /** The time until which a problem that may be brief is waited for; `undefined` while there is none. */
   #patientUntilMs: number | undefined;
 
   constructor(options: StoreHealthOptions) {
@@ -74,7 +74,7 @@ export class StoreHealth {
     // The first permanent fault is the reason; later ones are its consequences.
     if (this.problem?.passing === false) return;
     this.problem = problem;
-    // What worked before proves nothing now.
+    // Earlier commits prove nothing now.
     this.#workedAtMs = Number.NEGATIVE_INFINITY;
     if (problem.passing) return this.#tryLater();
     clearTimeout(this.#nextTry);

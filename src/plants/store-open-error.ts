@@ -1,6 +1,6 @@
 /**
- * A store cannot be opened or used. The message is a sentence for the operator: it names the file or server and never
- * contains a password.
+ * The error for a store that cannot be opened or used. Its message is a sentence for the operator, which names the file
+ * or server and never contains a password.
  */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";

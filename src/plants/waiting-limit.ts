@@ -1,39 +1,39 @@
-/** A batch of at most so many deletions takes about as long as a lone one: what a commit takes by itself. */
+/** The most deletions in a small batch, which takes about as long as a single deletion: its time is the commit's. */
 const smallBatchMax = 8;
 
-/** Small batches that are remembered; the quickest counts, so that a pause in one of them changes nothing. */
+/** How many small batches are remembered. The quickest counts, so that a pause in one of them changes nothing. */
 const commitsKept = 8;
 
 /** Milliseconds that a batch may always take: with the wait before it, a twentieth of a second for its callers. */
 const batchMsMin = 25;
 
-/** How often what a commit takes goes into the time that a batch may take: less than a tenth of it is lost by that. */
+/** The time that a batch may take, in commits: the commit itself is then less than a tenth of the batch. */
 const commitsPerBatch = 12;
 
-/** Milliseconds a deletion above which a store is slow. A quicker one empties a full queue in a second or two. */
+/** Milliseconds per deletion above which a store is slow. A quicker one empties a full queue in a second or two. */
 const slowDeletionMs = 0.1;
 
-/** How long every batch must have been late, in milliseconds, so that a pause or a failover is not taken for overload. */
+/** How long every batch must have been late, in milliseconds, to be overload rather than a pause or a failover. */
 const overloadedAfterMs = 1_000;
 
 /**
- * Larger batches whose rates are remembered; the quickest counts, so that a pause does not pass for a slow store. Few,
- * so that a store that has become slow is known as such soon.
+ * How many larger batches are remembered by their rates. The quickest counts, so that a pause does not pass for a slow
+ * store. Few, so that a store that has become slow is soon known to be.
  */
 const ratesKept = 4;
 
-/** Rates that must be known before a batch is compared with them: more than the two batches that one pause can delay. */
+/** How many rates must be known before a batch is compared with them: more than the two that one pause can lower. */
 const ratesKnownMin = 3;
 
 /**
- * How long deletions should wait at most while it is not yet known whether the overload lasts, in milliseconds: long
- * enough for a burst or a few slow commits.
+ * The longest wait of a deletion while it is not yet known whether the overload lasts, in milliseconds: long enough for
+ * a burst or a few slow commits.
  */
 const burstMs = 250;
 
 /**
  * How long nothing must have been refused before overload counts as over, in milliseconds, unless the store is idle
- * sooner; and before that, how long a late batch has an effect.
+ * sooner. A late batch has an effect for as long.
  */
 const calmMs = 1_000;
 
@@ -41,27 +41,27 @@ const calmMs = 1_000;
 interface Committed {
   readonly size: number;
   readonly durationMs: number;
-  /** Whether it leaves the store with nothing to do: no deletion waits, or is in another batch. */
+  /** Whether it leaves the store with nothing to do: no deletion waits, and no other batch is being committed. */
   readonly isLast: boolean;
 }
 
 /**
- * Knows how many deletions may wait for a batch.
+ * Decides how many deletions may wait for a batch.
  *
  * As many as memory has room for, unless the store cannot keep up: then as many as it deletes in the time that a batch
- * may take. More would delay everyone and add nothing, since from there on batches get longer and not quicker. A queue
- * is judged by time, and only if it lasts, as in CoDel (RFC 8289).
+ * may take. More would delay everyone and gain nothing, since larger batches would be longer, not quicker. A queue is
+ * judged by time, and only if it lasts, as in CoDel (RFC 8289).
  *
- * In the second until that is known, thousands would come only to be refused at its end. So as soon as a batch is late
- * although the store is no slower than before, which means that the load is to blame and not a pause, only so many may
- * wait as it deletes in a quarter of a second. Those that wait already are kept.
+ * It takes a second to know that, in which thousands would come only to be refused at its end. So as soon as a batch is
+ * late although the store is no slower than before, which blames the load and not a pause, only as many may wait as the
+ * store deletes in a quarter of a second. Those that wait already are kept.
  *
  * A store that is idle between bursts keeps up, however long it takes for each.
  */
 export class WaitingLimit {
   /** How many deletions may wait; further ones are refused. Only {@link committed} changes it. */
   current: number;
-  /** How many of those that wait already may go on waiting. Only {@link committed} changes it. */
+  /** How many of the deletions that wait already may go on waiting. Only {@link committed} changes it. */
   kept: number;
   readonly #most: number;
   readonly #commitsMs: number[] = [];
@@ -81,7 +81,7 @@ export class WaitingLimit {
     this.#refusedAtMs = nowMs;
   }
 
-  /** Records that a batch is durable. Its time includes that of its repetitions after faults. */
+  /** Records that a batch is durable. Its time includes its repetitions after faults. */
   committed(batch: Committed, nowMs: number): void {
     if (nowMs - this.#refusedAtMs > calmMs) this.#isOverloaded = false;
     if (batch.size <= smallBatchMax) this.#committedFew(batch.durationMs);
@@ -103,7 +103,7 @@ export class WaitingLimit {
     this.#lateSinceMs = undefined;
   }
 
-  /** How many the store deletes in this time, by the quickest of its last batches. */
+  /** Returns how many plants the store deletes in a time, by the quickest of its last batches. */
   #roomFor(ms: number): number {
     return Math.min(this.#most, Math.ceil(this.#quickestPerMs * ms));
   }

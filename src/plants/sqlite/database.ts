@@ -13,7 +13,7 @@ const walKeptBytes = 16 * 2 ** 20;
 /** Options of {@link openDatabase}. A plain record, because it is sent to the storage thread. */
 export interface DatabaseOptions {
   readonly file: string;
-  /** The longest wait for another process's lock. Default {@link lockTimeoutMsDefault}. */
+  /** The longest wait for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */
   readonly lockTimeoutMs?: number;
   /** Plants to insert if this call creates the file. An existing store that is empty stays empty. */
   readonly plantsWhenCreated?: IdRange;
@@ -25,7 +25,7 @@ export interface DatabaseOptions {
  * Opens the file of a plant store for reading and writing, creates it if necessary and migrates its schema. A commit on
  * this connection is durable.
  *
- * @param onMigrated - told of a change of the schema
+ * @param onMigrated - called after a change of the schema
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated): DatabaseSync {
@@ -49,7 +49,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated):
 }
 
 /**
- * Runs `work` with the absolute path of a file, once its place is known to be usable. Any failure becomes a
+ * Runs `work` with the absolute path of a file, after a check that its folder can be used. Any failure becomes a
  * `StoreOpenError` that names the file.
  */
 function atPlaceOf<Result>(file: string, work: (path: string) => Result): Result {
@@ -83,7 +83,7 @@ export function openExistingDatabase(file: string): DatabaseSync {
  */
 export function checkDatabaseFile(file: string): void {
   atPlaceOf(file, (path) => {
-    // A file that is not there yet is as good as an empty database, if the engine is.
+    // For a file that does not exist yet, only the release of SQLite is checked.
     const place = existsSync(path) ? urlToRead(path) : ":memory:";
     using db = new DatabaseSync(place, { readOnly: true, readBigInts: true });
     demandFixedLog(db);
@@ -91,8 +91,8 @@ export function checkDatabaseFile(file: string): void {
   });
 }
 
-// A reader of a store that nobody has open would leave a log and its index behind, unless the file is said not to change.
-// Whoever has it open keeps such files beside it, as does a crash.
+// Reading a store that nobody has open would leave a log and its index behind, unless SQLite is told that the file does
+// not change. It may change while such files are beside it: another process has it open, or has crashed.
 function urlToRead(path: string): URL {
   const url = pathToFileURL(path);
   if (!existsSync(`${path}-wal`) && !existsSync(`${path}-journal`)) url.searchParams.set("immutable", "1");
@@ -122,7 +122,7 @@ function deniedTo(path: string): boolean {
 }
 
 /**
- * Checks the release of SQLite that a connection runs on. A build of Node may bring any, that of its system.
+ * Checks the release of SQLite that a connection runs on, which may be that of the system.
  *
  * @throws StoreOpenError when its write-ahead log can lose commits: before 3.51.3, except 3.50.7 and 3.44.6 and their
  * later patches
@@ -148,7 +148,7 @@ function hasFixedLog(version: string): boolean {
  * Makes every commit durable. Both settings are read back, because SQLite silently keeps the old journal mode if it
  * cannot change it.
  *
- * @throws StoreOpenError when it has kept one
+ * @throws StoreOpenError when a setting could not be changed
  */
 export function makeDurable(db: DatabaseSync): void {
   // fullfsync: on macOS a plain fsync leaves the data in the cache of the drive. It has no effect elsewhere.

@@ -11,13 +11,13 @@ export interface DeleteBatch {
   readonly ids: readonly bigint[];
   readonly subjects: readonly string[];
   readonly requestIds: readonly string[];
-  /** The idempotency keys; not there if none of the calls has one. */
+  /** The idempotency keys; missing if none of the calls has one. */
   readonly keys?: readonly (string | undefined)[];
 }
 
 /**
- * Why a batch, or the rest of it, was not committed. `nothing-done` is certain; with `unknown` the fault came during
- * the commit.
+ * Why a batch, or the rest of it, was not committed. After `nothing-done` that is certain; with `unknown`, the fault
+ * came during the commit.
  */
 export interface BatchStop {
   readonly kind: "nothing-done" | "unknown";
@@ -25,9 +25,9 @@ export interface BatchStop {
 }
 
 /**
- * The end of a deletion that is neither done nor without a plant: `kept`, because a constraint or trigger of the file
- * protects the plant; `replayed`, because an earlier one with its key was done; `key-taken`, because that was for another
- * plant or by another subject.
+ * The end of a deletion that neither deleted its plant nor found it missing: `kept`, because a constraint or trigger of
+ * the file protects the plant; `replayed`, because an earlier deletion with its key is in the record; `key-taken`,
+ * because that one was of another plant or by another subject.
  */
 export interface OtherEnd {
   readonly index: number;
@@ -36,7 +36,7 @@ export interface OtherEnd {
 
 /**
  * The result of a batch. `outcomes` say whether each call deleted its plant, durably; when the batch was stopped, they
- * are those of its first plants, and the stop concerns all others. Some of those that did not are in `otherEnds`.
+ * are those of its first plants, and the stop concerns all others. `otherEnds` say why some calls did not.
  */
 export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
   readonly outcomes: readonly boolean[];
@@ -44,7 +44,7 @@ export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
 };
 
 /**
- * Prepares the statements of a batch once, and returns the function that runs one. It does not throw.
+ * Prepares the statements of a batch once, and returns a function that runs a batch. It does not throw.
  *
  * A batch is one transaction. If the file refuses part of it, the whole transaction is rolled back and its parts run in
  * transactions of their own, so that only what is refused fails.
@@ -81,7 +81,7 @@ type PartEnd =
   | { readonly kind: "committed" }
   | { readonly kind: "refused"; /** An index between the part's first and its end. */ readonly divideAt: number };
 
-/** How a deletion ended: whether it has deleted its plant, or else. */
+/** How a deletion ended: whether it has deleted its plant, or in which other way. */
 type End = boolean | OtherEnd["end"];
 
 /** Prepares the function that deletes the plant of one call of a batch, in a transaction, and records that. */
@@ -106,7 +106,7 @@ function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, delete
     if (earlier !== undefined) {
       return earlier["plant_id"] === id && earlier["subject"] === subject ? "replayed" : "key-taken";
     }
-    // RAISE(IGNORE) keeps a plant without a word.
+    // RAISE(IGNORE) keeps a plant silently.
     if (deletePlant.run(id).changes === 0n) return findPlant.get(id) === undefined ? false : "kept";
     const { changes } =
       key === undefined
@@ -119,7 +119,7 @@ function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, delete
 
 /**
  * Prepares the function that runs one part of a batch in one transaction: from the first plant without an outcome up to
- * an index. It appends the outcomes once they are durable, and to the other ends those that are in it.
+ * an index. It appends the outcomes and other ends of the part once they are durable.
  */
 function preparePart(
   db: DatabaseSync,

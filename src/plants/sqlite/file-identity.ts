@@ -20,7 +20,7 @@ const logLost: StoreProblem = {
   needsOperator: true,
 };
 
-// Whoever opens the file next makes another, and neither sees the locks of the other.
+// The next process that opens the file creates another one, and neither process sees the locks of the other.
 const locksGone: StoreProblem = {
   text: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
   passing: false,
@@ -88,7 +88,7 @@ function watchName(path: string): () => "in-place" | "missing" | "other" {
   };
 }
 
-/** Returns whether the file then durably contains everything that was committed. */
+/** Copies the log into the file, and returns whether the file now durably contains everything that was committed. */
 function bringLogIntoFile(db: DatabaseSync, lockTimeoutMs: number): boolean {
   try {
     // Waits for other readers and writers.

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ImportCounts, ImportOptions, PlantImport } from "../plant-database.ts";
 import { lockGapMs, runInTransaction } from "./transaction.ts";
 
-// Milliseconds. Nobody waits for an import, and a busy server lets it in now and then.
+// The longest wait for the lock, in milliseconds: nobody waits for an import, and a busy server lets it in at times.
 const lockTimeoutMs = 60_000;
 
-/** Starts an import into a file that a server may be using at the same time. It owns its connection. */
+/** Starts an import into a file that a server may be using at the same time. The import owns the connection. */
 export function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
   const wasDeleted = options.restore === true ? neverDeleted : followDeletions(db);
   const insert = db.prepare("INSERT OR IGNORE INTO plants (id) VALUES (?)");
@@ -38,8 +38,8 @@ type IsDeleted = (id: bigint) => boolean;
 const neverDeleted = (): IsDeleted => () => false;
 
 /**
- * Copies the ids of the deletion records into a temporary table, and on every call those that were added since. As it
- * runs inside the transaction of the insert, nothing is deleted between the lookup and the insert.
+ * Copies the ids of the deletion records into a temporary table. Returns a function that copies those that were added
+ * since; called inside the transaction of the insert, it makes sure that nothing is deleted between lookup and insert.
  *
  * An index on the records would save the copy, but would make every deletion half as expensive again for the sake of a
  * rare import.
@@ -59,7 +59,7 @@ function followDeletions(db: DatabaseSync): () => IsDeleted {
     mark.run();
     return (id) => find.get(id) !== undefined;
   };
-  // Copies most of them before the first transaction holds the lock.
+  // Copies most of the ids before the first transaction holds the lock.
   db.exec("BEGIN");
   follow();
   db.exec("COMMIT");

@@ -13,7 +13,7 @@ export interface IdRange {
 // (sqlite.org/pragma.html#pragma_application_id).
 const applicationId = 0x504c4e54n;
 
-/** Told of a change of the schema once it is durable: the version before, which is 0 for a new file, and after. */
+/** Called once a change of the schema is durable, with the version before, which is 0 for a new file, and after. */
 export type OnMigrated = (from: number, to: number) => void;
 
 /**
@@ -45,7 +45,7 @@ export function migrate(
 }
 
 /**
- * Returns the version of the schema of a plant store; 0 for a file that is empty.
+ * Returns the version of the schema of a plant store; 0 for an empty file.
  *
  * @throws StoreOpenError when the file belongs to another program, or its schema is newer than this release
  */

@@ -45,7 +45,7 @@ async function* listDeletions(
   db: DatabaseSync,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
-  // All are read for one plant: an index would make every deletion dearer for a rare question.
+  // For one plant, all records are read: an index would make every deletion dearer for the sake of a rare question.
   const rows = db.prepare(
     "SELECT * FROM deletions WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq",
   );

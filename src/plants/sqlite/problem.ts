@@ -24,13 +24,13 @@ export function fileProblemOf(fault: unknown): StoreProblem {
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), passing: false };
 }
 
-/** Whether another connection holds the lock. */
+/** Returns whether a statement failed because another connection holds the lock. */
 export function isLocked(fault: unknown): boolean {
   const code = primaryCodeOf(fault);
   return code === busy || code === locked;
 }
 
-/** Whether a constraint or trigger refuses the statement. */
+/** Returns whether a constraint or trigger refused a statement. */
 export function isConstraintFault(fault: unknown): boolean {
   return primaryCodeOf(fault) === constraint;
 }

@@ -10,8 +10,8 @@ const sliceMax = 1_000;
 /**
  * Prepares the function that keeps the deletion record from growing forever: each call drops the oldest records that
  * are older than `keptMs` at `nowMs`, a time in milliseconds since the epoch, in one short transaction. It returns the
- * milliseconds until the next call is due, and does not throw. Once nothing is left to drop, or
- * after a fault, `onUpkeep` is told what was.
+ * milliseconds until the next call is due, and does not throw. Once nothing is left to drop, or after a fault, it calls
+ * `onUpkeep` with what was dropped.
  *
  * The newest record always stays: the next `seq` is one more than its `seq`, and a running import relies on no `seq`
  * being used twice.

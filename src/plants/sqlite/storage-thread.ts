@@ -15,13 +15,13 @@ export interface StorageThreadData {
   readonly wakeUp: SharedArrayBuffer;
 }
 
-/** The questions of the store. The end of the thread answers `close`. */
+/** A question of the store. The answer to `close` is the end of the thread. */
 export type Question =
   | { readonly kind: "delete"; readonly batch: DeleteBatch }
   | { readonly kind: "try-to-write" }
   | { readonly kind: "close" };
 
-/** What the thread says: first whether the file is open, then a reply to each question; of its upkeep at any time. */
+/** A message of the thread: first whether the file is open, then a reply to each question, and upkeep at any time. */
 export type Reply =
   | { readonly kind: "open" }
   | { readonly kind: "not-open"; readonly message: string }
@@ -34,7 +34,7 @@ export class StorageThread {
   readonly #worker: Worker;
   readonly #wakeUp: ThreadWakeUp;
   readonly #end = Promise.withResolvers<string>();
-  /** Those that wait for a reply, in the order of their questions; the first waits for the file to be open. */
+  /** The callers that wait for a reply, in the order of their questions; the first waits for the file to be open. */
   readonly #waiting = [Promise.withResolvers<Reply>()];
   #hasEnded = false;
 

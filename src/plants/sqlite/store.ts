@@ -17,8 +17,8 @@ const batchMax = 1_024;
 const waitingMax = 16_384;
 
 /**
- * How often a file is written to if no deletion has been committed meanwhile, so that a server without callers notices
- * that its disk is full or its file gone.
+ * How often a file is written to if no deletion has been committed meanwhile, in milliseconds: so a server without
+ * callers notices that its disk is full or its file gone.
  */
 export const watchIntervalMs = 10_000;
 
@@ -46,7 +46,7 @@ class SqliteStore implements PlantStore {
   readonly #thread: StorageThread;
   readonly #queue: DeleteQueue;
   readonly #health = new StoreHealth({
-    // Whatever commits has looked at the file before and after.
+    // After a commit there is no need to write: every batch checks the file before and after.
     findProblem: async (hasWorked) => (hasWorked ? undefined : await this.#thread.tryToWrite().catch(fileProblemOf)),
     watchIntervalMs,
   });
@@ -90,7 +90,7 @@ class SqliteStore implements PlantStore {
     const result = await this.#thread.deleteBatch(batchOf(pending)).catch((fault: unknown) => {
       throw outcomeUnknown(fault);
     });
-    // First, because only the first word to a caller counts.
+    // Before the outcomes, because only the first answer to a caller counts.
     for (const end of result.otherEnds) tellOtherEnd(end, pending);
     if (result.kind === "committed") {
       if (result.outcomes.includes(true)) this.#health.worked();

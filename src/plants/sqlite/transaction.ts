@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isLocked } from "./problem.ts";
 
-/** The default wait for another process's lock: 100 times as long as a batch of an import holds it. */
+/** The default wait for another process's lock, in milliseconds: 100 times as long as a batch of an import holds it. */
 export const lockTimeoutMsDefault = 5_000;
 
 /**
@@ -10,20 +10,20 @@ export const lockTimeoutMsDefault = 5_000;
  */
 export const lockPollMs = 2;
 
-/** How long an import releases the lock between two batches: long enough for others to try twice. */
+/** How long an import releases the lock between two batches, in milliseconds: long enough for others to try twice. */
 export const lockGapMs: number = 2 * lockPollMs;
 
 /**
  * Begins a write transaction, and waits if another process holds the lock. The lock is taken before the first row is
  * read, so nothing can change between a read and a write.
  *
- * @throws the error of SQLite, after the time-out the one that says that the file is locked
+ * @throws the error of SQLite, which after the time-out says that the file is locked
  */
 export function beginWrite(db: DatabaseSync, lockTimeoutMs?: number): void {
   untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockTimeoutMs);
 }
 
-/** Runs something again while another process holds the lock, and throws as {@link beginWrite} does. */
+/** Repeats `run` as long as another process holds the lock; throws as {@link beginWrite} does. */
 export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeoutMsDefault): void {
   const until = performance.now() + lockTimeoutMs;
   for (;;) {

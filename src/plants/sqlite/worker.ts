@@ -24,8 +24,8 @@ const reply = (message: Reply): void => port.postMessage(message);
 
 /**
  * How long the thread stays awake after a deletion that came alone, in milliseconds: a caller that deletes one plant
- * after another is back after about 0.1. Zero on a single core, which the thread would take from the code that writes
- * the response.
+ * after another is back after about 0.1. Zero on a single core, where the thread would keep the response from being
+ * written.
  */
 const awakeMs = availableParallelism() > 1 ? 0.15 : 0;
 
@@ -33,7 +33,7 @@ const { options, wakeUp: wakeUpMemory }: StorageThreadData = workerData;
 const work = prepareOrReport();
 if (work !== undefined) serve(work, new ThreadWakeUp(wakeUpMemory), port);
 
-/** What is prepared once the file is open. */
+/** The functions that are prepared once the file is open. */
 interface Work {
   readonly db: DatabaseSync;
   readonly findPlaceProblem: () => StoreProblem | undefined;
