@@ -22,7 +22,7 @@ export interface RestBinding extends RequestReader {
   readonly template: PathTemplate;
   /** The fields of the request message that the path sets. */
   readonly boundByPath: BoundFields;
-  /** The answer, if every message has the same: its type has no fields, as google.protobuf.Empty has none. */
+  /** The answer, if it is the same for every message: one whose type has no fields, such as google.protobuf.Empty. */
   readonly preparedResponse: RestResponse | undefined;
   /**
    * Writes the answer.
@@ -30,7 +30,9 @@ export interface RestBinding extends RequestReader {
    * @throws Error when the message cannot be written as JSON, which is the handler's fault
    */
   encode(message: Message): RestResponse;
-  /** Returns the google.api.HttpBody that is the answer, if the rule has one; throws as {@link encode} does. */
+  /**
+   * Finds the google.api.HttpBody that is the answer; `undefined` if answers are JSON. Throws as {@link encode} does.
+   */
   readonly toRaw: ((message: Message) => RawBody) | undefined;
   /** Writes a message of a stream as JSON; throws as {@link encode} does. */
   toJson(message: Message): string;

@@ -3,23 +3,23 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { errorWithHttpStatus } from "./error-to-rest.ts";
 import { takesRawBody } from "./http-body.ts";
 
-/** What the bodies of a rule are. */
+/** The format of the bodies of a rule. */
 export interface BodyFormat {
   /** Nothing, one JSON value, one JSON value on each line, or bytes of any type. */
   readonly kind: "none" | "json" | "lines" | "bytes";
-  /** The content types that say so, the usual one first. A body without a content type is of this kind too. */
+  /** The content types of this format, the usual one first. A body without a content type has this format too. */
   readonly contentTypes: readonly string[];
 }
 
 const noBody: BodyFormat = { kind: "none", contentTypes: [] };
 const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
-// Of one JSON value `application/json` would be right, but not of several.
+// Not `application/json`, which is one JSON value.
 const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
 // Clients of grpc-gateway send their streams as `application/json`.
 const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.contentTypes, "application/json"] };
 
-/** What a client sends and how its service calls it; see {@link bodyFormatOf}. */
+/** Options of {@link bodyFormatOf}. */
 export interface BodyFormatOptions {
   /** Whether the client sends a stream of messages. */
   readonly takesStream: boolean;

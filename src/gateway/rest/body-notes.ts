@@ -15,12 +15,12 @@ import type { HttpPattern } from "./http-rule.ts";
 
 /** What a rule needs to know about a body in addition to the message that is read from it. */
 export interface BodyNotes {
-  /** Returns empty notes for the reading of one body. */
+  /** Returns empty notes for one body. */
   open(): ReadNotes;
   /**
    * Compares the notes with the message, once path and query are in it, and fills its update mask.
    *
-   * @throws ConnectError `InvalidArgument` when the body has another value than the path
+   * @throws ConnectError `InvalidArgument` when body and path have different values
    */
   settle(notes: ReadNotes, message: Message): void;
 }

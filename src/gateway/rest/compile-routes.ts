@@ -31,8 +31,8 @@ export interface RestRouteOptions {
   /** Called when a lenient service has ignored something. */
   readonly onIgnored?: OnIgnored;
   /**
-   * Selects services whose bodies may repeat a field of the path, as a resource does that is sent back the way it was
-   * read (AIP-134). The value must be the same; another one is refused even where `lenient`.
+   * Selects services whose bodies may repeat a field of the path, as happens when a resource is sent back the way it
+   * was read (AIP-134). A different value is refused, even where `lenient`.
    */
   readonly sameValueAsPath?: (service: DescService) => boolean;
   /**
@@ -53,7 +53,7 @@ export interface RestRouteOptions {
   readonly fullyDecodeReservedExpansion?: boolean;
 }
 
-/** What the rules must not collide with: the server that the routes are part of. */
+/** The server that the routes are part of, with which the rules must not collide. */
 export interface RouteConstraints {
   /** Paths that something else answers before REST is tried. Those of the RPCs themselves need not be listed. */
   readonly reservedPaths?: Iterable<string>;
@@ -63,7 +63,7 @@ export interface RouteConstraints {
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
 }
 
-/** What the method and the path of a REST request lead to. */
+/** The result of matching a REST request by method and path. */
 export type RestMatch = RouteMatch<RestBinding>;
 
 /** The routes of a set of RPCs. */

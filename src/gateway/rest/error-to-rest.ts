@@ -4,7 +4,7 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { anyToJson } from "../json/index.ts";
 
-/** What is known about a failed request beside the error. */
+/** What is known about a failed request besides its error. */
 export interface RestFailure {
   /** The standard status of the failure: that of its code, or HTTP's own for the request (405, 413, 431). */
   readonly httpStatus: number;
@@ -43,7 +43,7 @@ const utf8 = new TextEncoder();
 /**
  * Creates the error writer of a gateway.
  *
- * @param policy - default: google.rpc.Status as JSON, with the name of the code beside its number, under the failure's
+ * @param policy - default: google.rpc.Status as JSON, with the name of the code beside its number, and the failure's
  * standard status
  * @param registry - the types of error details that arrive as bytes, from an upstream service
  */

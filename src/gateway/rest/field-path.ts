@@ -10,7 +10,7 @@ import {
   loadField,
 } from "../json/index.ts";
 
-/** The fields that lead from a message to one inside it; the last is the field itself. */
+/** The fields that lead from a message to a field inside it; the last is the field itself. */
 export type FieldPath = readonly [DescField, ...DescField[]];
 
 const namesByMessage = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();

@@ -9,12 +9,14 @@ export interface HttpBody extends Message<"google.api.HttpBody"> {
   data: Uint8Array;
 }
 
-/** Tells whether a type is google.api.HttpBody, by its name, because every service generates its own descriptor. */
+/** Returns whether a type is google.api.HttpBody, by its name, because every service generates its own descriptor. */
 export function isHttpBody(desc: DescMessage | undefined): boolean {
   return desc?.typeName === "google.api.HttpBody";
 }
 
-/** Tells whether the body of a rule is bytes: its request, or the field that is the body, is a google.api.HttpBody. */
+/**
+ * Returns whether the body of a rule is bytes: its request, or the field that is the body, is a google.api.HttpBody.
+ */
 export function takesRawBody(input: DescMessage, body: string): boolean {
   return body === "*" ? isHttpBody(input) : isHttpBodyField(findField(input, body));
 }

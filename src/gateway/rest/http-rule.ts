@@ -36,7 +36,7 @@ export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
  * else its annotation. Annotations are found by the number of the extension, so it does not matter which generated
  * `annotations_pb` a service imports.
  *
- * @throws Error that names every selector that is none of these RPCs
+ * @throws Error that names every selector that matches none of these RPCs
  */
 export function createHttpRuleFinder(
   outside: readonly OutsideHttpRule[],

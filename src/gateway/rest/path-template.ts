@@ -26,8 +26,8 @@ export interface PathTemplate {
 }
 
 /**
- * Tells whether a variable can take more than one segment. Then its value keeps `%2F` as it was sent, because a decoded
- * slash would look like one between segments; everything else is decoded (google/api/http.proto).
+ * Returns whether a variable can take more than one segment. Then its value keeps `%2F` as it was sent, because a
+ * decoded slash would look like one between segments; everything else is decoded (google/api/http.proto).
  */
 export function isMultiSegment(template: PathTemplate, variable: TemplateVariable): boolean {
   const segments = template.segments.slice(variable.start, variable.end);

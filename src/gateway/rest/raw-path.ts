@@ -2,7 +2,7 @@ import { decodePercent } from "./percent.ts";
 
 /** A raw path split into segments, or why it has none: nothing can be found at it, or it is not a valid path. */
 export type SplitPath =
-  /** `decoded` is the same array as `raw` when the path has no escapes, as nearly all have none. */
+  /** `decoded` is the same array as `raw` when the path has no escapes, which is true of nearly all. */
   | { readonly kind: "segments"; readonly raw: readonly string[]; readonly decoded: readonly string[] }
   | { readonly kind: "not-found" }
   | { readonly kind: "malformed"; readonly message: string };
@@ -45,7 +45,10 @@ export function splitRawPath(path: string): SplitPath {
   return decoded.includes(".") || decoded.includes("..") ? notFound : { kind: "segments", raw, decoded };
 }
 
-/** Tells whether a text can be put before a path: it starts with a slash, ends with none and has no empty segment. */
+/**
+ * Returns whether a text can be put before a path: it starts with a slash, does not end with one, and has no empty
+ * segment.
+ */
 export function isPathPrefix(text: string): boolean {
   const split = splitRawPath(text);
   return split.kind === "segments" && !split.raw.includes("") && !text.includes("?");

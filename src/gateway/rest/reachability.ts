@@ -3,8 +3,8 @@ import { type PathTemplate, printPathTemplate, type TemplateSegment, type Templa
 import type { RouteTable } from "./route-table.ts";
 
 /**
- * Finds the bindings that no request can reach because more exact ones take all of their paths, each with one of those
- * that take its place.
+ * Finds the bindings that no request can reach because more exact ones take all of their paths, each with one of the
+ * bindings that take its paths.
  *
  * Every binding is tried with example paths of its own: `*` becomes a text that no template spells out, and `**` every
  * number of segments that could matter to some template. A binding that none of its examples reaches is shadowed.
@@ -52,8 +52,8 @@ function unspelledText(bindings: readonly RestBinding[]): string {
 const sampleTexts = ["7", "true", "1s", "2024-01-01T00:00:00Z", "A", "AA", "AAA", "AAAA"];
 
 /**
- * Tells whether some path gives a variable a text that its field accepts. `{id=plants/*}` never fits a number, because
- * of the slash.
+ * Returns whether some path gives a variable a text that its field accepts. `{id=plants/*}` never fits a number,
+ * because of the slash.
  *
  * @param names - texts that only this field accepts: the value names of an enum
  */
@@ -65,7 +65,7 @@ export function canCapture(
 ): boolean {
   const segments = template.segments.slice(variable.start, variable.end);
   return [...sampleTexts, ...names].some((sample) => {
-    // The sample takes the place of each wildcard in turn, some text that of the others; "**" may also be empty.
+    // The sample replaces each wildcard in turn, and some other text the rest of them; "**" may also be empty.
     return segments.some((_, at) => capturesOf(segments, sample, at).some(takes));
   });
 }

@@ -36,7 +36,7 @@ export interface RequestReaderOptions extends BodyNotesOptions {
   readonly onIgnored: OnIgnored | undefined;
 }
 
-/** How the requests of a rule become messages. */
+/** Turns the requests of a rule into messages. */
 export interface RequestReader {
   readonly bodyFormat: BodyFormat;
   /** Whether the client sends a stream of messages, which {@link openStream} reads, rather than one. */
@@ -50,9 +50,12 @@ export interface RequestReader {
    * type is wrong
    */
   decode(request: RestRequest): Message;
-  /** Opens the stream of messages of a client whose request has this URL, and bodies of this type. */
+  /** Opens the stream of messages of a request with this URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
-  /** Returns why every body of this content type is refused, which is known before it arrives. */
+  /**
+   * Returns why every body of this content type is refused, which is known before it arrives; `undefined` when it is
+   * not.
+   */
   bodyProblem(contentType: string | null): ConnectError | undefined;
 }
 
@@ -123,7 +126,10 @@ export function createRequestReader(
 
 type Check = (message: Message, ofQuery: UnknownNames | undefined, ofBody: UnknownNames | undefined) => void;
 
-/** Creates what is done with a message that was read: fields that it lacks, names that were ignored. Often nothing. */
+/**
+ * Creates the check of a message that was read: for fields that it lacks, and names that were ignored. `undefined` when
+ * there is nothing to check.
+ */
 function createCheck(method: DescMethod, onIgnored: OnIgnored | undefined): Check | undefined {
   const { input } = method;
   const mayLackFields = hasRequiredFields(input);

@@ -4,7 +4,7 @@ import { type BoundFields, isRequiredField } from "../json/index.ts";
 import type { BodyFormat } from "./body-format.ts";
 import type { RequestBody } from "./request-body.ts";
 
-/** What the URL of a request says. */
+/** The parts of a request's URL that set fields. */
 export interface RequestUrl {
   /** The values of the path template's variables, from the route table. */
   readonly captures: readonly string[];
@@ -14,15 +14,15 @@ export interface RequestUrl {
 
 /** Reads the two kinds of messages in a stream. Both throw a `ConnectError` of `InvalidArgument`. */
 export interface StreamReaders {
-  /** Reads the first message, which has what the URL says. */
+  /** Reads the first message, which also gets the fields in the URL. */
   first(body: RequestBody): Message;
-  /** Reads any other. */
+  /** Reads any other message. */
   further(body: RequestBody): Message;
 }
 
 /**
- * The messages that one client streams. What the URL says is part of the first message alone, and no other may set a
- * field of the path either, so that nothing overrides the path.
+ * The messages that one client streams. Only the first message gets the fields in the URL. No other may set a field of
+ * the path either, so that nothing overrides the path.
  */
 export class RequestStream {
   readonly #url: RequestUrl;
@@ -46,11 +46,11 @@ export class RequestStream {
   }
 
   /**
-   * Ends the stream after what was read.
+   * Ends the stream.
    *
    * @returns the one message that an empty body of bytes stands for, such as an empty file; otherwise `undefined`
-   * @throws ConnectError `InvalidArgument` for a stream without a message if its URL says something, which no handler
-   * would learn
+   * @throws ConnectError `InvalidArgument` for a stream without a message whose URL sets fields, which no handler would
+   * see
    */
   end(): Message | undefined {
     if (this.#begun) return undefined;

@@ -12,7 +12,7 @@ export interface RestResponse {
   readonly body: Uint8Array | undefined;
 }
 
-/** Options of {@link createJsonWriter}. */
+/** Options of {@link prepareResponse} and {@link createJsonWriter}. */
 export interface ResponseOptions {
   /** The status of an answer of type google.protobuf.Empty: 200 with `{}`, or 204 without a body. */
   readonly emptyResponse: 200 | 204;

@@ -7,7 +7,7 @@ import { isMultiSegment } from "./path-template.ts";
 import { decodePercent, decodePercentExceptSlash } from "./percent.ts";
 import { splitRawPath } from "./raw-path.ts";
 
-/** What a method and a path lead to. */
+/** The result of a match by method and path. */
 export type RouteMatch<Binding> =
   /** `captures` has the decoded value of each variable of the path template. */
   | { readonly kind: "binding"; readonly binding: Binding; readonly captures: readonly string[] }
@@ -231,7 +231,7 @@ function createRoute<Binding>(
 function captureVariables<Binding>({ captures, restAt, template }: Route<Binding>, walk: Walk): readonly string[] {
   // A template has at most one "**", so the length of the path tells how many segments it stands for.
   const shift = walk.raw.length - template.segments.length;
-  // Not pushed one by one, which would take room for sixteen more as long as the call waits.
+  // Not pushed one by one, because the array would keep room for sixteen more while the call waits.
   return captures.map(({ start, end, decode }) => {
     const from = start > restAt ? start + shift : start;
     if (decode === "one") return walk.decoded[from] ?? "";

@@ -57,7 +57,7 @@ const serverSentEvents: StreamForm = {
     errorJson === undefined ? "event: end\ndata: {}\n\n" : `event: error\ndata: ${errorJson}\n\n`,
 };
 
-// Of several with equal weight, the first is chosen.
+// Among forms of equal weight, the first is chosen.
 const forms: readonly [StreamForm, ...StreamForm[]] = [ndjson, jsonLines, jsonArray, serverSentEvents];
 const formsInResults: readonly [StreamForm, ...StreamForm[]] = [
   resultLines,
@@ -79,8 +79,8 @@ export function streamFormsOf(inResults: boolean): readonly [StreamForm, ...Stre
 }
 
 /**
- * Tells whether a message of this type, or its field that is the body, could look like an error in a stream: because it
- * can be any JSON, or has a member `@error`.
+ * Returns whether a message of this type, or its field that is the body, could look like an error in a stream: because
+ * it can be any JSON, or has a member `@error`.
  */
 export function mayLookLikeError(output: DescMessage, responseBody: string): boolean {
   const field = findField(output, responseBody);
