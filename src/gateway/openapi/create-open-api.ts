@@ -25,8 +25,8 @@ import { Schemas } from "./schemas.ts";
 /** Options of {@link createOpenApi}: what the definition does not tell about an interface. */
 export interface OpenApiOptions {
   /**
-   * The version of OpenAPI. Default 3.1.0, which more tools know and which cannot describe a stream: there, the schema
-   * of one is that of its messages. In 3.2.0 it is an `itemSchema`.
+   * The version of OpenAPI. Default 3.1.0, which more tools know. It cannot describe a stream, whose schema is then
+   * that of its messages; in 3.2.0 it is an `itemSchema`.
    */
   readonly openapi?: OpenApiVersion;
   /** Its description defaults to the comment of the service, if there is only one. */
@@ -38,7 +38,7 @@ export interface OpenApiOptions {
   readonly comments?: Comments;
   /** The options of the gateway that serves the interface. */
   readonly rest?: Pick<RestRouteOptions, "emptyResponse" | "rules" | "writeJson">;
-  /** What errors look like. Default: google.rpc.Status as JSON, as 4XX and 5XX. */
+  /** The error answers. Default: google.rpc.Status as JSON, as 4XX and 5XX. */
   readonly errors?: readonly OpenApiError[];
   /** Describes the success of an RPC, such as "The plant is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
@@ -53,11 +53,11 @@ export interface OpenApiError {
   /** A status, a range such as `4XX`, or `default`. */
   readonly status: string;
   readonly description: string;
-  /** The body: a message of which every field is always written, or any schema. */
+  /** The body: a message whose fields are all written always, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
-  /** The field of the record that is the number of the google.rpc.Code, to be described with the names of the codes. */
+  /** The field of the record that holds the number of the google.rpc.Code; its schema gets the names of the codes. */
   readonly codeField?: string;
-  /** What the body may be. */
+  /** An example of the body. */
   readonly example?: JsonObject;
 }
 
@@ -113,7 +113,7 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
   };
 }
 
-/** The names of an integer's values, by the integers: an extension of ours. */
+/** The names of an integer's values, by value: an extension of ours. */
 const named: OpenApiSchema = { "x-value-names": codeNames };
 
 // The standard form of errors, as createErrorWriter of the REST room writes it.
@@ -171,7 +171,9 @@ function needAll(security: Readonly<Record<string, OpenApiSecurityScheme>>): Rec
   return Object.fromEntries(Object.keys(security).map((name) => [name, []]));
 }
 
-/** Returns the tag of each service: its name within its package, or the full one where that is taken. */
+/**
+ * Returns a function that names the tag of a service: its name within its package, or the full one where that is taken.
+ */
 function nameTags(services: readonly DescService[]): (service: DescService) => string {
   const byName = Map.groupBy(new Set(services), ({ name }) => name);
   return ({ name, typeName }) => (byName.get(name)?.length === 1 ? name : typeName);
@@ -180,7 +182,7 @@ function nameTags(services: readonly DescService[]): (service: DescService) => s
 /** Returns messages and all that are inside them. */
 function messagesIn(messages: readonly DescMessage[]): ReadonlySet<DescMessage> {
   const found = new Set(messages);
-  // A set hands over what is added to it while it is gone through.
+  // Iterating over a set includes what is added to it meanwhile.
   for (const { fields } of found) for (const { message } of fields) if (message !== undefined) found.add(message);
   return found;
 }

@@ -3,15 +3,15 @@ import { ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import type { BoundFields } from "../json/index.ts";
 
-// Messages inside messages are shown this deep: enough to see their form, and a tree of many branches stays short.
+// How deep messages inside messages are shown: enough to see their form, and a tree of many branches stays short.
 const depthMax = 3;
 
 /** Returns the name of a field in JSON. */
 type NameOf = (field: DescField) => string;
 
 /**
- * Creates an example of a message as JSON that the gateway reads: of each oneof the first member, of each list one
- * element, nothing of what contains itself, and nothing of what the path sets.
+ * Creates an example of a message as JSON that the gateway accepts: the first member of each oneof, one element of each
+ * list, no message inside itself, and no field that the path sets.
  */
 export function createExample(desc: DescMessage, nameOf: NameOf, boundByPath?: BoundFields): JsonObject {
   return exampleOfFields(desc, nameOf, [desc], boundByPath);
@@ -65,7 +65,7 @@ function exampleOfElement(
 
 function exampleOfEnum({ typeName, values }: DescEnum): JsonValue | undefined {
   if (typeName === "google.protobuf.NullValue") return null;
-  // The first one usually says that nothing was chosen.
+  // The first value usually means that nothing was chosen.
   return (values[1] ?? values[0])?.name;
 }
 
@@ -91,7 +91,7 @@ function exampleOfScalar(scalar: ScalarType): string | number | boolean {
   }
 }
 
-// Any has none: which types it may hold, the definition does not say.
+// Any has none, because the definition does not say which types it may hold.
 const wellKnownExamples: Readonly<Record<string, JsonValue | undefined>> = {
   "google.protobuf.Any": undefined,
   "google.protobuf.Duration": "1.5s",

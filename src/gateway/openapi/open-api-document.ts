@@ -73,7 +73,7 @@ export interface OpenApiResponse {
   readonly content?: OpenApiContent;
 }
 
-/** The RPC behind an operation, for those who call it by gRPC: an extension of ours, `x-rpc`. */
+/** The RPC behind an operation, for callers over gRPC: an extension of ours, `x-rpc`. */
 export interface OpenApiRpc {
   /** `/package.Service/Method`. */
   readonly procedure: string;

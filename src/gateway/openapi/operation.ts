@@ -20,7 +20,7 @@ import type { Schemas } from "./schemas.ts";
 export interface OperationOptions {
   readonly openapi: OpenApiVersion;
   readonly schemas: Schemas;
-  /** Describes the success of an RPC; `undefined` for the reason phrase of HTTP. */
+  /** Describes the success of an RPC; `undefined` to use HTTP's reason phrase. */
   readonly describeSuccess: (method: DescMethod) => string | undefined;
   /** Describes the header fields that an RPC takes. */
   readonly describeHeader: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
@@ -81,7 +81,9 @@ function describeBody(binding: RestBinding, { openapi, schemas }: OperationOptio
   return content && { ...(mustBeThere && { required: true }), content };
 }
 
-/** Returns the body of requests in each of its content types: of a stream in OpenAPI 3.1, the schema of one message. */
+/**
+ * Returns the body of requests in each of its content types: for a stream in OpenAPI 3.1, the schema of one message.
+ */
 function bodyContent(
   { bodyFormat }: RestBinding,
   describe: () => OpenApiSchema | undefined,
@@ -147,8 +149,7 @@ function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
 }
 
 /**
- * Returns the schema of a Server-Sent Event, which to OpenAPI 3.2 is an object: its data is a message unless it is
- * named.
+ * Returns the schema of a Server-Sent Event, which to OpenAPI 3.2 is an object. Without a name, its data is a message.
  */
 function eventOf(schema: OpenApiSchema): OpenApiSchema {
   const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };

@@ -31,8 +31,8 @@ export function describePathParameter(
 }
 
 /**
- * Describes the query parameters of a message: all fields with a text form, those of messages inside it by their dotted
- * path, except the ones that the path or the body sets, or only answers do.
+ * Describes the query parameters of a message: all fields with a text form, nested ones by their dotted path, except
+ * those that the path or the body sets, or that only answers set.
  *
  * A message that contains itself is listed once, although the query accepts deeper paths.
  */
@@ -40,13 +40,13 @@ export function describeQuery(input: DescMessage, bound: BoundFields, schemas: S
   return queryOf(input, bound, { prefix: "", above: [input], isRequired: true }, schemas);
 }
 
-/** Where in the request message a message of the query is. */
+/** The place in the request message of a message whose fields are query parameters. */
 interface QueryPlace {
-  /** The names that lead to it, each with its dot. */
+  /** The names that lead to it, each followed by a dot. */
   readonly prefix: string;
   /** The messages that lead to it, itself included. */
   readonly above: readonly DescMessage[];
-  /** Whether all that lead to it must be set. */
+  /** Whether all fields that lead to it must be set. */
   readonly isRequired: boolean;
 }
 

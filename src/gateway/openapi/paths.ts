@@ -13,7 +13,7 @@ type PathItems = Record<string, Partial<Record<OpenApiMethod, OpenApiOperation>>
  * Describes bindings in their order, grouped by path and tagged by service.
  *
  * OpenAPI cannot describe custom methods. Of several paths that differ only in their parameters, it can describe only
- * one for each method, the first.
+ * one for each method, so the first.
  */
 export function describePaths(
   bindings: readonly RestBinding[],
@@ -31,7 +31,8 @@ export function describePaths(
       continue;
     }
     const own = toOpenApiPath(binding.template);
-    // A path that differs from an earlier one only in parameter names takes those; names have no meaning on the wire.
+    // A path that differs from an earlier one only in parameter names takes over its names, which have no meaning on
+    // the wire.
     const shape = shapeOf(own.path);
     const { path, parameters: named } = byShape.get(shape) ?? own;
     byShape.set(shape, { path, parameters: named });
@@ -61,7 +62,10 @@ class OperationIds {
     this.#shared = new Set([...groups].filter(([, group]) => group.length > 1).map(([name]) => name));
   }
 
-  /** `deletePlant`, or `PlantService_deletePlant` if two services have one; further bindings of an RPC get a number. */
+  /**
+   * Returns `deletePlant`, or `PlantService_deletePlant` if two services have one; further bindings of an RPC get a
+   * number.
+   */
   of({ method }: RestBinding): string {
     const base = this.#shared.has(method.localName) ? `${method.parent.name}_${method.localName}` : method.localName;
     const count = (this.#count.get(base) ?? 0) + 1;

@@ -12,7 +12,7 @@ export interface SchemaOptions {
   readonly comments: Comments;
   /** Uses the proto names of fields instead of their JSON names. */
   readonly useProtoFieldName: boolean;
-  /** The messages of which answers may leave out a scalar without presence, because its value is zero. */
+  /** The messages from which answers may leave out a scalar without presence, because its value is zero. */
   readonly abridged: ReadonlySet<DescMessage>;
 }
 
@@ -41,9 +41,9 @@ export class Schemas {
   }
 
   /**
-   * Returns a reference to a message of which every field is always written, such as an error record.
+   * Returns a reference to a message whose fields are all written always, such as an error record.
    *
-   * @param notes - what else is to be said of its fields, by their proto names
+   * @param notes - additions to the schemas of its fields, by proto name
    */
   ofRecord(desc: DescMessage, notes: Readonly<Record<string, OpenApiSchema>>): OpenApiSchema {
     return this.#refer(desc, () => ({
@@ -62,7 +62,7 @@ export class Schemas {
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** Returns the object of a message's fields, without those that the path sets. */
+  /** Returns the object schema of a message, without the fields that the path sets. */
   ofObject(desc: DescMessage, boundByPath?: BoundFields): OpenApiSchema {
     const fields = desc.fields.filter((field) => boundByPath?.get(field) !== "whole");
     if (fields.length === 0) return { type: "object", ...this.#describe(desc) };

@@ -3,7 +3,7 @@ import { ScalarType } from "@bufbuild/protobuf";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
 /**
- * Where a value is written. In JSON a 64-bit integer is a string. In a parameter everything is text, and it is
+ * Where a value is written. In JSON a 64-bit integer is a string. In a parameter, where everything is text, it is
  * described as an integer.
  */
 export type ValuePlace = "json" | "parameter";

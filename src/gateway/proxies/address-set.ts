@@ -6,7 +6,7 @@ export interface AddressSet {
   has(address: string): boolean;
 }
 
-/** The address of everyone who connects to a Unix socket, which tells none. */
+/** The address that stands for every peer on a Unix socket, which has none. */
 export const unixAddress = "unix:";
 
 /**
@@ -28,7 +28,7 @@ export function createAddressSet(entries: readonly string[]): AddressSet {
   };
 }
 
-/** Whether a text is an IP address, a network such as `10.0.0.0/8`, or {@link unixAddress}. */
+/** Returns whether a text is an IP address, a network such as `10.0.0.0/8`, or {@link unixAddress}. */
 export function isAddressOrNetwork(text: string): boolean {
   return text === unixAddress || parseNetwork(text) !== undefined;
 }
@@ -44,7 +44,7 @@ function parseNetwork(text: string): { readonly address: string; readonly prefix
   const address = toIpAddress(host);
   if (address === undefined) return undefined;
   const bits = familyOf(address) === "ipv4" ? 32 : 128;
-  // A mapped IPv4 network has to be written as what it is.
+  // So an IPv4 network that is mapped into IPv6 must be written as IPv4.
   const prefix = length === undefined ? bits : Number(length);
   return prefix > bits ? undefined : { address, prefix };
 }

@@ -3,7 +3,7 @@ export type ForwardedElement = ReadonlyMap<string, string>;
 
 /**
  * Reads the elements of a `Forwarded` field (RFC 7239 §4) from the last, which the nearest proxy has added, to the
- * first. Ends before the first element that is malformed: what stands to the left of it may be anything.
+ * first. Ends before the first malformed element, because anything may stand to the left of it.
  *
  *     Forwarded         = 1#forwarded-element
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
@@ -23,7 +23,7 @@ export function* readForwarded(field: string): Generator<ForwardedElement> {
   }
 }
 
-/** Returns where the element that ends here starts; `undefined` when a quotation mark in it has no other. */
+/** Returns the start of the element that ends at `end`; `undefined` when a quotation mark in it has no partner. */
 function startOfElement(field: string, end: number): number | undefined {
   let at = end;
   while (at > 0 && field[at - 1] !== ",") {
@@ -34,10 +34,10 @@ function startOfElement(field: string, end: number): number | undefined {
   return at;
 }
 
-/** Returns the place of the quotation mark that opens what the one at `closing` closes; -1 if there is none. */
+/** Returns the place of the quotation mark that opens the string closed at `closing`; -1 if there is none. */
 function openingQuote(field: string, closing: number): number {
   let at = field.lastIndexOf('"', closing - 1);
-  // RFC 9110 §5.6.4: one that follows a backslash is part of the text.
+  // RFC 9110 §5.6.4: a quotation mark that follows a backslash is part of the text.
   while (at > 0 && field[at - 1] === "\\") at = field.lastIndexOf('"', at - 2);
   return closing === 0 ? -1 : at;
 }

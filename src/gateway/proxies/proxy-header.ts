@@ -6,7 +6,8 @@ import { toIpAddress } from "./ip-address.ts";
  * The header of the PROXY protocol as far as it has arrived: "more" bytes are needed, or it is "malformed", or it is
  * there and takes `bytes` of what was read.
  *
- * `source` is who connected to the proxy; `undefined` when the connection is the proxy's own, such as a health check.
+ * `source` is the peer that connected to the proxy; `undefined` when the connection is the proxy's own, such as a
+ * health check.
  */
 export type ProxyHeader =
   | { readonly kind: "more" }
@@ -58,7 +59,9 @@ const versionAndProxy = 0x21;
 const tcpOverIpv4 = 0x11;
 const tcpOverIpv6 = 0x21;
 
-/** §2.2: signature, version and command, family and protocol, length, addresses, TLVs. The TLVs are passed over. */
+/**
+ * Reads version 2 (§2.2): signature, version and command, family and protocol, length, addresses, TLVs. Skips the TLVs.
+ */
 function readBinary(bytes: Buffer): ProxyHeader {
   if (bytes.byteLength < binaryHeadBytes) return more;
   const command = bytes.readUInt8(signature.byteLength);
@@ -68,7 +71,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   if ((command !== versionAndLocal && command !== versionAndProxy) || length > binaryBytesMax) return malformed;
   if (bytes.byteLength < end) return more;
   const own: ProxyHeader = { kind: "header", bytes: end, source: undefined };
-  // §2.2: the addresses of the proxy's own connection, and of a family that is not ours, are not looked at.
+  // §2.2: the addresses of the proxy's own connection, and of a family that is not ours, are ignored.
   if (command === versionAndLocal) return own;
   const addresses = bytes.subarray(binaryHeadBytes, end);
   if (family === tcpOverIpv4) {

@@ -3,16 +3,14 @@ import { type AddressSet, createAddressSet } from "./address-set.ts";
 import { readForwarded } from "./forwarded.ts";
 import { parsePeer } from "./ip-address.ts";
 
-/** The proxies that are trusted to say who their client is, and how they say it. */
+/** The proxies that are trusted to name their clients, and how they do it. */
 export interface TrustedProxiesOptions {
-  /**
-   * IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`; `unix:` for all who connect to a Unix socket.
-   */
+  /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`; `unix:` for every peer on a Unix socket. */
   readonly addresses: readonly string[];
   /**
    * The fields that the proxies write: `X-Forwarded-For`, `-Proto` and `-Host`, `Forwarded` (RFC 7239), or none, for
-   * proxies that speak the PROXY protocol. Default "x-forwarded". Never both: proxies pass on the one that they do not
-   * write as the client has sent it.
+   * proxies that speak the PROXY protocol. Default "x-forwarded". Never both, because proxies pass on the one that they
+   * do not write, and a client may have forged it.
    */
   readonly fields?: "x-forwarded" | "forwarded" | "none";
 }
@@ -25,11 +23,11 @@ export interface Client extends Peer {
   readonly host: string | undefined;
 }
 
-/** Knows which proxies to believe. */
+/** The set of proxies that are believed. */
 export interface TrustedProxies extends AddressSet {
   /**
-   * Returns the client of a request: the last address that no trusted proxy has, counted from the connection to the
-   * left of the list. Where the next one is unknown, obfuscated or malformed, it is the last one known.
+   * Returns the client of a request: the first address that is not a trusted proxy's, from the connection to the left
+   * of the list. If the next address is unknown, obfuscated or malformed, it is the last one known.
    */
   clientOf(peer: Peer, header: HeaderReader): Client;
 }
@@ -41,7 +39,7 @@ interface Hop {
   readonly host: string | undefined;
 }
 
-/** Proxies that a request is followed back through: ten times more than any request passes. */
+/** How many proxies a request is traced back through: ten times more than any request passes. */
 const hopsMax = 100;
 
 /**
@@ -57,7 +55,7 @@ export function createTrustedProxies({ addresses, fields = "x-forwarded" }: Trus
     clientOf: (peer, header) => {
       let client: Client = { ...peer, scheme: undefined, host: undefined };
       let hops = 0;
-      // The peer of the connection is known for sure; whether it is believed decides about what it says.
+      // The peer of the connection is certain. What it says counts only if it is trusted.
       if (!set.has(peer.address)) return client;
       for (const hop of hopsOf(header)) {
         hops += 1;
@@ -87,8 +85,8 @@ function* readForwardedHops(header: HeaderReader): Generator<Hop> {
 }
 
 /**
- * `X-Forwarded-For` grows by one address with each proxy. The other two grow likewise with some proxies, and are
- * written anew by most; then only the nearest proxy has said something.
+ * Reads what the proxies say. Each adds an address to `X-Forwarded-For`. Some add to the other two fields as well; most
+ * overwrite them, which then hold only what the nearest proxy says.
  */
 function* readXForwarded(header: HeaderReader): Generator<Hop> {
   const addresses = itemsOf(header.get("x-forwarded-for"));
@@ -114,12 +112,12 @@ function schemeOf(text: string | undefined): string | undefined {
   return scheme === "http" || scheme === "https" ? scheme : undefined;
 }
 
-// RFC 3986 §3.2.2, §3.2.3: a name or an address, and a port. No user: that is for clients.
+// RFC 3986 §3.2.2, §3.2.3: a name or an address, and a port. No userinfo: that is for clients.
 const authority = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 function hostOf(text: string | undefined): string | undefined {
   return text !== undefined && text.length <= hostLengthMax && authority.test(text) ? text : undefined;
 }
 
-/** A name of DNS (RFC 1035 §2.3.4) and a port. */
+/** Characters of a DNS name (RFC 1035 §2.3.4) and a port. */
 const hostLengthMax = 255 + 6;
