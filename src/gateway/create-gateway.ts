@@ -29,7 +29,7 @@ export interface Gateway extends FetchGateway {
    * such as EADDRINUSE.
    */
   listen(options?: ListenOptions): Promise<BoundAddress>;
-  /** What its port carries at the moment. Counted when it is read; zeros before {@link listen}. */
+  /** The current load of the port, counted when it is read; zeros before {@link listen}. */
   readonly load: GatewayLoad;
   /** Uses a renewed certificate for new connections. */
   setSecureContext(context: SecureContextOptions): void;

@@ -16,7 +16,7 @@ export interface AnsweredRequest {
    * The path template of the rule that matched, or the path of the endpoint, with the prefix; otherwise `undefined`.
    */
   readonly httpRoute: string | undefined;
-  /** `undefined` over Fetch, which does not tell. */
+  /** `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: Exchange["httpVersion"];
   readonly scheme: "http" | "https";
   /** 0 when nothing was answered: the client went away, or the answer could not be written, as `error` says. */

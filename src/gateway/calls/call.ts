@@ -122,7 +122,6 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   /** Calls the interceptors and the handler with the client's only message. The call may have ended meanwhile. */
   protected abstract invoke(message: Message): void;
 
-  /** Answers with an error. */
   protected abstract writeError(error: ConnectError): void | Promise<void>;
 
   /** Ends the call with an answer that was written, or without any. */
@@ -139,7 +138,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.fail(error);
   }
 
-  /** Ends the call with what its handler or an interceptor has thrown. */
+  /** Ends the call with the error for what its handler or an interceptor has thrown. */
   protected failHandling(thrown: unknown): void {
     if (!this.done) this.fail(this.#owner.toError(thrown, this.view));
   }

@@ -34,7 +34,7 @@ interface CorsRequest {
   readonly accessControlRequestMethod: string | null;
 }
 
-// Those of RPCs and endpoints; whatever answers GET also answers HEAD.
+// The methods of RPCs and endpoints; whatever answers GET also answers HEAD.
 const protocolMethods = ["GET", "HEAD", "POST"];
 const protocolRequestHeaders = ["Authorization", "Grpc-Timeout", "X-Server-Timeout"];
 const protocolResponseHeaders = ["WWW-Authenticate", "Allow", "Retry-After"];

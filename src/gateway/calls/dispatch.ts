@@ -121,7 +121,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   readonly contextValues: ContextValues;
   readonly match: Match;
   readonly #options: DispatchOptions;
-  /** When the request began; 0 if there is no `onAnswer` to tell. */
+  /** When the request began; 0 if there is no `onAnswer`. */
   readonly #startMs: number;
 
   constructor(options: DispatchOptions, exchange: Exchange, match: Match, values: ContextValues) {

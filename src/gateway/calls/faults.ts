@@ -44,7 +44,7 @@ export function guardCallback<A extends readonly unknown[]>(
   };
 }
 
-/** Returns the message of an error and the place that threw it, without those that called it. */
+/** Returns the message of an error and the line of code that threw it, whatever called that. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const [place = ""] = /\n +at .*/.exec(error.stack ?? "") ?? [];

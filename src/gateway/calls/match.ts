@@ -48,7 +48,7 @@ export interface EndpointAnswer {
 /** What a request asks for, judged by its method, path and header alone. */
 export type Match = UnaryTarget | StreamTarget | RestStreamTarget | EndpointTarget | Unmatched;
 
-/** A plain HTTP resource. */
+/** An {@link Endpoint} that a request asks for. */
 export interface EndpointTarget {
   readonly kind: "endpoint";
   readonly protocol: "rest";

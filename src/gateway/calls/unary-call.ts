@@ -13,7 +13,7 @@ export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
     const fail = (error: unknown): void => this.failHandling(error);
     try {
       // Without interceptors nothing else needs a response, so no promise of one is made. An untyped handler or
-      // interceptor may return anything, which `Promise.resolve` takes.
+      // interceptor may return anything, hence `Promise.resolve`.
       if (intercept === undefined) Promise.resolve(handle(request)).then((init) => this.#handled(init), fail);
       else Promise.resolve(intercept(request)).then((response) => this.#succeed(response), fail);
     } catch (error) {

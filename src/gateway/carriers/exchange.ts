@@ -10,7 +10,7 @@ import type { CommonHeaderFields, HeaderFields, HeaderReader } from "./header-fi
  * these do nothing, so a late answer needs no check.
  */
 export interface Exchange extends HeaderReader {
-  /** `undefined` over Fetch, which does not tell. */
+  /** `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: "1.0" | "1.1" | "2.0" | undefined;
   readonly httpMethod: string;
   /** Path and query as sent, without scheme and authority. */

@@ -35,7 +35,7 @@ export class WholeBody {
     // Memory stays in proportion to what has arrived, whatever was announced.
     const announced = Math.min(this.#announcedBytes, growthAnnounced * this.byteLength);
     const before = this.#buffer;
-    // Not zeroed, which is safe because only bytes that were written are ever handed on.
+    // Not zeroed, which is safe because only bytes that were written are ever passed on.
     this.#buffer = allocateBuffer(Math.max(this.byteLength, announced, growthUnknown * before.byteLength));
     this.#buffer.set(before.subarray(0, filledBytes));
     if (before.byteLength >= freedBytesMin) freeChunk(before);

@@ -9,7 +9,7 @@ export interface FetchGateway {
 }
 
 /**
- * Creates a gateway from Connect routes that needs nothing of node.
+ * Creates a gateway from Connect routes, for platforms without node.
  *
  * Bodies and messages may be compressed with gzip, unless `acceptCompression` says otherwise. The limits on connections
  * and on the time that a request takes to arrive have no effect: they are up to the server.

@@ -63,11 +63,7 @@ function toStream(pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>): ReadableStre
   });
 }
 
-/**
- * Joins pieces.
- *
- * @throws ConnectError `ResourceExhausted` as soon as there are more than `bytesMax`
- */
+/** Joins pieces. @throws ConnectError `ResourceExhausted` as soon as there are more than `bytesMax` */
 async function readAll(pieces: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   const read: Uint8Array[] = [];
   let bytes = 0;

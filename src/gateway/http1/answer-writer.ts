@@ -16,7 +16,7 @@ export class AnswerWriter {
   /** Bytes still to be sent of a body whose length was announced. */
   #bytesLeft = 0;
   /**
-   * What the socket has not been given in full, and its bytes, all of them: an unsent part keeps its whole buffer
+   * Entries that the socket has not been given in full, and their whole size: an unsent part keeps its whole buffer
    * alive.
    */
   readonly #queue: (string | Uint8Array)[] = [];
@@ -41,7 +41,6 @@ export class AnswerWriter {
     this.#send("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
-  /** Sends a whole answer. */
   answer(head: string, body: Uint8Array | undefined): void {
     if (body === undefined) this.#send(head);
     else this.#sendAll([head, body]);
@@ -54,7 +53,6 @@ export class AnswerWriter {
     this.#send(head);
   }
 
-  /** Sends a piece of the body. */
   write(piece: Uint8Array): void {
     const { byteLength } = piece;
     if (byteLength === 0 || this.#framing === "none") return;
@@ -155,7 +153,7 @@ export class AnswerWriter {
     if (!more) this.congested = true;
   }
 
-  /** Updates the account of what waits, now that `addedBytes` more are to be sent. */
+  /** Updates the backlog, now that `addedBytes` more are to be sent. */
   #count(addedBytes: number): void {
     const before = this.#heldBytes;
     const held = this.#socket.writableLength + this.#queuedBytes;

@@ -337,7 +337,6 @@ export class Http1Connection {
     else this.#steer();
   }
 
-  /** Turns to the next request. */
   #next(): void {
     this.#stage = "head";
     // The reader is about to tell the receiver that this request has ended, which must come first.

@@ -2,7 +2,7 @@ import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
-/** What is counted: things that are cheap to send and cost work to handle. */
+/** The events that are counted: cheap for a peer to cause, and costly to handle. */
 export type Counted = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
 // More frames than are ever in flight: a gigabyte of the largest ones.
@@ -12,7 +12,7 @@ const allowanceMax = 65_536;
 // gRPC's C core open the windows of the stream and of the connection with every call.
 const allowedPerStream = 2;
 
-/** Counts, per interval, what a peer may not do too often. */
+/** Counts, per interval, the events that a peer may not cause too often. */
 export class FloodGuard {
   readonly #limits: Http2Limits;
   readonly #output: Pick<Output, "headerBlocks" | "dataFrames">;
@@ -24,7 +24,7 @@ export class FloodGuard {
     ignoredFrames: 0,
     windowUpdates: 0,
   };
-  /** What the peer had earned when it was last credited. */
+  /** The credit that the peer had earned when it was last added. */
   readonly #granted: Record<Counted, number> = { ...this.#counts };
   /** Streams that the peer has opened; incremented by {@link FrameRules}. */
   openedStreams = 0;
@@ -56,8 +56,8 @@ export class FloodGuard {
   }
 
   /**
-   * Subtracts from the count what the peer has earned since the last time. Unused credit adds up, but not without
-   * bound.
+   * Subtracts from the count the credit that the peer has earned since the last time. Unused credit adds up, but not
+   * without bound.
    */
   #grant(what: Counted): void {
     const earned = this.#earned(what);

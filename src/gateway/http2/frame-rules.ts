@@ -207,7 +207,7 @@ export class FrameRules implements FrameReceiver {
       return this.#takeCrossing(streamId);
     }
     stream.receiveReset(bytes.readUInt32BE(from));
-    // A late reset is not a rapid one: of late ones there are never more than streams that may be open at once.
+    // A late reset is not a rapid one: there cannot be more late ones at a time than open streams.
     if (stream.answeredAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs) guard.count("resets");
   }
 

@@ -24,7 +24,7 @@ export interface StreamReceiver {
   onWritable(): void;
 }
 
-/** What a stream needs from its connection. */
+/** The part of a connection that its streams use. */
 export interface StreamCarrier {
   readonly output: Output;
   readonly sendFlow: SendFlow;
@@ -315,7 +315,7 @@ export class Http2Stream {
     this.#carrier.forget(this);
   }
 
-  /** Returns whether the body can have the announced length. A request whose body has not is malformed (§8.1.1). */
+  /** Returns whether the body can have the announced length. Otherwise the request is malformed (§8.1.1). */
   #isLengthPossible(last: boolean): boolean {
     const { contentLength } = this.head;
     if (contentLength === undefined) return true;

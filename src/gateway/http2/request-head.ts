@@ -50,7 +50,7 @@ export function isTrailer(fields: readonly string[]): boolean {
   return true;
 }
 
-/** What the regular fields say. Those that may be sent only once are `undefined` until they are found. */
+/** The values of the regular fields. Those that may be sent only once are `undefined` until they are found. */
 interface Found {
   host: string | undefined;
   contentLength: number | undefined;

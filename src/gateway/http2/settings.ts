@@ -26,11 +26,7 @@ export function encodeOwnSettings(limits: Http2Limits): Buffer {
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;
 
-  /**
-   * Takes over the settings of a frame.
-   *
-   * @throws ConnectionError for a wrong size or value (RFC 9113 §6.5, §6.5.2)
-   */
+  /** Takes over the settings of a frame. @throws ConnectionError for a wrong size or value (RFC 9113 §6.5, §6.5.2) */
   take(bytes: Buffer, from: number, length: number): void {
     if (length % 6 !== 0) throw new ConnectionError(ErrorCode.frameSizeError, "SETTINGS has a wrong size");
     for (let at = from; at < from + length; at += 6) {

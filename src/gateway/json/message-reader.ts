@@ -130,7 +130,7 @@ function shapeOf(desc: DescMessage): FieldsByName {
   return shape;
 }
 
-/** What one JSON object has set so far. Nothing may be set twice, by whatever name. */
+/** The fields that one JSON object has set so far. Nothing may be set twice, by whatever name. */
 class FieldsSeen {
   readonly #seen = new Set<DescField | string>();
   #oneofs: Map<DescOneof, DescField> | undefined;

@@ -11,7 +11,7 @@ import type { UnknownNames } from "./unknown-names.ts";
  */
 export type BoundFields = ReadonlyMap<DescField, "whole" | BoundFields>;
 
-/** What is collected while a text is read, in addition to the message. A member is `undefined` if it is not needed. */
+/** Notes taken while a text is read, in addition to the message. A member is `undefined` if it is not needed. */
 export interface ReadNotes {
   /**
    * The values that the text has for bound fields, each in a message of its own, with the path to the field. When

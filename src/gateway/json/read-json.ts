@@ -29,7 +29,7 @@ export interface ReadJsonOptions {
   readonly registry?: Registry;
 }
 
-/** A message that was read, and what was ignored. */
+/** A message that was read, and the names that were ignored. */
 export interface JsonReadResult<Desc extends DescMessage> {
   readonly message: MessageShape<Desc>;
   /** Empty if unknown fields are refused. */

@@ -13,7 +13,6 @@ export class UnknownNames {
     return this.#names;
   }
 
-  /** The count of all. */
   get count(): number {
     return this.#count;
   }

@@ -53,7 +53,7 @@ export interface OpenApiError {
   /** A status, a range such as `4XX`, or `default`. */
   readonly status: string;
   readonly description: string;
-  /** The body: a message whose fields are all written always, or any schema. */
+  /** The body: a message whose every field is always written, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
   /** The field of the record that holds the number of the google.rpc.Code; its schema gets the names of the codes. */
   readonly codeField?: string;

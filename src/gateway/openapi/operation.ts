@@ -165,7 +165,6 @@ function eventOf(schema: OpenApiSchema): OpenApiSchema {
   };
 }
 
-// The first sentence of a comment.
 const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
 
 // Tools take an operation without a summary or a description for a mistake.

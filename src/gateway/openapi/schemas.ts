@@ -41,7 +41,7 @@ export class Schemas {
   }
 
   /**
-   * Returns a reference to a message whose fields are all written always, such as an error record.
+   * Returns a reference to a message whose every field is always written, such as an error record.
    *
    * @param notes - additions to the schemas of its fields, by proto name
    */

@@ -35,7 +35,7 @@ export interface CallProtocol {
   /** Reads the message of a client that sends only one. Returns a promise only if something must be decompressed. */
   readMessage(body: Uint8Array): Message | Promise<Message>;
 
-  /** Frees what an answer holds that has begun and will not end. */
+  /** Frees what is held for an answer that has begun and will not end. */
   release?(): void;
 }
 

@@ -39,7 +39,6 @@ export function parseWeights(list: string): ReadonlyMap<string, number> {
     // Only a weight may follow the name.
     const [name = "", text] = item.split(";", 2).map((part) => part.trim());
     const value = text === undefined ? "1" : weight.exec(text)?.[1];
-    // An item that does not parse is ignored.
     if (name !== "" && value !== undefined) weights.set(withoutAlias(name), Number(value));
   }
   return weights;

@@ -1,6 +1,6 @@
 /**
- * Which routes do the rules make? Runs once, at the start: rules (http-rule) → bindings (binding) → trie (route-table),
- * checked as a whole (reachability). Requests go to the trie and to their binding.
+ * Which routes do the rules define? Runs once, at the start: rules (http-rule) → bindings (binding) → trie
+ * (route-table), checked as a whole (reachability). Requests go to the trie and to their binding.
  */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ReadJsonOptions, WriteJsonOptions } from "../json/index.ts";

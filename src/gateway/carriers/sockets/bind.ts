@@ -21,7 +21,7 @@ export interface BindOptions {
   readonly socketMode?: number;
 }
 
-/** What a server listens on. */
+/** The address that a server listens on. */
 export interface BoundAddress {
   /** The IP address that the host was resolved to, or the path of a Unix socket. */
   readonly address: string;

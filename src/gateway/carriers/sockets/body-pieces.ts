@@ -15,7 +15,6 @@ export class BodyPieces {
     return this.#bytes;
   }
 
-  /** Adds a piece. */
   add(piece: Uint8Array): void {
     const { byteLength } = piece;
     // The first piece is often the only one.
@@ -51,7 +50,6 @@ export class BodyPieces {
     return pieces.length === 1 ? (pieces[0] ?? nothing) : Buffer.concat(pieces, bytes);
   }
 
-  /** Drops all pieces. */
   clear(): void {
     this.#pieces = none;
     this.#tail = nothing;
@@ -63,7 +61,7 @@ export class BodyPieces {
     this.#seal();
     // As large as everything held so far, so at most half of the memory is unused.
     const size = Math.min(Math.max(this.#bytes, tailBytesMin), tailBytesMax);
-    // Not zeroed, which is safe because only bytes that were written are ever handed on; and outside node's pool.
+    // Not zeroed, which is safe because only bytes that were written are ever passed on; and outside node's pool.
     this.#tail = Buffer.allocUnsafeSlow(Math.max(bytes, size));
   }
 

@@ -18,7 +18,7 @@ export interface HttpServerOptions {
   readonly report: (error: unknown, what: string) => void;
 }
 
-/** What a port carries at one moment. */
+/** The load of a port at one moment. */
 export interface GatewayLoad {
   /** Open connections by the HTTP version they speak; those that have sent nothing yet are in neither. */
   readonly connections: Readonly<Record<HttpMajorVersion, number>>;
@@ -28,8 +28,8 @@ export interface GatewayLoad {
   readonly backlogBytes: number;
   /**
    * Requests refused since the start because they are wrong as HTTP, such as one with too long a URL, by HTTP status.
-   * No hook sees them: they have neither a match nor a credential. Only one whose body turns out to be wrong on our
-   * HTTP/1.1 had both; its call ends as one whose client has gone away.
+   * No hook sees them: they have neither a match nor a credential. Except that on our HTTP/1.1 the body of a call may
+   * turn out to be wrong; such a call ends as if its client had gone away.
    */
   readonly badRequests: ReadonlyMap<number, number>;
   /**

@@ -94,7 +94,7 @@ export class Listener {
     return bound;
   }
 
-  /** What the port carries at the moment. */
+  /** The current load of the port. */
   get load(): GatewayLoad {
     const { http1, http2 } = this.#servers;
     return {
@@ -129,7 +129,7 @@ export class Listener {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
-    // An error ends its own connection only, even before a server takes the socket, or after it lets go.
+    // An error ends its own connection only, even before a server takes the socket or after it lets go.
     socket.on("error", () => socket.destroy());
     const { headerTimeoutMs } = this.#options.limits;
     if (this.#announced?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
@@ -218,7 +218,7 @@ function countOne<Key>(counts: Map<Key, number>, key: Key): void {
 // On a Unix socket there are no addresses by which to find the connection around the one inside TLS.
 const noSourceInTls = "the PROXY protocol in front of TLS needs a TCP port";
 
-/** A connection that may have a request or not, so it counts as having one. */
+/** A connection that may or may not have a request, so it counts as having one. */
 const unknownInside: TakenConnection = { busy: true };
 
 const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });

@@ -20,7 +20,6 @@ export class OpenConnections {
     this.#limit = limit;
   }
 
-  /** How many connections are open. */
   get size(): number {
     return this.#sockets.size;
   }

@@ -20,8 +20,8 @@ export function spokenBy(bytes: Uint8Array): Spoken | undefined {
 /**
  * Waits for the first bytes of a connection, puts them back, and calls `hand` with its protocol.
  *
- * @param timeoutMs - milliseconds after which a connection is closed that has not sent enough; one that ends earlier is
- * closed, too
+ * @param timeoutMs - milliseconds after which a connection that has not sent enough is closed, as is one that ends
+ * earlier
  */
 export function sniff(socket: Socket, timeoutMs: number, hand: (spoken: Spoken) => void): void {
   judgeFirstBytes(socket, timeoutMs, (seen) => {

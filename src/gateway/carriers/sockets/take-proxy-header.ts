@@ -7,8 +7,8 @@ import { readProxyHeader } from "../../proxies/index.ts";
  * Waits for the PROXY header that a connection of a trusted proxy begins with, takes it off, and calls `hand` with the
  * peer that connected to the proxy; `undefined` when the connection is the proxy's own.
  *
- * @param timeoutMs - milliseconds after which a connection is closed whose header is not complete; one whose header is
- * malformed, or that ends earlier, is closed, too
+ * @param timeoutMs - milliseconds after which a connection without a complete header is closed, as is one whose header
+ * is malformed, or that ends earlier
  */
 export function takeProxyHeader(socket: Socket, timeoutMs: number, hand: (source: Peer | undefined) => void): void {
   judgeFirstBytes(socket, timeoutMs, (seen) => {

@@ -74,7 +74,7 @@ export class FetchExchange implements Exchange {
       (body) => {
         if (!this.gone && this.httpStatus === 0) receiver.received(body);
       },
-      // Either the sender has gone away, which the call has been told, or the answer is complete.
+      // Either the sender has gone away, of which the call was notified, or the answer is complete.
       () => undefined,
     );
   }

@@ -58,14 +58,13 @@ export class DecodedCache<Value> {
   }
 
   /**
-   * Whether the cache is not used this time. A client that never repeats itself, such as one that names another plant
-   * each time, pays for one try in sixteen.
+   * Whether the cache rests this time. A client that never repeats itself, such as one that names another plant each
+   * time, pays for one try in sixteen.
    */
   get #rests(): boolean {
     return this.#misses > missesMax && this.#misses % 16 !== 0;
   }
 
-  /** Forgets everything. */
   clear(): void {
     this.#entries.clear();
     this.#sizeBytes = 0;

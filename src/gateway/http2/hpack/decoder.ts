@@ -30,7 +30,7 @@ export interface DecodedBlock {
 const blocksBytesMax = 32 * 1024;
 
 /**
- * Bytes of long encoded strings that a connection caches besides: a few tokens, for blocks in which something else
+ * Bytes of long encoded strings that a connection caches as well: a few tokens, for blocks in which something else
  * differs from call to call, such as a deadline or a trace context.
  */
 const stringsBytesMax = 8 * 1024;

@@ -64,7 +64,6 @@ export function refuseGrpcWeb(exchange: Exchange, contentType: string, error: Co
   exchange.answer(200, ["content-type", contentType], text ? encodeGrpcWebText(body) : body);
 }
 
-/** Returns the content type of a gRPC-Web answer. */
 function grpcWebContentType(format: "binary" | "json", text: boolean): string {
   return `${text ? textContentType : "application/grpc-web"}+${format === "binary" ? "proto" : "json"}`;
 }

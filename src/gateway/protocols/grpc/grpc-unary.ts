@@ -41,7 +41,7 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
     const { exchange } = this;
     const trailerFields = headerFieldsToSend(trailer, statusOk);
     exchange.begin(200, headerFieldsToSend(header, this.headerFields));
-    // If the client goes away meanwhile, the abort receiver tells the call.
+    // If the client goes away meanwhile, the call is notified as its abort receiver.
     for (const piece of [envelopePrefix(message.byteLength), message]) exchange.write(piece)?.catch(() => undefined);
     exchange.end(trailerFields);
   }
@@ -55,7 +55,7 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
   }
 }
 
-/** Answers a gRPC request that never became a call, as gRPC over HTTP/2 calls `Trailers-Only`. */
+/** Answers a gRPC request that never became a call, in the form that gRPC over HTTP/2 calls `Trailers-Only`. */
 export function refuseGrpc(exchange: Exchange, contentType: string, error: ConnectError): void {
   const trailer = new LazyHeaders(["content-type", contentType]);
   setStatus(trailer, error);

@@ -78,7 +78,6 @@ export class LineReader implements MessageSplitter<Message> {
   }
 }
 
-/** Returns an error that names the line. */
 function inLine(number: number, error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error;
   return errorWithHttpStatus(`line ${number}: ${error.rawMessage}`, error.code, httpStatusOf(error));
@@ -127,7 +126,7 @@ class BegunLine {
   }
 }
 
-// The white space of RFC 8259 §2. The first byte decides about most lines.
+// The white space of RFC 8259 §2. For most lines the first byte decides.
 function isBlank(line: Uint8Array): boolean {
   for (let at = 0; at < line.byteLength; at += 1) {
     const byte = line[at];

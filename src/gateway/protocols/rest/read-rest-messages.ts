@@ -47,7 +47,7 @@ async function* readPieces(
   yield* coding !== undefined && decodesPieces(coding) ? coding.decodePieces(body, freeBytes) : body;
 }
 
-/** Reads bytes as messages, each of what arrived at once, up to the limit of a message. */
+/** Reads bytes as messages: each holds what arrived at once, up to the limit of a message. */
 class ByteReader implements MessageSplitter<Message> {
   readonly #readMaxBytes: number;
   readonly #stream: RequestStream;

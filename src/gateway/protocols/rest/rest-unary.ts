@@ -118,7 +118,6 @@ export class RestUnary implements UnaryProtocol {
     return this.answerEncoded(httpStatus, fields, body);
   }
 
-  /** Returns the answer to a call that has failed. */
   protected errorAnswer(error: ConnectError): { httpStatus: number; fields: HeaderFields; body: Uint8Array } {
     const { responseHeader: header, responseTrailer: trailer } = this;
     const untouched = areUntouched(header, trailer);
