@@ -94,18 +94,35 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, valid)).toEqual([{ indisvalid: true }]);
   });
 
+  test("builds no index again that an interrupted attempt has built", async () => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, "UPDATE plantstore_schema SET version = 2");
+    const built = "SELECT to_regclass('deletions_by_key')::oid AS oid";
+    const before = await runSql(url, built);
+    await expect(migratePostgres(url)).resolves.toEqual({ from: 2, to: newest });
+    expect(await runSql(url, built)).toEqual(before);
+  });
+
   test("lets servers delete while a reader of the records keeps it waiting, and says who", async () => {
     const url = await databaseOfVersion(2);
     await runSql(url, recordSql);
     const reader = new Session(readServerUrl(`${url}&application_name=less`));
     await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
     const told: string[] = [];
-    const running = migratePostgres(url, (what) => void told.push(what));
+    const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
+    const before = lockTimeouts();
+    let triesUntilTold: number | undefined;
+    const running = migratePostgres(url, (what) => {
+      told.push(what);
+      triesUntilTold ??= lockTimeouts() - before;
+    });
     const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
     await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
     await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
     const user = /^process \d+ of the server \(less\), which has used the table deletions for up to \d+ s$/;
     await expect.poll(() => told, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
+    // The log may have come later.
+    expect(triesUntilTold).toBeLessThanOrEqual(1);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
     await reader.close();
     await expect(running).resolves.toEqual({ from: 2, to: newest });
@@ -128,6 +145,19 @@ describe("migrating a PostgreSQL database", () => {
     await expect(running).resolves.toEqual({ from: 2, to: newest });
   });
 
+  test("says what its user may not do, and does not wait for it", async () => {
+    const url = await databaseOfVersion(2);
+    const [row] = await runSql(url, "SELECT current_schema() AS schema");
+    const schema = String(row?.["schema"]);
+    await runSql(
+      url,
+      `CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA ${schema} TO guest;
+       GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO guest`,
+    );
+    const refused = migratePostgres(url.replace("user=tester", "user=guest"));
+    await expect(refused).rejects.toThrow(/: must be owner of table deletions$/);
+  });
+
   test("is undone as a whole when a step fails", async () => {
     const url = await databaseOfVersion(1);
     await runSql(url, "CREATE VIEW deletions AS SELECT 1");
@@ -144,6 +174,14 @@ describe("migrating a PostgreSQL database", () => {
     const url = await databaseOfVersion(version);
     await expect(openPostgresStore({ url })).rejects.toThrow(says);
     await expect(openPostgresDatabase(url)).rejects.toThrow(says);
+  });
+
+  test("takes a schema whose version is lost for none, and changes nothing in it", async () => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, "DELETE FROM plantstore_schema; INSERT INTO plants VALUES (7)");
+    await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet /);
+    await expect(migratePostgres(url)).rejects.toThrow(/: relation "plantstore_schema" already exists$/);
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "7" }]);
   });
 
   test.each([newest + 1, 99])("refuses the newer schema %d and leaves it as it is", async (version) => {
