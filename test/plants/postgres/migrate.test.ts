@@ -16,7 +16,7 @@ const newest = migrations.length;
 
 let server: PostgresServer;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await startPostgres(["-c", "max_prepared_transactions=1"]);
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -123,8 +123,20 @@ describe("migrating a PostgreSQL database", () => {
     await expect.poll(() => told, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
     // The log may have come later.
     expect(triesUntilTold).toBeLessThanOrEqual(1);
+    // It is the only one that migrates.
+    expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
     await reader.close();
+    await expect(running).resolves.toEqual({ from: 2, to: newest });
+  });
+
+  test("says that a transaction keeps it waiting although no process of the server runs it", async () => {
+    const url = await databaseOfVersion(2);
+    await runSql(url, "BEGIN; SELECT FROM deletions; PREPARE TRANSACTION 'forgotten'");
+    const told: string[] = [];
+    const running = migratePostgres(url, (what) => void told.push(what));
+    await expect.poll(() => told[0]).toBe("a transaction that uses the table deletions");
+    await runSql(url, "ROLLBACK PREPARED 'forgotten'");
     await expect(running).resolves.toEqual({ from: 2, to: newest });
   });
 

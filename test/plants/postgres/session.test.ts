@@ -175,6 +175,26 @@ describe("a session", () => {
     await expect.poll(() => runSql(url, running).then(() => runSql(url, left))).toEqual([]);
   });
 
+  test("is closed when its connection is, and not before", async () => {
+    const told: string[] = [];
+    await using way = await listenOnPort(
+      createServer((client) => {
+        const upstream = connect(socketOf(server.socketFolder));
+        upstream.pipe(client);
+        client.on("close", () => upstream.destroy());
+        client.on("data", (data: Buffer) => {
+          // Terminate (postgresql.org/docs/current/protocol-message-formats.html).
+          if (data.length === 5 && data.toString("latin1", 0, 1) === "X") told.push("asked to end");
+          upstream.write(data);
+        });
+      }),
+    );
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
+    await session.connect();
+    await session.close().then(() => told.push("closed"));
+    expect(told).toEqual(["asked to end", "closed"]);
+  });
+
   test("does nothing of a transaction whose beginning was lost", async () => {
     const url = await server.createSchema();
     await runSql(url, "CREATE TABLE t (x int)");
