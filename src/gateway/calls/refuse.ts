@@ -5,7 +5,7 @@ import {
   refuseConnect,
   refuseGrpc,
   refuseGrpcWeb,
-  restErrorHeader,
+  refuseRest,
 } from "../protocols/index.ts";
 import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import type { ErrorWriter } from "../rest/index.ts";
@@ -45,25 +45,13 @@ function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: Er
   // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default
   // the status alone says that this was not a call; only a custom error record is sent.
   const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
-  if (noCall && writeErrorRecord.isDefault) {
-    return exchange.answer(httpStatus, [...fields, ...restErrorHeader(error)], new Uint8Array(0));
-  }
-  const contentType = exchange.common.contentType ?? "";
+  if (noCall && writeErrorRecord.isDefault) return exchange.answer(httpStatus, fields, new Uint8Array(0));
   if (refusal.connectStream !== undefined) return refuseConnectStream(exchange, refusal.connectStream, error);
   if (protocol === "connect") return refuseConnect(exchange, httpStatus, error, fields);
   // A wrong method is an error of HTTP, also for gRPC, whose answers have no 405.
-  if (protocol === "grpc" && !wrongMethod) return refuseGrpc(exchange, grpcContentType(contentType), error);
-  if (protocol === "grpc-web" && !wrongMethod) return refuseGrpcWeb(exchange, grpcContentType(contentType), error);
+  if (protocol === "grpc" && !wrongMethod) return refuseGrpc(exchange, error);
+  if (protocol === "grpc-web" && !wrongMethod) return refuseGrpcWeb(exchange, error);
   // A wrong method matches no RPC, even where there is one at the path.
   const record = writeErrorRecord(error, { httpStatus, procedure: wrongMethod ? undefined : procedure });
-  const header = ["content-type", record.contentType, ...fields, ...restErrorHeader(error)];
-  exchange.answer(record.httpStatus, header, record.body);
-}
-
-// Only a known part of the client's content type is echoed.
-function grpcContentType(sent: string): string {
-  const [type = ""] = sent.toLowerCase().split(";");
-  const [, base = "application/grpc", format = ""] =
-    /^(application\/grpc(?:-web(?:-text)?)?)(\+(?:proto|json)$)?/.exec(type) ?? [];
-  return base + format;
+  refuseRest(exchange, record, error, fields);
 }

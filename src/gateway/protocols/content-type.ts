@@ -47,6 +47,14 @@ export const rpcContentTypes: ReadonlyMap<string, RpcContentType> = new Map([
   entry("application/grpc-web-text+json", "grpc-web", "json", { text: true }),
 ]);
 
+/** Returns the content type of a refusal of gRPC or gRPC-Web: the client's own, as far as it is known. */
+export function refusalContentType(sent: string | null): string {
+  const [type = ""] = (sent ?? "").toLowerCase().split(";");
+  const [, base = "application/grpc", format = ""] =
+    /^(application\/grpc(?:-web(?:-text)?)?)(\+(?:proto|json)$)?/.exec(type) ?? [];
+  return base + format;
+}
+
 /** Returns the protocol in which to answer a request that matches nothing. */
 export function callerProtocol(contentType: string, hasConnectVersion: boolean): Protocol {
   const type = contentType.toLowerCase();

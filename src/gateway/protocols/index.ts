@@ -2,8 +2,8 @@
  * How is a call written?
  *
  * Connect, gRPC, gRPC-Web and REST each have a folder of the same shape: classes that read a call from its exchange and
- * answer it, and a function that refuses one. Next to the folders is what they share: codecs, compression, envelopes,
- * headers. Knows nothing of who may call what.
+ * answer it, and functions that refuse a request that never becomes one. Next to the folders is what they share:
+ * codecs, compression, envelopes, headers. Knows nothing of who may call what.
  */
 export { messageTooLarge, type PieceDecompression, type PieceEncoder, type StreamCompression } from "./compression.ts";
 export { createMethodCodecs } from "./codec.ts";
@@ -15,8 +15,8 @@ export { refuseGrpcWeb } from "./grpc-web/grpc-web-unary.ts";
 export { LazyHeaders } from "./lazy-headers.ts";
 export type { MessageInit, Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
 export type { CallProtocol, Protocol, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
-export { restErrorHeader } from "./rest/response-header.ts";
 export type { RestStreamTarget } from "./rest/rest-stream.ts";
+export { refuseRest } from "./rest/rest-unary.ts";
 export {
   openStreamProtocol,
   openUnaryProtocol,

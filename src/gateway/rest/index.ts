@@ -13,6 +13,7 @@ export {
   createErrorWriter,
   type ErrorRecord,
   type ErrorRecordPolicy,
+  type ErrorResponse,
   type ErrorWriter,
   errorWithHttpStatus,
   httpStatusOf,

@@ -4,6 +4,7 @@ import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { grpcHeaderFields, negotiateGrpcEncodings } from "../compression.ts";
 import { concatBytes, type Exchange, toUtf8 } from "../../carriers/index.ts";
+import { refusalContentType } from "../content-type.ts";
 import { decodeGrpcWebText, encodeGrpcWebText, grpcWebTextBytes } from "./grpc-web-text.ts";
 import { trailerFlag, writeEnvelope } from "../envelope.ts";
 import { EnvelopedCall } from "../enveloped-call.ts";
@@ -56,7 +57,8 @@ export class GrpcWebUnary extends EnvelopedCall implements UnaryProtocol {
 }
 
 /** Answers a gRPC-Web request that never became a call. */
-export function refuseGrpcWeb(exchange: Exchange, contentType: string, error: ConnectError): void {
+export function refuseGrpcWeb(exchange: Exchange, error: ConnectError): void {
+  const contentType = refusalContentType(exchange.common.contentType);
   const trailer = new LazyHeaders([]);
   setStatus(trailer, error);
   const body = trailerEnvelope(trailer);

@@ -2,6 +2,7 @@ import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { grpcHeaderFields, negotiateGrpcEncodings } from "../compression.ts";
 import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../carriers/index.ts";
+import { refusalContentType } from "../content-type.ts";
 import { envelop, envelopePrefix } from "../envelope.ts";
 import { EnvelopedCall } from "../enveloped-call.ts";
 import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
@@ -56,8 +57,8 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
 }
 
 /** Answers a gRPC request that never became a call, in the form that gRPC over HTTP/2 calls `Trailers-Only`. */
-export function refuseGrpc(exchange: Exchange, contentType: string, error: ConnectError): void {
-  const trailer = new LazyHeaders(["content-type", contentType]);
+export function refuseGrpc(exchange: Exchange, error: ConnectError): void {
+  const trailer = new LazyHeaders(["content-type", refusalContentType(exchange.common.contentType)]);
   setStatus(trailer, error);
   exchange.answer(200, trailer.fields);
 }

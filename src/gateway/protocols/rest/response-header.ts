@@ -29,9 +29,12 @@ export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
   return fields;
 }
 
-/** Returns the metadata of an error as header fields of its answer on REST. */
-export function restErrorHeader(error: ConnectError): HeaderFields {
-  return toRestHeader(ownMetadata(error));
+/**
+ * Returns the header fields of an answer with an error record: its content type, what else there is to send, and the
+ * metadata of the error.
+ */
+export function restErrorHeader(error: ConnectError, contentType: string, others: HeaderFields): HeaderFields {
+  return ["content-type", contentType, ...others, ...toRestHeader(ownMetadata(error))];
 }
 
 /**

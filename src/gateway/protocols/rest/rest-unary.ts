@@ -1,7 +1,13 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { type ErrorWriter, errorWithHttpStatus, httpStatusOf, type RestBinding } from "../../rest/index.ts";
+import {
+  type ErrorResponse,
+  type ErrorWriter,
+  errorWithHttpStatus,
+  httpStatusOf,
+  type RestBinding,
+} from "../../rest/index.ts";
 import { chosenStatus, restErrorHeader, toRestHeader } from "./response-header.ts";
 import { readRestTimeout } from "./rest-timeout.ts";
 import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
@@ -123,11 +129,10 @@ export class RestUnary implements UnaryProtocol {
     const untouched = areUntouched(header, trailer);
     const chosen = untouched ? undefined : chosenStatus(header, true);
     const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.procedure.name };
-    const record = this.#writeErrorRecord(error, failure);
+    const { httpStatus, contentType, body } = this.#writeErrorRecord(error, failure);
     const metadata = untouched ? none : toRestHeader(header, trailer);
-    const own = ["content-type", record.contentType, ...(this.#coding?.acceptFields ?? none)];
-    const fields = [...own, ...metadata, ...restErrorHeader(error)];
-    return { httpStatus: record.httpStatus, fields, body: record.body };
+    const own = [...(this.#coding?.acceptFields ?? none), ...metadata];
+    return { httpStatus, fields: restErrorHeader(error, contentType, own), body };
   }
 
   /** Answers in one go, in a content coding that the client accepts if the body is large enough. */
@@ -153,6 +158,16 @@ export class RestUnary implements UnaryProtocol {
       .compress(body)
       .then((packed) => this.exchange.answer(httpStatus, [...varying, "content-encoding", coding.name], packed));
   }
+}
+
+/** Answers a REST request that never became a call. */
+export function refuseRest(
+  exchange: Exchange,
+  { httpStatus, contentType, body }: ErrorResponse,
+  error: ConnectError,
+  fields: HeaderFields,
+): void {
+  exchange.answer(httpStatus, restErrorHeader(error, contentType, fields), body);
 }
 
 /** The `Content-Encoding` of a request, as it was read. */
