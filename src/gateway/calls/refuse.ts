@@ -9,7 +9,6 @@ import {
 } from "../protocols/index.ts";
 import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import type { ErrorWriter } from "../rest/index.ts";
-import { wellFormed } from "./call-error.ts";
 import type { OnFault } from "./faults.ts";
 
 /** An answer to a request that never became a call. */
@@ -17,6 +16,7 @@ export interface Refusal {
   readonly protocol: Protocol;
   /** Its HTTP status; gRPC and gRPC-Web answer 200 with a status of their own. */
   readonly httpStatus: number;
+  /** The gateway's own, or made by `toConnectError`, so that every protocol can write it. */
   readonly error: ConnectError;
   /** The RPC that was requested, if known. */
   readonly procedure: string | undefined;
@@ -39,8 +39,7 @@ export function refuse(exchange: Exchange, refusal: Refusal, writeErrorRecord: E
 }
 
 function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorWriter): void {
-  const { protocol, httpStatus, fields, procedure } = refusal;
-  const error = wellFormed(refusal.error);
+  const { protocol, httpStatus, error, fields, procedure } = refusal;
   const wrongMethod = httpStatus === 405;
   // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default
   // the status alone says that this was not a call; only a custom error record is sent.

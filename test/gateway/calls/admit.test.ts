@@ -334,6 +334,23 @@ test.each(both)(
   },
 );
 
+test("what admit refuses with is answered whatever its text and code", async () => {
+  const unknown: number = 99;
+  await using greenhouse = await startGreenhouse(
+    {},
+    {
+      admit: () => {
+        throw new ConnectError("a\ud800b", unknown);
+      },
+    },
+  );
+  const { httpStatus, body } = await exchange(greenhouse.address, "1.1", get("/nothing"));
+  expect([httpStatus, JSON.parse(body.toString())]).toEqual([
+    500,
+    { code: Code.Unknown, status: "UNKNOWN", message: "a\ufffdb", details: [] },
+  ]);
+});
+
 describe("admit that takes its time", () => {
   test.each([
     { name: "admits", refuse: false, httpStatus: 200 },
