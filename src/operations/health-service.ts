@@ -12,7 +12,7 @@ export interface HealthOptions {
 /** Milliseconds between two checks of the readiness for watchers; probes usually run every ten seconds. */
 const watchIntervalMs = 1_000;
 
-/** The most watching streams, across all connections: they need no credential, and each takes about 30 KB. */
+/** The most watching streams, across all connections: they need no credential, and each takes about 35 KB. */
 const watchersMax = 1_000;
 
 /** A watching stream. */
