@@ -68,7 +68,7 @@ export class Answered implements AnsweredRequest {
   }
 
   get httpRoute(): string | undefined {
-    return routeOf(this.#source);
+    return httpRouteOf(this.#source);
   }
 
   get httpVersion(): Exchange["httpVersion"] {
@@ -92,7 +92,7 @@ export class Answered implements AnsweredRequest {
   }
 }
 
-function routeOf({ match, prefix }: AnsweredSource): string | undefined {
+function httpRouteOf({ match, prefix }: AnsweredSource): string | undefined {
   switch (match.kind) {
     case "rest":
     case "rest-stream":

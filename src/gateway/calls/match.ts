@@ -233,21 +233,21 @@ function protocolOf(input: MatchInput): Protocol {
  */
 export class PathIndex<Value> {
   readonly #values: ReadonlyMap<string, Value>;
-  readonly #shapes: ReadonlySet<number>;
+  readonly #fingerprints: ReadonlySet<number>;
 
   /** Of several entries with the same path, the last one counts. */
   constructor(entries: Iterable<readonly [string, Value]>) {
     this.#values = new Map(entries);
-    this.#shapes = new Set([...this.#values.keys()].map(shapeOf));
+    this.#fingerprints = new Set([...this.#values.keys()].map(fingerprintOf));
   }
 
   get(text: string): Value | undefined {
-    return this.#shapes.has(shapeOf(text)) ? this.#values.get(text) : undefined;
+    return this.#fingerprints.has(fingerprintOf(text)) ? this.#values.get(text) : undefined;
   }
 }
 
 // The masks keep this a small integer (Smi) of V8's, however long the text is.
-function shapeOf(text: string): number {
+function fingerprintOf(text: string): number {
   const { length } = text;
   if (length === 0) return 0;
   return (

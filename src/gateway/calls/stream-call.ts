@@ -56,7 +56,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #answer({ header, trailer, message }: StreamResponse): void {
     this.#output = message instanceof YieldedMessages ? message : undefined;
     const messages = (this.#output?.source ?? message)[Symbol.asyncIterator]();
-    if (this.done) return letGo(messages);
+    if (this.done) return endIterator(messages);
     this.#header = header;
     this.#trailer = trailer;
     this.#messages = messages;
@@ -198,7 +198,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   protected override end(error: ConnectError | undefined): void {
     super.end(error);
     this.#heartbeat?.stop();
-    if (this.#messages !== undefined) letGo(this.#messages);
+    if (this.#messages !== undefined) endIterator(this.#messages);
     this.#messages = undefined;
   }
 }
@@ -208,7 +208,7 @@ function flushCall(call: StreamCall): void {
 }
 
 /** Ends an iterator early. Not awaited, so that a stuck handler cannot hold the answer back. */
-function letGo(messages: AsyncIterator<unknown>): void {
+function endIterator(messages: AsyncIterator<unknown>): void {
   (async () => await messages.return?.())().catch(() => undefined);
 }
 

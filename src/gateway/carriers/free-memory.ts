@@ -14,7 +14,7 @@ export const freedBytesMin: number = 16 * 1024;
  * Callers skip chunks below {@link freedBytesMin}: to compare costs less than the call.
  */
 export function freeChunk(chunk: Uint8Array): void {
-  if (isAlone(chunk)) freeBuffer(chunk.buffer);
+  if (fillsBuffer(chunk)) freeBuffer(chunk.buffer);
 }
 
 const singleUse = new WeakSet<ArrayBufferLike>();
@@ -23,7 +23,7 @@ const singleUse = new WeakSet<ArrayBufferLike>();
  * Marks bytes that were made for one answer, so only the carrier that sends them reads them. Returns the same bytes.
  */
 export function markSingleUse(bytes: Uint8Array): Uint8Array {
-  if (bytes.byteLength >= freedBytesMin && isAlone(bytes)) singleUse.add(bytes.buffer);
+  if (bytes.byteLength >= freedBytesMin && fillsBuffer(bytes)) singleUse.add(bytes.buffer);
   return bytes;
 }
 
@@ -38,6 +38,6 @@ export function freeBuffer(buffer: ArrayBufferLike): void {
 }
 
 /** Returns whether these bytes fill their buffer. Those from node's pool do not. */
-function isAlone({ byteLength, buffer }: Uint8Array): boolean {
+function fillsBuffer({ byteLength, buffer }: Uint8Array): boolean {
   return byteLength === buffer.byteLength;
 }

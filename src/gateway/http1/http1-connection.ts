@@ -132,7 +132,7 @@ export class Http1Connection {
   /** Notes that the receiver has used `bytes` of the body, so that as many more may be read. */
   consumed(bytes: number): void {
     this.#heldBytes -= bytes;
-    if (this.#stage === "body") this.#steer();
+    if (this.#stage === "body") this.#pauseOrResume();
   }
 
   /**
@@ -210,7 +210,7 @@ export class Http1Connection {
     // The time-out of a head starts with its first byte.
     if (isFirst && this.#stage === "head" && incoming.left > 0) this.#looks = 0;
     // Usually nothing waits.
-    if (incoming.left > 0 || this.#heldBytes > 0 || this.#writer.congested) this.#steer();
+    if (incoming.left > 0 || this.#heldBytes > 0 || this.#writer.congested) this.#pauseOrResume();
   }
 
   /** Uses as much of what has arrived as it can, and keeps the rest. */
@@ -230,7 +230,7 @@ export class Http1Connection {
   }
 
   /** Keeps reading while there is room: only reading shows that a client has gone. */
-  #steer(): void {
+  #pauseOrResume(): void {
     const { socket } = this;
     const hasRoom = this.#hasRoom();
     if (hasRoom !== socket.isPaused()) return;
@@ -334,7 +334,7 @@ export class Http1Connection {
     if (this.#isLast) this.#linger();
     else if (this.#stage === "answer") this.#next();
     // The rest of the body is dropped as it arrives.
-    else this.#steer();
+    else this.#pauseOrResume();
   }
 
   #next(): void {
@@ -346,7 +346,7 @@ export class Http1Connection {
 
   #goOn(): void {
     if (this.#stage === "head") this.#read();
-    this.#steer();
+    this.#pauseOrResume();
     if (this.#stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
   }
 
@@ -365,7 +365,7 @@ export class Http1Connection {
     this.#incoming.clear();
     this.#looks = 0;
     this.#writer.close();
-    this.#steer();
+    this.#pauseOrResume();
   }
 
   #drop(bytes: number): void {
@@ -397,7 +397,7 @@ export class Http1Connection {
     if (this.#writer.congested) return;
     this.receiver?.onWritable();
     if (this.#stage === "head") this.#goOn();
-    else this.#steer();
+    else this.#pauseOrResume();
   }
 
   /** Decides whether the connection ends with the answer that is about to be sent. */

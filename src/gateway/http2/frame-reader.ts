@@ -31,9 +31,9 @@ export class FrameReader {
   stopped = false;
   readonly #receiver: FrameReceiver;
   /** An incomplete frame, and how many of its bytes have arrived and were not passed on. */
-  #begun: Buffer = nothing;
-  #begunBytes = 0;
-  readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#begun, from: 0, length: 0, continued: false };
+  #partial: Buffer = nothing;
+  #partialBytes = 0;
+  readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#partial, from: 0, length: 0, continued: false };
   #prefaceRead = 0;
 
   constructor(receiver: FrameReceiver) {
@@ -48,7 +48,7 @@ export class FrameReader {
   read(chunk: Buffer): void {
     const end = chunk.byteLength;
     let at = this.#prefaceRead < connectionPreface.byteLength ? this.#readPreface(chunk) : 0;
-    if (this.#begunBytes > 0) at = this.#readOn(chunk, at);
+    if (this.#partialBytes > 0) at = this.#readOn(chunk, at);
     while (end - at >= frameHeaderBytes) {
       const length = payloadLength(chunk, at);
       const from = at + frameHeaderBytes;
@@ -62,31 +62,31 @@ export class FrameReader {
   /** Begins or continues the incomplete frame, as far as the chunk reaches. @returns where the next frame begins */
   #readOn(chunk: Buffer, start: number): number {
     const end = chunk.byteLength;
-    const headerEnd = start + Math.max(0, frameHeaderBytes - this.#begunBytes);
+    const headerEnd = start + Math.max(0, frameHeaderBytes - this.#partialBytes);
     const from = this.#keep(chunk, start, Math.min(end, headerEnd));
-    if (this.#begunBytes < frameHeaderBytes) return end;
-    const length = payloadLength(this.#begun, 0);
-    const isInPlace = this.#begunBytes === frameHeaderBytes;
-    const next = from + frameHeaderBytes + length - this.#begunBytes;
+    if (this.#partialBytes < frameHeaderBytes) return end;
+    const length = payloadLength(this.#partial, 0);
+    const isInPlace = this.#partialBytes === frameHeaderBytes;
+    const next = from + frameHeaderBytes + length - this.#partialBytes;
     if (next > end) {
-      if (isInPlace && end - from >= partBytesMin && isDivisible(this.#begun)) this.#takePart(chunk, from, length);
+      if (isInPlace && end - from >= partBytesMin && isDivisible(this.#partial)) this.#takePart(chunk, from, length);
       else this.#keep(chunk, from, end);
       return end;
     }
     if (!isInPlace) this.#keep(chunk, from, next);
-    const begun = this.#begun;
+    const partial = this.#partial;
     // Not reused: body pieces are views of it.
-    this.#begun = nothing;
-    this.#begunBytes = 0;
-    if (isInPlace) this.#takeFrame(begun, 0, chunk, from, length);
-    else this.#takeFrame(begun, 0, begun, frameHeaderBytes, length);
+    this.#partial = nothing;
+    this.#partialBytes = 0;
+    if (isInPlace) this.#takeFrame(partial, 0, chunk, from, length);
+    else this.#takeFrame(partial, 0, partial, frameHeaderBytes, length);
     this.#frame.continued = false;
     return next;
   }
 
   /** Passes on the part of a DATA frame that is in the chunk. The rest becomes the incomplete frame. */
   #takePart(chunk: Buffer, from: number, length: number): void {
-    const header = this.#begun;
+    const header = this.#partial;
     const flags = header[flagsAt] as number;
     const partBytes = chunk.byteLength - from;
     header[flagsAt] = flags & ~FrameFlag.endStream;
@@ -97,14 +97,14 @@ export class FrameReader {
   }
 
   #keep(chunk: Buffer, from: number, to: number): number {
-    const before = this.#begun;
-    const bytes = this.#begunBytes + to - from;
+    const before = this.#partial;
+    const bytes = this.#partialBytes + to - from;
     if (bytes > before.byteLength) {
-      this.#begun = Buffer.allocUnsafe(Math.max(bytes, 2 * before.byteLength));
-      before.copy(this.#begun, 0, 0, this.#begunBytes);
+      this.#partial = Buffer.allocUnsafe(Math.max(bytes, 2 * before.byteLength));
+      before.copy(this.#partial, 0, 0, this.#partialBytes);
     }
-    chunk.copy(this.#begun, this.#begunBytes, from, to);
-    this.#begunBytes = bytes;
+    chunk.copy(this.#partial, this.#partialBytes, from, to);
+    this.#partialBytes = bytes;
     return to;
   }
 

@@ -215,15 +215,15 @@ export class Http2Connection implements StreamCarrier {
     for (const stream of this.#streams.open.values()) if (!stream.remoteEnded) stream.reset(ErrorCode.cancel);
     for (const stream of this.sendFlow.finish()) stream.reset(ErrorCode.cancel);
     this.#endIfDone();
-    this.#askForLife();
+    this.#probePeer();
   }
 
   // A peer that has closed its socket looks the same. Only sending tells: its system resets the connection on our first
   // packet, and the next one fails.
-  #askForLife(): void {
+  #probePeer(): void {
     if (this.#ended) return;
     this.output.frame(FrameType.ping, 0, 0, alivePing);
-    this.#after(askAgainMs, () => this.#askForLife());
+    this.#after(probeEveryMs, () => this.#probePeer());
   }
 
   #endIfDone(): void {
@@ -277,7 +277,7 @@ export class Http2Connection implements StreamCarrier {
 const drainPing = Buffer.from("draining");
 const alivePing = Buffer.from("alive? \n");
 // Soon enough for calls that nobody waits for any more, and far above a round trip.
-const askAgainMs = 1000;
+const probeEveryMs = 1000;
 // As long as the slowest round trip worth waiting for.
 const drainPingTimeoutMs = 2000;
 

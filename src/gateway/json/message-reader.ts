@@ -10,7 +10,7 @@ import { createWellKnownReader } from "./well-known-readers.ts";
 /** The readers of a message's fields, by JSON name and by proto name. */
 type FieldsByName = ReadonlyMap<string, FieldReader>;
 
-const shapes = new WeakMap<DescMessage, FieldsByName>();
+const fieldsByMessage = new WeakMap<DescMessage, FieldsByName>();
 const readers = new WeakMap<DescMessage, ValueReader>();
 
 /** The readers of all message types, each created on first use, because a message type may contain itself. */
@@ -32,12 +32,12 @@ function readFields<Desc extends DescMessage>(
   ignoredKey?: string,
 ): MessageShape<Desc> {
   const { scanner, unknown, path } = context;
-  const shape = shapeOf(desc);
+  const fieldsByName = fieldsByNameOf(desc);
   const message = create(desc);
   const seen = new FieldsSeen();
   scanner.openObject();
   for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    const reader = shape.get(key) ?? findExtensionReader(context, desc, key);
+    const reader = fieldsByName.get(key) ?? findExtensionReader(context, desc, key);
     if (reader !== undefined) {
       path.push(reader.field);
       readField(context, reader, message, seen, bound);
@@ -116,18 +116,18 @@ function noteFieldPath({ path, anyDepth }: ReadContext, fieldPaths: string[]): v
 // Limits how many paths one body can produce, because each can be as long as messages are deep.
 const fieldPathsMax = 1000;
 
-function shapeOf(desc: DescMessage): FieldsByName {
-  let shape = shapes.get(desc);
-  if (shape === undefined) {
+function fieldsByNameOf(desc: DescMessage): FieldsByName {
+  let fieldsByName = fieldsByMessage.get(desc);
+  if (fieldsByName === undefined) {
     const fields = desc.fields.map(createFieldReader);
     // If the JSON name of one field is the proto name of another, it means the latter.
-    shape = new Map([
+    fieldsByName = new Map([
       ...fields.map((reader): [string, FieldReader] => [reader.field.jsonName, reader]),
       ...fields.map((reader): [string, FieldReader] => [reader.field.name, reader]),
     ]);
-    shapes.set(desc, shape);
+    fieldsByMessage.set(desc, fieldsByName);
   }
-  return shape;
+  return fieldsByName;
 }
 
 /** The fields that one JSON object has set so far. Nothing may be set twice, by whatever name. */

@@ -38,7 +38,7 @@ export function createScalarReader(scalar: ScalarType, longAsString: boolean): V
     case ScalarType.DOUBLE:
       return createFloatReader(false);
     default:
-      return readText;
+      return readString;
   }
 }
 
@@ -97,7 +97,7 @@ const readBool: ValueReader = ({ scanner }) => {
   return kind === "true";
 };
 
-const readText: ValueReader = ({ scanner }) => {
+const readString: ValueReader = ({ scanner }) => {
   if (scanner.peek() !== "string") throw new FieldProblem("not a string");
   return scanner.readString();
 };

@@ -138,7 +138,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   readonly #read: (envelope: Envelope) => T | Promise<T>;
   #piece: Uint8Array = nothing;
   #at = 0;
-  #begun: BegunEnvelope | undefined;
+  #partial: PartialEnvelope | undefined;
 
   /** @param read - turns an envelope into a message */
   constructor(readMaxBytes: number, read: (envelope: Envelope) => T | Promise<T>) {
@@ -152,7 +152,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   }
 
   take(): T | Promise<T> | undefined {
-    if (this.#begun !== undefined) return this.#complete(this.#begun);
+    if (this.#partial !== undefined) return this.#complete(this.#partial);
     const piece = this.#piece;
     const at = this.#at;
     const end = endOfEnvelope(piece, at, this.#readMaxBytes);
@@ -162,21 +162,21 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   }
 
   end(): undefined {
-    if (this.#begun !== undefined) throw cutShort();
+    if (this.#partial !== undefined) throw cutShort();
   }
 
-  #complete(begun: BegunEnvelope): T | Promise<T> | undefined {
-    this.#at += begun.take(this.#piece.subarray(this.#at));
-    const { whole } = begun;
+  #complete(partial: PartialEnvelope): T | Promise<T> | undefined {
+    this.#at += partial.take(this.#piece.subarray(this.#at));
+    const { whole } = partial;
     if (whole === undefined) return undefined;
-    this.#begun = undefined;
+    this.#partial = undefined;
     return this.#read(toEnvelope(whole, 0, whole.byteLength));
   }
 
   #keepRest(): undefined {
     if (this.#at < this.#piece.byteLength) {
-      this.#begun = new BegunEnvelope(this.#readMaxBytes);
-      this.#begun.take(this.#piece.subarray(this.#at));
+      this.#partial = new PartialEnvelope(this.#readMaxBytes);
+      this.#partial.take(this.#piece.subarray(this.#at));
     }
     // So that the chunk is not kept while we wait for the client.
     this.add(nothing);
@@ -195,7 +195,7 @@ function toEnvelope(bytes: Uint8Array, at: number, end: number): Envelope {
 }
 
 /** An envelope that has arrived in part. */
-class BegunEnvelope {
+class PartialEnvelope {
   readonly #readMaxBytes: number;
   #bytes: Uint8Array = new Uint8Array(0);
   #length = 0;

@@ -51,7 +51,7 @@ export class Listener {
   #isUnix = false;
   readonly #trustedProxies: TrustedProxies | undefined;
   /** The proxies whose connections begin with a PROXY header. */
-  #announced: TrustedProxies | undefined;
+  #proxiesWithHeader: TrustedProxies | undefined;
   /** The sockets around those inside TLS, by the addresses and ports of both ends. */
   readonly #outside = new Map<string, Socket>();
   /** The peers that PROXY headers have named on connections with TLS, by their outer sockets. */
@@ -84,7 +84,7 @@ export class Listener {
     if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined) throw new Error(noSourceInTls);
     if (options.http2 === "node") this.#servers.http2 = createNodeHttp2Server(this.#options);
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
-    if (options.proxyProtocol === true) this.#announced = this.#trustedProxies ?? nobody;
+    if (options.proxyProtocol === true) this.#proxiesWithHeader = this.#trustedProxies ?? nobody;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;
     // Half-open, because a client that has ended its side may still be waiting: on HTTP/2 for its answer, on HTTP/1.1
     // for an error that says its request was cut short.
@@ -132,7 +132,7 @@ export class Listener {
     // An error ends its own connection only, even before a server takes the socket or after it lets go.
     socket.on("error", () => socket.destroy());
     const { headerTimeoutMs } = this.#options.limits;
-    if (this.#announced?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
+    if (this.#proxiesWithHeader?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
       return this.#sniff(socket);
     takeProxyHeader(socket, headerTimeoutMs, (source) => {
       if (source !== undefined) this.#showSource(socket, source);
@@ -141,7 +141,7 @@ export class Listener {
   }
 
   #sniff(socket: Socket): void {
-    sniff(socket, this.#options.limits.headerTimeoutMs, (spoken) => this.#hand(socket, spoken));
+    sniff(socket, this.#options.limits.headerTimeoutMs, (spoken) => this.#handOver(socket, spoken));
   }
 
   #showSource(socket: Socket, source: Peer): void {
@@ -149,7 +149,7 @@ export class Listener {
     else this.#sources.set(socket, source);
   }
 
-  #hand(socket: Socket, spoken: Spoken): void {
+  #handOver(socket: Socket, spoken: Spoken): void {
     if (spoken === "tls" && this.#tls !== undefined) this.#decrypt(socket, this.#tls);
     else if (spoken !== "tls" && this.#cleartext) this.#serve(socket, spoken);
     else socket.destroy();

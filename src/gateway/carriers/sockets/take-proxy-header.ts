@@ -4,20 +4,20 @@ import { judgeFirstBytes } from "./first-bytes.ts";
 import { readProxyHeader } from "../../proxies/index.ts";
 
 /**
- * Waits for the PROXY header that a connection of a trusted proxy begins with, takes it off, and calls `hand` with the
- * peer that connected to the proxy; `undefined` when the connection is the proxy's own.
+ * Waits for the PROXY header that a connection of a trusted proxy begins with, takes it off, and calls `proceed` with
+ * the peer that connected to the proxy; `undefined` when the connection is the proxy's own.
  *
  * @param timeoutMs - milliseconds after which a connection without a complete header is closed, as is one whose header
  * is malformed, or that ends earlier
  */
-export function takeProxyHeader(socket: Socket, timeoutMs: number, hand: (source: Peer | undefined) => void): void {
+export function takeProxyHeader(socket: Socket, timeoutMs: number, proceed: (source: Peer | undefined) => void): void {
   judgeFirstBytes(socket, timeoutMs, (seen) => {
     const header = readProxyHeader(seen);
     if (header.kind === "more") return undefined;
     if (header.kind === "malformed") return () => void socket.destroy();
     return () => {
       if (header.bytes < seen.byteLength) socket.unshift(seen.subarray(header.bytes));
-      hand(header.source);
+      proceed(header.source);
     };
   });
 }

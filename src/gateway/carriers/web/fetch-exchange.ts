@@ -49,13 +49,13 @@ export class FetchExchange implements Exchange {
     this.common = new CommonHeaderFields(fields);
     this.peer = peer;
     this.bodyEmpty = request.body === null;
-    this.#body = new FetchBody(request.body, this.#leave);
+    this.#body = new FetchBody(request.body, this.#breakOff);
     const { promise, resolve } = Promise.withResolvers<Response>();
     this.response = promise;
     this.#respond = resolve;
     this.#signal = request.signal;
-    if (this.#signal.aborted) this.#leave();
-    else this.#signal.addEventListener("abort", this.#leave);
+    if (this.#signal.aborted) this.#breakOff();
+    else this.#signal.addEventListener("abort", this.#breakOff);
   }
 
   /** Fetch does not tell connections apart, so each exchange counts as a connection of its own. */
@@ -131,7 +131,7 @@ export class FetchExchange implements Exchange {
   }
 
   /** Ends the exchange because the client has gone away, or its body has broken off. */
-  readonly #leave = (): void => {
+  readonly #breakOff = (): void => {
     if (this.gone) return;
     this.gone = true;
     this.#finish();
@@ -153,7 +153,7 @@ export class FetchExchange implements Exchange {
       this.#answer = controller;
     };
     const strategy = new ByteLengthQueuingStrategy({ highWaterMark: answerBytesMax });
-    return new ReadableStream({ start, pull, cancel: this.#leave }, strategy);
+    return new ReadableStream({ start, pull, cancel: this.#breakOff }, strategy);
   }
 
   /** `Response` takes no body with a status that has none (Fetch §2.2.3). */
@@ -171,7 +171,7 @@ export class FetchExchange implements Exchange {
 
   /** Releases what the exchange holds of its request. */
   #finish(): void {
-    this.#signal.removeEventListener("abort", this.#leave);
+    this.#signal.removeEventListener("abort", this.#breakOff);
     this.#body.abandon();
   }
 }

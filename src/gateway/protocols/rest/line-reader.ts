@@ -18,13 +18,13 @@ const nothing = new Uint8Array(0);
  */
 export class LineReader implements MessageSplitter<Message> {
   readonly #stream: RequestStream;
-  readonly #begun: BegunLine;
+  readonly #partial: PartialLine;
   #piece: Uint8Array = nothing;
   #at = 0;
   #number = 1;
 
   constructor(lineMaxBytes: number, stream: RequestStream) {
-    this.#begun = new BegunLine(lineMaxBytes);
+    this.#partial = new PartialLine(lineMaxBytes);
     this.#stream = stream;
   }
 
@@ -43,7 +43,7 @@ export class LineReader implements MessageSplitter<Message> {
 
   end(): Message | undefined {
     try {
-      const line = this.#begun.complete(nothing);
+      const line = this.#partial.complete(nothing);
       if (!isBlank(line)) return this.#stream.read(line);
     } catch (error) {
       throw inLine(this.#number, error);
@@ -54,17 +54,17 @@ export class LineReader implements MessageSplitter<Message> {
   #take(): Message | undefined {
     const piece = this.#piece;
     for (;;) {
-      if (this.#begun.isEmpty) this.#skipEmptyLines();
+      if (this.#partial.isEmpty) this.#skipEmptyLines();
       const at = this.#at;
       const end = piece.indexOf(lineFeed, at);
       if (end < 0) break;
-      const line = this.#begun.complete(piece.subarray(at, end));
+      const line = this.#partial.complete(piece.subarray(at, end));
       this.#at = end + 1;
       const message = isBlank(line) ? undefined : this.#stream.read(line);
       this.#number += 1;
       if (message !== undefined) return message;
     }
-    this.#begun.add(piece.subarray(this.#at));
+    this.#partial.add(piece.subarray(this.#at));
     // So that the chunk is not kept while we wait for the client.
     this.add(nothing);
     return undefined;
@@ -84,7 +84,7 @@ function inLine(number: number, error: unknown): unknown {
 }
 
 /** A line that has arrived in part. */
-class BegunLine {
+class PartialLine {
   readonly #maxBytes: number;
   #bytes: Uint8Array = nothing;
   #length = 0;

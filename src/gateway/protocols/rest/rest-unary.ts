@@ -33,7 +33,7 @@ export interface RestSelection {
 }
 
 /** The parts of a response that REST writes. */
-type RestResponse = Pick<UnaryResponse, "message" | "header" | "trailer">;
+type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
 
 /** A unary call made through its `google.api.http` rule. */
 export class RestUnary implements UnaryProtocol {
@@ -105,7 +105,7 @@ export class RestUnary implements UnaryProtocol {
     return this.requestCoding.decompress(body, this.bodyLimitBytes).then(decode);
   }
 
-  writeMessage({ message, header, trailer }: RestResponse): void | Promise<void> {
+  writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const { binding } = this.target;
     const { httpStatus: standard, contentType, body } = binding.preparedResponse ?? binding.encode(message);
     const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
