@@ -63,14 +63,17 @@ interface Trigger {
   readonly sql: string;
   /** The plant that it is for. By default it is for all. */
   readonly of?: bigint;
+  /** The index of the worker whose shards get it. By default all do. */
+  readonly on?: number;
 }
 
 /** Adds a trigger to the shards of a table, on the workers. */
-async function addTrigger(url: string, { table, when, sql, of }: Trigger): Promise<void> {
+async function addTrigger(url: string, { table, when, sql, of, on }: Trigger): Promise<void> {
   const [row] = await runSql(url, "SELECT current_schema() AS schema");
   const schema = String(row?.["schema"]);
-  const condition = of === undefined ? "" : `WHEN (OLD.id = ${of})`;
-  for (const { url: worker } of cluster.workers) {
+  const plant = table === "plants" ? "OLD.id" : "NEW.plant_id";
+  const condition = of === undefined ? "" : `WHEN (${plant} = ${of})`;
+  for (const { url: worker } of cluster.workers.filter((_, i) => on === undefined || i === on)) {
     const shards = await runSql(
       worker,
       `SELECT shardid FROM citus_shards WHERE table_name = '${schema}.${table}'::regclass
@@ -424,6 +427,61 @@ describe("on Citus", () => {
     expect(told.filter(({ status }) => status === "rejected")).toHaveLength(1);
     expect(await plantsIn(url)).toEqual([7n]);
     await store.close();
+  });
+
+  describe.each([
+    { way: "on its worker", isHandedOver: true },
+    { way: "by the coordinator", isHandedOver: false },
+  ])("a plant that is deleted $way", ({ isHandedOver }) => {
+    afterEach(() => cluster.handOver(true));
+
+    test("and whose record a trigger drops, stays, and costs nobody else anything", async () => {
+      const url = await createStore(ids);
+      await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
+      await cluster.handOver(isHandedOver);
+      const store = await openPostgresStore({ url });
+      const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
+      const refused = { status: "rejected", reason: { code: Code.FailedPrecondition } };
+      const deleted = { status: "fulfilled", value: true };
+      expect(told).toMatchObject(ids.map((id) => (id === 7n ? refused : deleted)));
+      expect(await plantsIn(url)).toEqual([7n]);
+      expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length - 1);
+      await expect(deleteUnlocked(url, [7n])).rejects.toMatchObject({ code: "22P02" });
+      await store.close();
+    });
+
+    test("and whose record a trigger changes is deleted with it", async () => {
+      const url = await createStore(ids);
+      await addTrigger(url, {
+        table: "deletions",
+        when: "INSERT",
+        sql: "NEW.subject = upper(NEW.subject); RETURN NEW",
+      });
+      await cluster.handOver(isHandedOver);
+      const store = await openPostgresStore({ url });
+      await Promise.all(ids.map((id) => store.delete(id, deleteCall({ subject: "subject" }))));
+      await store.close();
+      expect(await runSql(url, "SELECT FROM deletions WHERE subject = 'SUBJECT'")).toHaveLength(ids.length);
+    });
+  });
+
+  test("a batch for the wrong worker deletes nothing where a trigger there drops a record", async () => {
+    const url = await createStore(ids);
+    const session = new Session(readServerUrl(url));
+    await session.shards.learn(session);
+    const here = session.shards.workerOf(0n);
+    const other = ids.find((id) => session.shards.workerOf(id) !== here) ?? 0n;
+    await addTrigger(url, {
+      table: "deletions",
+      when: "INSERT",
+      sql: "RETURN NULL",
+      on: session.shards.workerOf(other),
+    });
+    const batch = `'{0,${other}}', '{a,a}', '{r,r}', '00000000-0000-4000-8000-000000000000', NULL, false`;
+    const deleting = session.query(`SELECT deleted FROM plantstore_delete(0, ${batch})`);
+    await expect(deleting).rejects.toMatchObject({ code: "22P02" });
+    await session.close();
+    expect(await plantsIn(url)).toEqual(ids);
   });
 
   test("what a worker cannot do at all is a fault of the server, and no plant is protected by it", async () => {
