@@ -136,7 +136,7 @@ export class DeleteQueue {
     const nowMs = this.#nowMs();
     const isLast = this.#inFlight === 1 && this.#waiting.length === 0;
     this.#limit.committed({ size, durationMs: nowMs - sentMs, isLast }, nowMs);
-    // The last ones are refused, because they have waited the least in vain.
+    // The last ones are refused, because they have waited for the shortest time.
     for (const pending of this.#waiting.splice(this.#limit.kept)) pending.reject(this.#refuse());
   }
 

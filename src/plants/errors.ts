@@ -33,7 +33,7 @@ export function subjectNotRecordable(): ConnectError {
   return new ConnectError(message, Code.FailedPrecondition);
 }
 
-/** Returns `FailedPrecondition`: a constraint or trigger of the database protects this plant; retrying is in vain. */
+/** Returns `FailedPrecondition`: a constraint or trigger of the database protects this plant. Retrying fails again. */
 export function plantKept(id: bigint, cause?: unknown): ConnectError {
   return new ConnectError(`the database keeps plant ${id}`, Code.FailedPrecondition, undefined, undefined, cause);
 }

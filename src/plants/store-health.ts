@@ -59,7 +59,7 @@ export class StoreHealth {
     this.#patientUntilMs = undefined;
   }
 
-  /** Whether the store has committed a deletion since a time on the clock of `performance.now()`. */
+  /** Returns whether the store has committed a deletion since a time on the clock of `performance.now()`. */
   hasWorkedSince(timeMs: number): boolean {
     return this.#workedAtMs >= timeMs;
   }

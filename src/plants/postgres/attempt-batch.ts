@@ -13,7 +13,7 @@ import {
 import { sqlStateOf, type Verdict, verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
 
-/** How to attempt a batch. */
+/** Options of {@link attemptBatch}. */
 export interface AttemptMode {
   /** Whether an earlier attempt may have been committed, or may even be running still. */
   readonly mayBeDone: boolean;
@@ -37,8 +37,9 @@ export type Attempt =
 /**
  * Attempts to delete the plants of a batch. A plant without a fate was not there.
  *
- * A batch that may be done is run again before the record is looked at. If the lost attempt is still running, that waits
- * for its locks; without waiting, a plant that it holds is `locked`, and in doubt. For all others the record is complete.
+ * A batch that may be done is run again before the record is looked at. If the lost attempt is still running, this
+ * waits for its locks; if it must not wait, the plants that the attempt holds are `locked`, and in doubt. For all
+ * others the record is complete.
  */
 export async function attemptBatch(
   session: Session,
@@ -50,7 +51,7 @@ export async function attemptBatch(
   try {
     await session.connect();
   } catch (fault) {
-    // Nothing has been sent.
+    // Without a connection, nothing has been sent.
     return { kind: "failed", verdict: verdictOn(fault) === "give-up" ? "give-up" : "reconnect", fault, mayBeDone };
   }
   try {
@@ -58,7 +59,7 @@ export async function attemptBatch(
     let deleted = await deletePlants(session, batch);
     if (mayBeDone) deleted = await findDeleted(session, batch);
     if (deleted.length === batch.firstOf.size) return { kind: "all-deleted" };
-    // What was deleted is committed.
+    // From here on, the deletions are committed.
     mayBeDone = true;
     return { kind: "done", fates: await completeFates(session, batch, pending, deleted) };
   } catch (fault) {
@@ -68,8 +69,8 @@ export async function attemptBatch(
 }
 
 /**
- * Whether a statement may have been committed although it was cancelled: on Citus by a worker, which does not know that
- * the server between it and us has stopped waiting.
+ * Returns whether a statement may have been committed although it was cancelled: on Citus by a worker, which does not
+ * know that the coordinator has stopped waiting for it.
  */
 function isCutShort({ shards }: Session, fault: unknown): boolean {
   return shards.areThere && sqlStateOf(fault) === "57014";
@@ -86,12 +87,12 @@ async function skipLocked(
 }
 
 /**
- * Finds out what an earlier attempt did to plants that the server refuses to delete. Those that are there are `kept`:
- * the attempt has not deleted them, because its lock would have been waited for.
+ * Finds out what an earlier attempt did to plants that the server refuses to delete. Plants that still exist are
+ * `kept`: the attempt has not deleted them, because this waits for its locks.
  */
 export async function findRefused(session: Session, batch: DeleteBatch): Promise<ReadonlyMap<bigint, PlantFate>> {
   const there = await lockPlants(session, [...batch.firstOf.keys()]);
-  // In this order: the record of an attempt that was waited for is complete.
+  // In this order: once the attempt has released its locks, its record is complete.
   const deleted = await findDeleted(session, batch);
   const fates = new Map<bigint, PlantFate>(there.map((id) => [id, "kept"]));
   for (const id of deleted) fates.set(id, "deleted");
@@ -102,7 +103,7 @@ export async function findRefused(session: Session, batch: DeleteBatch): Promise
   return fates;
 }
 
-/** Finds out about the plants that were not deleted: a trigger may have kept one without a word. */
+/** Finds out about the plants that were not deleted: a trigger may have kept one silently. */
 async function completeFates(
   session: Session,
   batch: DeleteBatch,
@@ -118,7 +119,9 @@ async function completeFates(
   return fates;
 }
 
-/** Deletes what nobody keeps locked. Of plants that were not there, it is certain that they will not be back. */
+/**
+ * Deletes the plants that nobody keeps locked. A plant without a fate was not there, and will not be after a failover.
+ */
 async function deleteUnlocked(session: Session, batch: DeleteBatch): Promise<Map<bigint, PlantFate>> {
   const fates = await deleteUnlockedPlants(session, batch);
   const missing = missingIn(batch, fates);

@@ -5,11 +5,11 @@ import { verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
 import type { ToldByKey } from "./told-by-key.ts";
 
-/** How to attempt a batch in which there are idempotency keys. */
+/** Options of {@link attemptKeyedBatch}. */
 export interface KeyedAttemptMode extends AttemptMode {
   /**
-   * Whether the keys are looked for before anything is deleted. Unless something has failed, it is enough to look for
-   * those of deletions that found no plant: the index lets no key be used twice.
+   * Whether the keys are looked up before anything is deleted. Unless something has failed, it is enough to look up the
+   * keys of deletions that found no plant: the index lets no key be used twice.
    */
   readonly looksFirst: boolean;
 }
@@ -17,12 +17,12 @@ export interface KeyedAttemptMode extends AttemptMode {
 /** The end of an attempt at a batch in which there are idempotency keys. */
 export type KeyedAttempt =
   | Attempt
-  /** Some callers were told by their key before anything was deleted. The others are for the next attempt. */
+  /** Some callers were answered by their key before anything was deleted. The others are for the next attempt. */
   | { readonly kind: "told" };
 
 /**
- * Attempts to delete the plants of a batch as {@link attemptBatch} does, and tells the callers whose key has a record
- * already. Nobody with a key is told that there is no plant before it was looked for.
+ * Attempts to delete the plants of a batch as {@link attemptBatch} does, and answers the callers whose key has a record
+ * already. No caller with a key is told that there is no plant before its key was looked up.
  */
 export async function attemptKeyedBatch(
   session: Session,
@@ -36,7 +36,7 @@ export async function attemptKeyedBatch(
     if (mode.looksFirst && (await told.tell(session, batch.keyed))) return { kind: "told" };
     const attempt = await attemptBatch(session, batch, pending, mode);
     if (attempt.kind === "failed") return attempt;
-    // What was deleted is committed.
+    // From here on, the deletions are committed.
     mayBeDone = true;
     const undeleted = batch.keyed.filter((one) => !isDeletedFor(one, attempt, batch));
     // Another process may have deleted the plant for the same key, while the statement waited for its lock.

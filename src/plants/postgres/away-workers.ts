@@ -1,23 +1,24 @@
 import { lastedSince, type OnUpkeep } from "../upkeep.ts";
 
-/** Tells when a worker of Citus is lost and when it is back, once each. The others go on, so readiness does not. */
+/** Reports once when a worker of Citus is lost and once when it is back. Readiness ignores it: the others go on. */
 export class AwayWorkers {
   readonly #onUpkeep: OnUpkeep | undefined;
-  /** When each was known to be lost, on the clock of `performance.now()`. */
+  /** When each worker was found to be lost, on the clock of `performance.now()`. */
   readonly #sinceMs = new Map<number, number>();
 
   constructor(onUpkeep: OnUpkeep | undefined) {
     this.#onUpkeep = onUpkeep;
   }
 
-  /** Whether there are any. */
+  /** Whether any worker is lost. */
   get areThere(): boolean {
     return this.#sinceMs.size > 0;
   }
 
   /**
-   * A batch for the worker was given up, which began at a time on the clock of `performance.now()`, and the store is well
-   * otherwise.
+   * Records that a batch for the worker was given up while the store is well otherwise.
+   *
+   * @param begunMs - when the batch began, on the clock of `performance.now()`
    */
   failed(worker: number, problem: string, begunMs: number): void {
     if (this.#sinceMs.has(worker)) return;
@@ -25,7 +26,7 @@ export class AwayWorkers {
     this.#onUpkeep?.({ kind: "worker-away", lastedMs: lastedSince(begunMs), problem });
   }
 
-  /** A batch for the worker was committed. */
+  /** Records that a batch for the worker was committed. */
   worked(worker: number): void {
     const sinceMs = this.#sinceMs.get(worker);
     if (sinceMs === undefined) return;

@@ -3,15 +3,15 @@ import { checkWorkerOf } from "./delete-batch.ts";
 import { verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
 
-// What the statements of deletions, of retries and of retention need.
+// The rights that the statements of deletions, of retries and of retention need.
 const lackingSql = `
   SELECT string_agg(needed.kind || ' on ' || needed.relation, ', ') FROM (VALUES
     ('plants', 'SELECT'), ('plants', 'UPDATE'), ('plants', 'DELETE'),
     ('deletions', 'SELECT'), ('deletions', 'INSERT'), ('deletions', 'UPDATE'), ('deletions', 'DELETE')
   ) AS needed (relation, kind) WHERE NOT has_table_privilege(needed.relation, needed.kind)`;
 
-// All that a deletion needs, and nothing is left of it: locks on both tables, room for a record, and a commit that
-// waits for the disk and for synchronous standbys. The commit does so for the record that was rolled back.
+// Needs all that a deletion needs, and leaves nothing behind: locks on both tables, room for a record, and a commit
+// that waits for the disk and for synchronous standbys, as it does even after the record was rolled back.
 const probeSql = (id: bigint, lockSql: string): string => `
   BEGIN;
   ${lockSql};
@@ -23,8 +23,8 @@ const probeSql = (id: bigint, lockSql: string): string => `
 
 const lockTableSql = "LOCK TABLE plants IN ROW EXCLUSIVE MODE";
 
-// Citus would lock the table on every worker, and fail if one is away. This takes the same lock on the worker of the
-// plant, and deletes nothing.
+// LOCK TABLE would lock the table on every worker of Citus, and fail if one is away. This takes the same lock on the
+// worker of the plant, and deletes nothing.
 const lockOnWorkerSql = (id: bigint): string => `DELETE FROM plants WHERE id = ${id} AND ctid IS NULL`;
 
 /**
@@ -39,8 +39,8 @@ export async function checkRights(session: Session): Promise<void> {
 }
 
 /**
- * Checks that a deletion could be committed now, which only a write can show: a full disk, a locked table and a
- * synchronous standby that is gone leave every read as it was. Rejects with the fault; the session is of no use then.
+ * Checks that a deletion could be committed now, which only a write can show: a full disk, a locked table or a missing
+ * synchronous standby does not affect reads. Rejects with the fault; then discard the session.
  */
 export async function checkWrite(session: Session): Promise<void> {
   await checkRights(session);
@@ -57,8 +57,8 @@ export async function checkWorkers(session: Session): Promise<void> {
 }
 
 /**
- * Runs a check for a plant of each worker. A worker that is away keeps nobody from deleting the plants of others, so it
- * is a fault only if all of them are. One that refuses is a fault in any case, which nobody but the operator can mend.
+ * Runs a check for a plant of each worker. A worker that is away does not keep the plants of others from being deleted,
+ * so it is a fault only if all workers are. A worker that refuses is always a fault, which only the operator can mend.
  */
 async function checkEachWorker(session: Session, check: (id: bigint) => Promise<void>): Promise<void> {
   const plants = session.shards.oneOfEach;
@@ -79,7 +79,7 @@ async function probe(session: Session, id: bigint, lockSql: string): Promise<voi
   try {
     await session.run(probeSql(id, lockSql));
   } catch (fault) {
-    // A trigger or constraint refuses a record of a plant that nobody deletes.
+    // The store is well: a trigger or constraint refuses the record of a plant that nobody deletes.
     if (verdictOn(fault) !== "divide") throw fault;
     session.discard();
   }

@@ -3,22 +3,22 @@ import type { DeleteCall } from "../plant-store.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import type { Session } from "./session.ts";
 
-// What Citus needs otherwise (docs.citusdata.com). Both tables are spread over its workers by the id of the plant, so
+// What is different on Citus (docs.citusdata.com). Both tables are spread over its workers by the id of the plant, so
 // that a plant and the records of its deletions are on the same worker.
 //
 // - A statement that deletes and records at once would be a two-phase commit over all workers. In a function that Citus
 //   runs on the worker of its first argument it is a local transaction; so batches are made for one worker each.
 // - No index can be unique across workers, so an idempotency key holds for one plant.
 
-// Ids. Enough for a worker that has one of thousands of shards. One that has a single hash of 2^32, as the shard of one
-// tenant, would be searched for by the hour.
+// The most ids that are tried to find one for each worker: enough for a worker with one of thousands of shards. A
+// worker with a single hash of 2^32, such as the shard of one tenant, would take hours to find.
 const searchedIdsMax = 100_000;
 
-/** Tells where the tables are, if Citus has spread them. Shared by all sessions of a store. */
+/** The places of the tables, if Citus has spread them. Shared by all sessions of a store. */
 export class Shards {
   /** The largest hash of each shard, in ascending order. */
   #hashMax: readonly number[] = [];
-  /** The index of the worker of each. */
+  /** The index of the worker of each shard. */
   #worker: readonly number[] = [];
   #oneOfEach: readonly bigint[] = [];
 
@@ -28,8 +28,8 @@ export class Shards {
   }
 
   /**
-   * Returns the index of the worker that has a plant; 0 without Citus. It is wrong for some seconds after a shard was
-   * moved, which costs time.
+   * Returns the index of the worker that has a plant; 0 without Citus. For some seconds after a shard was moved it is
+   * wrong, which only costs time.
    */
   workerOf(id: bigint): number {
     const hash = hashOf(id);
@@ -37,18 +37,18 @@ export class Shards {
   }
 
   /**
-   * An id that belongs to each worker; there need be no such plant. A worker that has very few of all ids may be left
-   * out, and is not checked then.
+   * An id on each worker, whether or not there is such a plant. A worker that has very few of all ids may be left out,
+   * and then is not checked.
    */
   get oneOfEach(): readonly bigint[] {
     return this.#oneOfEach;
   }
 
   /**
-   * Learns where the tables are now: an operator may add workers at any time.
+   * Reads where the tables are now: an operator may add workers at any time.
    *
    * @throws StoreOpenError when they were spread by other means than {@link distribute}, or the warnings of workers
-   *   would not arrive
+   * would not arrive
    */
   async learn(session: Session): Promise<void> {
     const shards = (await isCitus(session)) ? await session.query(shardsSql) : [];
@@ -75,7 +75,7 @@ export class Shards {
 
 const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)";
 
-// A table that is on one node as a whole has a shard without hashes, and needs nothing otherwise.
+// A table that is on one node as a whole has a shard without hashes, and is used as on any other server.
 const shardsSql = `
   SELECT shardmaxvalue, dense_rank() OVER (ORDER BY groupid) - 1, to_regprocedure('${deleteFunction}') IS NOT NULL,
     current_setting('client_min_messages') LIKE 'debug%' AND current_setting('citus.worker_min_messages') LIKE 'debug%'
@@ -98,7 +98,7 @@ const schemaDistributed =
  * @throws StoreOpenError
  */
 export async function refuseDistributedSchema(session: Session): Promise<void> {
-  // Other servers have no table of them, and Citus before 12 has none.
+  // Other servers do not have this table, nor does Citus before 12.
   const [known] = await session.query("SELECT to_regclass('pg_dist_schema')");
   if (known?.[0] === null) return;
   const found = await session.query("SELECT FROM pg_dist_schema WHERE schemaid = current_schema()::regnamespace");
@@ -126,34 +126,35 @@ export function hashOf(id: bigint): number {
   return ((c ^ b) - rotated(b, 24)) | 0;
 }
 
-// As PostgreSQL seeds it for a key of four bytes.
+// PostgreSQL's seed for a key of four bytes.
 const hashSeed = (0x9e3779b9 + 4 + 3_923_095) | 0;
 
 function rotated(bits: number, by: number): number {
   return (bits << by) | (bits >>> (32 - by));
 }
 
-/** Returns a call with its idempotency key as the records on Citus have it: for another plant it is another key. */
+/**
+ * Returns a call whose idempotency key begins with the plant, as in records on Citus, where keys hold for one plant.
+ */
 export function toCallOnCitus(call: DeleteCall, id: bigint): DeleteCall {
   return call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` };
 }
 
 /**
- * Spreads the tables of a store over the workers, together with what is in them, unless Citus has them already. To
- * those that an operator has spread it adds what they lack. Does nothing on a server without Citus. Deletions wait
- * meanwhile.
+ * Spreads the tables of a store over the workers, together with their rows, unless they are spread already. Adds what
+ * is missing to tables that an operator has spread. Does nothing on a server without Citus. Deletions wait meanwhile.
  *
- * @throws StoreOpenError when an operator has spread them otherwise
+ * @throws StoreOpenError when an operator has spread them in another way
  */
 export async function distribute(session: Session): Promise<void> {
   if (!(await isCitus(session))) return;
-  // Of several processes, all but one wait here, and must then see what that one has done.
+  // Of several processes, all but one wait here, and must then see what the first has done.
   await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT version FROM plantstore_schema FOR UPDATE");
   for (const sql of await missingSql(session)) await session.run(sql);
   await session.commit();
 }
 
-/** Returns the statements that make the tables what deletions on Citus need; none if they are. */
+/** Returns the statements that make the tables fit for deletions on Citus; none if they are fit already. */
 async function missingSql(session: Session): Promise<readonly string[]> {
   const [[state] = []] = await session.query(stateSql, [functionBody]);
   if (state === "otherwise") throw new StoreOpenError(spreadOtherwise);
@@ -178,7 +179,7 @@ const sequentialSql = "SET LOCAL citus.multi_shard_modify_mode = 'sequential';";
 
 const primaryKeySql = "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq);";
 
-// One by one: Citus hands some to the workers with whatever is in the same message.
+// One by one, because Citus passes some statements to the workers with everything else in the same message.
 const keysSql = [
   "DROP INDEX IF EXISTS deletions_by_plant",
   "DROP INDEX IF EXISTS deletions_by_key",
@@ -190,28 +191,28 @@ const spreadSql = `
   SELECT create_distributed_table('plants', 'id');
   SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants');`;
 
-// Whether any of these plants is on another server than the one that runs the function. By NOT IN, which asks for the
+// Finds out whether any of these plants is on another server than the one that runs the function. NOT IN asks for the
 // shard of each plant once.
 const elsewhere = (ids: string): string => `EXISTS (
         SELECT FROM unnest(${ids}) AS id WHERE get_shard_id_for_distribution_column('plants', id) NOT IN (
           SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)))`;
 
 // The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits for
-// no lock; SKIP LOCKED is for one shard at a time there. As in the statement for other servers, "not found" waits for
-// standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker waits for its
-// standbys, also for what it has not found; the warning of another one must be passed on. The setting is made last,
-// because Citus would otherwise report on each statement, which costs time. So does a CTE, whose rows Citus puts into a
-// file: ids are collected in a loop.
+// no lock; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not found" waits
+// for standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker waits for its
+// standbys, also for plants that it has not found; the warnings of other workers must be passed on. The setting for that
+// is made last, because Citus would otherwise report on each statement, which costs time. So would a CTE, whose rows
+// Citus puts into a file: ids are collected in a loop.
 //
-// Records that are dropped make the function fail, as in the statement for other servers. Citus counts those that it
-// sends to the shards, of which a trigger there may drop some. Counting what is there takes as long as all the rest, so
-// it is done only where there is such a trigger (bits 0 to 2 of `tgtype`: for each row, before, INSERT), or where the
-// triggers of another server would have to be known.
+// Dropped records make the function fail, as in the statement for other servers. Citus counts the records that it sends
+// to the shards, where a trigger may drop some. Counting what is there takes as long as everything else together, so it
+// is done only if there is such a trigger (bits 0 to 2 of `tgtype`: for each row, before, INSERT), or if the triggers of
+// another server would have to be known.
 //
-// After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all of them know it.
-// What that deletes is committed where the plants are. For plants that it has not found it writes records there, and
-// takes them back: the commit of a transaction that has written waits for the standbys, whatever is left of it. A trigger
-// may keep the records from being written; then the deletion is repeated until a worker runs it.
+// After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all nodes know the
+// change. Its deletions are then committed where the plants are. For plants that it has not found, it writes records
+// there and deletes them again: the commit of a transaction that has written waits for the standbys, even if nothing of
+// it is left. A trigger may keep the records from being written; then the deletion is repeated until a worker runs it.
 const functionBody = `
   DECLARE
     part bigint[]; free bigint[]; present bigint; recorded bigint; missing bigint[]; undone uuid;

@@ -3,7 +3,7 @@ import { Client, type ClientConfig } from "pg";
 import { sqlStateOf } from "./fault-table.ts";
 import type { Host } from "./server-url.ts";
 
-// Documented by node-postgres, and missing in its types.
+// Documented by node-postgres, but missing in its types.
 declare module "pg" {
   interface Client {
     readonly processID: number | null;
@@ -11,14 +11,15 @@ declare module "pg" {
   }
 }
 
-/** The time-outs of a session, in milliseconds; 0 is none. */
+/** The time-outs of a session, in milliseconds; 0 means none. */
 export interface SessionTimeouts {
-  /** Waiting for a row or table lock. The server ends the statement. */
+  /** For waiting for a row or table lock. The server ends the statement. */
   readonly lockTimeoutMs: number;
-  /** Running one statement. The server ends it. */
+  /** For running one statement. The server ends it. */
   readonly statementTimeoutMs: number;
   /**
-   * Waiting for the response when even the server's own time-outs do not end the statement. The connection is dropped.
+   * For waiting for the response when even the server's own time-outs do not end the statement. The connection is
+   * dropped.
    */
   readonly answerTimeoutMs: number;
 }
@@ -27,23 +28,23 @@ export interface SessionTimeouts {
 export interface Notice {
   /** The routine of the server that sent it. */
   readonly routine?: string | undefined;
-  /** Its SQLSTATE: `01000` of most warnings. */
+  /** Its SQLSTATE; `01000` for most warnings. */
   readonly code?: string | undefined;
-  /** Its text, which is translated. Citus appends the detail and the hint of a worker's notice. */
+  /** Its text, in the language of the server. Citus appends the detail and the hint of a worker's notice. */
   readonly message?: string | undefined;
 }
 
 /** Options of {@link connectTo}. */
 export interface ConnectOptions {
   readonly timeouts: SessionTimeouts | undefined;
-  /** Refuses a read-only host: only one of several hosts is the primary. */
+  /** Whether a read-only host is refused: only one of several hosts is the primary. */
   readonly mustBeWritable: boolean;
   /** Called when a connection is lost, or could not be established. */
   readonly onLost: (client: Client) => void;
   readonly onNotice: (notice: Notice) => void;
 }
 
-// Milliseconds. A server that is up closes the connection within one; one that has vanished never does.
+// In milliseconds. A server that is up closes the connection within one; a server that has vanished never does.
 const disconnectTimeoutMs = 1_000;
 
 /** Connects to a host, trying one way after another. Rejects with the error of the last way that was tried. */
@@ -62,7 +63,7 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
       return client;
     } catch (reason) {
       fault = reason;
-      // Closes whatever was opened; nobody else will.
+      // Closes what was opened, since the caller does not get it.
       void disconnect(client);
       if (!mayAnotherWayDo(reason)) break;
     }
@@ -80,9 +81,9 @@ export async function disconnect(client: Client): Promise<void> {
   await client.end().catch(() => undefined);
 }
 
-// The warning that a commit is not on its standbys must arrive, whatever a role or the URL has set. Citus hands on that
-// of a worker, in some transactions as a message for debugging, and that of one behind the worker as such only. Other
-// servers ignore the second setting; the messages for debugging that the first brings are ignored here.
+// The warning that a commit is not on its standbys must arrive, whatever the role or the URL sets. Citus passes a
+// worker's warning on, in some transactions as a debug message, and always so if another worker is behind it. Other
+// servers ignore the second setting; the debug messages that the first brings are ignored here.
 const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages=debug1";
 
 // CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the two numbers
@@ -90,32 +91,32 @@ const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages
 const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
-// Milliseconds. As for a connection that is closed; the next attempt waits for it.
+// In milliseconds, like the time to close a connection; the next attempt waits for it.
 const cancelTimeoutMs = 1_000;
 
 /**
- * Has the server end what it is running for a connection. Without that it goes on after the connection is closed, and
- * may keep its backend forever: no time-out of a statement ends a wait for synchronous standbys.
+ * Has the server end the statement that it is running for a connection. Otherwise the statement goes on after the
+ * connection is closed, and may keep its backend forever: no time-out ends a wait for synchronous standbys.
  *
- * Resolves once the server has taken the request, or does not respond. Until then the connection must stay open: with
- * it PgBouncer forgets what it runs for it.
+ * Resolves once the server has taken the request, or does not respond. Until then the connection must stay open: when
+ * it closes, PgBouncer forgets what is running for it.
  */
 export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<void> {
   const request = Buffer.alloc(cancelBytes);
   [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
   const { promise: closed, resolve } = Promise.withResolvers<void>();
-  // A server that is gone runs nothing.
+  // Errors are ignored: a server that is gone runs nothing.
   socket.on("error", () => undefined).once("close", () => resolve());
   socket.setTimeout(cancelTimeoutMs, () => socket.destroy());
-  // Nothing comes but the end, which only a socket that is read notices. It is not ended here, because a pooler may
-  // take that for a client who has gone.
+  // The server sends nothing but the end, which is noticed only if the socket is read. The socket is not ended here,
+  // because a pooler may take that for a client that has gone.
   socket.resume().unref().write(request);
   await closed;
 }
 
 function settingsOf(timeouts: SessionTimeouts | undefined, options?: string): ClientConfig {
-  // As options: node-postgres has no way to send a time-out of 0, which overrides that of the role.
+  // As options, because node-postgres cannot send a time-out of 0, which overrides that of the role.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
   return { options: [options, showWarnings, limits].filter((part) => part !== undefined).join(" ") };
@@ -130,8 +131,7 @@ async function demandWritable(client: Client, connectTimeoutMs: number): Promise
   if (rows[0]?.read_only !== "off") throw new Error("the server is read-only");
 }
 
-// Ways differ in TLS and in start-up parameters. A server that is down, or rejects the password, does so on all of
-// them.
+// Ways differ in TLS and in start-up parameters. A server that is down, or rejects the password, fails on all of them.
 function mayAnotherWayDo(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
   // 28000: pg_hba.conf has no entry for this kind of connection. 08P01: PgBouncer refuses unknown parameters.

@@ -10,21 +10,21 @@ interface Statements {
   /** The same for a single plant. Without the joins it takes the server a quarter less time. */
   readonly deleteOne: string;
   /**
-   * The same without waiting for the locks of others, and with a word on each plant that is there: `locked` by another
-   * transaction, `kept` by a trigger, or `deleted`. A plant that another transaction has deleted since the statement
-   * began counts as locked, and is gone at the next attempt.
+   * The same without waiting for the locks of others. It says of each plant that is there whether it is `locked` by
+   * another transaction, `kept` by a trigger, or `deleted`. A plant that another transaction has deleted since the
+   * statement began counts as locked, and is gone at the next attempt.
    */
   readonly deleteUnlocked: string;
 }
 
 /**
- * Writes the statements whose records have these columns, of which each is an array that goes with the ids.
+ * Writes the statements for records with these columns; each column is an array parallel to the ids.
  *
  * A plain `= ANY` locks rows in the order of one index scan, so overlapping batches of several processes do not
  * deadlock; with a join in the DELETE the planner could choose another order.
  *
- * A trigger may drop a record without a word. Then the cast fails, and with it the statement: no plant is deleted
- * without its record. Its SQLSTATE, 22P02, leads to the plant in question, and its message tells the operator.
+ * A trigger may silently drop a record. Then the cast fails, and with it the statement: no plant is deleted without its
+ * record. The SQLSTATE, 22P02, has the batch divided until the plant is found, and the message tells the operator.
  */
 function writeStatements(columns: readonly string[], arrays: readonly string[]): Statements {
   const names = columns.join(", ");
@@ -63,12 +63,12 @@ const withKeys = writeStatements(
   ["$2::text[]", "$3::text[]", "$5::text[]"],
 );
 
-// A function, which Citus runs where the first plant is.
+// Citus runs this function on the worker of the first plant.
 const deleteOnWorkerSql = `
   SELECT deleted, locked, kept FROM plantstore_delete(
     $1::bigint, $2::bigint[], $3::text[], $4::text[], $5::uuid, $6::text[], $7::boolean)`;
 
-// With a row without an id where the server has synchronous standbys.
+// Adds a row without an id if the server has synchronous standbys.
 const stillThereSql = `
   SELECT id FROM plants WHERE id = ANY($1::bigint[])
   UNION ALL SELECT NULL WHERE current_setting('synchronous_standby_names', true) <> ''`;
@@ -81,8 +81,8 @@ const waitForStandbysSql = "SELECT pg_logical_emit_message(true, 'plantstore', '
 const lockSql = "SELECT id FROM plants WHERE id = ANY($1::bigint[]) FOR UPDATE";
 
 // An UPDATE that changes nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
-// what it finds is durable even if the first attempt could not wait for that. A trigger that silences it makes the
-// statement fail: the record is there, so nobody may be told that the plant was not.
+// the records that it finds are durable even if the first attempt could not wait for that. If a trigger suppresses the
+// update, the statement fails: the record exists, so no caller may be told that the plant did not.
 const lookSql = `
   WITH looked AS (
     UPDATE deletions SET batch = batch WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid RETURNING seq)
@@ -90,7 +90,7 @@ const lookSql = `
     ELSE plant_id END AS plant_id, idempotency_key
   FROM deletions LEFT JOIN looked USING (seq) WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid`;
 
-// An UPDATE for the same reason.
+// An UPDATE, for the same reason.
 const lookForKeysSql = `
   WITH looked AS (UPDATE deletions SET batch = batch WHERE idempotency_key = ANY($1::text[]) RETURNING seq)
   SELECT idempotency_key, plant_id, subject, looked.seq
@@ -105,30 +105,32 @@ const lookForKeysOfPlantsSql = lookForKeysSql.replaceAll(
 /** Deletions that share a statement, and the token that identifies their records. */
 export interface DeleteBatch {
   readonly token: string;
-  /** The first deletion of each plant, which is in the statement; a later one in the same batch finds the plant gone. */
+  /**
+   * The first deletion of each plant, which is in the statement; a later one in the same batch finds the plant gone.
+   */
   readonly firstOf: ReadonlyMap<bigint, PendingDelete>;
   /** The deletions with an idempotency key, in the statement or not. */
   readonly keyed: readonly PendingDelete[];
-  /** Those that are not in the statement because another one with their key is. */
+  /** The deletions that are left out of the statement because it has another one with their key. */
   readonly postponed: ReadonlySet<PendingDelete>;
   readonly ids: string;
   /** What the statement deletes and records, in the order of its parameters. */
   readonly values: readonly string[];
 }
 
-/** What came before an attempt. */
+/** What has happened before an attempt. */
 export interface Before {
   /** Whether deletions may have been given up since the queue has checked them. Default false. */
   readonly afterFault?: boolean;
-  /** The deletions whose callers were told by their key, and which are left out. */
+  /** The deletions whose callers were answered by their key; they are left out. */
   readonly told?: ReadonlySet<PendingDelete>;
 }
 
 /**
  * Prepares a batch for the next attempt. The token stays the same for all attempts.
  *
- * After a fault, deletions that were given up meanwhile are rejected and left out. Before that their signals are not
- * read, which would create them: the queue has just checked those that had to wait.
+ * After a fault, deletions that were given up meanwhile are rejected and left out. Before the first fault, signals are
+ * not read, because reading creates them, and the queue has just checked the deletions that had to wait.
  */
 export function toDeleteBatch(
   token: string,
@@ -188,7 +190,7 @@ function quoted(text: string): string {
 const special = /["\\]/;
 const everySpecial = /["\\]/g;
 
-/** Deletes the plants of a batch: one statement, one round trip, one commit. Returns those that it has deleted. */
+/** Deletes the plants of a batch in one statement, round trip and commit. Returns the plants that it has deleted. */
 export async function deletePlants(session: Session, batch: DeleteBatch): Promise<bigint[]> {
   if (session.shards.areThere) return idsIn((await deleteOnWorker(session, batch, false))?.[0]).map(BigInt);
   const { deleteOne, deleteAll } = statementsOf(batch);
@@ -199,12 +201,12 @@ function statementsOf({ keyed }: DeleteBatch): Statements {
   return keyed.length === 0 ? withoutKeys : withKeys;
 }
 
-/** What became of a plant that was there. */
+/** The fate of a plant that was there. */
 export type PlantFate = "deleted" | "locked" | "kept";
 
 /**
- * Deletes the plants of a batch that no other transaction keeps locked, and returns the fate of each that was there. An
- * earlier attempt at the batch that is still running is another transaction, too.
+ * Deletes the plants of a batch that no other transaction keeps locked, and returns the fate of each plant that was
+ * there. An earlier attempt at the batch that is still running is another transaction, too.
  */
 export async function deleteUnlockedPlants(session: Session, batch: DeleteBatch): Promise<Map<bigint, PlantFate>> {
   if (session.shards.areThere) return toFates(await deleteOnWorker(session, batch, true));
@@ -213,16 +215,16 @@ export async function deleteUnlockedPlants(session: Session, batch: DeleteBatch)
 }
 
 /**
- * Returns the plants that any attempt at a batch has deleted, except for another key: that of a caller who has gone.
- * For a plant that is locked by nobody, or was waited for, the answer is final: otherwise, a commit that comes later
- * could be missed.
+ * Returns the plants that any attempt at a batch has deleted, except those deleted for another key, whose caller has
+ * gone. The answer is final only for plants that are not locked, or whose lock was waited for: otherwise, a later
+ * commit could be missed.
  */
 export async function findDeleted(session: Session, { token, ids, firstOf }: DeleteBatch): Promise<bigint[]> {
   const rows = await session.query(lookSql, [ids, token]);
   return toIds(rows.filter(([id, key]) => (firstOf.get(toId(id))?.call.idempotencyKey ?? null) === key));
 }
 
-/** Deletes on Citus, and returns the arrays of those that are deleted, locked and kept. */
+/** Deletes on Citus, and returns the arrays of the plants that are deleted, locked and kept. */
 async function deleteOnWorker(session: Session, batch: DeleteBatch, skips: boolean): Promise<Row | undefined> {
   const [one] = batch.firstOf.keys();
   const [ids, subjects, requestIds, token, keys = null] = batch.values;
@@ -230,7 +232,7 @@ async function deleteOnWorker(session: Session, batch: DeleteBatch, skips: boole
   return row;
 }
 
-/** Fails where the worker of a plant would not make a deletion durable. */
+/** Rejects if the worker of a plant would not make a deletion durable. */
 export async function checkWorkerOf(session: Session, id: bigint): Promise<void> {
   await session.query(deleteOnWorkerSql, [id, "{}", "{}", "{}", null, null, false]);
 }
@@ -251,7 +253,7 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
 export interface KeyRecord {
   readonly plantId: bigint;
   readonly subject: string;
-  /** Whether it is durable now; otherwise it is being dropped, or a trigger kept it from being written to. */
+  /** Whether it is durable now; if not, it is being dropped, or a trigger has suppressed the update. */
   readonly isDurable: boolean;
 }
 
@@ -270,14 +272,14 @@ export async function findKeys(session: Session, keyed: readonly PendingDelete[]
 }
 
 /**
- * Returns the plants of these that are there. The others are gone for good, even after a failover.
+ * Returns which of these plants are there. The others are gone for good, even after a failover.
  *
- * What is seen to be gone may be gone only here: a deletion becomes visible without its standbys when its backend is
- * ended while it waits for them, or the server restarts. So the answer waits for a commit of its own, which the standbys
- * cannot have without all earlier ones.
+ * A plant may be gone on this server only: a deletion becomes visible before its standbys have it when its backend is
+ * ended while it waits for them, or the server restarts. So the answer waits for a commit of its own, which the
+ * standbys cannot have without all earlier ones.
  */
 export async function findPlants(session: Session, ids: readonly bigint[]): Promise<bigint[]> {
-  // The function that deletes has waited on the worker.
+  // The function that deletes has waited for the standbys of the worker.
   if (session.shards.areThere) return toIds(await session.query(stillThereOnWorkerSql, [toArray(ids)]));
   const rows = await session.query(stillThereSql, [toArray(ids)]);
   const there = rows.filter(([id]) => id !== null);
@@ -285,7 +287,7 @@ export async function findPlants(session: Session, ids: readonly bigint[]): Prom
   return toIds(there);
 }
 
-/** Returns the plants of these that are there, and waits for those that other transactions keep locked. */
+/** Returns which of these plants are there, after waiting for those that other transactions keep locked. */
 export async function lockPlants(session: Session, ids: readonly bigint[]): Promise<bigint[]> {
   return toIds(await session.query(lockSql, [toArray(ids)]));
 }

@@ -1,15 +1,15 @@
 /**
- * What a fault means for the statement that failed.
+ * The meaning of a fault for the statement that failed.
  *
  * - `repeat`: it did nothing because of concurrent transactions on the same rows, and is run again.
- * - `skip`: it did nothing because it waited too long, probably for a lock, and is run again without the plants that are
- *   locked.
+ * - `skip`: it did nothing because it waited too long, probably for a lock, and is run again without the plants that
+ *   are locked.
  * - `wait`: it did nothing because the server lacks a resource, and is run again.
- * - `reconnect`: it did nothing, and this connection is of no use.
+ * - `reconnect`: it did nothing, and is run again on a new connection.
  * - `look`: it may have been committed. It is run again on a new connection; then the deletion record says which plants
  *   it deleted, the first time or now.
- * - `divide`: it did nothing because the server refuses part of it. Its halves are run, so that only what is refused
- *   fails.
+ * - `divide`: it did nothing because the server refuses part of it. Its halves are run, so that only the refused plants
+ *   fail.
  * - `give-up`: it did nothing, and would do nothing again.
  */
 export type Verdict = "repeat" | "skip" | "wait" | "reconnect" | "look" | "divide" | "give-up";
@@ -24,7 +24,7 @@ export interface FaultRow {
   readonly why: string;
 }
 
-/** The table of faults. A code takes precedence over its class; what has no row is treated as `look`. */
+/** The table of faults. A code takes precedence over its class; a code without a row is treated as `look`. */
 export const faultTable: readonly FaultRow[] = [
   { sqlState: "40001", verdict: "repeat", why: "could not be serialised; rolled back" },
   { sqlState: "40P01", verdict: "repeat", why: "victim of a deadlock; rolled back" },
@@ -55,7 +55,7 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "0A", verdict: "give-up", why: "the server cannot do this" },
 ];
 
-/** The index of `deletions` that lets no idempotency key be used twice. On Citus the number of the shard follows. */
+/** The name of the index that lets no idempotency key be used twice. On Citus the number of the shard follows. */
 const keyIndex = /^deletions_by_key(?:_\d+)?$/;
 
 const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [row.sqlState, row.verdict]));
@@ -64,10 +64,11 @@ const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [
  * Returns the verdict on the error of a statement. An error without a SQLSTATE is one of the connection, and says
  * nothing about the statement.
  *
- * An idempotency key that another transaction has used at the same time refuses no plant: its record is there now.
+ * If another transaction has used an idempotency key at the same time, no plant is refused: the record of the key is
+ * there now.
  *
- * A trigger may raise any SQLSTATE, even one that nobody has heard of. If the table knows none, or has the whole store
- * give up, then a trigger is refusing a plant.
+ * A trigger may raise any SQLSTATE, even an unknown one. If a fault raised within the statement has no row, or one that
+ * would have the whole store give up, a trigger refuses a plant.
  */
 export function verdictOn(fault: unknown): Verdict {
   const code = sqlStateOf(fault);
@@ -83,15 +84,15 @@ function isKeyConflict(fault: unknown): boolean {
 }
 
 /**
- * Whether an error came up within the statement, in a trigger, a foreign key, or at a certain row: then the server says
- * where. It does not for an error of the statement itself.
+ * Returns whether an error was raised within the statement: in a trigger, by a foreign key, or at a certain row. The
+ * server then says where, which it does not for an error of the statement itself.
  */
 export function isRaisedWithin(fault: unknown): boolean {
   return fault instanceof Error && "where" in fault && typeof fault.where === "string" && !onCitus.test(fault.where);
 }
 
-// What Citus says of an error of our own statement: the worker, or its place in our function. Where the function of a
-// trigger stands before ours, it is the trigger's.
+// The places that Citus names for an error of our own statement: the worker, or a line of our function. If the function
+// of a trigger comes before ours, the error is the trigger's.
 const onCitus =
   /^while executing command on \S+$|^(?:SQL statement "(?:(?!PL\/pgSQL function )[^])*"\n)?PL\/pgSQL function \S*plantstore_delete\(/;
 

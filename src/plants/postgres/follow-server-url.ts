@@ -3,13 +3,14 @@ import { StoreOpenError } from "../store-open-error.ts";
 import { parseUrl } from "./parse-url.ts";
 import { type Host, readServerUrl, type Server } from "./server-url.ts";
 
-// Bytes: a file that was named by mistake, such as a disk image, is kept out of memory.
+// The largest file that is read, in bytes, which keeps a file that was named by mistake, such as a disk image, out of
+// memory.
 const fileBytesMax = 4_096;
 
 /**
- * Returns the URL of a server that a file contains; a line break behind it is ignored.
+ * Returns the URL of a server that a file contains; a line break at its end is ignored.
  *
- * @throws StoreOpenError naming the file, and nothing that is in it
+ * @throws StoreOpenError naming the file, but nothing of its content
  */
 export function readServerUrlFile(file: string): string {
   try {
@@ -24,8 +25,8 @@ export function readServerUrlFile(file: string): string {
 
 /**
  * Returns the server of a URL that was read from a file. The file is read again for each connection, so that user and
- * password can be changed while a server runs. A file that cannot be used, or differs in anything else, changes nothing:
- * the beginning of a half-written URL may be the URL of another database.
+ * password can be changed while a server runs. A file that cannot be used, or whose URL differs in anything else,
+ * changes nothing: the beginning of a half-written URL may be the URL of another database.
  *
  * @throws StoreOpenError when the URL cannot be used
  */
@@ -57,13 +58,13 @@ class FollowedServer implements Server {
       const url = readServerUrlFile(this.#file);
       if (targetOf(url) === this.#target) this.#current = readServerUrl(url);
     } catch {
-      // The last one stays.
+      // The last URL stays in use.
     }
     return this.#current.hosts;
   }
 }
 
-/** Returns all that a URL says but user and password, as a text to compare. */
+/** Returns everything in a URL except user and password, as a text to compare. */
 function targetOf(url: string): string {
   const { user, hosts, database, parameters } = parseUrl(url);
   const others = [...parameters].filter(([name]) => name !== "user" && name !== "password");

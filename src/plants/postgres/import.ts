@@ -6,9 +6,9 @@ import { problemOf } from "./problem.ts";
 import { isOutcomeUnknown, repeatWhileRefused } from "./repeat-while-refused.ts";
 import type { Session } from "./session.ts";
 
-// The ids are a parameter, and no other table takes part: engines of several machines lack temporary tables, or do not
-// join them with tables that are spread. By an inner SELECT the planner does not learn how many there are, and looks them
-// up in the index; otherwise it may well read all records for each batch.
+// The ids are a parameter, and no other table takes part: distributed engines lack temporary tables, or do not join
+// them with tables that are spread. The inner SELECT hides the number of ids from the planner, so that it looks them up
+// in the index; otherwise it may read all records for each batch.
 const findDeleted = `
   SELECT DISTINCT plant_id FROM unnest((SELECT $1::bigint[])) AS line (id) JOIN deletions ON plant_id = id`;
 
@@ -19,14 +19,14 @@ const insert = `
 
 const takeBack = "DELETE FROM plants WHERE id = ANY($1::bigint[])";
 
-/** Starts an import beside servers that keep deleting. It owns the session. */
+/** Starts an import beside servers that keep deleting. The import owns the session. */
 export function startImport(session: Session, options: ImportOptions): PlantImport {
   return {
     add: (ids) => {
       // Sorted, so that neighbours in the index are written together, and two imports do not deadlock.
       const lines = new BigInt64Array(ids).toSorted();
-      // By attempts of which the server does not know whether they were committed. What a later one finds there was
-      // added all the same.
+      // The ids that were added by attempts of which the server does not know whether they were committed. If a later
+      // attempt finds them there, this import has added them all the same.
       const added = new Set<string>();
       return repeatWhileRefused(session, async () => {
         await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED");
@@ -34,7 +34,7 @@ export function startImport(session: Session, options: ImportOptions): PlantImpo
         try {
           await session.commit();
         } catch (fault) {
-          // To repeat it could undo a deletion that came after it.
+          // Repeating it could undo a deletion that came after it.
           if (options.restore === true && verdictOn(fault) === "look") throw restoredInDoubt(fault);
           if (isOutcomeUnknown(fault)) for (const id of inserted.added) added.add(id);
           throw fault;
@@ -60,7 +60,7 @@ function countLines(ids: readonly bigint[], added: Set<string>, deleted: Readonl
 interface InsertedLines {
   /** The ids that are new. */
   readonly added: readonly string[];
-  /** Those with a deletion record, which were left out. */
+  /** The ids with a deletion record, which were left out. */
   readonly deleted: ReadonlySet<string>;
 }
 
@@ -72,14 +72,16 @@ async function insertUndeleted(session: Session, lines: BigInt64Array): Promise<
   const before = await idsWithRecord(session, int64Array(lines));
   const undeleted = before.size === 0 ? lines : lines.filter((id) => !before.has(String(id)));
   const added = await insertIds(session, undeleted);
-  // If a deletion is in progress, the INSERT waits for it and then finds the place free. This looks again with a new
-  // snapshot, and only among the added ids: a plant that was restored has a record, too.
+  // If a deletion is in progress, the INSERT waits for it, and then finds the id free. This looks for records again
+  // with a new snapshot, and only among the added ids: a plant that was restored has a record, too.
   const meanwhile = await idsWithRecord(session, added);
   if (meanwhile.size > 0) await session.query(takeBack, [`{${[...meanwhile].join()}}`]);
   return { added: idsIn(added), deleted: new Set([...before, ...meanwhile]) };
 }
 
-/** Inserts ids, and returns those that are new as the text of an array, which goes back to the server as it is. */
+/**
+ * Inserts ids, and returns those that are new as the text of an array, in which they can be sent back to the server.
+ */
 async function insertIds(session: Session, ids: BigInt64Array): Promise<string> {
   const [row] = await session.query(insert, [int64Array(ids)]);
   return row?.[0] ?? "{}";

@@ -1,5 +1,5 @@
-// The binary format of an array of one dimension: a header with the count of dimensions, whether there are nulls, the
-// type of the elements, their count and the index of the first; then each element, its length before it.
+// The binary format of an array of one dimension: a header with the number of dimensions, whether there are nulls, the
+// type of the elements, their number and the index of the first; then each element after its length.
 const headerBytes = 20;
 const elementBytes = 4 + 8;
 
@@ -22,7 +22,7 @@ export function int64Array(ids: BigInt64Array): Buffer {
   return bytes;
 }
 
-/** Returns the ids in an array in text form, as text; none of NULL. */
+/** Returns the ids of an array in text form, as text; none for NULL. */
 export function idsIn(array: string | null | undefined): readonly string[] {
   return array === null || array === undefined || array === "{}" ? [] : array.slice(1, -1).split(",");
 }

@@ -3,21 +3,23 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type Outcomes, type PendingDelete, tellOutcomes } from "../delete-queue.ts";
 import { outcomeUnknown, queueFull, storeAway } from "../errors.ts";
 
-/** How long a plant may be locked, in ms. Transactions that run for longer are stuck; callers had better ask again. */
+/** How long a locked plant is waited for, in milliseconds: a transaction that takes longer is probably stuck. */
 export const lockedForMsMax = 2_000;
 
-/** Milliseconds between two attempts: soon enough for a caller who waits, and seldom enough to cost the server little. */
+/**
+ * Milliseconds between two attempts: soon enough for a caller that waits, and seldom enough to cost the server little.
+ */
 export const attemptIntervalMs = 50;
 
 /** A deletion whose plant another transaction keeps locked. */
 export interface LockedDelete extends PendingDelete {
-  /** The token of the batch that may have deleted the plant. Without it nothing was done. */
+  /** The token of the batch that may have deleted the plant; without a token, certainly nothing was done. */
   readonly token?: string;
 }
 
 /**
- * Returns a deletion that a batch with this token may have done, or may even be doing. From now on its caller is not told
- * that nothing was done, whoever gives it up.
+ * Returns a deletion that a batch with this token may have done, or may even be doing. Its caller will not be told that
+ * nothing was done, whatever rejects it.
  */
 export function inDoubt(pending: LockedDelete, token: string): LockedDelete {
   if (pending.token === token) return pending;
@@ -25,8 +27,8 @@ export function inDoubt(pending: LockedDelete, token: string): LockedDelete {
   return { id, call, resolve, reject: (reason) => pending.reject(withoutCertainty(reason)), token };
 }
 
-// Both say that nothing was done. The other reasons are those of the caller, who has gone, and of the database, which
-// keeps the plant.
+// These two codes would say that nothing was done. Other reasons are those of the caller, which has gone, and of the
+// database, which keeps the plant.
 function withoutCertainty(reason: unknown): unknown {
   const { code } = ConnectError.from(reason);
   return code === Code.Unavailable || code === Code.ResourceExhausted ? outcomeUnknown(reason) : reason;
@@ -35,8 +37,8 @@ function withoutCertainty(reason: unknown): unknown {
 /** Options of {@link LockedDeletes}. */
 export interface LockedDeletesOptions {
   /**
-   * Deletes what is no longer locked and hands the rest back to {@link LockedDeletes.add}. All have the same token, and
-   * are on the same worker.
+   * Deletes the plants that are no longer locked and hands the rest back to {@link LockedDeletes.add}. All deletions
+   * have the same token, and their plants are on the same worker.
    */
   readonly commit: (batch: readonly LockedDelete[]) => Promise<Outcomes>;
   /** Returns the index of the worker that has a plant. By default there is one. */
@@ -63,17 +65,17 @@ export class LockedDeletes {
     this.#options = options;
   }
 
-  /** Whether there are any: then other plants may be locked, too, and no lock is worth waiting for. */
+  /** Whether any deletion waits here: then other plants may be locked, too, and no lock is worth waiting for. */
   get areThere(): boolean {
     return this.#attempting !== undefined;
   }
 
-  /** Deletions that wait for a lock, with those that are being attempted. */
+  /** The number of deletions that wait for a lock, including those that are being attempted. */
   get waiting(): number {
     return this.#waiting.length + this.#attempted;
   }
 
-  /** Takes a deletion over. It is known again when it comes back, and gets no more time. */
+  /** Takes a deletion over. One that is handed back gets no more time. */
   add(pending: LockedDelete): void {
     if (this.#waiting.length >= this.#options.waitingMax) return pending.reject(queueFull());
     if (!this.#untilMs.has(pending)) this.#untilMs.set(pending, performance.now() + lockedForMsMax);
@@ -81,7 +83,7 @@ export class LockedDeletes {
     this.#attempting ??= this.#attemptAll();
   }
 
-  /** Resolves once every caller is told. */
+  /** Resolves once every caller is answered. */
   async close(): Promise<void> {
     await this.#attempting;
   }
@@ -95,7 +97,7 @@ export class LockedDeletes {
         while (alike.length > 0) await this.#attempt(alike.splice(0, this.#options.batchMax));
       this.#attempted = 0;
     }
-    // At once, so that nothing is added to an end.
+    // Cleared in the same turn, so that no deletion is added to a loop that has ended.
     this.#attempting = undefined;
   }
 

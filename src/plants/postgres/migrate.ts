@@ -6,34 +6,34 @@ import { type Migration, migrations } from "./migrations.ts";
 import { repeatWhileRefused } from "./repeat-while-refused.ts";
 import type { Session } from "./session.ts";
 
-// Milliseconds between two tries to be the one that migrates. Waiting in a statement instead would keep a snapshot, for
-// whose end the build of an index waits in its turn.
+// Milliseconds between two tries to become the process that migrates. Waiting in a statement instead would keep a
+// snapshot, and the build of an index would wait for that in turn.
 const lockIntervalMs = 100;
 
-// Milliseconds that a step waits for the lock of a table that servers use. Deletions queue behind it, and wait no longer
-// than this for a lock themselves: at worst they are repeated.
+// Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind it, and wait no
+// longer than this for a lock themselves: at worst they are repeated.
 const tableLockMs = 100;
 
-// Milliseconds between two tries to lock a table, in which deletions go on.
+// Milliseconds between two tries to lock a table, during which deletions go on.
 const tableIntervalMs = 1_000;
 
-// Tries until an operator is told again: some five seconds.
+// How many tries pass before the operator is told again: some five seconds.
 const triesPerLine = 5;
 
 // A query, because SET fails in releases before PostgreSQL 17, which do not have this time-out.
 const endTransactionTimeout = (isLocal: boolean): string =>
   `SELECT set_config(name, '0', ${isLocal}) FROM pg_settings WHERE name = 'transaction_timeout'`;
 
-/** Told what a migration is waiting for. Must not throw. */
+/** Called with what a migration is waiting for. Must not throw. */
 export type OnWaiting = (what: string) => void;
 
 /**
- * Migrates the database to the newest schema, step by step, and returns the versions before and after. A step that fails
- * leaves the version as it was, and is run again by the next attempt. Of several processes that do this at once, one does
- * it and the others wait.
+ * Migrates the database to the newest schema, step by step, and returns the versions before and after. A step that
+ * fails leaves the version as it was, and is run again by the next attempt. Of several processes that migrate at once,
+ * one does it and the others wait.
  *
  * @param session - without time-outs
- * @param lock - a second such session, which keeps the others waiting, and has no connection at the end
+ * @param lock - a second such session, which keeps the other processes waiting; it is disconnected at the end
  * @throws StoreOpenError when the schema is newer than this release, or the database is not fit for a store
  */
 export async function migrate(
@@ -81,13 +81,15 @@ async function takeNextStep(session: Session, lock: Session, onWaiting?: OnWaiti
     // Another process has taken the step, or the server has committed it without knowing.
     if ((await versionOf(session)) === version) throw fault;
   } finally {
-    // Lets the others in.
+    // Lets the other processes go on.
     lock.discard();
   }
   return true;
 }
 
-/** Takes the first step. Nothing is there to be locked: of several processes, all but one find its tables made. */
+/**
+ * Takes the first step, before there is anything to lock: of several processes, all but one find the tables created.
+ */
 async function createSchema(session: Session, { sql }: Migration): Promise<void> {
   await session.begin("BEGIN");
   await session.run(`${sql}; ${setVersion(1)}`);
@@ -95,11 +97,12 @@ async function createSchema(session: Session, { sql }: Migration): Promise<void>
 }
 
 /**
- * Locks the row of the version until the end of the transaction, and returns whether it has got it, and the version is
- * this one. A row, because distributed engines have few other locks.
+ * Locks the row of the version until the end of the transaction. Returns whether that succeeded and the version is this
+ * one. It is a row, because distributed engines have few other locks.
  */
 async function lockOthersOut(lock: Session, version: number): Promise<boolean> {
-  // An index may take long to build. Only under READ COMMITTED does an idle transaction keep no snapshot.
+  // No time-outs, because an index may take long to build. Only under READ COMMITTED, an idle transaction has no
+  // snapshot.
   await lock.begin(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0;
     ${endTransactionTimeout(true)}`);
   const [row] = await lock.query("SELECT version FROM plantstore_schema FOR UPDATE SKIP LOCKED");
@@ -124,7 +127,7 @@ async function takeStep(session: Session, lock: Session, { version, step, onWait
   await lock.commit();
 }
 
-/** Runs a step that locks a table, as soon as nobody else uses it, and keeps no deletion waiting meanwhile. */
+/** Runs a step that locks a table as soon as nobody else uses the table; deletions do not wait meanwhile. */
 async function runBesideServers(session: Session, sql: string, table: string, onWaiting?: OnWaiting): Promise<void> {
   for (let tries = 0; !(await runLocking(session, sql)); tries++) {
     if (tries % triesPerLine === 0) onWaiting?.(await findUser(session, table));
@@ -132,7 +135,7 @@ async function runBesideServers(session: Session, sql: string, table: string, on
   }
 }
 
-/** Runs statements in one transaction, and returns whether it has got the locks. */
+/** Runs statements in one transaction, and returns whether it got the locks. */
 async function runLocking(session: Session, sql: string): Promise<boolean> {
   try {
     await session.run(`SET LOCAL lock_timeout = ${tableLockMs}; ${sql}`);
@@ -161,7 +164,7 @@ function setVersion(version: number): string {
   return `UPDATE plantstore_schema SET version = ${version}`;
 }
 
-/** Builds an index, unless it is there. What an interrupted attempt has left is not valid, and serves no one. */
+/** Builds an index, unless it exists. An index that an interrupted attempt has left is invalid, and is built anew. */
 async function buildIndex(session: Session, { name, create }: NonNullable<Migration["index"]>): Promise<void> {
   const [found] = await session.query(
     "SELECT indisvalid FROM pg_index JOIN pg_class ON oid = indexrelid WHERE relname = $1 AND pg_table_is_visible(oid)",
@@ -180,7 +183,7 @@ async function checkSettings(session: Session): Promise<void> {
         AND pg_table_is_visible(oid) ORDER BY relname LIMIT 1)`,
   );
   const [readOnly, encoding, synchronousCommit, fsync, clientMinMessages, unlogged] = row ?? [];
-  // Not for the operator to settle: another server may be taking over.
+  // Not a StoreOpenError, because it may pass: another server may be taking over.
   if (readOnly !== "off") throw new Error("the server is read-only");
   // Another encoding may lack characters of a subject, and would refuse the whole deletion.
   if (encoding !== "UTF8") throw new StoreOpenError(`the database has the encoding ${encoding} and must have UTF8`);
@@ -189,7 +192,7 @@ async function checkSettings(session: Session): Promise<void> {
   if (synchronousCommit !== "on" && synchronousCommit !== "remote_apply") {
     throw new StoreOpenError(`synchronous_commit is ${synchronousCommit}, so commits would not be durable`);
   }
-  // A commit that its standbys do not have is reported by a warning. No server takes a higher level.
+  // A commit that its standbys do not have is reported by a warning. There is no higher level than this.
   if (clientMinMessages === "error") {
     throw new StoreOpenError(
       `client_min_messages is ${clientMinMessages}, which would hide that a commit is not on its standbys`,

@@ -1,13 +1,13 @@
 /** One step to a newer schema. */
 export interface Migration {
   /**
-   * Run in one transaction with the change of the version. Before an index it is run in one of its own, and maybe again;
-   * it may lock the table of the index for a moment.
+   * Run in one transaction with the change of the version. Before an index, it is run in a transaction of its own,
+   * perhaps several times, and may lock the table of the index for a moment.
    */
   readonly sql: string;
   /**
-   * An index of a table that may be large. It is built beside servers that keep deleting, which no transaction can
-   * (postgresql.org/docs/current/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY), before the version changes.
+   * An index of a table that may be large. It is built before the version changes, beside servers that keep deleting,
+   * and so outside of a transaction (postgresql.org/docs/current/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY).
    */
   readonly index?: { readonly table: string; readonly name: string; readonly create: string };
 }
@@ -38,8 +38,8 @@ export const migrations: readonly Migration[] = [
       CREATE INDEX deletions_by_plant ON deletions (plant_id);
       CREATE INDEX deletions_by_time ON deletions (deleted_at);`,
   },
-  // Of two processes that use the same key at once, the index lets one commit. It has no entries for deletions without a
-  // key, which pay nothing for it.
+  // Of two processes that use the same key at once, the index lets one commit. It has no entries for deletions without
+  // a key, which pay nothing for it.
   {
     sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS idempotency_key text",
     index: {

@@ -6,7 +6,7 @@ export interface UrlParts {
   readonly password: string;
   readonly hosts: readonly HostPart[];
   readonly database: string;
-  /** The parameters by name; of one that comes twice, the later one. */
+  /** The parameters by name; if one is repeated, its last value. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
@@ -22,12 +22,12 @@ export interface HostPart {
 // The name of a database with a bare @ or / is refused: it would be the rest of a password that is not encoded.
 const form = /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?([^/?@]*)(?:\/([^/?@]*))?(?:\?(.*))?$/s;
 
-// An IPv6 address is in brackets, which are no part of it.
+// An IPv6 address is in brackets, which are not part of it.
 const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*))(?::(.*))?$/s;
 
 /**
- * Takes a URL apart as libpq does. It differs from other URLs: there may be several hosts, each with a port, or none
- * behind a user; and `+` is no space.
+ * Takes a URL apart as libpq does. Such URLs differ from others: there may be several hosts, each with a port, or a
+ * user without a host; and `+` does not mean a space.
  *
  * @throws StoreOpenError, which shows nothing of the URL
  */

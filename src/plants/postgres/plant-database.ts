@@ -13,7 +13,7 @@ import { type Row, Session } from "./session.ts";
 
 /**
  * Opens a PostgreSQL database for an operator, beside the servers that use it. A replica will do, except for imports.
- * Nothing has a time-out.
+ * There are no time-outs.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
@@ -46,13 +46,13 @@ export async function checkPostgresDatabase(url: string): Promise<void> {
   });
 }
 
-// Overrides the time-outs of the role, which are meant for deletions: an index waits for whoever reads an older snapshot.
+// Overrides the time-outs of the role, which are meant for deletions: the build of an index waits for older snapshots.
 const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 0 };
 
 /**
  * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after.
  *
- * @param onWaiting - told every few seconds what it is waiting for
+ * @param onWaiting - called every few seconds with what the migration is waiting for
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
 export function migratePostgres(

@@ -3,9 +3,9 @@ import type { StoreProblem } from "../store-health.ts";
 import { verdictOn } from "./fault-table.ts";
 
 /**
- * Describes a fault of the server or the connection for an operator. All of them are temporary: servers are restarted,
- * replaced and migrated while their clients live. Only some may be brief: a right that is missing is not there a second
- * later.
+ * Describes a fault of the server or the connection for an operator. All such faults are temporary: servers are
+ * restarted, replaced and migrated while their clients live. Only some may be brief: a missing right does not come back
+ * within a second.
  */
 export function problemOf(fault: unknown): StoreProblem {
   const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "give-up";

@@ -4,11 +4,11 @@ import { backoffMs, retryForMs } from "./run-batch.ts";
 import type { Session } from "./session.ts";
 
 /**
- * Runs what an operator asks for, and runs it again where the server rolls it back because of concurrent transactions or
- * does not know whether it has committed, for ten seconds from the first fault. Distributed engines do so at any
- * statement, the COMMIT included.
+ * Runs the work of an operator's command, and repeats it if the server rolls it back because of concurrent
+ * transactions, or does not know whether it has committed, for ten seconds from the first fault. Distributed engines do
+ * so at any statement, the COMMIT included.
  *
- * @param work - leaves nothing open on the session, and does nothing more when it is repeated after it was done
+ * @param work - leaves nothing open on the session, and changes nothing when it is repeated after it was done
  */
 export async function repeatWhileRefused<Result>(session: Session, work: () => Promise<Result>): Promise<Result> {
   let patience: AbortSignal | undefined;
@@ -25,7 +25,7 @@ export async function repeatWhileRefused<Result>(session: Session, work: () => P
   }
 }
 
-/** Whether the server says of a statement that it does not know whether it was committed. */
+/** Returns whether the server says that it does not know whether a statement was committed. */
 export function isOutcomeUnknown(fault: unknown): boolean {
   return sqlStateOf(fault) === "40003";
 }

@@ -3,10 +3,10 @@ import { type OnUpkeep, tellOfDropped } from "../upkeep.ts";
 import { problemOf } from "./problem.ts";
 import type { Session } from "./session.ts";
 
-// Rows per transaction: a few milliseconds, and nothing that a standby notices.
+// Rows per transaction: a few milliseconds, and too few to hold up a standby.
 const sliceMax = 1_000;
 
-/** What one transaction has dropped. */
+/** The records that one transaction has dropped. */
 interface DroppedSlice {
   readonly count: number;
   /** Whether there may be more. */
@@ -14,9 +14,9 @@ interface DroppedSlice {
 }
 
 /**
- * Drops the oldest deletion records that are older than `keptMs` by the clock of the database, which has dated them. It
- * does so in one short transaction per call, and returns how many, and whether there may be more. Processes that do this
- * at the same time take different records.
+ * Drops the oldest deletion records that are older than `keptMs` by the clock of the database, which has dated them, in
+ * one short transaction. Returns how many, and whether there may be more. Processes that do this at the same time take
+ * different records.
  */
 export async function dropOldDeletions(session: Session, keptMs: number): Promise<DroppedSlice> {
   if (session.shards.areThere) return await dropOnWorkers(session, keptMs);
@@ -30,7 +30,10 @@ export async function dropOldDeletions(session: Session, keptMs: number): Promis
   return { count: dropped.length, isMore: dropped.length === sliceMax };
 }
 
-/** The same on Citus, which has no SKIP LOCKED across workers: processes that do this at once may wait for each other. */
+/**
+ * Does the same on Citus, which has no SKIP LOCKED across workers: processes that do so at once may wait for each
+ * other.
+ */
 async function dropOnWorkers(session: Session, keptMs: number): Promise<DroppedSlice> {
   const old = await session.query(
     `SELECT plant_id, seq FROM deletions WHERE deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT ${sliceMax}`,
@@ -54,7 +57,7 @@ export class Retention {
   #dropping: Promise<void>;
   #isStopped = false;
 
-  /** Starts at once, and repeats every {@link retentionIntervalMs}. It owns the session. */
+  /** Starts at once, and repeats every {@link retentionIntervalMs}. The retention owns the session. */
   constructor(session: Session, keptMs: number, onUpkeep?: OnUpkeep) {
     this.#session = session;
     this.#onUpkeep = onUpkeep;
@@ -88,7 +91,7 @@ export class Retention {
       if (!this.#isStopped) problem = problemOf(fault).text;
     }
     tellOfDropped(this.#onUpkeep, { count, problem, begunMs });
-    // Records expire slowly: this is not worth an open connection.
+    // Records expire slowly, which is not worth an open connection.
     this.#session.discard();
   }
 }

@@ -16,21 +16,21 @@ import { ToldByKey } from "./told-by-key.ts";
  */
 export const retryForMs = 10_000;
 
-// Milliseconds. The victim of a deadlock is retried almost at once, and a server that is starting is not flooded.
+// In milliseconds. The victim of a deadlock is retried almost at once, and a server that is starting is not flooded.
 const backoffMsFirst = 5;
 const backoffMsMax = 1_000;
 
 type ServerState = "refusing" | "away" | "busy" | "well";
 
-/** A batch was given up. */
+/** The error for a batch that was given up. */
 export class BatchGivenUp extends Error {
   /** The error for its callers. */
   readonly reason: Error;
   /** The last fault. */
   readonly fault: unknown;
   /**
-   * What that says about the server: `refusing` everything, `away` or short of something, `busy` with other transactions,
-   * or `well`, because only these plants or callers are concerned.
+   * The state of the server by that fault: `refusing` everything, `away` or short of something, `busy` with other
+   * transactions, or `well`, because only these plants or callers are concerned.
    */
   readonly server: ServerState;
 
@@ -51,25 +51,25 @@ function stateAfter(verdict: Verdict): ServerState {
 /** Options of {@link runBatch}. */
 export interface RunBatchOptions {
   /**
-   * Takes a deletion whose plant another transaction keeps locked, or whose idempotency key another deletion of the batch
-   * has. It must not be begun again, or answered, before the batch has ended: if that is given up, all its callers are
-   * told so.
+   * Takes a deletion whose plant another transaction keeps locked, or whose idempotency key another deletion of the
+   * batch has. The deletion must not be begun again, or answered, before the batch has ended: if the batch is given up,
+   * all of its callers are told so.
    */
   readonly setAside: (pending: LockedDelete) => void;
   /** The token of an earlier batch that may have deleted these plants. By default none has. */
   readonly token?: string | undefined;
-  /** Whether no lock is waited for from the first attempt on. By default only after one was waited for in vain. */
+  /** Whether no lock is waited for, even in the first attempt. By default only once a lock was waited for in vain. */
   readonly skipsLocked?: boolean;
-  /** Aborts when nothing more is to be started. By default ten seconds after the first fault. */
+  /** Aborts when no further attempt is to be started. By default ten seconds after the first fault. */
   readonly patience?: AbortSignal;
-  /** Those of the deletions whose callers were told by their key. By default none was. */
+  /** The deletions whose callers were answered by their key already. By default none. */
   readonly told?: ToldByKey;
 }
 
 /**
- * Deletes a batch on a session, and repeats it as long as the fault table says that this may help and somebody waits
+ * Deletes a batch on a session, and repeats it as long as the fault table says that this may help and a caller waits
  * for it. Deletions that are given up meanwhile are rejected, and left out of the next attempt. So are those of plants
- * that the server keeps or others have locked: nobody waits for the plant of another.
+ * that the server keeps or others have locked: no caller waits for the plant of another.
  *
  * @throws BatchGivenUp
  */
@@ -100,7 +100,7 @@ export async function runBatch(
     if (attempt.kind !== "failed") return outcomesOf(batch, pending, attempt, mayBeDone, { ...options, told });
     const { fault } = attempt;
     let verdict = skipsLocked ? verdictBehindLocks(attempt.verdict, fault) : attempt.verdict;
-    // What a key was used for before comes first, whatever becomes of the plant now.
+    // An earlier use of a key decides first, whatever becomes of the plant now.
     if (verdict === "divide" && batch.keyed.length > 0 && !looksFirst) verdict = "repeat";
     patience ??= AbortSignal.timeout(retryForMs);
     ({ mayBeDone } = attempt);
@@ -116,7 +116,7 @@ export async function runBatch(
     skipsLocked ||= verdict === "skip";
     await sleep(backoffMs(tries));
     batch = toDeleteBatch(token, pending, { afterFault: true, told });
-    // Callers who are gone say nothing about the server.
+    // That all callers are gone says nothing about the server.
     if (batch.firstOf.size === 0) throw new BatchGivenUp(reason, fault, "well");
   }
 }
@@ -126,8 +126,8 @@ function reasonOf(fault: unknown, mayBeDone: boolean): Error {
 }
 
 /**
- * The verdict on an attempt that has waited for no plant. If it still met a lock, then either the whole table is locked,
- * which has to be waited for, or something that goes with a plant, such as a row of another table.
+ * Returns the verdict on an attempt that did not wait for plants. If it met a lock nevertheless, then either the whole
+ * table is locked, which has to be waited for, or something that goes with a plant, such as a row of another table.
  */
 function verdictBehindLocks(verdict: Verdict, fault: unknown): Verdict {
   if (verdict !== "skip") return verdict;
@@ -161,8 +161,8 @@ interface DivideOptions extends RunBatchOptions {
 }
 
 /**
- * Finds the part of a batch that the server refuses, of which this attempt has done nothing: one plant that must not be
- * deleted shall not protect the others.
+ * Finds the part of a batch that the server refuses, of which this attempt has done nothing: a plant that must not be
+ * deleted does not protect the others.
  */
 async function divide(
   session: Session,
@@ -183,8 +183,8 @@ async function divide(
 }
 
 /**
- * Divides a batch that may be done. What it has recorded is the deletion of the first caller for each plant alone; for
- * the others nothing was done, and they begin anew.
+ * Divides a batch that may be done. It can only have recorded the deletion of the first caller for each plant; for the
+ * other callers nothing was done, and they begin anew.
  */
 async function divideInDoubt(
   session: Session,
@@ -202,7 +202,7 @@ async function divideInDoubt(
   });
 }
 
-/** Ends a deletion that the server refuses by itself. An earlier attempt may have been let through. */
+/** Ends a deletion that the server refuses even alone. An earlier attempt at it may have succeeded. */
 async function endRefused(
   session: Session,
   only: PendingDelete,
@@ -235,7 +235,7 @@ async function fateOfRefused(
   }
 }
 
-/** Answers the callers of a half at once: the fate of the other half does not undo what was done for this one. */
+/** Runs a half and answers its callers at once: the end of the other half does not undo what was done for this one. */
 async function runHalf(session: Session, half: readonly PendingDelete[], options: DivideOptions): Promise<Outcomes> {
   try {
     const outcomes = await runBatch(session, half, options);
@@ -253,8 +253,8 @@ function refuse(half: readonly PendingDelete[], reason: Error): Outcomes {
 }
 
 /**
- * Returns how long to wait before the next attempt, in milliseconds. Full jitter: replicas that were refused together do
- * not come back together.
+ * Returns how long to wait before the next attempt, in milliseconds. Full jitter: replicas that were refused together
+ * do not come back together.
  */
 export function backoffMs(tries: number): number {
   return Math.random() * Math.min(backoffMsMax, backoffMsFirst * 2 ** tries);

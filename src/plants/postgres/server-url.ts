@@ -7,7 +7,7 @@ import { type HostPart, parseUrl, type UrlParts } from "./parse-url.ts";
 export interface Server {
   /** Hosts, ports and database, without user and password, for operators. */
   readonly name: string;
-  /** Asked for anew for each connection. */
+  /** The hosts, which are read again for each connection. */
   readonly hosts: readonly Host[];
   /** Whether a host that is read-only is passed over. */
   readonly mustBeWritable: boolean;
@@ -21,7 +21,7 @@ export interface Host {
   readonly connectTimeoutMs: number;
 }
 
-/** A way to connect, as pg's client takes it; declared here, since programs need not have the types of pg. */
+/** A way to connect, as pg's client takes it. Declared here, because programs need not have the types of pg. */
 export interface Way {
   readonly host: string;
   readonly port: number;
@@ -44,18 +44,18 @@ type Parameters = UrlParts["parameters"];
 // libpq's default port.
 const portDefault = "5432";
 
-// Seconds. A server that is up answers within a hundredth; a network that drops packets never does.
+// In seconds. A server that is up answers within a hundredth; a network that drops packets never does.
 const connectTimeoutSDefault = 5;
 
-// Seconds. A host that takes longer is of no use to callers who wait. So 0 is refused, which is no limit in libpq: a
-// host that takes connections and says nothing would keep the others from being tried.
+// In seconds. A host that takes longer is of no use to callers that wait. So 0, which is no limit in libpq, is refused:
+// a host that takes connections and says nothing would keep the others from being tried.
 const connectTimeoutSMax = 60;
 
 // Seconds of silence before TCP checks whether the server is still there. Imports and exports have no other time-out,
-// and by default the check would come after two hours.
+// and by default systems check after two hours.
 const keepAliveSDefault = 10;
 
-// Seconds: two hours, which is the default of systems.
+// In seconds: two hours, which is the default of systems.
 const keepAliveSMax = 7_200;
 
 const supported: ReadonlySet<string> = new Set([
@@ -82,8 +82,8 @@ const supported: ReadonlySet<string> = new Set([
  * Reads `postgres://user:password@host:port/database?parameters` as libpq does. docs/storage.md lists the parameters;
  * one that is not supported is refused, since it might be there for safety.
  *
- * Several hosts are separated by commas; the writable one is used. `target_session_attrs` may say so, as `read-write`
- * or `primary`, or that any will do.
+ * Several hosts are separated by commas; the writable one is used. `target_session_attrs` may say the same, as
+ * `read-write` or `primary`, or that `any` will do.
  *
  * @throws StoreOpenError naming the part that is wrong, and never the password
  */
@@ -150,7 +150,7 @@ function keepAliveOf(parameters: Parameters): KeepAlive {
   return { keepAlive, keepAliveInitialDelayMillis: 1_000 * idleS };
 }
 
-// `require` is refused: the client would go on without, and say nothing.
+// `require` is refused: the client would silently go on without channel binding.
 function channelBindingOf(parameters: Parameters): Pick<Way, "enableChannelBinding"> {
   return { enableChannelBinding: readWord(parameters, "channel_binding", ["disable", "prefer"]) === "prefer" };
 }
@@ -192,7 +192,7 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
     case "prefer":
       return [unverified, false];
     case "require":
-      // As libpq does: if there is a root certificate, the signature is checked.
+      // As in libpq: if there is a root certificate, the signature is checked.
       return [ca ? ofTheAuthority : unverified];
     case "verify-ca":
       return [ofTheAuthority];
@@ -207,7 +207,7 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
 }
 
 function readPem(path: string | undefined): string | undefined {
-  // "system" is the word of libpq for the authorities of the system, which are the default here.
+  // "system" is libpq's name for the authorities of the system, which are the default here.
   if (path === undefined || path === "system") return undefined;
   try {
     return readFileSync(path, "utf8");
@@ -216,7 +216,7 @@ function readPem(path: string | undefined): string | undefined {
   }
 }
 
-// Loaded on demand, as every use of TLS: settings are read before it is known whether there is any.
+// Loaded on demand, like every use of TLS: settings are read before it is known whether they use any.
 function tls(): typeof import("node:tls") {
   return process.getBuiltinModule("node:tls");
 }

@@ -11,8 +11,8 @@ import { Shards } from "./citus.ts";
 import { sqlStateOf } from "./fault-table.ts";
 import type { Server } from "./server-url.ts";
 
-// A part of the hint that is the same in all languages. After an upgrade of the C library each new connection to a
-// worker begins with this warning, so a look on a new connection would never end the doubt.
+// The part of the hint that is the same in all languages. After an upgrade of the C library, each new connection to a
+// worker begins with this warning, so looking on a new connection would never end the doubt.
 const collationHint = "REFRESH COLLATION VERSION";
 
 /** A row: its columns in the order of the statement, as text. */
@@ -29,7 +29,7 @@ export class Session {
   readonly #server: Server;
   readonly #answerTimeout: { readonly query_timeout?: number };
   readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable">;
-  /** The index of the host to try first, beyond the last of which the first one comes again. */
+  /** The index of the host to try first, modulo the number of hosts. */
   #host = 0;
   #client: Client | undefined;
   /** Why the last commit may not be on its standbys. */
@@ -38,7 +38,7 @@ export class Session {
   #isRunning = false;
   #isClosed = false;
 
-  /** @param shards - where the tables are, for those who write statements for this session */
+  /** @param shards - where the tables are, for the code that writes statements for this session */
   constructor(server: Server, timeouts?: SessionTimeouts, shards: Shards = new Shards()) {
     this.shards = shards;
     this.#server = server;
@@ -50,7 +50,7 @@ export class Session {
     };
   }
 
-  /** Connects, unless there is a connection. Rejects with the error of the last host that was tried. */
+  /** Connects if there is no connection. Rejects with the error of the last host that was tried. */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
     if (this.#isInTransaction) throw new Error("the connection was lost in a transaction");
@@ -64,7 +64,7 @@ export class Session {
         if (host !== undefined) return this.#take(await connectTo(host, options));
       } catch (reason) {
         fault = reason;
-        // The next attempt, too, starts with the next host: this one may be slow to fail.
+        // The next attempt starts with the next host, too: this one may be slow to fail.
         this.#host++;
       }
     }
@@ -120,7 +120,7 @@ export class Session {
       const result = await running;
       if (this.#doubt === undefined) return result;
     } catch (fault) {
-      // If its end is not known, it may still be running, and shall not run on for nobody.
+      // If its end is not known, the statement may still be running, and would go on in vain.
       if (sqlStateOf(fault) === undefined) await cancelStatement(client);
       throw fault;
     } finally {
@@ -131,7 +131,7 @@ export class Session {
 
   /**
    * Closes the connection, at once if a statement is running. The next statement opens another, to the next host if
-   * there are several: a primary that was replaced may not know it, and waits in vain for standbys that follow another.
+   * there are several: a primary that was replaced may not know it, and wait in vain for standbys that follow another.
    */
   discard(): void {
     this.#isInTransaction = false;
@@ -141,7 +141,7 @@ export class Session {
     if (client !== undefined) void disconnect(client);
   }
 
-  /** Closes the session for good, and has the server end what it is running for it. */
+  /** Closes the session for good, and has the server end the statement that it is running for it. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const client = this.#client;
@@ -151,8 +151,8 @@ export class Session {
   }
 
   // A statement that is cancelled while it waits for its standbys succeeds, with a warning whose text is translated.
-  // Citus hands on SQLSTATE and text, but not the routine; `57P01` comes when the waiting backend is ended. So any
-  // warning of a worker may be this one, and what it is about is looked up.
+  // Citus passes SQLSTATE and text on, but not the routine; `57P01` comes when the waiting backend is ended. So any
+  // warning of a worker may be this one, and the outcome of the statement is looked up.
   #read({ routine, code = "", message = "" }: Notice): void {
     if (routine === "SyncRepWaitForLSN") this.#doubt = "committed, but not on the synchronous standbys";
     const isOfWorker = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");

@@ -22,7 +22,7 @@ import { Session } from "./session.ts";
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database`, as {@link readServerUrl} reads it. */
   readonly url: string;
-  /** The file that the URL is from, which is read again for each connection, for another user and password. */
+  /** The file that the URL is from. It is read again for each connection, because user and password may change. */
   readonly urlFile?: string | undefined;
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
@@ -33,25 +33,25 @@ export interface PostgresStoreOptions {
 // Two batches at a time: while one waits for the disk of the server, the next is on its way.
 const inFlightMax = 2;
 
-// On Citus one for each worker: a batch costs a statement for each shard that it touches, so fewer and larger ones are
-// cheaper. test/citus/load.ts: twice as many deletions as with two.
+// On Citus one for each worker: a batch costs a statement for each shard that it touches, so fewer and larger batches
+// are cheaper. test/citus/load.ts: twice as many deletions as with two at a time.
 const inFlightMaxOfWorker = 1;
 
 // About 10 ms of work for the server.
 const batchMax = 1_024;
 
-// About a tenth of a second of work; a caller that would have to wait longer had better come back.
+// About a tenth of a second of work; a caller that would wait longer should rather try again later.
 const waitingMax = 16_384;
 
 /**
- * How often the server is checked, by a write if no deletion has been committed meanwhile, so that readiness goes off
- * before a caller notices a fault.
+ * How often the server is checked, in milliseconds, by a write if no deletion has been committed meanwhile: so
+ * readiness is turned off before a caller notices a fault.
  */
 export const watchIntervalMs = 5_000;
 
 /**
- * The time-outs of deletions. Another batch holds its locks for some milliseconds, and a statement runs for as long.
- * What takes much longer to be unlocked is attempted apart, and a statement that takes much longer is stuck.
+ * The time-outs of deletions. Another batch holds its locks for some milliseconds, and a statement runs for as long. A
+ * plant that stays locked for much longer is attempted apart, and a statement that takes much longer is stuck.
  */
 export const deleteTimeouts: SessionTimeouts = {
   lockTimeoutMs: 100,
@@ -64,8 +64,8 @@ export const deleteTimeouts: SessionTimeouts = {
  * processes of two releases may run at once, and the operator decides which of them migrates.
  *
  * Faults are handled as the fault table says, for ten seconds at most; then the store reports a `problem` and refuses
- * deletions until the server responds again. It does so from the start if the server is away, as in a cluster that starts
- * as a whole.
+ * deletions until the server responds again. It does so from the start if the server is away, as it may be when a whole
+ * cluster starts.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema, if that will not pass by itself
  */
@@ -97,14 +97,14 @@ async function findFirstProblem(server: Server, shards: Shards): Promise<StorePr
 class PostgresStore implements PlantStore {
   readonly #server: Server;
   /**
-   * As many as were ever in use at once: one per batch in flight, and beside them one for plants that are locked and one
+   * All sessions, as many as were ever in use at once: one per batch in flight, one for plants that are locked, and one
    * for the check of the server.
    */
   readonly #sessions: Session[] = [];
-  /** Those that are not in use; the last one used is taken first. */
+  /** The sessions that are not in use; the last one used is taken first. */
   readonly #idle: Session[] = [];
   readonly #shards: Shards;
-  /** The first for a server without Citus, and one for each worker of Citus. */
+  /** The first queue is for a server without Citus, the others are for the workers of Citus. */
   readonly #queues: DeleteQueue[] = [];
   readonly #firstQueue: DeleteQueue;
   #isClosed = false;
@@ -146,7 +146,7 @@ class PostgresStore implements PlantStore {
   get waiting(): WaitingDeletions {
     const queues = this.#queues.map((queue) => queue.waiting);
     const forBatch = queues.reduce((sum, waiting) => sum + waiting.forBatch, 0);
-    // Nothing is put into the first one any more once there are workers.
+    // Once there are workers, nothing is put into the first queue any more.
     const inUse = queues.length > 1 ? queues.slice(1) : queues;
     const forBatchMax = inUse.reduce((sum, waiting) => sum + waiting.forBatchMax, 0);
     return { forBatch, forBatchMax, forLock: this.#locked.waiting };
@@ -170,7 +170,7 @@ class PostgresStore implements PlantStore {
     // These were queued when the server became unavailable.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
     const begunMs = performance.now();
-    // Handed over only once the batch has ended: of one that is given up, all callers are told so.
+    // Handed over only once the batch has ended: if it is given up, all of its callers are told so.
     const locked: LockedDelete[] = [];
     try {
       const options = {
@@ -188,24 +188,24 @@ class PostgresStore implements PlantStore {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
       if (fault.server === "away" && this.#shards.areThere) void this.#suspectWorker(batch, fault, begunMs);
       else if (this.#isSick(fault, begunMs)) this.#health.report(problemOf(fault.fault));
-      // Of those in doubt, nobody is told that nothing was done.
+      // Deletions in doubt turn this reason into one that does not say that nothing was done.
       for (const one of locked) one.reject(fault.reason);
       throw fault.reason;
     }
   }
 
-  /** Whether the server is to blame. It is not if other batches have succeeded since this one began. */
+  /** Returns whether the server is to blame. It is not if other batches have succeeded since this one began. */
   #isSick({ server }: BatchGivenUp, begunMs: number): boolean {
     return server === "refusing" || (server !== "well" && !this.#health.hasWorkedSince(begunMs));
   }
 
-  /** It was one worker, unless the store as a whole has a problem: then the coordinator may be lost. */
+  /** Blames the worker of a batch, unless the store as a whole has a problem: then the coordinator may be lost. */
   async #suspectWorker(batch: readonly PendingDelete[], { fault }: BatchGivenUp, begunMs: number): Promise<void> {
     const isStoreWell = await this.#health.suspect();
     if (isStoreWell) this.#away.failed(this.#workerOf(batch), problemOf(fault).text, begunMs);
   }
 
-  /** The index of the worker that a batch is for. */
+  /** Returns the index of the worker that a batch is for. */
   #workerOf([first]: readonly PendingDelete[]): number {
     return first === undefined ? 0 : this.#shards.workerOf(first.id);
   }
@@ -234,7 +234,7 @@ class PostgresStore implements PlantStore {
 
   #queueOf(id: bigint): DeleteQueue {
     const worker = this.#shards.workerOf(id);
-    // One that is made after `close` would not be closed: the first one refuses.
+    // A queue that is made after `close` would not be closed, so the first one is used, which refuses.
     while (this.#queues.length <= worker + 1 && !this.#isClosed) this.#addQueue(inFlightMaxOfWorker);
     return this.#queues[worker + 1] ?? this.#firstQueue;
   }

@@ -4,11 +4,11 @@ import { findKeys, findPlants, type KeyRecord } from "./delete-batch.ts";
 import type { Session } from "./session.ts";
 
 /**
- * The deletions of a batch whose callers were told in its course, by their idempotency key. They are left out of every
- * further attempt: their plants may have been restored.
+ * The deletions of a batch whose callers were answered while it ran, by their idempotency keys. They are left out of
+ * every further attempt, because their plants may have been restored.
  */
 export class ToldByKey extends Set<PendingDelete> {
-  /** Tells those of the given deletions whose key has a record, and returns whether there were any. */
+  /** Answers those of the given deletions whose key has a record, and returns whether there were any. */
   async tell(session: Session, keyed: readonly PendingDelete[]): Promise<boolean> {
     const records = await findKeys(session, keyed);
     for (const one of keyed) {
@@ -21,9 +21,9 @@ export class ToldByKey extends Set<PendingDelete> {
   }
 
   /**
-   * Tells the callers of a batch whose deletions came to nothing, after one attempt at it: first those whose key has a
-   * record. Of the others, those that had to stand back for another one with their key are told if their plant is not
-   * there: it needs no further attempt.
+   * Answers callers of a batch whose plants one attempt at it has not deleted: first those whose key has a record. Of
+   * the others, a deletion that was postponed for another one with its key is answered if its plant is not there, which
+   * needs no further attempt.
    */
   async tellUndeleted(
     session: Session,
@@ -31,7 +31,8 @@ export class ToldByKey extends Set<PendingDelete> {
     postponed: ReadonlySet<PendingDelete>,
   ): Promise<void> {
     const ids = Array.from(postponed, ({ id }) => id);
-    // In this order: if another process has deleted a plant for the same key, the record is there when it is gone.
+    // In this order: if another process has deleted a plant for the same key, its record is there once the plant is
+    // gone.
     const there = new Set(ids.length === 0 ? [] : await findPlants(session, ids));
     await this.tell(session, undeleted);
     for (const one of postponed) {

@@ -13,7 +13,7 @@ import { StorageThread } from "./storage-thread.ts";
 // About 15 ms of work for the storage thread: long enough to share an fsync, short enough to answer soon.
 const batchMax = 1_024;
 
-// About a third of a second of work; a caller that would have to wait longer had better come back.
+// About a third of a second of work; a caller that would wait longer should rather try again later.
 const waitingMax = 16_384;
 
 /**

@@ -2,7 +2,7 @@ import type { HistogramPoint, MetricDescription, MetricFamily, NumberPoint } fro
 import { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";
 
 /**
- * The metrics of a process: what is counted as it happens, and what is looked up when it is asked for.
+ * The metrics of a process: counters and histograms that are fed as things happen, and values read at each export.
  *
  * Names, units and attributes are those of OpenTelemetry; each form of export derives its own from them.
  */
