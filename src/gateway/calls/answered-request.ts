@@ -12,9 +12,7 @@ export interface AnsweredRequest {
   readonly httpMethod: string;
   /** The request target without its query. */
   readonly path: string;
-  /**
-   * The path template of the rule that matched, or the path of the endpoint, with the prefix; otherwise `undefined`.
-   */
+  /** The path template of the matched rule, or the path of the endpoint, with the prefix; otherwise `undefined`. */
   readonly httpRoute: string | undefined;
   /** `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: Exchange["httpVersion"];

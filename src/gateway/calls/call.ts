@@ -175,9 +175,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.settle(reason);
   }
 
-  /**
-   * Aborts the signal when the server shuts down: a handler that honours it stops early, any other may still finish.
-   */
+  /** Aborts the signal when the server shuts down: a handler that heeds it stops early, any other may still finish. */
   #heedShutdown(shutdown: AbortSignal): void {
     const abort = (): void => this.#abort(shutdown.reason);
     if (shutdown.aborted) return abort();

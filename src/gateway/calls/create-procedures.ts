@@ -37,8 +37,7 @@ import { YieldedMessages } from "./yielded-messages.ts";
  * Runs the user's `routes` against Connect's own router, and prepares for each RPC what its calls need: the
  * implementation, the interceptor chain composed once, the codecs.
  *
- * @returns the procedures, and the types that JSON may name: those of `options`, or by default those that the services
- * reach
+ * @returns the procedures, and the types that JSON may name: those of `options`, by default all that the services reach
  */
 export function createProcedures(
   routes: (router: ConnectRouter) => void,
@@ -144,8 +143,7 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
 }
 
 /**
- * Returns the handler's context for a request as the last interceptor passes it on, including what interceptors have
- * replaced.
+ * Returns the handler's context for a request as the last interceptor passes it on, with what interceptors replaced.
  *
  * @throws ConnectError `Internal` for a request that an interceptor built instead of spreading the one it was given; or
  * the call's abort reason, when nobody waits for its answer any more

@@ -53,10 +53,7 @@ export interface ServingOptions extends ConnectRouterOptions {
 export interface RestOptions extends Omit<RestRouteOptions, "readJson" | "writeJson"> {
   /** The form of an error. Default: google.rpc.Status as JSON, with the HTTP status of its code. */
   readonly errorRecord?: ErrorRecordPolicy;
-  /**
-   * How JSON is read, by the JSON codec of the RPC protocols and on REST. REST has a rule of its own for unknown
-   * fields.
-   */
+  /** How JSON is read, by the RPC protocols and on REST. REST has a rule of its own for unknown fields. */
   readonly json?: ReadJsonOptions;
 }
 

@@ -272,10 +272,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   }
 }
 
-/**
- * Answers a preflight, and returns whether it was one. If not, adds the fields that say which origins may read the
- * answer.
- */
+/** Answers a preflight and returns whether it was one. If not, adds the fields for pages of other origins. */
 function answerPreflight(exchange: Exchange, cors: Cors): boolean {
   const origin = exchange.get("origin");
   const accessControlRequestMethod = exchange.get("access-control-request-method");

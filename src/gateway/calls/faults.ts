@@ -1,8 +1,7 @@
 /**
  * Called with a fault on the server's side that no answer reveals, and a text that says what failed.
  *
- * Default: a warning of the process, or of the console where there is none, which is also emitted if this callback
- * fails.
+ * Default: a warning of the process, or of the console where there is none, also emitted if this callback fails.
  */
 export type OnFault = (error: unknown, what: string) => void;
 

@@ -68,10 +68,7 @@ export interface Exchange extends HeaderReader {
   reset(): void;
 }
 
-/**
- * Notified when the client goes away. An object rather than a function, because carriers would keep a closure alive for
- * each call.
- */
+/** Notified when the client goes away. An object, because carriers would keep a closure alive for each call. */
 export interface AbortReceiver {
   aborted(reason: ConnectError): void;
 }

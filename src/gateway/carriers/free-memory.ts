@@ -2,8 +2,7 @@
  * Frees memory as soon as nothing can read it any more.
  *
  * Left to the garbage collector, 32 MB of buffers make it mark the whole heap, which takes 15 ms or more. Memory that
- * is reused at once is also still in the processor's cache. A megabyte that comes and goes costs a third as much this
- * way.
+ * is reused at once is also still in the processor's cache. This way a megabyte that comes and goes costs a third.
  */
 
 /** The smallest buffer worth freeing, in bytes: to free one costs 0.3 µs. */
@@ -19,9 +18,7 @@ export function freeChunk(chunk: Uint8Array): void {
 
 const singleUse = new WeakSet<ArrayBufferLike>();
 
-/**
- * Marks bytes that were made for one answer, so only the carrier that sends them reads them. Returns the same bytes.
- */
+/** Marks and returns bytes that were made for one answer, so only the carrier that sends them reads them. */
 export function markSingleUse(bytes: Uint8Array): Uint8Array {
   if (bytes.byteLength >= freedBytesMin && fillsBuffer(bytes)) singleUse.add(bytes.buffer);
   return bytes;

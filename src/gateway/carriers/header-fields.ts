@@ -15,8 +15,7 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
  * Checks that a field may have this value, in which each character stands for one byte.
  *
- * @throws TypeError for a character that HTTP does not allow in fields (RFC 9110 §5.5): it might begin another field,
- * or another answer
+ * @throws TypeError for a character that HTTP forbids in fields (RFC 9110 §5.5): it might begin another field or answer
  */
 export function requireHeaderValue(name: string, value: string): void {
   if (!fieldValue.test(value)) {

@@ -9,10 +9,7 @@ export interface Limits {
   readonly urlBytes: number;
   /** Milliseconds until the header of a request must be complete. Default 10 s. */
   readonly headerTimeoutMs: number;
-  /**
-   * Milliseconds until the body of an HTTP/1.1 request, or on our own HTTP/2 of a unary call, must be complete. Default
-   * 5 min.
-   */
+  /** Milliseconds until the body of an HTTP/1.1 request, or of a unary call on our HTTP/2, is due. Default 5 min. */
   readonly requestTimeoutMs: number;
   /**
    * Milliseconds for which a connection may be idle, or a client may leave its answer unread. Default 75 s: longer than

@@ -1,6 +1,4 @@
-/**
- * The longest delay of a timer, in milliseconds: node's take a signed 32-bit number, and turn anything above into 1 ms.
- */
+/** The longest delay of a timer, in milliseconds: node's take 31 bits, and turn anything above into 1 ms. */
 export const timerMsMax: number = 2 ** 31 - 1;
 
 /**

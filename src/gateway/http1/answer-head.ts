@@ -60,11 +60,10 @@ export const closeLine = "connection: close\r\n";
 /**
  * Returns the head of an answer.
  *
- * @param fields - several lists, of which some may be prepared; fields that describe the connection or the framing are
- * left out
+ * @param fields - several lists, of which some may be prepared; those that describe connection or framing are left out
  * @param connectionLines - those of {@link keepAliveLines}, or {@link closeLine}
- * @throws RangeError for a status that no final answer has; TypeError for a field that HTTP does not allow (RFC 9110
- * §5.1, §5.5)
+ * @throws RangeError for a status that no final answer has; TypeError for a field that HTTP forbids (RFC 9110 §5.1,
+ * §5.5)
  */
 export function answerHead(
   httpStatus: number,

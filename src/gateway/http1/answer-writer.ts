@@ -15,10 +15,7 @@ export class AnswerWriter {
   #framing: Framing = "none";
   /** Bytes still to be sent of a body whose length was announced. */
   #bytesLeft = 0;
-  /**
-   * Entries that the socket has not been given in full, and their whole size: an unsent part keeps its whole buffer
-   * alive.
-   */
+  /** Entries that the socket was not given in full, and their whole size: an unsent part keeps its buffer alive. */
   readonly #queue: (string | Uint8Array)[] = [];
   #queuedBytes = 0;
   /** Bytes of the first entry that the socket has been given. */
@@ -176,9 +173,7 @@ function joined(parts: readonly (string | Uint8Array)[], length: number): Buffer
   return all;
 }
 
-/**
- * The most bytes of one write. A client has 75 s to take them, which is 3.5 KB/s; a megabyte takes four system calls.
- */
+/** The most bytes of one write. A client has 75 s to take them: 3.5 KB/s. A megabyte takes four system calls. */
 const sliceBytes = 256 * 1024;
 
 /** The most bytes that are joined into one write; above, the copy costs more than another part of the write. */

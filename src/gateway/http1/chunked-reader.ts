@@ -79,10 +79,7 @@ export class ChunkedReader {
     else this.problem = notHttp();
   }
 
-  /**
-   * Reads trailer fields and drops them (§7.1.2). They are checked first, because the next request begins where they
-   * end.
-   */
+  /** Drops the trailer fields (§7.1.2), but checks them first: the next request begins where they end. */
   #readTrailer(bytes: Buffer, from: number): number {
     const trailer = (this.#trailer ??= new Incoming());
     const before = trailer.left;
@@ -115,9 +112,7 @@ const lf = 0x0a;
 const cr = 0x0d;
 const semicolon = 0x3b;
 const del = 0x7f;
-/**
- * The most digits of a chunk's size, leading zeros included: 13 hexadecimal digits are 52 bits, still an exact number.
- */
+/** The most digits of a chunk's size, with leading zeros: 13 hexadecimal digits are 52 bits, still exact. */
 const chunkDigitsMax = 13;
 
 /** Bytes of all chunk extensions of a body, which nobody reads (RFC 9112 §7.1.1). */

@@ -90,8 +90,7 @@ function isNoMethod(octet: number | undefined): boolean {
 }
 
 /**
- * Reads a complete head, without the empty line that ends it. Each line has its line end, and each byte is one
- * character.
+ * Reads a complete head, without the empty line that ends it. Lines keep their ends; a byte is one character.
  *
  * @param before - the last section of the connection, which most clients send again with each request
  */
@@ -153,10 +152,7 @@ export function readFieldLines(lines: string): HeaderFields | undefined {
   return fields;
 }
 
-/**
- * Removes the white space around a value (RFC 9110 §5.6.3). `trim` would also remove U+00A0, which is a byte of the
- * value.
- */
+/** Removes the white space around a value (RFC 9110 §5.6.3). `trim` would also remove U+00A0, part of the value. */
 function trimmed(text: string, from: number, to: number): string {
   let start = from;
   let end = to;
@@ -223,10 +219,7 @@ const lf = 0x0a;
 const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
-/**
- * The most empty lines before a request. Old clients send one after a body; an endless series would only keep the
- * connection open.
- */
+/** The most empty lines before a request. Old clients send one after a body; endless ones keep the connection open. */
 const emptyLinesMax = 16;
 /** Bytes of a request line besides its target: the longest registered method, spaces and version. */
 const requestLineBytes = 64;

@@ -9,9 +9,7 @@ export interface Frame {
   readonly bytes: Buffer;
   readonly from: number;
   readonly length: number;
-  /**
-   * Whether it is a later part of a DATA frame that came in several chunks, rather than a frame that the client sent.
-   */
+  /** Whether it is a later part of a DATA frame that came in several chunks, rather than a frame as sent. */
   readonly continued: boolean;
 }
 

@@ -57,10 +57,7 @@ export class Http2Connection implements StreamCarrier {
   readonly #rules: FrameRules;
   readonly #reader: FrameReader;
   readonly #deadlines: Deadlines;
-  /**
-   * Whether chunks are ours alone: a socket makes a buffer for each, but another stream may pass on one that it was
-   * given.
-   */
+  /** Whether chunks are ours alone: a socket makes a buffer for each, but other streams may pass on a shared one. */
   readonly #ownsChunks: boolean;
   /** Whether something has kept a view of the chunk that is being read. */
   #chunkKept = false;

@@ -1,6 +1,4 @@
-/**
- * Bounds on what a peer may make a connection hold or do. Above a count, the connection ends with ENHANCE_YOUR_CALM.
- */
+/** Bounds on what a peer may make a connection hold or do. Above a count, it ends with ENHANCE_YOUR_CALM. */
 export interface Http2Limits {
   /** Streams open at once; further ones are refused. Default 256. */
   readonly concurrentStreams: number;
@@ -10,10 +8,7 @@ export interface Http2Limits {
   readonly headerBlockBytes: number;
   /** CONTINUATION frames of a header block. Default 16: more than a block of the allowed size needs. */
   readonly continuations: number;
-  /**
-   * Bytes that a stream may send before its reader takes them. Default 256 KiB: one round trip for a message of that
-   * size.
-   */
+  /** Bytes that a stream may send before its reader takes them. Default 256 KiB: one round trip for such a message. */
   readonly streamWindowBytes: number;
   /** Bytes that all streams together may send before their readers take them. Default 1 MiB. */
   readonly connectionWindowBytes: number;
@@ -35,14 +30,9 @@ export interface Http2Limits {
   readonly emptyData: number;
   /** Frames without effect per interval, beyond two for each stream. Default 2,000. */
   readonly ignoredFrames: number;
-  /**
-   * WINDOW_UPDATE frames per interval, beyond two for each stream and for each DATA frame that we sent. Default 5,000.
-   */
+  /** WINDOW_UPDATE frames per interval, beyond two for each stream and each DATA frame that we sent. Default 5,000. */
   readonly windowUpdates: number;
-  /**
-   * Bytes of bodies that wait for the peer's windows, per connection; further streams are refused above it. Default 16
-   * MiB.
-   */
+  /** Bytes of bodies per connection that wait for the peer's windows; above it, streams are refused. Default 16 MiB. */
   readonly queuedBytes: number;
   /**
    * Bytes that the socket still holds, above which we stop reading from the peer. Default 512 KiB: room for the headers
@@ -59,10 +49,7 @@ export interface Http2Limits {
    * Default 20 s.
    */
   readonly stallTimeoutMs: number;
-  /**
-   * Milliseconds that an answer, or all output, may wait for a peer that takes none of it. Default 75 s: readers may
-   * pause.
-   */
+  /** Milliseconds for which a peer may take none of an answer, or of all output. Default 75 s: readers may pause. */
   readonly blockedTimeoutMs: number;
   /** Milliseconds until a body that a call waits for must be complete. Default 5 min. */
   readonly requestTimeoutMs: number;

@@ -56,8 +56,7 @@ export interface StreamInit {
 }
 
 /**
- * One request and its answer: the state of a stream (RFC 9113 §5.1), what has arrived and is unused, and what waits to
- * be sent.
+ * One request and its answer: the state of a stream (RFC 9113 §5.1), what is unread, and what waits to be sent.
  *
  * A small record, not a Duplex. Bodies are pieces of the chunks that arrived, and are sent as given. The fields are
  * plain because getters would cost their callers more; only this class writes them, unless a comment says otherwise.
@@ -81,10 +80,7 @@ export class Http2Stream {
   closed = false;
   /** Bytes of body that wait to be sent. */
   queuedBytes = 0;
-  /**
-   * Bytes that we may send, kept by {@link SendFlow}; negative after the peer has narrowed the window (RFC 9113
-   * §6.9.2).
-   */
+  /** Bytes that we may send, kept by {@link SendFlow}; negative after the peer narrowed it (RFC 9113 §6.9.2). */
   sendWindow: number;
   readonly #carrier: StreamCarrier;
   #receiveWindow: number;

@@ -86,9 +86,7 @@ export class Output {
     else this.#scratch.set(payload, at + frameHeaderBytes);
   }
 
-  /**
-   * Notes that all frames of a piece have been added. Once they are sent, its buffer is freed if it is for single use.
-   */
+  /** Notes that all frames of a piece were added. Once they are sent, its buffer is freed if it is for single use. */
   sent(piece: Uint8Array): void {
     if (!isSingleUse(piece)) return;
     if (this.#spent === none) this.#spent = [piece];
@@ -112,9 +110,7 @@ export class Output {
     }
   }
 
-  /**
-   * Adds a whole answer: its header block, a frame of its body and its trailer block. The last of them ends the stream.
-   */
+  /** Adds a whole answer: its header block, a frame of its body and its trailer block. The last ends the stream. */
   answer(
     streamId: number,
     parts: readonly Uint8Array[],
@@ -212,10 +208,7 @@ export class Output {
 
 const none: Uint8Array[] = [];
 
-/**
- * Returns a function that frees pieces once the system has taken them. What was never written is left to the garbage
- * collector.
- */
+/** Returns a function that frees pieces once the system has taken them. Any others are left to garbage collection. */
 function freeing(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
   return (error) => {
     if (error === null || error === undefined) for (const { buffer } of pieces) freeBuffer(buffer);

@@ -102,8 +102,7 @@ export class SendFlow {
   }
 
   /**
-   * Serves the waiting streams in turn, a frame each, until the windows or the socket are full; the next call goes on
-   * from there.
+   * Serves the waiting streams in turn, a frame each, until windows or socket are full. The next call resumes there.
    */
   pump(): void {
     for (const [stream, progressAtMs] of this.#waiting) {

@@ -20,8 +20,7 @@ export function encodeOwnSettings(limits: Http2Limits): Buffer {
 /**
  * The settings of the peer that affect what we send.
  *
- * Not the size of its header table, because we use none, and not its largest frame, because ours fit the smallest
- * limit.
+ * Not its header table's size, because we use none, nor its largest frame, because ours fit the smallest limit.
  */
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;

@@ -1,7 +1,4 @@
-/**
- * The value of each digit of RFC 4648 §4 and §5, both alphabets in one, by its character code; -1 for any other
- * character.
- */
+/** The values of the digits of RFC 4648 §4 and §5, both alphabets in one, by character code; -1 for any other. */
 const digitValues = new Int8Array(128).fill(-1);
 for (const alphabet of [
   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",

@@ -3,8 +3,7 @@ import type { DescField } from "@bufbuild/protobuf";
 /**
  * Thrown when a text is not a value of the field it is for.
  *
- * It never leaves this room and `rest/`, which add the name of the field and turn it into a `ConnectError` of
- * `InvalidArgument`.
+ * It never leaves this room and `rest/`, which make it a `ConnectError` of `InvalidArgument` that names the field.
  */
 export class FieldProblem extends Error {
   override readonly name = "FieldProblem";
@@ -23,10 +22,7 @@ function printStep(step: PathStep): string {
   return typeof step === "number" ? `[${step}]` : `[${quote(step)}]`;
 }
 
-/**
- * The longest excerpt of a client's text in an error message, in UTF-16 units: recognisable, but too short to flood a
- * log.
- */
+/** The longest excerpt of a client's text in an error, in UTF-16 units: recognisable, too short to flood a log. */
 const excerptUnitsMax = 64;
 
 /** Quotes a client's text for an error message: as JSON, cut to 64 units. */

@@ -21,9 +21,7 @@ function isFieldValues(value: unknown): value is FieldValues {
 /** Sets a field to a value in its {@link LocalForm}. */
 export type FieldSetter = (fields: FieldValues, value: unknown) => void;
 
-/**
- * Creates the function that stores a value where protobuf-es does: in a property, or as the case and value of a oneof.
- */
+/** Creates the function that stores a value as protobuf-es does: in a property, or as case and value of a oneof. */
 export function createFieldSetter(field: DescField): FieldSetter {
   const name = field.localName;
   if (field.oneof === undefined) {

@@ -85,8 +85,7 @@ export class JsonScanner {
       if (unit === 0x22) {
         this.#at = at + 1;
         value += text.slice(from, at);
-        // Only escapes can produce a lone surrogate. RFC 8259 §8.2 leaves "\uD800" undefined, and UTF-8 cannot
-        // represent it.
+        // Only escapes can produce a lone surrogate. RFC 8259 §8.2 leaves it undefined, and UTF-8 cannot represent it.
         if (from > start && !value.isWellFormed()) throw this.#problemAt(start, "a lone surrogate in a string");
         return value;
       }

@@ -171,9 +171,7 @@ function needAll(security: Readonly<Record<string, OpenApiSecurityScheme>>): Rec
   return Object.fromEntries(Object.keys(security).map((name) => [name, []]));
 }
 
-/**
- * Returns a function that names the tag of a service: its name within its package, or the full one where that is taken.
- */
+/** Returns a function that names the tag of a service: its name in its package, or the full one where that is taken. */
 function nameTags(services: readonly DescService[]): (service: DescService) => string {
   const byName = Map.groupBy(new Set(services), ({ name }) => name);
   return ({ name, typeName }) => (byName.get(name)?.length === 1 ? name : typeName);

@@ -81,9 +81,7 @@ function describeBody(binding: RestBinding, { openapi, schemas }: OperationOptio
   return content && { ...(mustBeThere && { required: true }), content };
 }
 
-/**
- * Returns the body of requests in each of its content types: for a stream in OpenAPI 3.1, the schema of one message.
- */
+/** Returns the request body in each of its content types: for a stream in OpenAPI 3.1, the schema of one message. */
 function bodyContent(
   { bodyFormat }: RestBinding,
   describe: () => OpenApiSchema | undefined,
@@ -148,9 +146,7 @@ function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
   return { itemSchema };
 }
 
-/**
- * Returns the schema of a Server-Sent Event, which to OpenAPI 3.2 is an object. Without a name, its data is a message.
- */
+/** Returns the schema of a Server-Sent Event, an object in OpenAPI 3.2. Without a name, its data is a message. */
 function eventOf(schema: OpenApiSchema): OpenApiSchema {
   const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };
   const named: OpenApiSchema = { event: { enum: ["end", "error"] }, data: { type: "string" } };

@@ -31,8 +31,7 @@ export function describePaths(
       continue;
     }
     const own = toOpenApiPath(binding.template);
-    // A path that differs from an earlier one only in parameter names takes over its names, which have no meaning on
-    // the wire.
+    // A path that differs from an earlier one only in parameter names takes over those, which mean nothing on the wire.
     const shape = shapeOf(own.path);
     const { path, parameters: named } = byShape.get(shape) ?? own;
     byShape.set(shape, { path, parameters: named });
@@ -62,10 +61,7 @@ class OperationIds {
     this.#shared = new Set([...groups].filter(([, group]) => group.length > 1).map(([name]) => name));
   }
 
-  /**
-   * Returns `deletePlant`, or `PlantService_deletePlant` if two services have one; further bindings of an RPC get a
-   * number.
-   */
+  /** Returns `deletePlant`, or `PlantService_deletePlant` if two services have one; further bindings get a number. */
   of({ method }: RestBinding): string {
     const base = this.#shared.has(method.localName) ? `${method.parent.name}_${method.localName}` : method.localName;
     const count = (this.#count.get(base) ?? 0) + 1;

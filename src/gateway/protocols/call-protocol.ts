@@ -7,8 +7,7 @@ import type { LazyHeaders } from "./lazy-headers.ts";
 export type Protocol = "connect" | "grpc" | "grpc-web" | "rest";
 
 /**
- * Reads a call from its exchange. Each protocol has classes of this shape, so that a reader who knows one of them knows
- * the others.
+ * Reads a call from its exchange. Each protocol has classes of this shape: to know one is to know the others.
  *
  * The header is read in the constructor. A mistake in it is kept as `problem` instead of thrown, because the answer to
  * it depends on the rest of the header.

@@ -97,9 +97,7 @@ export function negotiateGrpcEncodings(available: readonly Compression[], common
   return negotiateEncodings(available, common.grpcEncoding, common.grpcAcceptEncoding, "grpc-accept-encoding");
 }
 
-/**
- * Returns the header fields of a gRPC or gRPC-Web answer: its content type, and the encodings if the client must know.
- */
+/** Returns the header fields of a gRPC or gRPC-Web answer: content type, and encodings if the client must know. */
 export function grpcHeaderFields(contentType: HeaderFields, { response, acceptFields }: Encodings): HeaderFields {
   if (response !== undefined) return [...contentType, "grpc-encoding", response.name];
   return acceptFields.length === 0 ? contentType : [...contentType, ...acceptFields];

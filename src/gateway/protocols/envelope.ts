@@ -233,8 +233,7 @@ class PartialEnvelope {
     const taken = piece.subarray(0, this.#wholeLength - this.#length);
     const length = this.#length + taken.byteLength;
     if (length > before.byteLength) {
-      // Eight times what has arrived: a message of a few frames is copied once, and one that never arrives costs
-      // little.
+      // Eight times what has arrived: a message of a few frames is copied once, one that never arrives costs little.
       this.#bytes = allocateBytes(Math.min(this.#wholeLength, 8 * length));
       this.#bytes.set(before.subarray(0, this.#length));
     }

@@ -8,10 +8,7 @@ export interface MessageSplitter<T> {
   end(): T | undefined;
 }
 
-/**
- * Reads the messages of a body as they arrive. Iteration throws what the splitter throws, or the reason why the body
- * broke off.
- */
+/** Reads the messages of a body as they arrive. Throws what the splitter throws, or why the body broke off. */
 export function readMessages<T>(pieces: AsyncIterable<Uint8Array>, splitter: MessageSplitter<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => new MessageIterator(pieces[Symbol.asyncIterator](), splitter) };
 }

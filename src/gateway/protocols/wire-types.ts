@@ -8,9 +8,7 @@ type Layout = ReadonlyMap<number, FieldLayout>;
 interface FieldLayout {
   /** The wire types that it may have, one bit for each. */
   readonly wireTypes: number;
-  /**
-   * The layout of its contents, if it is a message or a map entry. A function, because messages may contain themselves.
-   */
+  /** The layout of its contents, if it is a message or a map entry. A function, as messages may contain themselves. */
   readonly inside: (() => Layout) | undefined;
 }
 
@@ -19,8 +17,7 @@ interface FieldLayout {
  * inside it ends where its length says.
  *
  * protobuf-es looks only at field numbers. If a client's definition has a string where ours has an int64, it reads the
- * length of the string as the number, and its text as further fields: "88" becomes 2. The contents of groups are not
- * checked.
+ * length of the string as the number, and its text as further fields: "88" becomes 2. Contents of groups are unchecked.
  */
 export function hasDeclaredWireTypes(desc: DescMessage, bytes: Uint8Array): boolean {
   return isAsDeclared(new BinaryReader(bytes), layoutOf(desc), bytes.byteLength);

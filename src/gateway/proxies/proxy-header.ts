@@ -7,7 +7,7 @@ import { toIpAddress } from "./ip-address.ts";
  * there and takes `bytes` of what was read.
  *
  * `source` is the peer that connected to the proxy; `undefined` when the connection is the proxy's own, such as a
- * health check.
+ * probe.
  */
 export type ProxyHeader =
   | { readonly kind: "more" }
@@ -59,9 +59,7 @@ const versionAndProxy = 0x21;
 const tcpOverIpv4 = 0x11;
 const tcpOverIpv6 = 0x21;
 
-/**
- * Reads version 2 (§2.2): signature, version and command, family and protocol, length, addresses, TLVs. Skips the TLVs.
- */
+/** Reads version 2 (§2.2): signature, version and command, family and protocol, length, addresses. Skips TLVs. */
 function readBinary(bytes: Buffer): ProxyHeader {
   if (bytes.byteLength < binaryHeadBytes) return more;
   const command = bytes.readUInt8(signature.byteLength);

@@ -30,9 +30,7 @@ export interface RestBinding extends RequestReader {
    * @throws Error when the message cannot be written as JSON, which is the handler's fault
    */
   encode(message: Message): RestResponse;
-  /**
-   * Finds the google.api.HttpBody that is the answer; `undefined` if answers are JSON. Throws as {@link encode} does.
-   */
+  /** Finds the google.api.HttpBody that is the answer; `undefined` if answers are JSON. Throws like {@link encode}. */
   readonly toRaw: ((message: Message) => RawBody) | undefined;
   /** Writes a message of a stream as JSON; throws as {@link encode} does. */
   toJson(message: Message): string;

@@ -36,14 +36,10 @@ export interface RestRouteOptions {
    */
   readonly sameValueAsPath?: (service: DescService) => boolean;
   /**
-   * Selects services whose PATCH requests without an update mask get one with the fields of the body, as in
-   * grpc-gateway.
+   * Selects services whose PATCH requests without an update mask get one from the body's fields, as in grpc-gateway.
    */
   readonly updateMaskFromBody?: (service: DescService) => boolean;
-  /**
-   * Selects services whose streams wrap each message as `{"result": …}` and an error as `{"error": …}`, as grpc-gateway
-   * does.
-   */
+  /** Selects services whose streams wrap messages as `{"result": …}`, errors as `{"error": …}`, like grpc-gateway. */
   readonly streamInResults?: (service: DescService) => boolean;
   /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];

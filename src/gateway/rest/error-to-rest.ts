@@ -59,9 +59,7 @@ export function createErrorWriter(policy?: ErrorRecordPolicy, registry?: Registr
 
 const statusOverrides = new WeakMap<ConnectError, number>();
 
-/**
- * Returns the HTTP status of an error: that of its code, unless {@link errorWithHttpStatus} gave it a more exact one.
- */
+/** Returns the HTTP status of an error: that of its code, or a more exact one from {@link errorWithHttpStatus}. */
 export function httpStatusOf(error: ConnectError): number {
   return statusOverrides.get(error) ?? codes[error.code][1];
 }

@@ -14,9 +14,7 @@ export function isHttpBody(desc: DescMessage | undefined): boolean {
   return desc?.typeName === "google.api.HttpBody";
 }
 
-/**
- * Returns whether the body of a rule is bytes: its request, or the field that is the body, is a google.api.HttpBody.
- */
+/** Returns whether a rule's body is bytes: its request, or the field that is the body, is a google.api.HttpBody. */
 export function takesRawBody(input: DescMessage, body: string): boolean {
   return body === "*" ? isHttpBody(input) : isHttpBodyField(findField(input, body));
 }

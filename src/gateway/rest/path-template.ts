@@ -1,6 +1,4 @@
-/**
- * One segment of a path template: percent-decoded literal text, `*` for one segment, `**` for any number, even none.
- */
+/** One segment of a path template: percent-decoded literal text, `*` for one segment, `**` for any number or none. */
 export type TemplateSegment =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "*" }

@@ -23,10 +23,7 @@ export interface QueryBinding {
   readonly message: DescMessage;
   /** Fields that the path or the body sets, so that the query must not. */
   readonly boundFields: BoundFields;
-  /**
-   * Ignores and reports parameters that name no field or a bound one, and unknown enum values, instead of refusing
-   * them.
-   */
+  /** Ignores and reports unknown and bound parameters, and unknown enum values, instead of refusing them. */
   readonly lenient: boolean;
 }
 

@@ -45,10 +45,7 @@ export function splitRawPath(path: string): SplitPath {
   return decoded.includes(".") || decoded.includes("..") ? notFound : { kind: "segments", raw, decoded };
 }
 
-/**
- * Returns whether a text can be put before a path: it starts with a slash, does not end with one, and has no empty
- * segment.
- */
+/** Returns whether a text can precede a path: it starts with a slash, and has no empty segment, not even at the end. */
 export function isPathPrefix(text: string): boolean {
   const split = splitRawPath(text);
   return split.kind === "segments" && !split.raw.includes("") && !text.includes("?");

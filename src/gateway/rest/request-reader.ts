@@ -20,9 +20,7 @@ import { bindBody, createBodyReader, type RequestBody } from "./request-body.ts"
 /** The parts of a request that a binding reads. */
 export interface RestRequest extends RequestBody, RequestUrl {}
 
-/**
- * Reports what a lenient binding has ignored: up to 16 names each from the query and the body, and the count of all.
- */
+/** Reports what a lenient binding has ignored: up to 16 names each from query and body, and the count of all. */
 export type OnIgnored = (method: DescMethod, names: readonly string[], count: number) => void;
 
 /** Options of {@link createRequestReader}; the same for all bindings of a service. */
@@ -46,16 +44,12 @@ export interface RequestReader {
   /**
    * Reads the request message.
    *
-   * @throws ConnectError `InvalidArgument` whose message names the field, or whose HTTP status is 415 if the content
-   * type is wrong
+   * @throws ConnectError `InvalidArgument` whose message names the field, or with status 415 for a wrong content type
    */
   decode(request: RestRequest): Message;
   /** Opens the stream of messages of a request with this URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
-  /**
-   * Returns why every body of this content type is refused, which is known before it arrives; `undefined` when it is
-   * not.
-   */
+  /** Returns why every body of this content type is refused, before it arrives; `undefined` when it is not. */
   bodyProblem(contentType: string | null): ConnectError | undefined;
 }
 

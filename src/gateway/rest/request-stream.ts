@@ -49,7 +49,7 @@ export class RequestStream {
    * Ends the stream.
    *
    * @returns the one message that an empty body of bytes stands for, such as an empty file; otherwise `undefined`
-   * @throws ConnectError `InvalidArgument` for a stream without a message whose URL sets fields, which no handler would
+   * @throws ConnectError `InvalidArgument` for a stream without messages if its URL sets fields, which no handler would
    * see
    */
   end(): Message | undefined {

@@ -2,9 +2,7 @@ import { pipeline } from "node:stream/promises";
 import * as zlib from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 
-/**
- * The largest Zstandard window that is accepted, as an exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3).
- */
+/** The largest Zstandard window accepted, as an exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
 // The window is allocated as soon as a frame announces its size: at node's own limit of 128 MiB, 15 bytes cost 2 ms.
 export const zstdWindowLogMax = 23;
 

@@ -3,8 +3,7 @@ import type { Socket } from "node:net";
 /**
  * Reads the first bytes of a connection until there are enough to judge it by.
  *
- * @param timeoutMs - milliseconds after which a connection that has not sent enough is closed, as is one that ends
- * earlier
+ * @param timeoutMs - milliseconds after which a connection without enough bytes is closed, as is one that ends earlier
  * @param judge - gets all that has arrived, and returns a function that goes on, called once our listeners are gone;
  * `undefined` while more bytes are needed
  */

@@ -2,8 +2,7 @@ import type { EventEmitter } from "node:events";
 import { timerMsMax } from "../index.ts";
 
 /**
- * Calls `idle` when a connection has carried nothing for `idleTimeoutMs`, or up to a quarter longer. It may be
- * infinite.
+ * Calls `idle` when a connection carried nothing for `idleTimeoutMs`, which may be infinite, up to a quarter late.
  *
  * Used instead of `session.setTimeout`, which keeps each closed session of node:http2, two kilobytes, alive until its
  * time is up.

@@ -165,9 +165,7 @@ export class NodeHttp2Exchange implements Exchange {
     this.#stream.close(ErrorCode.internalError);
   }
 
-  /**
-   * RFC 9110 §10.1.1: the client is told to send the body only once it is wanted, and not if it has sent some already.
-   */
+  /** RFC 9110 §10.1.1: the client is told to send the body only once it is wanted, and not if some has arrived. */
   #continue(): void {
     const stream = this.#stream;
     if (this.#header.expect?.toLowerCase() !== "100-continue" || stream.readableLength > 0) return;

@@ -74,10 +74,7 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
   };
 }
 
-/**
- * Resets the streams that wait for their client on a session that has carried nothing for too long, or ends the
- * session.
- */
+/** Resets the streams that wait for the client of a session that was idle for too long, or ends the session. */
 function endIdle(session: ServerHttp2Session, socket: Socket): void {
   // The client was told that the session is over, and has not closed its side.
   if (session.destroyed) return void socket.destroy();

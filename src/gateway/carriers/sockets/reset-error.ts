@@ -2,9 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { goneAway } from "../index.ts";
 import { ErrorCode } from "../../http2/index.ts";
 
-/**
- * Returns the error that a call ends with when its client has reset the stream, by gRPC's table of HTTP/2 error codes.
- */
+/** Returns the error of a call whose client has reset the stream, by gRPC's table of HTTP/2 error codes. */
 export function resetError(rstCode: number | undefined): ConnectError {
   switch (rstCode) {
     case ErrorCode.refusedStream:

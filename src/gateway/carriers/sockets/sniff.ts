@@ -20,8 +20,7 @@ export function spokenBy(bytes: Uint8Array): Spoken | undefined {
 /**
  * Waits for the first bytes of a connection, puts them back, and calls `proceed` with its protocol.
  *
- * @param timeoutMs - milliseconds after which a connection that has not sent enough is closed, as is one that ends
- * earlier
+ * @param timeoutMs - milliseconds after which a connection without enough bytes is closed, as is one that ends earlier
  */
 export function sniff(socket: Socket, timeoutMs: number, proceed: (spoken: Spoken) => void): void {
   judgeFirstBytes(socket, timeoutMs, (seen) => {

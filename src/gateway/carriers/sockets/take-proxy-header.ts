@@ -22,10 +22,7 @@ export function takeProxyHeader(socket: Socket, timeoutMs: number, proceed: (sou
   });
 }
 
-/**
- * Makes a socket report another peer than its own to everything that asks: our carriers, node's, and the program's
- * handlers.
- */
+/** Makes a socket report another peer than its own, to our carriers, node's, and the program's handlers alike. */
 export function showPeer(socket: Socket, { address, port }: Peer): void {
   Object.defineProperty(socket, "remoteAddress", { value: address });
   Object.defineProperty(socket, "remotePort", { value: port });

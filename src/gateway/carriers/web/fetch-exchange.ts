@@ -176,10 +176,7 @@ export class FetchExchange implements Exchange {
   }
 }
 
-/**
- * Returns the options of a response. Cloudflare's workers take `Content-Encoding` as a request to encode the body,
- * which is encoded already.
- */
+/** Returns the options of a response. Without `encodeBody`, Cloudflare's workers would encode an encoded body again. */
 function responseInit(status: number, headers: Headers): ResponseInit & { readonly encodeBody: "manual" } {
   return { status, headers, encodeBody: "manual" };
 }

@@ -9,10 +9,7 @@ const headerTableBytes = 4096;
 
 /** A decoded header block. */
 export interface DecodedBlock {
-  /**
-   * Name, value, name, value, … Above the limit only pseudo-header fields are kept, so that the request can still be
-   * answered.
-   */
+  /** Name, value, … Above the limit only pseudo-header fields are kept, so that the request can still be answered. */
   readonly fields: readonly string[];
   /** The size of the whole list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. */
   readonly listBytes: number;
@@ -66,8 +63,7 @@ export class HpackDecoder {
     if (known !== undefined) return known;
     this.#changed = false;
     const block = this.#decode(bytes, from, to);
-    // After a change of the table, the same bytes mean other fields. And a block that changes the table would have to
-    // change it again.
+    // After a change of the table, the same bytes mean other fields. A block that changes it must do so again.
     if (this.#changed) this.#blocks.clear();
     else this.#blocks.set(bytes, from, to, block, block.listBytes);
     return block;

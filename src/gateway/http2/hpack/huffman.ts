@@ -49,8 +49,7 @@ let machine: Machine | undefined;
 
 const symbolNone = 0x1ff;
 
-// Shared by all strings, each of which is done with it before the next begins. Longer strings get a buffer of their
-// own.
+// Shared by all strings, each of which is done with it before the next begins. Longer strings get their own buffer.
 const scratch = Buffer.allocUnsafeSlow(4096);
 
 /**

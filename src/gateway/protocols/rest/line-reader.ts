@@ -9,8 +9,7 @@ const lineFeed = 0x0a;
 const nothing = new Uint8Array(0);
 
 /**
- * Reads the messages on the lines of a body. Blank lines are skipped, but counted; the last line may lack its line
- * feed.
+ * Reads a body's messages, one on each line. Blank lines are skipped but counted; the last line may lack its line feed.
  *
  * Time and memory are in proportion to the bytes of a line that have arrived, in however many pieces. Throws a
  * `ConnectError` with the number of the line: what the stream throws, or `ResourceExhausted` as soon as a line is

@@ -3,10 +3,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../carriers/index.ts";
 import { RestStream } from "./rest-stream.ts";
 
-/**
- * A stream of bytes: google.api.HttpBody messages, one after the other. After the first one, only a reset can report an
- * error.
- */
+/** A stream of bytes, in google.api.HttpBody messages. After the first one, only a reset can report an error. */
 export class RestByteStream extends RestStream {
   #contentType: string | undefined;
   /** The length that the handler has announced, and the field that says so. */

@@ -7,10 +7,7 @@ import { readableCodings, readRestMessages } from "./read-rest-messages.ts";
 import type { RestStreamTarget } from "./rest-stream.ts";
 import { RestUnary } from "./rest-unary.ts";
 
-/**
- * A call made through its `google.api.http` rule in which the client streams. Answered with one message, like a unary
- * call.
- */
+/** A client-streaming call made through its `google.api.http` rule. Answered with one message, like a unary call. */
 export class RestClientStream extends RestUnary implements StreamProtocol {
   #header: Headers = this.responseHeader;
   #response: Message | undefined;

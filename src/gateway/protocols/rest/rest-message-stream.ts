@@ -70,10 +70,7 @@ export class RestMessageStream extends RestStream {
     void this.answerEncoded(this.httpStatus, header, body)?.catch(() => this.exchange.reset());
   }
 
-  /**
-   * Chooses the content coding. The length of the answer is not known, so it is compressed however short its first
-   * messages are.
-   */
+  /** Chooses the content coding, however short the first messages are: the length of the answer is not known. */
   #negotiateCoding(): StreamCompression | undefined {
     const available = this.target.procedure.options.acceptCompression.filter(encodesPieces);
     const names = available.map(({ name }) => name);
