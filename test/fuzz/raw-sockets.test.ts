@@ -7,9 +7,10 @@ import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { frame, headerBlock, headersFrame, openFrames, type Frame } from "../support/carriers/http2-frames.ts";
 import { http2Engines, startPlantServer, tokens, type TestPlantServer } from "../support/server/plant-server.ts";
 import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
+import { numRunsOf } from "../support/test-seed.ts";
 
 /** Connections of one property; each is opened, spoken to and ended. */
-const connectionsPerProperty = 400;
+const connectionsPerProperty = numRunsOf(200);
 
 /** So many are open at once: a connection whose body is not read takes a second to end. */
 const connectionsAtOnce = 40;

@@ -10,7 +10,7 @@ import { anyRequest, mildBindings, typedRequest } from "../support/gateway/rest-
 import { toRestRequest } from "../support/gateway/rest-request.ts";
 import { isNightly } from "../support/test-seed.ts";
 
-const requestsPerProperty = isNightly ? 4000 : 400;
+const requestsPerProperty = isNightly ? 4000 : 200;
 
 let gateway: TestGateway;
 let http2: Http2Connection;

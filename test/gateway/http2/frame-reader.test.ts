@@ -29,6 +29,7 @@ import {
   windowUpdateFrame,
 } from "../../support/http2/http2-requests.ts";
 import { randomFrame } from "../../support/http2/random-frame.ts";
+import { numRunsOf } from "../../support/test-seed.ts";
 
 // A connection with a bit of everything, which ends with an error.
 const recorded: Buffer = Buffer.concat([
@@ -119,7 +120,7 @@ test("a server says the same to random frames in whatever chunks they come", asy
     const [atOnce, inPieces] = [await replyTo([sent], serve), await replyTo(chunks, serve)];
     expect(inPieces.toString("hex")).toBe(atOnce.toString("hex"));
   });
-  await fc.assert(property, { numRuns: 1000 });
+  await fc.assert(property, { numRuns: numRunsOf(400) });
 });
 
 test("a server says the same to a connection that comes octet by octet", async () => {

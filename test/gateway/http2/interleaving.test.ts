@@ -23,6 +23,7 @@ import {
   openFrames,
 } from "../../support/carriers/http2-frames.ts";
 import { postHeader } from "../../support/http2/http2-requests.ts";
+import { numRunsOf } from "../../support/test-seed.ts";
 
 // Each stream is a script: what its client sends, in order. Alone on a connection it has an answer, and among others,
 // in whatever order their frames come, it must have the same. The bodies are smaller than any window, so nobody waits.
@@ -175,7 +176,7 @@ describe("streams whose frames come in any order", () => {
         expect(together[i]).toStrictEqual(alone);
       }
     });
-    await fc.assert(property, { numRuns: 60 });
+    await fc.assert(property, { numRuns: numRunsOf(30) });
   });
 
   test("end in every way that there is", async () => {

@@ -3,6 +3,7 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseFieldMask, printFieldMask } from "../../../src/gateway/json/field-mask.ts";
+import { numRunsOf } from "../../support/test-seed.ts";
 
 describe("parseFieldMask()", () => {
   test.each([
@@ -67,7 +68,7 @@ describe("printFieldMask()", () => {
         expect(parseFieldMask(printFieldMask(paths), false)?.paths).toEqual(paths);
         expect(parseFieldMask(printFieldMask(paths), true)?.paths).toEqual(paths);
       }),
-      { numRuns: 3000 },
+      { numRuns: numRunsOf(1000) },
     );
   });
 
@@ -82,7 +83,7 @@ describe("printFieldMask()", () => {
         }
         expect(printFieldMask([each])).toBe(want);
       }),
-      { numRuns: 3000 },
+      { numRuns: numRunsOf(1000) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { JsonScanner } from "../../../src/gateway/json/json-scanner.ts";
+import { numRunsOf } from "../../support/test-seed.ts";
 
 // Builds what JSON.parse builds, with the scanner alone.
 function read(scanner: JsonScanner): unknown {
@@ -178,7 +179,7 @@ describe("JsonScanner", () => {
         if (!isUnicode(want)) expect(() => readAll(json)).toThrow(/surrogate/);
         else expect(readAll(json)).toEqual(want);
       }),
-      { numRuns: 2000 },
+      { numRuns: numRunsOf(800) },
     );
   });
 });

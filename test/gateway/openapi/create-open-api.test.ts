@@ -36,7 +36,21 @@ function describeSink(options: Partial<OpenApiOptions> = {}): OpenApiDocument {
   return createOpenApi([KitchenSink], { info, comments, ...options });
 }
 
-const document = describeSink();
+const omitted: string[] = [];
+const document = describeSink({
+  onOmitted: ({ pattern }, reason) => omitted.push(`${pattern.httpMethod} ${pattern.pathTemplate}: ${reason}`),
+});
+
+/** What a gateway describes that has the settings which concern the fields of a large service. */
+const unusual = describeSink({
+  describeHeader: ({ name }) => (name === "Query" ? [{ name: "X-Shade", schema: { type: "string" } }] : []),
+  rest: { writeJson: { useProtoFieldName: true } },
+});
+
+/** Describes a small service, in a fiftieth of the time. */
+function describePlants(options: Partial<OpenApiOptions>): OpenApiDocument {
+  return createOpenApi([PlantService], { info, ...options });
+}
 
 function operation(text: string, inside: OpenApiDocument = document): OpenApiOperation {
   const [method, path = ""] = text.split(" ");
@@ -55,13 +69,10 @@ function answerOf(text: string): unknown {
 }
 
 test("header fields come after the parameters of the path and the query", () => {
-  const described = describeSink({
-    describeHeader: ({ name }) => (name === "Query" ? [{ name: "X-Shade", schema: { type: "string" } }] : []),
-  });
-  const asked = Object.values(described.paths).flatMap((item) => Object.values(item));
+  const asked = Object.values(unusual.paths).flatMap((item) => Object.values(item));
   const fields = asked.map(({ operationId, parameters = [] }) => [operationId, parameters.at(-1)?.name]);
   expect(fields.filter(([, name]) => name === "X-Shade")).toEqual([["query", "X-Shade"]]);
-  expect(operation("GET /v1/query", described).parameters?.at(-1)).toEqual({
+  expect(operation("GET /v1/query", unusual).parameters?.at(-1)).toEqual({
     name: "X-Shade",
     in: "header",
     schema: { type: "string" },
@@ -194,9 +205,12 @@ describe("an answer", () => {
   });
 
   test("without content is a 204 if the gateway answers so", () => {
-    const described = describeSink({ rest: { emptyResponse: 204 }, describeSuccess: ({ name }) => `${name} is done.` });
-    expect(operation("DELETE /v1/sinks/{f_int64}", described).responses).toMatchObject({
-      "204": { description: "Remove is done." },
+    const described = describePlants({
+      rest: { emptyResponse: 204 },
+      describeSuccess: ({ name }) => `${name} is done.`,
+    });
+    expect(operation("DELETE /plants/{id}", described).responses).toMatchObject({
+      "204": { description: "DeletePlant is done." },
     });
   });
 
@@ -211,8 +225,8 @@ describe("an answer", () => {
   });
 
   test("to a failed request is the given record, whose fields are all required", () => {
-    const described = describeSink({ errors: [{ status: "4XX", description: "No.", record: NestedSchema }] });
-    expect(operation("GET /", described).responses["4XX"]).toEqual({
+    const described = describePlants({ errors: [{ status: "4XX", description: "No.", record: NestedSchema }] });
+    expect(operation("DELETE /plants/{id}", described).responses["4XX"]).toEqual({
       description: "No.",
       content: { "application/json": { schema: { $ref: "#/components/schemas/Nested" } } },
     });
@@ -230,12 +244,13 @@ describe("an answer", () => {
       name: "other.proto",
       package: "other.v1",
       syntax: "proto3",
-      messageType: [{ name: "Nested" }],
+      messageType: [{ name: "Shelf" }],
     });
-    const record = createFileRegistry(file, () => undefined).getMessage("other.v1.Nested");
-    const described = describeSink({ errors: [{ status: "4XX", description: "No.", record: record ?? NestedSchema }] });
-    const names = Object.keys(described.components?.schemas ?? {}).filter((name) => name.endsWith("Nested"));
-    expect(names.toSorted()).toEqual(["Nested", "kitchensink.v1.Nested"]);
+    const record = createFileRegistry(file, () => undefined).getMessage("other.v1.Shelf");
+    const errors = [{ status: "4XX", description: "No.", record: record ?? NestedSchema } as const];
+    const described = createOpenApi([Shelves], { info, errors });
+    const names = Object.keys(described.components?.schemas ?? {}).filter((name) => name.endsWith("Shelf"));
+    expect(names.toSorted()).toEqual(["Shelf", "kitchensink.v1.Shelf"]);
   });
 });
 
@@ -264,9 +279,8 @@ describe("a comment", () => {
 
 describe("names", () => {
   test("of fields are their proto names if the gateway writes those", () => {
-    const described = describeSink({ rest: { writeJson: { useProtoFieldName: true } } });
-    expect(described.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
-    expect(operation("GET /v1/query", described).parameters).toContainEqual(
+    expect(unusual.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
+    expect(operation("GET /v1/query", unusual).parameters).toContainEqual(
       expect.objectContaining({ name: "f_int64", in: "query" }),
     );
   });
@@ -286,9 +300,10 @@ describe("names", () => {
   });
 
   test("of services with operations are tags", () => {
-    const both = createOpenApi([KitchenSink, PlantService, Health], { info, comments });
+    const shelves = new Map([["kitchensink.v1.Shelves", "Holds all.\n\nAnd more."]]);
+    const both = createOpenApi([Shelves, PlantService, Health], { info, comments: shelves });
     expect(both.tags).toEqual([
-      { name: "KitchenSink", description: "Takes all.\n\nAnd more." },
+      { name: "Shelves", description: "Holds all.\n\nAnd more." },
       { name: "PlantService", description: "The RPCs of `plantstore.v1.PlantService`." },
     ]);
     expect(operation("DELETE /plants/{id}", both).tags).toEqual(["PlantService"]);
@@ -383,10 +398,6 @@ describe("an RPC", () => {
 });
 
 test("bindings that OpenAPI cannot describe are left out and reported", () => {
-  const omitted: string[] = [];
-  describeSink({
-    onOmitted: ({ pattern }, reason) => omitted.push(`${pattern.httpMethod} ${pattern.pathTemplate}: ${reason}`),
-  });
   expect(omitted).toEqual([
     "GET /v1/match/{f_string}: OpenAPI cannot tell it from the operation that is described at /v1/match/{f_string}",
     "PROPFIND /v1/custom/{f_string}: OpenAPI has no operation for this method",
@@ -447,7 +458,7 @@ test("in OpenAPI 3.2 a stream is described by its items, in both directions", ()
 
 test("every operation requires all credentials", () => {
   const bearer = { type: "http", scheme: "bearer" } as const;
-  const described = describeSink({ security: { bearer, key: { type: "apiKey", in: "header", name: "x-key" } } });
+  const described = describePlants({ security: { bearer, key: { type: "apiKey", in: "header", name: "x-key" } } });
   expect(described.security).toEqual([{ bearer: [], key: [] }]);
 });
 

@@ -2,14 +2,14 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 setFlagsFromString("--expose-gc");
-const collect: () => void = runInNewContext("gc");
+const collect: (options?: { readonly type: "minor" }) => void = runInNewContext("gc");
 
 /** What the process holds that is not garbage: its heap, and the memory of buffers outside of it. */
 export async function heldBytes(): Promise<number> {
   collectGarbage();
-  // The memory of buffers is given back a turn later.
+  // The memory of buffers is given back a turn later, at the next collection of any kind.
   await new Promise(setImmediate);
-  collectGarbage();
+  collect({ type: "minor" });
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }

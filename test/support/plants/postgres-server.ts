@@ -298,8 +298,11 @@ function giveToOwner(path: string): void {
 /** The user that runs the programs of a server, when it is not the user of the tests: PostgreSQL and PgBouncer do not run as root. */
 export function serverOwner(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
-  return { uid: idOfNobody("-u"), gid: idOfNobody("-g") };
+  nobody ??= { uid: idOfNobody("-u"), gid: idOfNobody("-g") };
+  return nobody;
 }
+
+let nobody: { readonly uid: number; readonly gid: number } | undefined;
 
 function idOfNobody(option: "-u" | "-g"): number {
   return Number(execFileSync("id", [option, "nobody"], { encoding: "utf8" }));

@@ -170,7 +170,7 @@ describe("a client that sends ahead", () => {
   ])("much, and then a body $name, is read on behind its head", async ({ framing, body }) => {
     const slow = Promise.withResolvers<void>();
     const paused = Promise.withResolvers<unknown>();
-    const page = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
+    const endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({ note: "n" }) },
       {
@@ -178,14 +178,16 @@ describe("a client that sends ahead", () => {
           paused.resolve(nextEvent(connection, "pause"));
           await slow.promise;
         },
-        endpoints: [page],
+        endpoints: [endpoint],
       },
     );
     using connection = await openHttp1(greenhouse.address);
-    const count = 4000;
+    // A few hundred KiB.
+    const count = 100;
+    const page = `GET /page HTTP/1.1\r\nhost: x\r\nx-padding: ${"x".repeat(4000)}\r\n\r\n`;
     const fields = `host: x\r\ncontent-type: application/json\r\n${framing}`;
     connection.request(water([], "{}"));
-    connection.write("GET /page HTTP/1.1\r\nhost: x\r\n\r\n".repeat(count));
+    connection.write(page.repeat(count));
     connection.write(`POST ${path} HTTP/1.1\r\n${fields}\r\n\r\n`);
     await within(paused.promise, "the server to read no more");
     slow.resolve();
