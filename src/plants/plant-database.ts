@@ -40,7 +40,7 @@ export interface PlantImport extends AsyncDisposable {
 }
 
 /**
- * The operations on all plants at once, for operators, beside a server that keeps serving. Everything streams: memory
+ * The operations on all plants at once, for operators, while a server keeps serving. Everything streams: memory
  * does not grow with the number of plants.
  *
  * Every method throws {@link StoreOpenError} with a message for the operator when the database fails.

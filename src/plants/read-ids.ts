@@ -11,7 +11,7 @@ export class BadLine extends Error {
 }
 
 // The most ids in a batch. A batch is one transaction: long enough to share its commit, and short enough for a server
-// beside it to keep deleting.
+// to keep deleting meanwhile.
 const batchMax = 10_000;
 
 // The longest line that is looked at, in characters: -9223372036854775808 has 20.

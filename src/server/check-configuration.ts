@@ -6,7 +6,7 @@ import { readTlsFiles, tlsFilesOf } from "./tls-files.ts";
 
 /**
  * Checks what a server with this configuration would open: the files of credentials and keys, the certificate, the
- * store. Changes nothing, so it may run beside a server that uses the same store.
+ * store. Changes nothing, so it may run while a server uses the same store.
  *
  * @returns why tokens cannot be verified right now, such as an issuer that does not answer; `undefined` while they can
  * @throws ConfigurationError when a file has wrong content; StoreOpenError when the store cannot be used

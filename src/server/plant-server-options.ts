@@ -52,7 +52,7 @@ export interface PlantServerOptions {
   readonly interceptors?: readonly Interceptor[] | undefined;
   /** Returns further fields for the line of a call in the log, by its context values: its trace, for example. */
   readonly logFields?: ((contextValues: ContextValues) => object) | undefined;
-  /** Plain HTTP resources beside those of the server. They need a credential unless they are `open`. Default none. */
+  /** Further plain HTTP resources, besides those of the server. They need a credential unless `open`. Default none. */
   readonly endpoints?: readonly Endpoint[] | undefined;
   /** Called with every request before its credential is checked: for traces, for example. */
   readonly onRequest?: ((request: AdmitRequest) => void) | undefined;

@@ -19,7 +19,7 @@ const insert = `
 
 const takeBack = "DELETE FROM plants WHERE id = ANY($1::bigint[])";
 
-/** Starts an import beside servers that keep deleting. The import owns the session. */
+/** Starts an import while servers keep deleting. The import owns the session. */
 export function startImport(session: Session, options: ImportOptions): PlantImport {
   return {
     add: (ids) => {

@@ -12,7 +12,7 @@ import { repeatWhileRefused } from "./repeat-while-refused.ts";
 import { type Row, Session } from "./session.ts";
 
 /**
- * Opens a PostgreSQL database for an operator, beside the servers that use it. A replica will do, except for imports.
+ * Opens a PostgreSQL database for an operator, while servers use it. A replica will do, except for imports.
  * There are no time-outs.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema

@@ -8,7 +8,7 @@ import { migrations } from "./migrations.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /**
- * Opens the file of a store for an operator, beside a server that may be using it.
+ * Opens the file of a store for an operator, while a server may be using it.
  *
  * @throws StoreOpenError when there is no such file, or it is not a plant store
  */
