@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { globSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { harmlessFaults, type HarmlessFaults } from "./harmless/index.ts";
@@ -10,12 +10,13 @@ import type { TestQuestion } from "./test-server.ts";
 
 // `npm run test:faults`: plants small faults in `src`, one at a time, in a copy of the project, and reports those that
 // no test notices. A fault that the compiler refuses does not count, because nobody could leave it in the code. The
-// others are given to the linter of promises, and to those tests of their folder, of the folders above and of the
-// contract that enter the part of the source where the fault is. A first run of the tests, without any fault, finds out
-// which ones do.
+// others are given to the linter of promises, and to those tests that enter the part of the source where the fault is: first those
+// of its folder, of the folders above and of the contract, then those that are run for other faults. A first run of the
+// tests, without any fault, finds out which ones enter it.
 //
 //   --room gateway/json    the faults of a room, of two rooms when it is given twice
 //   --file src/auth/challenge.ts
+//   --again night.log      those that an earlier run, which has written this file, has not seen noticed
 //   --sample 200           only so many faults, drawn by --seed; without it, all
 //   --seed 7               any text; a fault keeps its place in the draw while the lines around it change
 //   --minutes 25           plants no further fault after that time
@@ -27,6 +28,7 @@ const { values: options } = parseArgs({
   options: {
     room: { type: "string", multiple: true, default: [] },
     file: { type: "string", multiple: true, default: [] },
+    again: { type: "string" },
     sample: { type: "string", default: "Infinity" },
     seed: { type: "string", default: "1" },
     minutes: { type: "string", default: "Infinity" },
@@ -61,14 +63,19 @@ function draw(faults: readonly PlantedFault[]): PlantedFault[] {
 /** How many faults of a file a test file has noticed so far, by `file test`. */
 const noticedBy = new Map<string, number>();
 
-/** Returns the tests to run for a fault, the most promising for their time first, and the seconds that all take. */
-function testsEntering({ file, block }: PlantedFault): { tests: TestQuestion["tests"]; seconds: number } {
-  const near = new Set(testsNear(file));
+/** Tests to run for a fault, and how long they all take. */
+interface AskedTests {
+  readonly tests: TestQuestion["tests"];
+  readonly seconds: number;
+}
+
+/** Returns the tests of some files that enter the part of the source where a fault is, the most promising first. */
+function testsEntering({ file, block }: PlantedFault, isWanted: (test: string) => boolean, secondsMax: number) {
   const promise = (run: { file: string; seconds: number }): number =>
     ((noticedBy.get(`${file} ${run.file}`) ?? 0) + 1) / run.seconds;
   const enters = (id: string): boolean => entered.get(id)?.has(`${file}#${block}`) === true;
   const runs = passedFiles
-    .filter((each) => near.has(each.file))
+    .filter((each) => isWanted(each.file))
     .map(({ id, passed, ...rest }) => ({
       ...rest,
       tests: enters(id) ? passed : passed.filter((test) => enters(test.id)),
@@ -76,21 +83,50 @@ function testsEntering({ file, block }: PlantedFault): { tests: TestQuestion["te
     .filter(({ tests }) => tests.length > 0)
     .map((run) => ({ ...run, seconds: run.tests.reduce((sum, { seconds }) => sum + seconds, run.seconds) }))
     .toSorted((a, b) => promise(b) - promise(a));
-  return {
-    tests: Object.fromEntries(runs.map(({ file: test, tests }) => [test, tests.map(({ id }) => id)])),
-    seconds: runs.reduce((sum, { seconds }) => sum + seconds, 0),
-  };
+  const asked: AskedTests = { tests: {}, seconds: 0 };
+  return runs.reduce(
+    ({ tests, seconds }, run) =>
+      seconds + run.seconds > secondsMax
+        ? { tests, seconds }
+        : { tests: { ...tests, [run.file]: run.tests.map(({ id }) => id) }, seconds: seconds + run.seconds },
+    asked,
+  );
+}
+
+/** How long the tests of other folders may take for a fault, in seconds: most tests enter some parts. */
+const otherTestsSecondsMax = 60;
+
+/** Returns the tests to run for a fault, one group after the other: those near it, then others that enter it. */
+function testsAsked(fault: PlantedFault): readonly AskedTests[] {
+  const near = new Set(testsNear(fault.file));
+  const groups = [
+    testsEntering(fault, (test) => near.has(test), Number.POSITIVE_INFINITY),
+    testsEntering(fault, (test) => !near.has(test), otherTestsSecondsMax),
+  ];
+  return groups.filter(({ seconds }) => seconds > 0);
 }
 
 /** Returns what noticed a fault; `undefined` when nothing did. */
 async function noticerOf(fault: PlantedFault, copy: ProjectCopy): Promise<string | undefined> {
-  const { tests, seconds } = testsEntering(fault);
-  const crash = options.crash ? crashSuitesFor(fault.file) : [];
   using _ = copy.replace(fault.file, fault.faulty);
-  // Only an endless loop takes longer than this.
-  const near = seconds === 0 ? undefined : (await copy.runTests(tests, 4 * seconds + 30)).failure;
-  if (near !== undefined || crash.length === 0) return near;
+  for (const { tests, seconds } of testsAsked(fault)) {
+    // Later than that is only a loop without end.
+    const { failure } = await copy.runTests(tests, 4 * seconds + 30);
+    if (failure !== undefined) return failure;
+  }
+  const crash = options.crash ? crashSuitesFor(fault.file) : [];
+  if (crash.length === 0) return undefined;
   return (await copy.runTests(Object.fromEntries(crash.map((file) => [file, []])), 900)).failure;
+}
+
+/** A fault as the lines of a report name it, which outlives a change of the lines above it. */
+function nameOf({ file, change, text }: PlantedFault): string {
+  return `${file}  ${change}  ${text}`;
+}
+
+function missedIn(log: string): ReadonlySet<string> {
+  const lines = log.matchAll(/^NOT \w+ {2}(\S+):\d+( {2}.*)$/gm);
+  return new Set(Array.from(lines, ([, file, rest]) => `${file}${rest}`));
 }
 
 const everyFile = globSync("src/**/*.ts").filter((file) => !/^src\/gen\/|docs-page\/files\//.test(file));
@@ -99,8 +135,10 @@ const idle = harmlessFaults.filter((harmless) => !everyFault.some((fault) => cov
 for (const { file, line, fault } of idle)
   console.log(`nothing is covered as harmless by: ${file ?? ""} ${line} ${fault ?? ""}`);
 
+const missedBefore = options.again === undefined ? undefined : missedIn(readFileSync(options.again, "utf8"));
 const wanted = everyFault.filter(
   (fault) =>
+    (missedBefore === undefined || missedBefore.has(nameOf(fault))) &&
     (options.room.length === 0 || options.room.includes(fault.room)) &&
     (options.file.length === 0 || options.file.includes(fault.file)) &&
     !harmlessFaults.some((harmless) => covers(harmless, fault)),
@@ -149,7 +187,7 @@ const work = async (copy: ProjectCopy): Promise<void> => {
     results.push({ fault, noticer });
     const key = `${fault.file} ${noticer?.split(":")[0] ?? ""}`;
     noticedBy.set(key, (noticedBy.get(key) ?? 0) + 1);
-    const missed = testsEntering(fault).seconds === 0 ? "NOT ENTERED" : "NOT NOTICED";
+    const missed = testsAsked(fault).length === 0 ? "NOT ENTERED" : "NOT NOTICED";
     const verdict = noticer === undefined ? missed : "noticed";
     console.log(`${verdict}  ${fault.file}:${fault.line}  ${fault.change}  ${noticer ?? fault.text}`);
   }

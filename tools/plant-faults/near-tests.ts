@@ -15,9 +15,13 @@ const besides: ReadonlyMap<string, RegExp> = new Map([
   ["test/client/", /^test\/examples\//],
   ["test/gateway/calls/", /^test\/gateway\/beside\//],
   ["test/gateway/carriers/", /^test\/gateway\/(?:beside|calls)\//],
+  ["test/gateway/http1/", /^test\/gateway\/carriers\//],
   ["test/gateway/http2/", /^test\/gateway\/carriers\//],
   ["test/gateway/json/", /^test\/gateway\/rest\//],
   ["test/gateway/protocols/", /^test\/gateway\/beside\//],
+  ["test/gateway/proxies/", /^test\/(?:gateway\/carriers|server)\//],
+  ["test/server/", /^test\/cli\//],
+  ["test/telemetry/", /^test\/server\//],
 ]);
 
 /** The crash suites of files: only they notice a store that loses what it acknowledged. */
