@@ -114,7 +114,8 @@ export class ProjectCopy implements Disposable {
   async #ask(server: ChildProcess, question: TestQuestion, seconds: number): Promise<TestAnswer | undefined> {
     // Files that one fault leaves behind must not disturb the next.
     rmSync(this.#temp, { recursive: true, force: true, maxRetries: 3 });
-    mkdirSync(this.#temp, { mode: 0o755 });
+    // A process that a former one has left may have made it again.
+    mkdirSync(this.#temp, { mode: 0o755, recursive: true });
     const { promise, resolve } = Promise.withResolvers<TestAnswer | undefined>();
     const timer = setTimeout(() => resolve(undefined), seconds * 1000);
     const hasEnded = (): void => resolve(undefined);
