@@ -45,6 +45,6 @@ test("nothing typed offers every command and the help", async () => {
   expect(out.map((line) => line.split("\t")[0])).toEqual([...words, "completion", "help"]);
 });
 
-test("completion for another shell is wrong usage", async () => {
-  expect(await run(["completion", "tcsh"])).toMatchObject({ exitCode: 2, out: [] });
+test.each(["tcsh", "constructor"])("completion for another shell, %s, is wrong usage", async (shell) => {
+  expect(await run(["completion", shell])).toMatchObject({ exitCode: 2, out: [] });
 });

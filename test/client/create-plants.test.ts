@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { credentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { createPlants, type Plants, PlantsError, type PlantsOptions } from "../../src/client/index.ts";
@@ -34,6 +35,12 @@ async function deletePlant(
 
 test("a plant that is there is deleted, by all digits of its id", async () => {
   expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_993n])))).toBe("deleted");
+});
+
+test("a signal that outlives its call keeps nothing of it", async () => {
+  const { signal } = new AbortController();
+  await deletePlant(openMemoryStore(new Set()), {}, signal);
+  expect(getEventListeners(signal, "abort")).toEqual([]);
 });
 
 test("a plant that is not there is an outcome, not an error", async () => {

@@ -83,10 +83,16 @@ const targetRows: readonly Row[] = [
   { name: "a space before the method", sent: withLine(" DELETE /plants/7 HTTP/1.1"), want: notHttp, closes: true },
   { name: "a line feed before the method", sent: withLine("\nDELETE /plants/7 HTTP/1.1"), want: notHttp, closes: true },
   {
-    name: "empty lines before it",
-    sent: withLine("\r\n\r\nDELETE /plants/7 HTTP/1.1"),
+    name: "16 empty lines before it",
+    sent: withLine(`${"\r\n".repeat(16)}DELETE /plants/7 HTTP/1.1`),
     want: "deleted",
     closes: false,
+  },
+  {
+    name: "17 empty lines before it",
+    sent: withLine(`${"\r\n".repeat(17)}DELETE /plants/7 HTTP/1.1`),
+    want: notHttp,
+    closes: true,
   },
   { name: "no HTTP at all", sent: "HELLO\r\n\r\n", want: notHttp, closes: true },
   { name: "bytes", sent: "\x00\x01\x02\r\n\r\n", want: notHttp, closes: true },

@@ -110,6 +110,11 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: Partial<Confi
     environment: { PLANTSTORE_PUBLIC_URL: "https://x.example/api" },
     want: { publicUrl: new URL("https://x.example/api") },
   },
+  {
+    name: "one call a second",
+    environment: { PLANTSTORE_RATE_PER_PRINCIPAL: "1", PLANTSTORE_RATE_PER_ADDRESS: "1" },
+    want: { ratePerPrincipal: 1, ratePerAddress: 1 },
+  },
 ])("$name", ({ environment, flags, want }) => {
   expect(configurationOf({ ...minimal, ...environment }, flags)).toMatchObject(want);
 });

@@ -64,6 +64,13 @@ describe("an RPC over Fetch", () => {
     },
   );
 
+  test("needs no body for a message without fields", async () => {
+    const fetch = serve({ getReading: () => ({ degreesCelsius: 21 }) });
+    const headers = { "content-type": "application/proto" };
+    const answer = await fetch(new Request(`http://fetch.example${getReadingProcedure}`, { method: "POST", headers }));
+    expect(fromBinary(ReadingSchema, await answer.bytes()).degreesCelsius).toBe(21);
+  });
+
   test("answers a stream with a stream, in the Connect protocol", async () => {
     const fetch = serve({
       async *controlClimate(sent) {

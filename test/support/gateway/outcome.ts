@@ -12,6 +12,8 @@ export interface Outcome {
 export function readOutcome(format: WireFormat, answer: HttpAnswer): Outcome {
   if (format.protocol === "rest") return readRest(answer);
   if (format.protocol === "connect") return readConnect(answer);
+  // Both say by their own status alone what a call came to.
+  if (answer.httpStatus !== 200) throw new Error(`no answer of ${format.name}: ${describe(answer)}`);
   const trailer = format.protocol === "grpc" ? answer.trailer : readWebTrailer(format, answer);
   return readGrpcStatus([...answer.header, ...trailer]);
 }

@@ -36,8 +36,15 @@ test.each(outcomes)("$name has the error.type of its cause", (outcome) => {
 });
 
 test("two requests share a series exactly if their attributes are the same", () => {
-  const keys = outcomes.map((outcome) => httpSeriesKey(outcomeOf(outcome)));
-  const shown = outcomes.map((outcome) => JSON.stringify(httpAttributes(outcomeOf(outcome))));
+  const requests = outcomes.flatMap((outcome) =>
+    ["GET", "HEAD", "PATCH", "MINE", "YOURS"].flatMap((httpMethod) =>
+      (["2.0", "1.1", "1.0", undefined] as const).flatMap((httpVersion) =>
+        (["http", "https"] as const).map((scheme) => ({ ...outcomeOf(outcome), httpMethod, httpVersion, scheme })),
+      ),
+    ),
+  );
+  const keys = requests.map(httpSeriesKey);
+  const shown = requests.map((request) => JSON.stringify(httpAttributes(request)));
   expect(new Map(keys.map((key, i) => [key, shown[i]])).size).toBe(new Set(shown).size);
   expect(new Set(keys).size).toBe(new Set(shown).size);
 });

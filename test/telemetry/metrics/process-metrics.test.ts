@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { Metrics } from "../../../src/telemetry/metrics/metrics.ts";
+import { measureProcess } from "../../../src/telemetry/metrics/process-metrics.ts";
+
+test("the process is measured in seconds and bytes", () => {
+  const metrics = new Metrics();
+  using _ = measureProcess(metrics);
+  const before = process.cpuUsage();
+  const families = new Map(metrics.collect().map(({ name, points }) => [name, points]));
+  const after = process.cpuUsage();
+  const valuesOf = (name: string): unknown[] =>
+    (families.get(name) ?? []).map((point) => ("value" in point ? point.value : undefined));
+  const [user, system] = valuesOf("process.cpu.time").map(Number);
+  expect(user).toBeGreaterThanOrEqual(before.user / 1e6);
+  expect(user).toBeLessThanOrEqual(after.user / 1e6);
+  expect(system).toBeGreaterThanOrEqual(before.system / 1e6);
+  expect(system).toBeLessThanOrEqual(after.system / 1e6);
+  const [bytes] = valuesOf("process.memory.usage");
+  expect(bytes).toBeGreaterThan(2 ** 20);
+  expect(bytes).toBeLessThan(2 ** 40);
+  const [uptime] = valuesOf("process.uptime").map(Number);
+  expect(uptime).toBeGreaterThan(0);
+  expect(uptime).toBeLessThanOrEqual(process.uptime());
+  const [active, idle] = valuesOf("nodejs.eventloop.time").map(Number);
+  expect((active ?? 0) + (idle ?? 0)).toBeLessThanOrEqual(process.uptime());
+  expect(valuesOf("nodejs.eventloop.delay.p99")).toEqual([0]);
+});
