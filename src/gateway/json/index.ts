@@ -1,4 +1,8 @@
-/** Which message is this JSON? Strict proto3 JSON, with int64 read from the source text and never through a double. */
+/**
+ * Which message is this JSON? Strict proto3 JSON, with int64 read from the source text and never through a double.
+ *
+ * A value in a URL is spelled as in JSON, too: url-text-parser reads one, the readers read JSON bodies.
+ */
 export {
   type ReadJsonOptions,
   createJsonFieldReader,
@@ -13,5 +17,5 @@ export type { BoundFields, ReadNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
 export { UnknownNames } from "./unknown-names.ts";
 export { isUnknownEnumName } from "./enums.ts";
-export { createTextParser, type TextParser } from "./text-parser.ts";
+export { createUrlTextParser, type UrlTextParser } from "./url-text-parser.ts";
 export { createReachableRegistry } from "./reachable-types.ts";

@@ -12,7 +12,7 @@ import {
   parseCanonicalInteger,
   parseExactInteger,
 } from "./integers.ts";
-import { FieldProblem, quote } from "./field-problem.ts";
+import { FieldProblem, parseText, quote } from "./field-problem.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import type { ValueReader } from "./read-context.ts";
 import { absent } from "./read-context.ts";
@@ -74,12 +74,8 @@ function createIntegerReader(range: IntegerRange): ValueReader {
 
 function createFloatReader(single: boolean): ValueReader {
   const noun = single ? "a float" : "a double";
-  return ({ scanner }) => {
-    const text = readNumberText(scanner, noun);
-    const value = parseFloatText(text, single);
-    if (value === undefined) throw new FieldProblem(`${quote(text)} is not ${noun}`);
-    return value;
-  };
+  const parse = (text: string): number | undefined => parseFloatText(text, single);
+  return ({ scanner }) => parseText(readNumberText(scanner, noun), noun, parse);
 }
 
 // JSON may have any number as a string too.
@@ -104,8 +100,5 @@ const readString: ValueReader = ({ scanner }) => {
 
 const readBytes: ValueReader = ({ scanner }) => {
   if (scanner.peek() !== "string") throw new FieldProblem("not a base64 string");
-  const text = scanner.readString();
-  const value = parseBase64(text);
-  if (value === undefined) throw new FieldProblem(`${quote(text)} is not base64`);
-  return value;
+  return parseText(scanner.readString(), "base64", parseBase64);
 };

@@ -6,7 +6,7 @@ import { readAny } from "./any-reader.ts";
 import { parseFieldMask } from "./field-mask.ts";
 import { createFieldSetter, setOwn } from "./field-values.ts";
 import { parseFloatText } from "./floats.ts";
-import { FieldProblem, quote } from "./field-problem.ts";
+import { FieldProblem, parseText } from "./field-problem.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import type { ValueReader } from "./read-context.ts";
 import { createScalarReader } from "./scalar-readers.ts";
@@ -43,10 +43,7 @@ export const readJsonObject: ValueReader<JsonObject> = ({ scanner }) => {
 function createTextReader(what: string, parse: (text: string) => Message | undefined): ValueReader {
   return ({ scanner }) => {
     if (scanner.peek() !== "string") throw new FieldProblem(`not ${what}`);
-    const text = scanner.readString();
-    const value = parse(text);
-    if (value === undefined) throw new FieldProblem(`${quote(text)} is not ${what}`);
-    return value;
+    return parseText(scanner.readString(), what, parse);
   };
 }
 
@@ -118,8 +115,9 @@ function toKind(json: JsonValue): Value["kind"] {
 
 // google.protobuf.Value holds a double, so a number beyond its range is refused.
 function readDouble(scanner: JsonScanner): number {
-  const text = scanner.readNumber();
-  const value = parseFloatText(text, false);
-  if (value === undefined) throw new FieldProblem(`${quote(text)} is not a double`);
-  return value;
+  return parseText(scanner.readNumber(), "a double", parseDouble);
+}
+
+function parseDouble(text: string): number | undefined {
+  return parseFloatText(text, false);
 }

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { type BoundFields, createTextParser } from "../json/index.ts";
+import { type BoundFields, createUrlTextParser } from "../json/index.ts";
 import { leafOf, resolveFieldPath } from "../rest/index.ts";
 import { isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
@@ -61,7 +61,7 @@ function queryOf(
     if (below === "whole" || isOutputOnly(field)) return [];
     const name = prefix + schemas.nameOf(field);
     const must = isInRequired && isRequired(field);
-    if (createTextParser(field) !== undefined) return [describeQueryParameter(name, field, must, schemas)];
+    if (createUrlTextParser(field) !== undefined) return [describeQueryParameter(name, field, must, schemas)];
     // A dotted path can lead only through a single message, and not into the fields of Struct or Any.
     if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return [];
     if (above.includes(field.message)) return [];

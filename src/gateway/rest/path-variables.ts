@@ -1,12 +1,12 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
-  createTextParser,
+  createUrlTextParser,
   FieldProblem,
   type FieldSetter,
   type FieldValues,
   type BoundFields,
-  type TextParser,
+  type UrlTextParser,
 } from "../json/index.ts";
 import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
 import type { PathTemplate, TemplateVariable } from "./path-template.ts";
@@ -27,7 +27,7 @@ export interface PathVariables {
 interface BoundVariable {
   readonly name: string;
   readonly path: FieldPath;
-  readonly parse: TextParser;
+  readonly parse: UrlTextParser;
   readonly set: FieldSetter;
 }
 
@@ -58,7 +58,7 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
     throw new Error(`path variable "${name}" is no field of ${input.typeName}`);
   }
   const leaf = leafOf(path);
-  const parse = leaf.fieldKind === "list" ? undefined : createTextParser(leaf);
+  const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf);
   if (parse === undefined) throw new Error(`path variable "${name}" is repeated, a map or a message`);
   const names = (leaf.enum?.values ?? []).map((value) => value.name);
   if (!canCapture(template, variable, names, (text) => takes(parse, text))) {
@@ -67,7 +67,7 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   return { name, path, parse, set: createPathSetter(path) };
 }
 
-function takes(parse: TextParser, text: string): boolean {
+function takes(parse: UrlTextParser, text: string): boolean {
   try {
     parse(text);
     return true;

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
-  createTextParser,
+  createUrlTextParser,
   FieldProblem,
   type FieldValues,
   type BoundFields,
@@ -96,7 +96,7 @@ function isOfNewerEnum(leaf: DescField, { value }: QueryParameter): boolean {
 
 function setParameter(path: FieldPath, parameter: QueryParameter, fields: FieldValues, seen: Set<string>): void {
   const leaf = leafOf(path);
-  const parse = createTextParser(leaf);
+  const parse = createUrlTextParser(leaf);
   try {
     if (parse === undefined) throw new FieldProblem("cannot be set by a query parameter");
     const name = printFieldPath(path);

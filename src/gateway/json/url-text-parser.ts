@@ -4,7 +4,7 @@ import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { parseBase64 } from "./base64.ts";
 import { enumHasNumber, enumNumberByName } from "./enums.ts";
 import { parseFieldMask } from "./field-mask.ts";
-import { FieldProblem, quote } from "./field-problem.ts";
+import { parseText } from "./field-problem.ts";
 import { createFieldSetter, localFormOf } from "./field-values.ts";
 import { parseFloatText } from "./floats.ts";
 import { createIntegerParser, enumNumberRange, integerRangeOf, parseCanonicalInteger } from "./integers.ts";
@@ -12,9 +12,9 @@ import { parseDuration, parseTimestamp } from "./times.ts";
 
 /**
  * Parses the decoded text of a path variable or a query parameter into the value of a field, as a protobuf-es message
- * stores it. Throws a {@link FieldProblem} when the text is not a value of the field.
+ * stores it. Throws a FieldProblem when the text is not a value of the field.
  */
-export type TextParser = (text: string) => unknown;
+export type UrlTextParser = (text: string) => unknown;
 
 /**
  * Creates the parser for a field's values; for a repeated field, the parser for one element.
@@ -25,14 +25,14 @@ export type TextParser = (text: string) => unknown;
  * @returns `undefined` when values of the field have no text form: maps, and messages other than wrappers, Timestamp,
  * Duration and FieldMask
  */
-export function createTextParser(field: DescField): TextParser | undefined {
+export function createUrlTextParser(field: DescField): UrlTextParser | undefined {
   if (field.fieldKind === "map") return undefined;
   if (field.message !== undefined) return createMessageParser(field);
   if (field.enum !== undefined) return createEnumParser(field.enum);
   return createScalarParser(field.scalar, field.longAsString);
 }
 
-function createScalarParser(scalar: ScalarType, longAsString: boolean): TextParser {
+function createScalarParser(scalar: ScalarType, longAsString: boolean): UrlTextParser {
   const range = integerRangeOf(scalar);
   if (range !== undefined) return createIntegerParser(range, longAsString);
   switch (scalar) {
@@ -49,7 +49,7 @@ function createScalarParser(scalar: ScalarType, longAsString: boolean): TextPars
   }
 }
 
-function createEnumParser(desc: DescEnum): TextParser {
+function createEnumParser(desc: DescEnum): UrlTextParser {
   return createParser(`a value of enum ${desc.typeName}`, (text) => {
     const byName = enumNumberByName(desc, text);
     if (byName !== undefined) return byName;
@@ -58,7 +58,7 @@ function createEnumParser(desc: DescEnum): TextParser {
   });
 }
 
-function createMessageParser(field: DescField & { readonly message: DescMessage }): TextParser | undefined {
+function createMessageParser(field: DescField & { readonly message: DescMessage }): UrlTextParser | undefined {
   const { message } = field;
   switch (message.typeName) {
     case "google.protobuf.Timestamp":
@@ -72,7 +72,7 @@ function createMessageParser(field: DescField & { readonly message: DescMessage 
   }
 }
 
-function createWrapperParser(field: DescField & { readonly message: DescMessage }): TextParser | undefined {
+function createWrapperParser(field: DescField & { readonly message: DescMessage }): UrlTextParser | undefined {
   const { message } = field;
   const [inner] = message.fields;
   if (inner?.fieldKind !== "scalar") return undefined;
@@ -91,10 +91,6 @@ function parseBool(text: string): boolean | undefined {
   return text === "false" ? false : undefined;
 }
 
-function createParser(what: string, parse: (text: string) => unknown): TextParser {
-  return (text) => {
-    const value = parse(text);
-    if (value === undefined) throw new FieldProblem(`${quote(text)} is not ${what}`);
-    return value;
-  };
+function createParser(what: string, parse: (text: string) => unknown): UrlTextParser {
+  return (text) => parseText(text, what, parse);
 }
