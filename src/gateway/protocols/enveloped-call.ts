@@ -3,7 +3,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import type { CallProtocol, Protocol } from "./call-protocol.ts";
 import type { Codec } from "./codec.ts";
-import type { Encodings } from "./compression.ts";
+import type { Encodings, EnvelopedHeader } from "./call-header.ts";
 import {
   envelopeBytes,
   envelopePrefixBytes,
@@ -13,15 +13,6 @@ import {
 } from "./envelope.ts";
 import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
 import type { Procedure } from "./procedure.ts";
-
-/** The header of a call with envelopes, as it was read. */
-export interface EnvelopedHeader {
-  readonly encodings: Encodings;
-  readonly timeoutMs: number | undefined;
-  readonly problem: ConnectError | undefined;
-  /** The header fields of the answer: its content type, and the encodings if the client must know. */
-  readonly headerFields: HeaderFields;
-}
 
 /** A call whose messages have envelopes: every call of gRPC and gRPC-Web, and the streams of Connect. */
 export abstract class EnvelopedCall implements CallProtocol {

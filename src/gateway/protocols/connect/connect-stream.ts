@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { endStreamFlag, endStreamToJson, parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { negotiateEncodings } from "../compression.ts";
+import { negotiateEncodings } from "../call-header.ts";
 import { writeEnvelope } from "../envelope.ts";
 import { EnvelopedCall } from "../enveloped-call.ts";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";

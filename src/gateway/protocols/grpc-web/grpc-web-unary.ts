@@ -1,8 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
-import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
-import { grpcHeaderFields, negotiateGrpcEncodings } from "../compression.ts";
+import { readGrpcHeader } from "../call-header.ts";
 import { concatBytes, type Exchange, toUtf8 } from "../../carriers/index.ts";
 import { refusalContentType } from "../content-type.ts";
 import { decodeGrpcWebText, encodeGrpcWebText, grpcWebTextBytes } from "./grpc-web-text.ts";
@@ -20,12 +19,8 @@ export class GrpcWebUnary extends EnvelopedCall implements UnaryProtocol {
   protected readonly text: boolean;
 
   constructor(exchange: Exchange, procedure: Procedure, format: "binary" | "json", text: boolean) {
-    const { acceptCompression, maxTimeoutMs } = procedure.options;
-    const encodings = negotiateGrpcEncodings(acceptCompression, exchange.common);
-    const { timeoutMs, error } = parseTimeout(exchange.common.grpcTimeout, maxTimeoutMs);
-    const problem = encodings.problem ?? error;
-    const headerFields = grpcHeaderFields(["content-type", grpcWebContentType(format, text)], encodings);
-    super(exchange, procedure, format, { encodings, timeoutMs, problem, headerFields });
+    const contentType = ["content-type", grpcWebContentType(format, text)];
+    super(exchange, procedure, format, readGrpcHeader(exchange, procedure, contentType));
     this.text = text;
     if (text) this.bodyLimitBytes = grpcWebTextBytes(this.bodyLimitBytes);
   }

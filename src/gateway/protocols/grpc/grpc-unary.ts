@@ -1,6 +1,5 @@
 import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
-import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
-import { grpcHeaderFields, negotiateGrpcEncodings } from "../compression.ts";
+import { readGrpcHeader } from "../call-header.ts";
 import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../carriers/index.ts";
 import { refusalContentType } from "../content-type.ts";
 import { envelop, envelopePrefix } from "../envelope.ts";
@@ -16,12 +15,8 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
 
   constructor(exchange: Exchange, procedure: Procedure, format: "binary" | "json") {
-    const { acceptCompression, maxTimeoutMs } = procedure.options;
-    const encodings = negotiateGrpcEncodings(acceptCompression, exchange.common);
-    const { timeoutMs, error } = parseTimeout(exchange.common.grpcTimeout, maxTimeoutMs);
-    const problem = encodings.problem ?? error;
-    const headerFields = grpcHeaderFields(format === "binary" ? protoHeader : jsonHeader, encodings);
-    super(exchange, procedure, format, { encodings, timeoutMs, problem, headerFields });
+    const contentType = format === "binary" ? protoHeader : jsonHeader;
+    super(exchange, procedure, format, readGrpcHeader(exchange, procedure, contentType));
   }
 
   writeMessage(response: UnaryResponse): void | Promise<void> {
