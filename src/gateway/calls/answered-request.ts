@@ -35,7 +35,11 @@ export interface AnsweredSource extends Pick<AdmitRequest, "procedure" | "protoc
   readonly prefix: string;
 }
 
-/** Computes its members on demand, because few are read: metrics read four, a trace that is not sampled one. */
+/**
+ * Computes its members on demand, because few are read: metrics read four, a trace that is not sampled one.
+ *
+ * Not the request itself, which has the credential: a log may print all of this.
+ */
 export class Answered implements AnsweredRequest {
   readonly error: ConnectError | undefined;
   readonly durationMs: number;

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -138,6 +139,18 @@ describe("what is told of an answer", () => {
       { route: httpRoute, version: "1.1" },
       { route: httpRoute, version: "2.0" },
     ]);
+  });
+
+  test("shows no credential when all of it is logged", async () => {
+    const logged: string[] = [];
+    const onAnswer: GatewayOptions["onAnswer"] = (answer) => {
+      logged.push(inspect(answer, { depth: Infinity }), JSON.stringify(answer));
+    };
+    await using greenhouse = await startGreenhouse({}, { onAnswer });
+    const request = { ...get("/nothing"), header: [["authorization", "Bearer s3cret"]] satisfies Field[] };
+    for (const version of both) await exchange(greenhouse.address, version, request);
+    expect(logged).toHaveLength(4);
+    expect(logged.filter((text) => text.includes("s3cret"))).toEqual([]);
   });
 });
 
