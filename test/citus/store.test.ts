@@ -234,6 +234,28 @@ describe("on Citus", () => {
     expect(shards.oneOfEach).toBe(oneOfEach);
   });
 
+  test("deletions wait for their worker alone, and one that comes while the store is closed is refused", async () => {
+    const url = await createStore(ids);
+    const session = new Session(readServerUrl(url));
+    await session.shards.learn(session);
+    await session.close();
+    const plants = session.shards.oneOfEach.toSorted((a, b) => session.shards.workerOf(a) - session.shards.workerOf(b));
+    const store = await openPostgresStore({ url });
+    const waitingMax: unknown[] = [];
+    for (const id of plants) {
+      await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+      waitingMax.push(store.waiting);
+    }
+    await store.close();
+    expect(waitingMax).toEqual([16_384, 32_768].map((forBatchMax) => ({ forBatch: 0, forBatchMax, forLock: 0 })));
+    const other = await openPostgresStore({ url });
+    const closed = other.close();
+    const left = ids.find((id) => !plants.includes(id)) ?? -1n;
+    await expect(other.delete(left, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await closed;
+    expect(await plantsIn(url)).toContain(left);
+  });
+
   test("a worker that has a single hash is not searched for by the hour", async () => {
     // No smaller id has its hash.
     const tenant = 2n ** 31n;

@@ -48,7 +48,8 @@ describe("a session", () => {
     const proxy = createServer((client) => {
       const upstream = connect(join(server.socketFolder, ".s.PGSQL.5432"));
       client.on("data", (data: Buffer) => passesOn(data) && upstream.write(data));
-      upstream.pipe(client);
+      // The end of a server that has waited in vain is not passed on.
+      upstream.on("data", (data) => client.write(data));
       client.on("error", () => undefined);
       client.on("close", () => upstream.destroy());
     });

@@ -55,7 +55,7 @@ function parseHost(text: string): HostPart {
 
 function parseParameter(text: string): [string, string] {
   const equals = text.indexOf("=");
-  if (equals < 0) throw new StoreOpenError("in the database URL, each parameter must be name=value");
+  if (equals <= 0) throw new StoreOpenError("in the database URL, each parameter must be name=value");
   return [decode(text.slice(0, equals)), decode(text.slice(equals + 1))];
 }
 

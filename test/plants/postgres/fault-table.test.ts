@@ -7,9 +7,9 @@ function refusal(sqlState: string): Error {
   return Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
 }
 
-/** Where a missing right comes up, as the server says it, the innermost first. */
-function within(where: string): Error {
-  return Object.assign(refusal("42501"), { where });
+/** A fault, by default a missing right, and where it comes up, as the server says it, the innermost first. */
+function within(where: string, sqlState = "42501"): Error {
+  return Object.assign(refusal(sqlState), { where });
 }
 
 const trigger = `SQL statement "WITH dropped AS (SELECT OLD.id)
@@ -32,13 +32,23 @@ describe("the verdict on a fault", () => {
       fault: Object.assign(refusal("23505"), { constraint: "deletions_by_key" }),
       verdict: "repeat",
     },
+    ...["deletions_by_keyword", "old_deletions_by_key"].map((constraint) => ({
+      name: `a key of somebody else's index does: ${constraint}`,
+      fault: Object.assign(refusal("23505"), { constraint }),
+      verdict: "divide",
+    })),
+    { name: "a right that a trigger lacks keeps a plant", fault: within(trigger), verdict: "divide" },
+    { name: "so does a SQLSTATE of its own", fault: within(trigger, "PLANT"), verdict: "divide" },
     {
-      name: "a key of somebody else's index does",
-      fault: Object.assign(refusal("23505"), { constraint: "deletions_by_keyword" }),
+      name: "what concurrent transactions undo in a trigger keeps none",
+      fault: within(trigger, "40001"),
+      verdict: "repeat",
+    },
+    {
+      name: "a right that a trigger lacks on Citus does, too",
+      fault: within(`${trigger}\n${onCitus}`),
       verdict: "divide",
     },
-    { name: "a right that a trigger lacks keeps a plant", fault: within(trigger), verdict: "divide" },
-    { name: "so it does on Citus", fault: within(`${trigger}\n${onCitus}`), verdict: "divide" },
     { name: "a right that our function on Citus lacks keeps them all", fault: within(onCitus), verdict: "give-up" },
     { name: "so does one to call it", fault: within("while executing command on db-1:5432"), verdict: "give-up" },
     { name: "a code without a row has its class's verdict", fault: refusal("08P01"), verdict: "look" },

@@ -323,8 +323,10 @@ describe("the deletion record in PostgreSQL", () => {
     const told: Upkeep[] = [];
     const session = new Session(readServerUrl(url));
     using intervals = vi.spyOn(globalThis, "setInterval");
+    using cleared = vi.spyOn(globalThis, "clearInterval");
     const retention = new Retention(session, 1, (upkeep) => void told.push(upkeep));
     const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
+    const timer = intervals.mock.results.at(-1)?.value;
     expect(intervalMs).toBe(retentionIntervalMs);
     await expect.poll(() => told).toHaveLength(1);
     await runSql(url, recordSql);
@@ -332,6 +334,8 @@ describe("the deletion record in PostgreSQL", () => {
     await expect.poll(() => told).toMatchObject([{ count: 1 }, { count: 1 }]);
     expect(await countRecords(url)).toBe(0);
     await retention.stop();
+    // A timer that goes on would keep a closed store in memory.
+    expect(cleared.mock.calls.some(([one]) => one === timer)).toBe(true);
   });
 
   test("tells what was dropped before it could not be shortened any more", async () => {

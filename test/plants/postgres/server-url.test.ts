@@ -23,6 +23,7 @@ describe("reading the URL of a server", () => {
     { url: "postgres://ann@/p?host=/run/pg", name: "/run/pg:5432/p", way: { host: "/run/pg", user: "ann" } },
     { url: "postgres://%2Frun%2Fpg/p", name: "/run/pg:5432/p", way: { host: "/run/pg" } },
     { url: "postgres://:7/p", name: "localhost:7/p", way: { host: "localhost", port: 7 } },
+    { url: "postgres://db:65535/p", name: "db:65535/p", way: { port: 65_535 } },
     { url: "postgres://ann:a+b%2B?@db", name: "db:5432/", way: { user: "ann", password: "a+b+?" } },
     { url: "postgres://db/p?dbname=q&port=6&port=7", name: "db:7/q", way: { database: "q", port: 7 } },
     { url: "postgres://db/p?channel_binding=prefer", name: "db:5432/p", way: { enableChannelBinding: true } },
@@ -44,7 +45,10 @@ describe("reading the URL of a server", () => {
   });
 
   test.each([
-    { url: "mysql://db/p", says: "the database URL must be postgres://user:password@host:port/database" },
+    ...["mysql://db/p", "a postgres://db/p"].map((url) => ({
+      url,
+      says: "the database URL must be postgres://user:password@host:port/database",
+    })),
     { url: "db/p", says: "the database URL must be postgres://user:password@host:port/database" },
     {
       url: "postgres://ann:secret@db@b/p",
@@ -58,10 +62,12 @@ describe("reading the URL of a server", () => {
       url: "postgres://ann:1/secret@db",
       says: "the database URL must be postgres://user:password@host:port/database",
     },
-    ...["db:99999/p", "db:0/p", "db:abc/p", "db/p?port=abc", "a,b/p?port=1,x"].map((rest) => ({
-      url: `postgres://ann:secret@${rest}`,
-      says: "in the database URL, a port must be a number from 1 to 65535",
-    })),
+    ...["db:99999/p", "db:65536/p", "db:0/p", "db:1e3/p", "db:abc/p", "db/p?port=abc", "a,b/p?port=1,x"].map(
+      (rest) => ({
+        url: `postgres://ann:secret@${rest}`,
+        says: "in the database URL, a port must be a number from 1 to 65535",
+      }),
+    ),
     ...["a:1,b:2,c/p?port=1,2", "a,b/p?port=1,2,3", "a/p?port=1,2"].map((rest) => ({
       url: `postgres://ann:secret@${rest}`,
       says: "in the database URL, there must be one port, or as many as hosts",
@@ -86,7 +92,10 @@ describe("reading the URL of a server", () => {
       url: "postgres://ann:secret@db/p?channel_binding=require",
       says: "channel_binding in the database URL must be disable or prefer",
     },
-    { url: "postgres://ann:secret@db/p?keepalives", says: "in the database URL, each parameter must be name=value" },
+    ...["keepalives", "=1"].map((parameter) => ({
+      url: `postgres://ann:secret@db/p?${parameter}`,
+      says: "in the database URL, each parameter must be name=value",
+    })),
     { url: "postgres://ann:secret%zz@db/p", says: "the database URL has a bad percent escape" },
     { url: "postgres://ann:secret@db/p?sslmod=require", says: "not supported in the database URL: sslmod" },
     { url: "postgres://ann:secret@db/p?sslmod=require&x=1", says: "not supported in the database URL: sslmod, x" },
@@ -170,6 +179,18 @@ describe("reading the URL of a server", () => {
     expect(way?.ssl).toMatchObject({ ca: "pem" });
   });
 
+  test("takes sslrootcert=system for the authorities of the system, and reads no file of that name", () => {
+    const [way] = waysOf("postgres://db/p?sslmode=verify-full&sslrootcert=system");
+    expect(way?.ssl).not.toHaveProperty("ca");
+  });
+
+  test("says why a file cannot be read to whoever looks for the cause", () => {
+    const cause = expect.objectContaining({ code: "ENOENT" });
+    expect(() => readServerUrl("postgres://db/p?sslrootcert=/nowhere/ca.pem")).toThrow(
+      expect.objectContaining({ cause }),
+    );
+  });
+
   test("shows the server the certificate that it is given, and its key", () => {
     using folder = createTempFolder();
     for (const name of ["sslcert", "sslkey"]) writeFileSync(folder.file(name), name);
@@ -194,6 +215,8 @@ function tlsWords(ssl: unknown): string {
   if (ssl === false) return "cleartext";
   const { rejectUnauthorized, checkServerIdentity } = Object(ssl);
   if (rejectUnauthorized === false) return "any certificate";
+  // Said in any case, or the variable NODE_TLS_REJECT_UNAUTHORIZED would decide.
+  expect(rejectUnauthorized).toBe(true);
   const problem = checkServerIdentity("db", { subject: { CN: "other" }, subjectaltname: "DNS:other" });
   return problem === undefined ? "a certificate of the authority" : "the host's certificate";
 }

@@ -280,6 +280,20 @@ describe("a session", () => {
     await closed;
   });
 
+  test("gives up a server that does not answer where its request to end the statement is never answered", async () => {
+    const url = await server.createSchema();
+    await using silent = await forward((first) =>
+      first.readInt32BE(4) === cancelCode ? { answer: Buffer.alloc(0), isOver: false } : first,
+    );
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=unheard`),
+      { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 200 },
+    );
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
+    session.discard();
+    await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'unheard'");
+  });
+
   test("has what it gives up ended before its connection is closed, on which a pooler depends", async () => {
     const url = await server.createSchema();
     await using pooler = await startForgetfulPooler();
@@ -608,11 +622,17 @@ test.each([
     first: "postgres://old@a?dbname=p",
     text: "postgres://new@a?dbname=p",
   },
+  {
+    name: "a parameter for the user whose database it is",
+    first: "postgres://a?user=o",
+    text: "postgres://a?user=n",
+    kept: true,
+  },
   { name: "a user whose database it is", first: "postgres://old:word@a", text: "postgres://new:word@a", kept: true },
 ])("of a URL in a file, only user and password may change: $name", ({ first, text, kept }) => {
   const file = folder.file("changed");
   writeFileSync(file, text);
   const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
-  const { hosts } = followServerUrl(url, file);
-  expect(hosts).toEqual(readServerUrl(kept === true ? url : text).hosts);
+  const { hosts, name, mustBeWritable } = followServerUrl(url, file);
+  expect({ hosts, name, mustBeWritable }).toEqual(readServerUrl(kept === true ? url : text));
 });

@@ -228,12 +228,6 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     why: "a fraction of a millisecond",
   },
   {
-    file: "src/plants/postgres/migrate.ts",
-    line: "if (tries % triesPerLine === 0) onWaiting?.(",
-    fault: "0 → 1",
-    why: "an operator is told for the first time a second later",
-  },
-  {
     file: "src/plants/waiting-limit.ts",
     line: "const smallBatchMax = 8;",
     why: "a number between two bad ones: 9 would do",
@@ -312,5 +306,77 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     line: "return this.problem === undefined && this.#patientUntilMs",
     fault: "await this.#try() → ",
     why: "an async function resolves to what a promise that it returns resolves to",
+  },
+  {
+    file: "src/plants/postgres/migrate.ts",
+    line: "const triesPerLine = 5;",
+    why: "a number between two bad ones: 6 would do",
+  },
+  {
+    file: "src/plants/postgres/migrate.ts",
+    line: "const lockIntervalMs = 100;",
+    why: "a number between two bad ones: 101 would do",
+  },
+  {
+    file: "src/plants/postgres/migrate.ts",
+    line: "const tableIntervalMs = 1_000;",
+    why: "a number between two bad ones: two seconds would do",
+  },
+  {
+    file: "src/plants/postgres/migrate.ts",
+    line: "${endTransactionTimeout(true)}`);",
+    fault: "true → false",
+    why: "the setting is gone with its session, which ends with the transaction",
+  },
+  {
+    file: "src/plants/postgres/migrate.ts",
+    line: 'if (sqlStateOf(fault) === "55P03") return false;',
+    fault: "return false; → return undefined",
+    why: "undefined is as false",
+  },
+  {
+    file: "src/plants/postgres/migrate.ts",
+    line: "const advice = version < migrations.length",
+    fault: "version < migrations.length → version <=",
+    why: "where they are equal there is nothing to advise",
+  },
+  {
+    file: "src/plants/postgres/connect.ts",
+    line: "const disconnectTimeoutMs = 1_000;",
+    why: "a server that has vanished is given up somewhat later",
+  },
+  {
+    file: "src/plants/postgres/connect.ts",
+    line: "const cancelTimeoutMs = 1_000;",
+    why: "a server that has vanished is given up somewhat later",
+  },
+  {
+    file: "src/plants/postgres/connect.ts",
+    line: "[cancelBytes, cancelCode, processID, secretKey].forEach(",
+    fault: "0 → 1",
+    why: "a server that has not named a connection knows none by either number",
+  },
+  {
+    file: "src/plants/postgres/retention.ts",
+    line: "`DELETE FROM deletions WHERE seq = ANY(ARRAY(",
+    why: "a microsecond",
+  },
+  {
+    file: "src/plants/postgres/plant-database.ts",
+    line: "const sinceS = Math.max(0,",
+    fault: "0 → 1",
+    why: "no record is of the first millisecond of 1970",
+  },
+  {
+    file: "src/plants/postgres/parse-url.ts",
+    line: 'throw new StoreOpenError("the database URL has a bad percent escape"',
+    fault: "cause: fault",
+    why: "the message says all of it to an operator; the cause is for whoever debugs",
+  },
+  {
+    file: "src/plants/postgres/follow-server-url.ts",
+    line: "throw new StoreOpenError(`cannot read ${file}: ${why}`",
+    fault: "cause: fault",
+    why: "the message says all of it to an operator; the cause is for whoever debugs",
   },
 ];
