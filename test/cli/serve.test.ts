@@ -11,12 +11,22 @@ describe("a server", () => {
   let baseUrl: string;
   beforeAll(async () => {
     folder = createTempFolder();
-    server = serve(folder, { LOG_LEVEL: "trace" });
+    writeFileSync(
+      folder.file("tell-rooms.mjs"),
+      `import { registerHooks } from "node:module";
+       registerHooks({ load(url, context, next) { console.log(url.split("/src/").at(-1)); return next(url, context); } });`,
+    );
+    server = serve(folder, { LOG_LEVEL: "trace", NODE_OPTIONS: "--import=./tell-rooms.mjs" });
     baseUrl = await baseUrlOf(server);
   });
   afterAll(async () => {
     await server[Symbol.asyncDispose]();
     folder[Symbol.dispose]();
+  });
+
+  test("that measures nothing loads nothing for it", () => {
+    expect(server.stdout()).toContain("server/start-server.ts");
+    expect(server.stdout()).not.toContain("telemetry/");
   });
 
   test("reads the credentials again at SIGHUP, and does not end", async () => {
@@ -41,19 +51,6 @@ describe("a server", () => {
     expect(written.match(/"path":"\/plants\/2".*"msg":"call"/g)).toHaveLength(3);
     expect(written).not.toContain(token);
   });
-});
-
-test("a server that measures nothing loads nothing for it", async () => {
-  using folder = createTempFolder();
-  writeFileSync(
-    folder.file("tell-rooms.mjs"),
-    `import { registerHooks } from "node:module";
-     registerHooks({ load(url, context, next) { console.log(url.split("/src/").at(-1)); return next(url, context); } });`,
-  );
-  await using server = serve(folder, { NODE_OPTIONS: "--import=./tell-rooms.mjs" });
-  await baseUrlOf(server);
-  expect(server.stdout()).toContain("server/start-server.ts");
-  expect(server.stdout()).not.toContain("telemetry/");
 });
 
 test("a draining server is not ready, serves on until the delay is over, and ends at a second signal with exit code 1", async () => {

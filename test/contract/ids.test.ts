@@ -1,6 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { authorized, http2Engines, startPlantServer } from "../support/server/plant-server.ts";
+import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { readOutcome } from "../support/gateway/outcome.ts";
 import { carriages, deletePlantRequest, exchange } from "../support/gateway/wire-format.ts";
 
@@ -26,13 +26,20 @@ function withNeighbours(id: bigint): Set<bigint> {
 }
 
 describe.each(http2Engines)("a delete, with %s for HTTP/2,", (http2) => {
+  const plants = new Set<bigint>();
+  let server: TestPlantServer;
+  beforeAll(async () => {
+    server = await startPlantServer({ store: openMemoryStore(plants), http2 });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
   test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
     "of plant $id hits that plant and no other, $name",
     async ({ carriage, id }) => {
-      const plants = withNeighbours(id);
-      const want = new Set(plants);
+      const want = withNeighbours(id);
+      plants.clear();
+      want.forEach((each) => plants.add(each));
       want.delete(id);
-      await using server = await startPlantServer({ store: openMemoryStore(plants), http2 });
       const { format, httpVersion } = carriage;
       const request = deletePlantRequest(format, id, [authorized]);
 

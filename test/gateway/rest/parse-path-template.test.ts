@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parsePathTemplate } from "../../../src/gateway/rest/parse-path-template.ts";
@@ -103,10 +104,11 @@ describe("parsePathTemplate()", () => {
     const file = join(import.meta.dirname, "googleapis-path-templates.txt");
     const templates = readFileSync(file, "utf8").trimEnd().split("\n");
     expect(templates.length).toBeGreaterThan(11_000);
-    for (const text of templates) {
+    const changed = templates.filter((text) => {
       const template = parsePathTemplate(text);
-      expect(parsePathTemplate(printPathTemplate(template)), text).toEqual(template);
-    }
+      return !isDeepStrictEqual(parsePathTemplate(printPathTemplate(template)), template);
+    });
+    expect(changed).toEqual([]);
   });
 });
 

@@ -2,6 +2,9 @@ import { once } from "node:events";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { describe, expect, test, vi } from "vitest";
 import { ThreadWakeUp } from "../../../src/plants/sqlite/thread-wake-up.ts";
+import { numRunsOf } from "../../support/test-seed.ts";
+
+const rounds = numRunsOf(1_000);
 
 // Sleeping for ever would show a ring that is missed.
 const forEver = Number.POSITIVE_INFINITY;
@@ -52,11 +55,11 @@ describe("ThreadWakeUp", () => {
       import { ThreadWakeUp } from ${JSON.stringify(new URL("../../../src/plants/sqlite/thread-wake-up.ts", import.meta.url).href)};
       const bell = new ThreadWakeUp(workerData);
       let inVain = 0;
-      for (let asked = 0; asked < 2_000; ) {
+      for (let asked = 0; asked < ${rounds}; ) {
         const question = bell.nextQuestion(parentPort, ${patience});
         if (question === undefined) {
           // A ring that came after its question had been found; any other would be one that was not waited for.
-          if (++inVain > 2_000) throw new Error("it did not wait");
+          if (++inVain > ${rounds}) throw new Error("it did not wait");
           continue;
         }
         parentPort.postMessage(question);
@@ -68,7 +71,7 @@ describe("ThreadWakeUp", () => {
     });
     // A thread that ends hands over its last messages and its end at once.
     const ended = once(worker, "exit");
-    for (let asked = 0; asked < 2_000; asked++) {
+    for (let asked = 0; asked < rounds; asked++) {
       const answered = once(worker, "message");
       worker.postMessage(asked);
       bell.announce();
