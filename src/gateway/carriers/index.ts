@@ -8,6 +8,7 @@
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBytes, concatBytes, toUtf8 } from "./bytes.ts";
+export { CollectedBytes } from "./collected-bytes.ts";
 export { freeBuffer, freeChunk, freedBytesMin, isSingleUse, markSingleUse } from "./free-memory.ts";
 export {
   type AbortReceiver,
@@ -36,5 +37,4 @@ export {
   readRequestTarget,
   urlTooLong,
 } from "./request-target.ts";
-export { WholeBody } from "./whole-body.ts";
 export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timers.ts";

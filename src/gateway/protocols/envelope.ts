@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { allocateBytes } from "../carriers/index.ts";
+import { allocateBytes, CollectedBytes } from "../carriers/index.ts";
 import type { Codec } from "./codec.ts";
 import { messageTooLarge } from "./compression.ts";
 import { type MessageSplitter, readMessages } from "./message-splitter.ts";
@@ -197,9 +197,8 @@ function toEnvelope(bytes: Uint8Array, at: number, end: number): Envelope {
 /** An envelope that has arrived in part. */
 class PartialEnvelope {
   readonly #readMaxBytes: number;
-  #bytes: Uint8Array = new Uint8Array(0);
-  #length = 0;
-  #wholeLength = envelopePrefixBytes;
+  /** Its announced length is that of the prefix until the prefix says more. */
+  readonly #collected = new CollectedBytes(envelopePrefixBytes);
 
   constructor(readMaxBytes: number) {
     this.#readMaxBytes = readMaxBytes;
@@ -207,7 +206,8 @@ class PartialEnvelope {
 
   /** The whole envelope, once it has arrived. */
   get whole(): Uint8Array | undefined {
-    return this.#length === this.#wholeLength ? this.#bytes.subarray(0, this.#length) : undefined;
+    const { byteLength, announcedBytes } = this.#collected;
+    return byteLength === announcedBytes ? this.#collected.bytes : undefined;
   }
 
   /**
@@ -217,28 +217,20 @@ class PartialEnvelope {
    * @throws ConnectError
    */
   take(piece: Uint8Array): number {
-    let taken = 0;
-    if (this.#length < envelopePrefixBytes) {
-      taken = this.#copy(piece);
-      if (this.#length < envelopePrefixBytes) return taken;
-      const length = readUint32(this.#bytes, 1);
-      if (length > this.#readMaxBytes) throw messageTooLarge(this.#readMaxBytes);
-      this.#wholeLength += length;
-    }
-    return taken + this.#copy(piece.subarray(taken));
+    const collected = this.#collected;
+    const hadPrefix = collected.byteLength >= envelopePrefixBytes;
+    const taken = this.#collect(piece);
+    if (hadPrefix || collected.byteLength < envelopePrefixBytes) return taken;
+    const length = readUint32(collected.bytes, 1);
+    if (length > this.#readMaxBytes) throw messageTooLarge(this.#readMaxBytes);
+    collected.announcedBytes += length;
+    return taken + this.#collect(piece.subarray(taken));
   }
 
-  #copy(piece: Uint8Array): number {
-    const before = this.#bytes;
-    const taken = piece.subarray(0, this.#wholeLength - this.#length);
-    const length = this.#length + taken.byteLength;
-    if (length > before.byteLength) {
-      // Eight times what has arrived: a message of a few frames is copied once, one that never arrives costs little.
-      this.#bytes = allocateBytes(Math.min(this.#wholeLength, 8 * length));
-      this.#bytes.set(before.subarray(0, this.#length));
-    }
-    this.#bytes.set(taken, this.#length);
-    this.#length = length;
+  #collect(piece: Uint8Array): number {
+    const { announcedBytes, byteLength } = this.#collected;
+    const taken = piece.subarray(0, announcedBytes - byteLength);
+    this.#collected.add(taken);
     return taken.byteLength;
   }
 }

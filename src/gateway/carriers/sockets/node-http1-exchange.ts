@@ -10,7 +10,7 @@ import {
   type Peer,
   readHeaderField,
   unreadBodyBytesMax,
-  WholeBody,
+  CollectedBytes,
 } from "../index.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
 import { dropRest, PieceReader } from "./piece-reader.ts";
@@ -73,7 +73,7 @@ export class NodeHttp1Exchange implements Exchange {
     this.#continue();
     // A body in one piece is not copied; several pieces are, so that none of them is kept.
     let first: Uint8Array | undefined;
-    let whole: WholeBody | undefined;
+    let whole: CollectedBytes | undefined;
     const onData = (piece: Uint8Array): void => {
       if (first === undefined) first = piece;
       else {
@@ -95,8 +95,8 @@ export class NodeHttp1Exchange implements Exchange {
     request.on("data", onData).on("end", onEnd);
   }
 
-  #wholeBody(receiver: BodyReceiver, first: Uint8Array): WholeBody {
-    const whole = new WholeBody(Number(this.common.contentLength ?? receiver.announcedBytes(first)));
+  #wholeBody(receiver: BodyReceiver, first: Uint8Array): CollectedBytes {
+    const whole = new CollectedBytes(Number(this.common.contentLength ?? receiver.announcedBytes(first)));
     whole.add(first);
     return whole;
   }

@@ -10,7 +10,7 @@ import {
   type Peer,
   readHeaderField,
   unreadBodyBytesMax,
-  WholeBody,
+  CollectedBytes,
 } from "../index.ts";
 import { dropRest, PieceReader } from "./piece-reader.ts";
 import { peerOf } from "./peer.ts";
@@ -47,7 +47,7 @@ export class NodeHttp2Exchange implements Exchange {
   #limitBytes = 0;
   #bytes = 0;
   #first: Uint8Array | undefined;
-  #whole: WholeBody | undefined;
+  #whole: CollectedBytes | undefined;
   #trailer: HeaderFields = [];
   #linger: NodeJS.Timeout | undefined;
 
@@ -216,8 +216,8 @@ export class NodeHttp2Exchange implements Exchange {
     }
   }
 
-  #wholeBody(receiver: BodyReceiver, first: Uint8Array): WholeBody {
-    const whole = new WholeBody(Number(this.#header["content-length"] ?? receiver.announcedBytes(first)));
+  #wholeBody(receiver: BodyReceiver, first: Uint8Array): CollectedBytes {
+    const whole = new CollectedBytes(Number(this.#header["content-length"] ?? receiver.announcedBytes(first)));
     whole.add(first);
     return whole;
   }

@@ -10,7 +10,7 @@ import {
   type Peer,
   prepareHeaderFields,
   readHeaderField,
-  WholeBody,
+  CollectedBytes,
 } from "../index.ts";
 import { BodyPieces } from "./body-pieces.ts";
 import { peerOf } from "./peer.ts";
@@ -25,7 +25,7 @@ interface WholeRead {
   readonly receiver: BodyReceiver;
   readonly limitBytes: number;
   /** `undefined` before the first piece. */
-  body: WholeBody | undefined;
+  body: CollectedBytes | undefined;
 }
 
 /** The part of a request's head that every call needs. */
@@ -219,7 +219,7 @@ export abstract class OwnExchange implements Exchange {
   }
 
   #collect(read: WholeRead, piece: Uint8Array): void {
-    read.body ??= new WholeBody(this.bodyBytes === 0 ? read.receiver.announcedBytes(piece) : this.bodyBytes);
+    read.body ??= new CollectedBytes(this.bodyBytes === 0 ? read.receiver.announcedBytes(piece) : this.bodyBytes);
     read.body.add(piece);
   }
 }

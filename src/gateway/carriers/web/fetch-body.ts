@@ -1,4 +1,4 @@
-import { goneAway, WholeBody } from "../index.ts";
+import { goneAway, CollectedBytes } from "../index.ts";
 
 /**
  * The body of a `Request`, read as it arrives.
@@ -22,11 +22,11 @@ export class FetchBody {
   async read(limitBytes: number): Promise<Uint8Array | undefined> {
     // A body in one piece is not copied; several pieces are, so that none of them is kept.
     let first: Uint8Array | undefined;
-    let whole: WholeBody | undefined;
+    let whole: CollectedBytes | undefined;
     for await (const piece of this.pieces()) {
       if (first === undefined) first = piece;
       else {
-        if (whole === undefined) (whole = new WholeBody(0)).add(first);
+        if (whole === undefined) (whole = new CollectedBytes(0)).add(first);
         whole.add(piece);
       }
       if ((whole ?? first).byteLength > limitBytes) return undefined;

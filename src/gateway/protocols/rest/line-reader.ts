@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { allocateBytes } from "../../carriers/index.ts";
+import { CollectedBytes } from "../../carriers/index.ts";
 import { errorWithHttpStatus, httpStatusOf, type RequestStream } from "../../rest/index.ts";
 import { messageTooLarge } from "../compression.ts";
 import type { MessageSplitter } from "../message-splitter.ts";
@@ -17,13 +17,15 @@ const nothing = new Uint8Array(0);
  */
 export class LineReader implements MessageSplitter<Message> {
   readonly #stream: RequestStream;
-  readonly #partial: PartialLine;
+  readonly #lineMaxBytes: number;
+  /** The line that has arrived in part, if any of it has. */
+  #partial: CollectedBytes | undefined;
   #piece: Uint8Array = nothing;
   #at = 0;
   #number = 1;
 
   constructor(lineMaxBytes: number, stream: RequestStream) {
-    this.#partial = new PartialLine(lineMaxBytes);
+    this.#lineMaxBytes = lineMaxBytes;
     this.#stream = stream;
   }
 
@@ -42,7 +44,7 @@ export class LineReader implements MessageSplitter<Message> {
 
   end(): Message | undefined {
     try {
-      const line = this.#partial.complete(nothing);
+      const line = this.#complete(nothing);
       if (!isBlank(line)) return this.#stream.read(line);
     } catch (error) {
       throw inLine(this.#number, error);
@@ -53,20 +55,38 @@ export class LineReader implements MessageSplitter<Message> {
   #take(): Message | undefined {
     const piece = this.#piece;
     for (;;) {
-      if (this.#partial.isEmpty) this.#skipEmptyLines();
+      if (this.#partial === undefined) this.#skipEmptyLines();
       const at = this.#at;
       const end = piece.indexOf(lineFeed, at);
       if (end < 0) break;
-      const line = this.#partial.complete(piece.subarray(at, end));
+      const line = this.#complete(piece.subarray(at, end));
       this.#at = end + 1;
       const message = isBlank(line) ? undefined : this.#stream.read(line);
       this.#number += 1;
       if (message !== undefined) return message;
     }
-    this.#partial.add(piece.subarray(this.#at));
+    this.#collect(piece.subarray(this.#at));
     // So that the chunk is not kept while we wait for the client.
     this.add(nothing);
     return undefined;
+  }
+
+  /** Adds a part of a line. @throws ConnectError `ResourceExhausted` above the limit */
+  #collect(part: Uint8Array): void {
+    if (part.byteLength === 0) return;
+    const partial = (this.#partial ??= new CollectedBytes(0));
+    if (partial.byteLength + part.byteLength > this.#lineMaxBytes) throw messageTooLarge(this.#lineMaxBytes);
+    partial.add(part);
+  }
+
+  /** Adds the rest of a line, and returns the line. */
+  #complete(rest: Uint8Array): Uint8Array {
+    // Most lines arrive in one piece and are not copied.
+    if (this.#partial === undefined && rest.byteLength <= this.#lineMaxBytes) return rest;
+    this.#collect(rest);
+    const line = this.#partial?.bytes ?? nothing;
+    this.#partial = undefined;
+    return line;
   }
 
   // So that a body of nothing but empty lines costs little.
@@ -80,49 +100,6 @@ export class LineReader implements MessageSplitter<Message> {
 function inLine(number: number, error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error;
   return errorWithHttpStatus(`line ${number}: ${error.rawMessage}`, error.code, httpStatusOf(error));
-}
-
-/** A line that has arrived in part. */
-class PartialLine {
-  readonly #maxBytes: number;
-  #bytes: Uint8Array = nothing;
-  #length = 0;
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  get isEmpty(): boolean {
-    return this.#length === 0;
-  }
-
-  /** Adds a part of the line. @throws ConnectError `ResourceExhausted` above the limit */
-  add(piece: Uint8Array): void {
-    if (piece.byteLength === 0) return;
-    const length = this.#length + piece.byteLength;
-    if (length > this.#maxBytes) throw messageTooLarge(this.#maxBytes);
-    if (length > this.#bytes.byteLength) this.#grow(length);
-    this.#bytes.set(piece, this.#length);
-    this.#length = length;
-  }
-
-  /** Adds the rest, and returns the line. */
-  complete(rest: Uint8Array): Uint8Array {
-    // Most lines arrive in one piece and are not copied.
-    if (this.#length === 0 && rest.byteLength <= this.#maxBytes) return rest;
-    this.add(rest);
-    const line = this.#bytes.subarray(0, this.#length);
-    this.#bytes = nothing;
-    this.#length = 0;
-    return line;
-  }
-
-  /** Grows to twice what is needed, so that a line in many pieces is copied about once in all. */
-  #grow(length: number): void {
-    const before = this.#bytes;
-    this.#bytes = allocateBytes(Math.min(this.#maxBytes, 2 * length));
-    this.#bytes.set(before.subarray(0, this.#length));
-  }
 }
 
 // The white space of RFC 8259 §2. For most lines the first byte decides.

@@ -2,20 +2,20 @@ import { allocateBuffer } from "./bytes.ts";
 import { freeChunk, freedBytesMin } from "./free-memory.ts";
 
 /**
- * A body that is collected in one buffer as it arrives.
+ * A body, or a message of one, that is collected in one buffer as it arrives.
  *
  * Buffers of megabytes are expensive: each brings the next garbage collection nearer. So the announced length is set
  * aside as soon as an eighth of it has arrived, and nothing is copied after that.
  */
-export class WholeBody {
-  readonly #announcedBytes: number;
+export class CollectedBytes {
+  /** The length that the client has announced; 0 if it has announced none. It may be set when it becomes known. */
+  announcedBytes: number;
   #buffer: Uint8Array = empty;
   /** Bytes that have arrived. */
   byteLength = 0;
 
-  /** @param announcedBytes - the length that the client has announced; 0 if it has announced none */
   constructor(announcedBytes: number) {
-    this.#announcedBytes = announcedBytes;
+    this.announcedBytes = announcedBytes;
   }
 
   /** Adds a copy of a piece. */
@@ -32,17 +32,21 @@ export class WholeBody {
   }
 
   #grow(filledBytes: number): void {
-    // Memory stays in proportion to what has arrived, whatever was announced.
-    const announced = Math.min(this.#announcedBytes, growthAnnounced * this.byteLength);
+    const { byteLength, announcedBytes } = this;
     const before = this.#buffer;
+    // Memory stays in proportion to what has arrived, whatever was announced.
+    const size =
+      byteLength <= announcedBytes
+        ? Math.min(announcedBytes, growthAnnounced * byteLength)
+        : Math.max(byteLength, growthUnknown * before.byteLength);
     // Not zeroed, which is safe because only bytes that were written are ever passed on.
-    this.#buffer = allocateBuffer(Math.max(this.byteLength, announced, growthUnknown * before.byteLength));
+    this.#buffer = allocateBuffer(size);
     this.#buffer.set(before.subarray(0, filledBytes));
     if (before.byteLength >= freedBytesMin) freeChunk(before);
   }
 }
 
 const empty = new Uint8Array(0);
-// How much memory an unfinished body may take, as a multiple of what has arrived.
+// How much memory may be taken before all has arrived, as a multiple of what has arrived.
 const growthAnnounced = 8;
 const growthUnknown = 2;

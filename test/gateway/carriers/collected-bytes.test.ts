@@ -1,0 +1,36 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { CollectedBytes } from "../../../src/gateway/carriers/collected-bytes.ts";
+
+describe("collected bytes", () => {
+  test("are their pieces, whatever was announced", () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.nat({ max: 2000 }), (pieces, announcedBytes) => {
+        const collected = new CollectedBytes(announcedBytes);
+        for (const piece of pieces) collected.add(piece);
+        expect(collected.byteLength).toBe(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
+        expect(Buffer.from(collected.bytes)).toEqual(Buffer.concat(pieces));
+      }),
+    );
+  });
+
+  test.each([
+    { announced: 0xffff_ffff, times: 8 },
+    { announced: 0, times: 2 },
+  ])("take $times times the memory of what has arrived when $announced bytes are announced", ({ announced, times }) => {
+    const collected = new CollectedBytes(announced);
+    for (let i = 0; i < 1000; i++) {
+      collected.add(new Uint8Array(100));
+      expect(collected.bytes.buffer.byteLength).toBeLessThanOrEqual(times * collected.byteLength);
+    }
+  });
+
+  test("are one buffer of the announced length once an eighth has arrived", () => {
+    const collected = new CollectedBytes(1000);
+    collected.add(new Uint8Array(125));
+    const { buffer } = collected.bytes;
+    collected.add(new Uint8Array(875));
+    expect(collected.bytes.buffer).toBe(buffer);
+    expect(buffer.byteLength).toBe(1000);
+  });
+});
