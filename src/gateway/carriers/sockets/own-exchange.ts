@@ -12,7 +12,6 @@ import {
   readHeaderField,
   CollectedBytes,
 } from "../index.ts";
-import { BodyPieces } from "./body-pieces.ts";
 import { peerOf } from "./peer.ts";
 
 interface PendingRead {
@@ -63,7 +62,7 @@ export abstract class OwnExchange implements Exchange {
   /** Whether the answer is complete; "cut" if some of the body has been dropped for it, or will be. */
   #complete: "no" | "yes" | "cut" = "no";
   /** The part of the body that has arrived and was not read yet. */
-  #pieces: BodyPieces | undefined;
+  #held: CollectedBytes | undefined;
   /** The read that {@link readBody} has begun. */
   #read: WholeRead | undefined;
   #pull: PendingRead | undefined;
@@ -103,11 +102,10 @@ export abstract class OwnExchange implements Exchange {
 
   readBody(limitBytes: number, receiver: BodyReceiver): void {
     if (this.bodyEmpty) return receiver.received(empty);
-    const held = this.#pieces?.bytes ?? 0;
-    if (this.bodyBytes > limitBytes || held > limitBytes) return receiver.received(undefined);
+    const held = this.#held;
+    if (this.bodyBytes > limitBytes || (held?.byteLength ?? 0) > limitBytes) return receiver.received(undefined);
     // What arrived while the request was being admitted was held back, and counts as consumed from here on.
-    const before = this.#pieces?.takeAll();
-    if (held > 0) this.consumed(held);
+    const before = held && this.#take(held);
     if (this.bodyEnded) return receiver.received(before ?? empty);
     const read: WholeRead = { receiver, limitBytes, body: undefined };
     this.#read = read;
@@ -116,13 +114,10 @@ export abstract class OwnExchange implements Exchange {
   }
 
   streamBody(): AsyncIterable<Uint8Array> {
-    if (this.#pieces === undefined) this.continue();
+    if (this.#held === undefined) this.continue();
     const next = (): Promise<IteratorResult<Uint8Array>> => {
-      const piece = this.#pieces?.shift();
-      if (piece !== undefined) {
-        this.consumed(piece.byteLength);
-        return Promise.resolve({ done: false, value: piece });
-      }
+      const held = this.#held;
+      if (held !== undefined) return Promise.resolve({ done: false, value: this.#take(held) });
       if (this.bodyEnded && this.#complete !== "cut") return Promise.resolve({ done: true, value: undefined });
       if (this.gone || this.#complete === "cut") return Promise.reject(goneAway());
       return new Promise((resolve, reject) => {
@@ -160,7 +155,10 @@ export abstract class OwnExchange implements Exchange {
       return true;
     }
     const read = this.#read;
-    if (read === undefined) return this.#hold(piece);
+    if (read === undefined) {
+      (this.#held ??= new CollectedBytes(0)).add(piece);
+      return false;
+    }
     this.consumed(bytes);
     if (bytes + (read.body?.byteLength ?? 0) > read.limitBytes) {
       this.#read = undefined;
@@ -205,17 +203,18 @@ export abstract class OwnExchange implements Exchange {
   /** Releases the call and the unread part of the body; what still arrives of it is dropped. */
   protected complete(): void {
     // A body of which some is dropped must not be taken for complete.
-    this.#complete = this.bodyEnded && this.#pieces === undefined ? "yes" : "cut";
+    this.#complete = this.bodyEnded && this.#held === undefined ? "yes" : "cut";
     if (this.#complete === "cut") this.#pull?.reject(goneAway());
     this.#pull = undefined;
-    this.unreadBytes = this.#pieces?.bytes ?? 0;
-    this.#pieces = undefined;
+    this.unreadBytes = this.#held?.byteLength ?? 0;
+    this.#held = undefined;
     this.#read = undefined;
   }
 
-  #hold(piece: Uint8Array): true {
-    (this.#pieces ??= new BodyPieces()).add(piece);
-    return true;
+  #take(held: CollectedBytes): Uint8Array {
+    this.#held = undefined;
+    this.consumed(held.byteLength);
+    return held.bytes;
   }
 
   #collect(read: WholeRead, piece: Uint8Array): void {
