@@ -2,7 +2,8 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { PendingDelete } from "../../src/plants/delete-queue.ts";
 import { attemptBatch, findRefused } from "../../src/plants/postgres/attempt-batch.ts";
-import { findDeleted, toDeleteBatch } from "../../src/plants/postgres/delete-batch.ts";
+import { checkWrite } from "../../src/plants/postgres/check-write.ts";
+import { deletePlants, findDeleted, toDeleteBatch } from "../../src/plants/postgres/delete-batch.ts";
 import { checkPostgresDatabase, migratePostgres } from "../../src/plants/postgres/plant-database.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
 import { Session } from "../../src/plants/postgres/session.ts";
@@ -182,6 +183,36 @@ describe("a worker whose synchronous standby is gone", () => {
       onTestFinished(() => cluster.handOver(true));
       const batch = toDeleteBatch(token, pendingDeletes((await absentHere()).slice(0, 1)));
       expect(await whileCancelling(findRefused(session, batch).then(String, String))).toMatch(/a worker warned/);
+      await session.close();
+    });
+  });
+
+  describe("keeps no connection of what is given up:", () => {
+    const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, answerTimeoutMs: 3_000 };
+    const deletionOf =
+      (count: number) =>
+      async (session: Session): Promise<unknown> => {
+        const [, here = []] = await plantsByWorker(absent);
+        return await deletePlants(session, toDeleteBatch(token, pendingDeletes(here.slice(0, count))));
+      };
+
+    test.each([
+      { name: "a check of the server", run: checkWrite, isHandedOver: true },
+      { name: "a deletion that Citus hands to no worker", run: deletionOf(1), isHandedOver: false },
+      { name: "a two-phase deletion that Citus hands to no worker", run: deletionOf(10), isHandedOver: false },
+    ])("$name", async ({ run, isHandedOver }) => {
+      const session = new Session(readServerUrl(url), timeouts);
+      await session.shards.learn(session);
+      await cluster.handOver(isHandedOver);
+      onTestFinished(() => cluster.handOver(true));
+      await run(session).catch(() => undefined);
+      const look = async (): Promise<unknown> => {
+        session.discard();
+        await session.connect();
+        const running = "application_name = 'plantstore' AND state = 'active'";
+        return await runSql(url, `SELECT FROM pg_stat_activity WHERE ${running}`);
+      };
+      await expect.poll(look).toEqual([]);
       await session.close();
     });
   });

@@ -140,6 +140,26 @@ export function toCallOnCitus(call: DeleteCall, id: bigint): DeleteCall {
   return call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` };
 }
 
+// In the name under which a process of the server connects to workers, Citus puts its number.
+const endWaitsSql = `
+  SELECT DISTINCT pid FROM pg_stat_activity CROSS JOIN LATERAL run_command_on_workers(format(
+    $$ SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+       WHERE wait_event = 'SyncRep' AND application_name = 'citus_internal gpid=%s' $$,
+    citus_calculate_gpid(citus_nodeid_for_gpid(citus_backend_gpid()), pid)))
+  WHERE pid = ANY($1::integer[])`;
+
+/**
+ * Ends the waits for synchronous standbys in which processes of the server are stuck on workers, and returns those that
+ * are still there: what follows may wait, too.
+ *
+ * While Citus commits on workers it cannot be cancelled itself. So each statement that is given up would keep a
+ * connection to the server and one to the worker until the standbys are back, or nobody can connect any more.
+ */
+export async function endWaitsOnWorkers(session: Session, processes: readonly number[]): Promise<number[]> {
+  const there = await session.query(endWaitsSql, [`{${processes.join()}}`]);
+  return there.map(([process]) => Number(process));
+}
+
 /**
  * Spreads the tables of a store over the workers, together with their rows, unless they are spread already. Adds what
  * is missing to tables that an operator has spread. Does nothing on a server without Citus. Deletions wait meanwhile.

@@ -7,7 +7,7 @@ import {
   type Notice,
   type SessionTimeouts,
 } from "./connect.ts";
-import { Shards } from "./citus.ts";
+import { endWaitsOnWorkers, Shards } from "./citus.ts";
 import { sqlStateOf } from "./fault-table.ts";
 import type { Server } from "./server-url.ts";
 
@@ -34,6 +34,8 @@ export class Session {
   #client: Client | undefined;
   /** Why the last commit may not be on its standbys. */
   #doubt: string | undefined;
+  /** The processes of the server that may still be running what was given up. */
+  #stuck: readonly number[] = [];
   #isInTransaction = false;
   #isRunning = false;
   #isClosed = false;
@@ -53,6 +55,22 @@ export class Session {
   /** Connects if there is no connection. Rejects with the error of the last host that was tried. */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
+    await this.#connectToAny();
+    if (this.#stuck.length > 0 && this.shards.areThere) await this.#endStuck();
+  }
+
+  async #endStuck(): Promise<void> {
+    const stuck = this.#stuck;
+    this.#stuck = [];
+    try {
+      this.#stuck = await endWaitsOnWorkers(this, stuck);
+    } catch (fault) {
+      // They are forgotten: a worker that is away would delay every connection.
+      if (sqlStateOf(fault) === undefined) this.discard();
+    }
+  }
+
+  async #connectToAny(): Promise<void> {
     if (this.#isInTransaction) throw new Error("the connection was lost in a transaction");
     // Read in this order, and once: they may change from one connection to the next.
     const { hosts, mustBeWritable } = this.#server;
@@ -121,12 +139,17 @@ export class Session {
       if (this.#doubt === undefined) return result;
     } catch (fault) {
       // If its end is not known, the statement may still be running, and would go on in vain.
-      if (sqlStateOf(fault) === undefined) await cancelStatement(client);
+      if (sqlStateOf(fault) === undefined) await this.#giveUp(client);
       throw fault;
     } finally {
       this.#isRunning = false;
     }
     throw new Error(this.#doubt);
+  }
+
+  async #giveUp(client: Client): Promise<void> {
+    await cancelStatement(client);
+    if (client.processID !== null) this.#stuck = [...this.#stuck, client.processID];
   }
 
   /**
