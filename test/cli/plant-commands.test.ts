@@ -185,6 +185,7 @@ test.each(commands.filter(([name]) => name !== "migrate"))(
 test.each([
   { name: "a date that is none", words: ["deletions", "--since", "2020-02-31"] },
   { name: "a time in words", words: ["deletions", "--since", "yesterday"] },
+  { name: "a duration behind something else", words: ["deletions", "--since", "x24h"] },
   { name: "a bare number", words: ["deletions", "--since", "5"] },
   { name: "an id with a zero in front", words: ["deletions", "--plant", "01"] },
   { name: "an id of more than 64 bits", words: ["deletions", "--plant", "9223372036854775808"] },

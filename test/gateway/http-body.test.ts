@@ -317,6 +317,22 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
   });
 });
 
+test("a connection is kept after a body of bytes in pieces whose length was announced", async () => {
+  await using files = await startFiles("own", {
+    async *download(_, { responseHeader }) {
+      responseHeader.set("content-length", String(2 * bytes.byteLength));
+      yield { data: bytes };
+      await new Promise((resolve) => setTimeout(resolve));
+      yield { data: bytes };
+    },
+  });
+  using connection = await openHttp1(files.address);
+  for (const _ of [1, 2]) {
+    connection.write("GET /downloads/a HTTP/1.1\r\nhost: x\r\n\r\n");
+    expect((await connection.readAnswer()).body).toEqual(Buffer.concat([bytes, bytes]));
+  }
+});
+
 test("a body of bytes that ends within its announced length is refused, and not handed on", async () => {
   let called = false;
   await using files = await startFiles("own", {

@@ -79,6 +79,11 @@ test.each<{ name: string; question: Question; want: string[] }>([
     want: plantFiles,
   },
   {
+    name: "one of several methods",
+    question: { case: "fileContainingSymbol", value: "grpc.health.v1.Health.Watch" },
+    want: ["grpc/health/v1/health.proto"],
+  },
+  {
     name: "a message",
     question: { case: "fileContainingSymbol", value: "plantstore.v1.DeletePlantRequest" },
     want: plantFiles,

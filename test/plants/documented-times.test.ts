@@ -21,7 +21,7 @@ test.each([
   { sentence: "the server is checked every second until it is well", saidMs: 1_000, isMs: tryIntervalMs },
   { sentence: "checked every five seconds during normal operation", saidMs: 5_000, isMs: watchIntervalMs },
   { sentence: "turns readiness off only after ten seconds", saidMs: 10_000, isMs: retryForMs },
-  { sentence: "a write that changes nothing every ten seconds", saidMs: 10_000, isMs: fileWatchIntervalMs },
+  { sentence: "every ten seconds, a write that changes nothing", saidMs: 10_000, isMs: fileWatchIntervalMs },
 ])("docs/storage.md says what holds: $sentence", ({ sentence, saidMs, isMs }) => {
   expect(page).toContain(sentence);
   expect(isMs).toBe(saidMs);

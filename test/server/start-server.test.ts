@@ -275,6 +275,17 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
     });
   });
 
+  test("lists no scopes where those of providers are not demanded", async () => {
+    using provider = await startProvider();
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      PLANTSTORE_PUBLIC_URL: "https://plants.example/",
+    });
+    const { body } = await request(server, "GET", "/.well-known/oauth-protected-resource");
+    expect(body).not.toHaveProperty("scopes_supported");
+  });
+
   test("stands at the root of the host, also where the service has a path", async () => {
     await using server = await start({
       PLANTSTORE_TOKENS: "sixteen-characters",

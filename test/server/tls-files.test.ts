@@ -11,17 +11,17 @@ import { createTempFolder, type TempFolder } from "../support/process/temp-folde
 
 type Served = Omit<StartedServer, "drain"> & AsyncDisposable;
 
-function write(folder: TempFolder, { cert, key }: Certificate): void {
+function put(folder: TempFolder, { cert, key }: Certificate): void {
   writeFileSync(folder.file("cert.pem"), cert);
   writeFileSync(folder.file("key.pem"), key);
 }
 
 /** Starts a server on the certificate of a folder. */
-async function serve(folder: TempFolder): Promise<Served> {
+async function serve(folder: TempFolder, write: (line: string) => void = () => undefined): Promise<Served> {
   const environment = {
     PORT: "0",
     DATABASE_URL: "memory:",
-    LOG_LEVEL: "silent",
+    LOG_LEVEL: "info",
     PLANTSTORE_DRAIN_DELAY_MS: "0",
     PLANTSTORE_DRAIN_TIMEOUT_MS: "0",
     TLS_CERT_FILE: folder.file("cert.pem"),
@@ -29,7 +29,7 @@ async function serve(folder: TempFolder): Promise<Served> {
   };
   const reading = readConfiguration({ environment, flags: {} });
   if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const server = await startServer(reading.value);
+  const server = await startServer(reading.value, { logLines: { write } });
   return { ...server, [Symbol.asyncDispose]: () => server.drain() };
 }
 
@@ -43,7 +43,7 @@ async function shakeHands({ port }: Served, ca: string, protocols: string[] = ["
 test.each(["h2", "http/1.1"])("%s is agreed on by ALPN", async (protocol) => {
   using folder = createTempFolder();
   const certificate = createCertificate("plants");
-  write(folder, certificate);
+  put(folder, certificate);
   await using server = await serve(folder);
   using socket = disposable(await shakeHands(server, certificate.cert, [protocol]));
   expect(socket.alpnProtocol).toBe(protocol);
@@ -51,7 +51,7 @@ test.each(["h2", "http/1.1"])("%s is agreed on by ALPN", async (protocol) => {
 
 test("with a certificate, what is sent in clear is not answered", async () => {
   using folder = createTempFolder();
-  write(folder, createCertificate("plants"));
+  put(folder, createCertificate("plants"));
   await using server = await serve(folder);
   const request = { httpMethod: "GET", path: "/livez", header: [] };
   await expect(exchangeHttp1({ address: "127.0.0.1", port: server.port }, request)).rejects.toThrow();
@@ -60,11 +60,13 @@ test("with a certificate, what is sent in clear is not answered", async () => {
 test("a renewed certificate is shown to new connections, and those that are open live on", async () => {
   using folder = createTempFolder();
   const [first, renewed] = [createCertificate("first"), createCertificate("renewed")];
-  write(folder, first);
-  await using server = await serve(folder);
+  put(folder, first);
+  const lines: string[] = [];
+  await using server = await serve(folder, (line) => void lines.push(line));
   using open = disposable(await shakeHands(server, first.cert));
-  write(folder, renewed);
+  put(folder, renewed);
   await server.reload();
+  expect(lines.join("")).toContain('"msg":"certificate reloaded"');
   using later = disposable(await shakeHands(server, renewed.cert));
   expect(later.authorized).toBe(true);
   open.write("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -82,7 +84,7 @@ test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
 ])("$name leaves the old certificate in place", async ({ spoil }) => {
   using folder = createTempFolder();
   const certificate = createCertificate("plants");
-  write(folder, certificate);
+  put(folder, certificate);
   await using server = await serve(folder);
   spoil(folder);
   await server.reload();
@@ -92,7 +94,7 @@ test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
 
 test("a key that is not the certificate's is a wrong configuration at the start", async () => {
   using folder = createTempFolder();
-  write(folder, { cert: createCertificate("one").cert, key: createCertificate("other").key });
+  put(folder, { cert: createCertificate("one").cert, key: createCertificate("other").key });
   await expect(serve(folder)).rejects.toThrow("TLS_CERT_FILE and TLS_KEY_FILE do not make a TLS server");
 });
 

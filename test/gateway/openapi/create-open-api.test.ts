@@ -268,6 +268,10 @@ describe("a comment", () => {
     expect(document.info.description).toBe("Takes all.\n\nAnd more.");
   });
 
+  test("of NullValue is null, which is no name of a value", () => {
+    expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue.type", "null");
+  });
+
   test("of an enum lists those of its values", () => {
     expect(document.components?.schemas?.["Color"]).toEqual({
       type: "string",

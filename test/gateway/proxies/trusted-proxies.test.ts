@@ -69,6 +69,7 @@ describe("Forwarded", () => {
       want: { address: "203.0.113.7", port: 0 },
     },
     { name: "a quotation mark alone", field: '"', want: peer },
+    { name: "an empty text in quotes", field: 'host="";for=203.0.113.7', want: { address: "203.0.113.7", port: 0 } },
     { name: "a backslash at the end", field: 'for="203.0.113.7\\"', want: peer },
     { name: "a comma in quotes", field: 'for="_a,for=203.0.113.8"', want: peer },
     { name: "no syntax at all", field: "203.0.113.7", want: peer },
@@ -126,6 +127,7 @@ describe("X-Forwarded-For, -Proto and -Host", () => {
       want: { address: "203.0.113.7", port: 0 },
     },
     { name: "unknown", header: { "x-forwarded-for": "203.0.113.7, unknown" }, want: peer },
+    { name: "IPv6 with a zone", header: { "x-forwarded-for": "fe80::1%eth0" }, want: peer },
     {
       name: "scheme and host of the nearest proxy",
       header: {

@@ -35,6 +35,10 @@ test("without being open, everything needs a credential and the root is left alo
   expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
 });
 
+test.each(open.map(({ path }) => path))("%s is asked for again after a release", (path) => {
+  expect(answerOf(path).header?.["cache-control"]).toBe("no-cache");
+});
+
 test.each(open.map(({ path }) => path))("%s may run and load nothing from elsewhere, and nothing inline", (path) => {
   expect(answerOf(path).header?.["content-security-policy"]).toBe(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

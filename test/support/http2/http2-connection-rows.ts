@@ -91,6 +91,11 @@ export const connectionRows: readonly FrameRow[] = [
     want: goAwayWith(protocolError),
   },
   {
+    name: "§6.3: PRIORITY of an idle stream that depends on itself",
+    sent: [frame(frameType.priority, 0, 3, Buffer.concat([uint32(3), Buffer.of(0)]))],
+    want: goAwayWith(protocolError),
+  },
+  {
     name: "§6.3: PRIORITY of a wrong size on an idle stream",
     sent: [frame(frameType.priority, 0, 1, Buffer.alloc(4))],
     want: goAwayWith(frameSizeError),

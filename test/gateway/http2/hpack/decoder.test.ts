@@ -59,6 +59,11 @@ describe("the decoder reads RFC 7541's", () => {
     },
     { name: "C.2.4, an indexed field", blocks: ["82"], want: [[":method", "GET"]] },
     {
+      name: "Appendix A, a name at the end of the static table",
+      blocks: ["0f2e 0178"],
+      want: [["www-authenticate", "x"]],
+    },
+    {
       name: "C.3, requests without Huffman coding",
       blocks: [
         "8286 8441 0f77 7777 2e65 7861 6d70 6c65 2e63 6f6d",
