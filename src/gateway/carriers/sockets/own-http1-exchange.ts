@@ -1,9 +1,10 @@
 import type { Http1Connection, Http1RequestHead, RequestReceiver } from "../../http1/index.ts";
-import { authorityOf, goneAway, type HeaderFields, type HttpProblem } from "../index.ts";
-import { dateFields, OwnExchange } from "./own-exchange.ts";
+import { authorityOf, goneAway, type HeaderFields, type HttpProblem, type Peer } from "../index.ts";
+import { peerOf } from "./peer.ts";
+import { dateFields, SocketExchange } from "./socket-exchange.ts";
 
 /** An exchange carried by a connection of the gateway's own HTTP/1.1. */
-export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
+export class OwnHttp1Exchange extends SocketExchange implements RequestReceiver {
   readonly #head: Http1RequestHead;
   readonly #connection: Http1Connection;
   readonly #refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void;
@@ -26,6 +27,10 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
     this.#connection = connection;
     this.#refuse = refuse;
     connection.receiver = this;
+  }
+
+  get peer(): Peer {
+    return peerOf(this.#connection.socket);
   }
 
   get httpVersion(): "1.0" | "1.1" {
@@ -97,7 +102,7 @@ export class OwnHttp1Exchange extends OwnExchange implements RequestReceiver {
     this.#connection.consumed(bytes);
   }
 
-  protected continue(): void {
+  protected wanted(): void {
     if (this.httpStatus === 0) this.#connection.continue();
   }
 }

@@ -1,11 +1,13 @@
 import type { Socket } from "node:net";
 import { encodeBlock, ErrorCode, type Http2Stream, type StreamReceiver } from "../../http2/index.ts";
-import { type BodyReceiver, type HeaderFields, PreparedHeaderFields, unreadBodyBytesMax } from "../index.ts";
-import { dateFields, OwnExchange } from "./own-exchange.ts";
+import { type BodyReceiver, type HeaderFields, type Peer, PreparedHeaderFields, unreadBodyBytesMax } from "../index.ts";
+import { peerOf } from "./peer.ts";
+import { dateFields, SocketExchange } from "./socket-exchange.ts";
 import { resetError } from "./reset-error.ts";
 
 /** An exchange carried by a stream of the gateway's own HTTP/2. */
-export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
+export class OwnHttp2Exchange extends SocketExchange implements StreamReceiver {
+  declare readonly connection: Socket;
   readonly #stream: Http2Stream;
 
   constructor(stream: Http2Stream, socket: Socket) {
@@ -13,6 +15,10 @@ export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
     super(socket, { httpMethod, target, url, fields, common, bodyEmpty: stream.remoteEnded });
     this.#stream = stream;
     stream.receiver = this;
+  }
+
+  get peer(): Peer {
+    return peerOf(this.connection);
   }
 
   get httpVersion(): "2.0" {
@@ -73,7 +79,7 @@ export class OwnHttp2Exchange extends OwnExchange implements StreamReceiver {
     if (this.unreadBytes > unreadBodyBytesMax && this.#stream.answeredAtMs > 0) this.#stream.reset(ErrorCode.noError);
   }
 
-  protected continue(): void {
+  protected wanted(): void {
     const { head, remoteEnded } = this.#stream;
     if (head.expectsContinue && !remoteEnded) this.#stream.sendHeaders([statusBlock(100)], false);
   }

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import type { ConnectError } from "@connectrpc/connect";
 import {
   type AbortReceiver,
@@ -12,7 +11,6 @@ import {
   readHeaderField,
   CollectedBytes,
 } from "../index.ts";
-import { peerOf } from "./peer.ts";
 
 interface PendingRead {
   readonly resolve: (result: IteratorResult<Uint8Array>) => void;
@@ -38,19 +36,21 @@ export interface ExchangeHead {
 }
 
 /**
- * The request side of an exchange carried by the gateway's own HTTP. Reads the body while it arrives.
+ * The part of an exchange that all on sockets share, whether the gateway's own HTTP carries them or node's: reads the
+ * body while it arrives, and waits until more of the answer may be written.
  *
  * What few calls need stays in the head, because a call that waits keeps its exchange in memory.
  */
-export abstract class OwnExchange implements Exchange {
+export abstract class SocketExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
+  abstract readonly peer: Peer;
   readonly httpMethod: string;
   readonly target: string;
   readonly url: string;
   readonly fields: HeaderFields;
   readonly common: CommonHeaderFields;
   readonly bodyEmpty: boolean;
-  readonly connection: Socket;
+  readonly connection: object;
   httpStatus = 0;
   gone = false;
   addedFields: HeaderFields = none;
@@ -68,19 +68,20 @@ export abstract class OwnExchange implements Exchange {
   #pull: PendingRead | undefined;
   #drained: (() => void) | undefined;
 
-  constructor(socket: Socket, { httpMethod, target, url, fields, common, bodyEmpty }: ExchangeHead) {
+  constructor(connection: object, { httpMethod, target, url, fields, common, bodyEmpty }: ExchangeHead) {
     this.httpMethod = httpMethod;
     this.target = target;
     this.url = url;
     this.fields = fields;
     this.common = common;
     this.bodyEmpty = bodyEmpty;
-    this.connection = socket;
+    this.connection = connection;
     this.bodyEnded = bodyEmpty;
   }
 
-  get peer(): Peer {
-    return peerOf(this.connection);
+  /** Whether the answer is complete. */
+  protected get isComplete(): boolean {
+    return this.#complete !== "no";
   }
 
   get(name: string): string | null {
@@ -97,8 +98,11 @@ export abstract class OwnExchange implements Exchange {
   protected abstract send(piece: Uint8Array): boolean;
   /** Notes that `bytes` of the body were used, so that the client may send as many more. */
   protected abstract consumed(bytes: number): void;
-  /** RFC 9110 §10.1.1: the client is told to send the body only once it is wanted. */
-  protected abstract continue(): void;
+  /**
+   * Called when the body is wanted, unless some of it has arrived. A client that waits for that is told to send it (RFC
+   * 9110 §10.1.1).
+   */
+  protected abstract wanted(): void;
 
   readBody(limitBytes: number, receiver: BodyReceiver): void {
     if (this.bodyEmpty) return receiver.received(empty);
@@ -109,12 +113,12 @@ export abstract class OwnExchange implements Exchange {
     if (this.bodyEnded) return receiver.received(before ?? empty);
     const read: WholeRead = { receiver, limitBytes, body: undefined };
     this.#read = read;
-    if (before === undefined) this.continue();
+    if (before === undefined) this.wanted();
     else this.#collect(read, before);
   }
 
   streamBody(): AsyncIterable<Uint8Array> {
-    if (this.#held === undefined) this.continue();
+    if (this.#held === undefined) this.wanted();
     const next = (): Promise<IteratorResult<Uint8Array>> => {
       const held = this.#held;
       if (held !== undefined) return Promise.resolve({ done: false, value: this.#take(held) });
