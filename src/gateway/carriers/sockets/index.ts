@@ -3,10 +3,11 @@
  *
  * A listener accepts connections and tells HTTP/1.1 from HTTP/2; our own HTTP/1.1, our own HTTP/2 or node:http2 turns
  * each request into an exchange: header in, body in, answer out. This room knows connections and what to do with a body
- * that nobody reads; it knows nothing of RPC.
+ * that nobody reads; it knows nothing of RPC. What only node's servers need is in `node/`, be they the gateway's
+ * node:http2 or the server of a program that mounts the gateway.
  */
 export type { BindOptions, BoundAddress } from "./bind.ts";
 export type { GatewayLoad } from "./http-server.ts";
 export { Listener, type ListenOptions } from "./listener.ts";
-export { NodeHttp1Exchange } from "./node-http1-exchange.ts";
-export { NodeHttp2Exchange } from "./node-http2-exchange.ts";
+export { NodeHttp1Exchange } from "./node/node-http1-exchange.ts";
+export { NodeHttp2Exchange } from "./node/node-http2-exchange.ts";

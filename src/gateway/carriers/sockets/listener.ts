@@ -7,7 +7,7 @@ import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
 import { createOwnHttp1Server } from "./own-http1-server.ts";
 import { OpenConnections } from "./open-connections.ts";
-import { createNodeHttp2Server } from "./node-http2-server.ts";
+import { createNodeHttp2Server } from "./node/node-http2-server.ts";
 import { createOwnHttp2Server } from "./own-http2-server.ts";
 import { sniff, type Spoken } from "./sniff.ts";
 import { showPeer, takeProxyHeader } from "./take-proxy-header.ts";

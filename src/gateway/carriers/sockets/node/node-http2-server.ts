@@ -1,8 +1,8 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { HttpServer, HttpServerOptions } from "./http-server.ts";
-import { type HeaderFields, headerTooLarge, readRequestTarget } from "../index.ts";
-import { exchangesOf, NodeHttp2Exchange } from "./node-http2-exchange.ts";
+import type { HttpServer, HttpServerOptions } from "../http-server.ts";
+import { type HeaderFields, headerTooLarge, readRequestTarget } from "../../index.ts";
+import { openExchangesOf, NodeHttp2Exchange } from "./node-http2-exchange.ts";
 import { watchIdle } from "./idle-watch.ts";
 
 /** Creates an HTTP/2 server on node:http2. A drain sends GOAWAY (RFC 9113 §6.8) and accepts no new streams. */
@@ -54,7 +54,7 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
       const session = sessionOf.get(socket);
       return {
         get busy() {
-          return session !== undefined && exchangesOf(session).size > 0;
+          return session !== undefined && openExchangesOf(session).size > 0;
         },
       };
     },
@@ -62,13 +62,13 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
       for (const session of sessions) session.close();
     },
     get busy() {
-      return [...sessions].some((session) => exchangesOf(session).size > 0);
+      return [...sessions].some((session) => openExchangesOf(session).size > 0);
     },
     get connections() {
       return sessions.size;
     },
     get requests() {
-      return [...sessions].reduce((sum, session) => sum + exchangesOf(session).size, 0);
+      return [...sessions].reduce((sum, session) => sum + openExchangesOf(session).size, 0);
     },
     close: () => void server.close(),
   };
@@ -78,7 +78,7 @@ export function createNodeHttp2Server({ limits, serve, refuse }: HttpServerOptio
 function endIdle(session: ServerHttp2Session, socket: Socket): void {
   // The client was told that the session is over, and has not closed its side.
   if (session.destroyed) return void socket.destroy();
-  const exchanges = exchangesOf(session);
+  const exchanges = openExchangesOf(session);
   for (const exchange of exchanges) {
     // Not even its reset has been sent since the last look.
     if (exchange.givenUp) return session.destroy();
@@ -93,7 +93,7 @@ function endIdle(session: ServerHttp2Session, socket: Socket): void {
  */
 function carriedBy(session: ServerHttp2Session, socket: Socket): number {
   if (session.destroyed) return 0;
-  if (exchangesOf(session).size > 0) return socket.bytesRead + socket.bytesWritten;
+  if (openExchangesOf(session).size > 0) return socket.bytesRead + socket.bytesWritten;
   return -(session.state.lastProcStreamID ?? 0);
 }
 

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { ConnectError } from "@connectrpc/connect";
-import { type ExchangeHead, SocketExchange } from "./socket-exchange.ts";
+import { type ExchangeHead, SocketExchange } from "../socket-exchange.ts";
 
 /**
  * An exchange whose request and answer are streams of node's.

@@ -1,10 +1,10 @@
 import type { Http2Session, IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
-import { ErrorCode } from "../../http2/index.ts";
-import { CommonHeaderFields, goneAway, type HeaderFields, type Peer, unreadBodyBytesMax } from "../index.ts";
+import { ErrorCode } from "../../../http2/index.ts";
+import { CommonHeaderFields, goneAway, type HeaderFields, type Peer, unreadBodyBytesMax } from "../../index.ts";
 import { NodeExchange } from "./node-exchange.ts";
-import { peerOf } from "./peer.ts";
-import { resetError } from "./reset-error.ts";
+import { peerOf } from "../peer.ts";
+import { resetError } from "../reset-error.ts";
 
 /** An exchange carried by a stream of node:http2, through its core `stream` event instead of its compatibility layer. */
 export class NodeHttp2Exchange extends NodeExchange {
@@ -30,7 +30,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     this.#stream = stream;
     this.#session = session;
     if (this.#session !== undefined) {
-      exchangesOf(this.#session).add(this);
+      openExchangesOf(this.#session).add(this);
       // The address is unknown once the connection has closed, and calls are reported after that.
       this.#session[peerKey] ??= peerOf(this.#session.socket);
     }
@@ -121,7 +121,7 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   protected override closed(): void {
     clearInterval(this.#linger);
-    if (this.#session !== undefined) exchangesOf(this.#session).delete(this);
+    if (this.#session !== undefined) openExchangesOf(this.#session).delete(this);
     super.closed();
   }
 
@@ -146,7 +146,7 @@ const peerKey: unique symbol = Symbol("peer");
 type CarryingSession = Http2Session & { [exchangesKey]?: Set<NodeHttp2Exchange>; [peerKey]?: Peer };
 
 /** Returns the exchanges of a session whose streams are still open. */
-export function exchangesOf(session: CarryingSession): Set<NodeHttp2Exchange> {
+export function openExchangesOf(session: CarryingSession): Set<NodeHttp2Exchange> {
   return (session[exchangesKey] ??= new Set());
 }
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
-import { watchIdle } from "../../../../src/gateway/carriers/sockets/idle-watch.ts";
-import { within } from "../../../support/deadline.ts";
+import { watchIdle } from "../../../../../src/gateway/carriers/sockets/node/idle-watch.ts";
+import { within } from "../../../../support/deadline.ts";
 
 const nothing = (): number => 0;
 

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { lingerBytesMax, lingerMsMax } from "../../http1/index.ts";
+import { lingerBytesMax, lingerMsMax } from "../../../http1/index.ts";
 
 /**
  * Makes a node:http connection read and drop the rest of its last request after the answer.

@@ -1,5 +1,5 @@
 import type { EventEmitter } from "node:events";
-import { timerMsMax } from "../index.ts";
+import { timerMsMax } from "../../index.ts";
 
 /**
  * Calls `idle` when a connection carried nothing for `idleTimeoutMs`, which may be infinite, up to a quarter late.

@@ -8,10 +8,10 @@ import {
   type Peer,
   readHeaderField,
   unreadBodyBytesMax,
-} from "../index.ts";
+} from "../../index.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
 import { NodeExchange } from "./node-exchange.ts";
-import { peerOf } from "./peer.ts";
+import { peerOf } from "../peer.ts";
 
 /**
  * An exchange carried by a server of node:http that is not ours, or by Express or Fastify, whose request and response
