@@ -6,6 +6,7 @@ import {
   openPostgresDatabase,
 } from "../../../src/plants/postgres/plant-database.ts";
 import { hashOf } from "../../../src/plants/postgres/citus.ts";
+import { int64Array } from "../../../src/plants/postgres/int64-array.ts";
 import { dropOldDeletions, Retention } from "../../../src/plants/postgres/retention.ts";
 import { retentionIntervalMs } from "../../../src/plants/retention.ts";
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
@@ -404,6 +405,12 @@ test("a user without the rights that deleting needs is found before a server sta
   );
   const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
   await expect(refused).rejects.toThrow(/: the user lacks UPDATE on plants, DELETE on plants, INSERT on deletions/);
+});
+
+test("an array of ids is written as the server itself writes one", async () => {
+  const ids = [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)];
+  const [row] = await runSql(await server.createSchema(), `SELECT array_send('{${ids.join()}}'::bigint[]) AS bytes`);
+  expect(int64Array(new BigInt64Array(ids))).toEqual(row?.["bytes"]);
 });
 
 test("the hash by which a distributed table chooses a shard is that of the server", async () => {
