@@ -59,6 +59,19 @@ describe("where connections hold too much together, the budget cuts off", () => 
       bytes: 61 * kib,
     },
     {
+      name: "the first, when it has taken much once and next to nothing since",
+      steps: [
+        ["a", 50],
+        ["b", 40],
+        ["a", -16],
+        ["b", -16],
+        ["a", -1],
+        ["c", 44],
+      ],
+      cut: "a",
+      bytes: 68 * kib,
+    },
+    {
       name: "none, when there is just room",
       steps: [
         ["a", 50],
