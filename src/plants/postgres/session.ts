@@ -65,8 +65,10 @@ export class Session {
     try {
       this.#stuck = await endWaitsOnWorkers(this, stuck);
     } catch (fault) {
-      // They are forgotten: a worker that is away would delay every connection.
-      if (sqlStateOf(fault) === undefined) this.discard();
+      // A worker that has warned, maybe of a wait that was ended, has done what it was asked to.
+      if (this.#doubt !== undefined) this.#stuck = stuck;
+      // Otherwise they are forgotten: a worker that is away would delay every connection.
+      else if (sqlStateOf(fault) === undefined) this.discard();
     }
   }
 
