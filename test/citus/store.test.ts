@@ -382,13 +382,19 @@ describe("on Citus", () => {
     await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
     await store.close();
     await runSql(url, "UPDATE deletions SET deleted_at = now() - interval '1 day' WHERE plant_id < 150");
+    // Plants that were restored, and deleted again.
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, subject, request_id, batch)
+       SELECT id, '', '', gen_random_uuid() FROM generate_series(0, 9) AS id`,
+    );
     const session = new Session(readServerUrl(url));
     await session.shards.learn(session);
     await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 150, isMore: false });
     await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 0, isMore: false });
     await session.close();
     await using database = await openPostgresDatabase(url);
-    expect((await collect(database.listDeletions())).flat()).toHaveLength(50);
+    expect((await collect(database.listDeletions())).flat()).toHaveLength(60);
   });
 
   test("the record is shortened slice by slice", async () => {
