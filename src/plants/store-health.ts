@@ -6,7 +6,7 @@ export interface StoreProblem {
    * Whether the store can recover while the process lives. A full disk can be emptied; after a failed fsync or a
    * damaged page nothing that this process holds in memory can be trusted any more.
    */
-  readonly passing: boolean;
+  readonly isTemporary: boolean;
   /**
    * Whether a restart would do harm before somebody has looked: it would serve another file, or bring plants back. Only
    * for a problem that does not pass.
@@ -72,11 +72,11 @@ export class StoreHealth {
   /** Records that the store cannot delete. It is checked again until it can, unless the fault is permanent. */
   report(problem: StoreProblem): void {
     // The first permanent fault is the reason; later ones are its consequences.
-    if (this.problem?.passing === false) return;
+    if (this.problem?.isTemporary === false) return;
     this.problem = problem;
     // Earlier commits prove nothing now.
     this.#workedAtMs = Number.NEGATIVE_INFINITY;
-    if (problem.passing) return this.#tryLater();
+    if (problem.isTemporary) return this.#tryLater();
     clearTimeout(this.#nextTry);
     clearInterval(this.#watch);
   }
@@ -92,7 +92,7 @@ export class StoreHealth {
 
   #recover(): void {
     this.#patientUntilMs = undefined;
-    if (this.problem?.passing === true) this.problem = undefined;
+    if (this.problem?.isTemporary === true) this.problem = undefined;
   }
 
   #mayStillPass(found: StoreProblem, begunMs: number): boolean {

@@ -3,10 +3,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, test } from "vitest";
 import { StoreHealth, type StoreProblem, tryIntervalMs } from "../../src/plants/store-health.ts";
 
-const full: StoreProblem = { text: "the disk is full", passing: true };
-const damaged: StoreProblem = { text: "the file is damaged", passing: false };
+const full: StoreProblem = { text: "the disk is full", isTemporary: true };
+const damaged: StoreProblem = { text: "the file is damaged", isTemporary: false };
 
-const away: StoreProblem = { text: "the server is away", passing: true, mayBeBrief: true };
+const away: StoreProblem = { text: "the server is away", isTemporary: true, mayBeBrief: true };
 
 // So long that nothing happens by itself in a test.
 const never = 2 ** 30;

@@ -9,7 +9,7 @@ import { verdictOn } from "./fault-table.ts";
  */
 export function problemOf(fault: unknown): StoreProblem {
   const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "give-up";
-  return { text: textOf(fault), passing: true, mayBeBrief };
+  return { text: textOf(fault), isTemporary: true, mayBeBrief };
 }
 
 function textOf(fault: unknown): string {

@@ -162,7 +162,7 @@ class PostgresStore implements PlantStore {
     this.#isClosed = true;
     await Promise.all(this.#queues.map((queue) => queue.close()));
     await this.#locked.close();
-    this.#health.report({ text: "the store is closed", passing: false });
+    this.#health.report({ text: "the store is closed", isTemporary: false });
     await Promise.all([this.#retention.stop(), ...this.#sessions.map((session) => session.close())]);
   }
 

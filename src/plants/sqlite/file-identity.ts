@@ -8,22 +8,22 @@ import { lockTimeoutMsDefault } from "./transaction.ts";
 // A restart would serve what is at that place now, or an empty store.
 const fileGone: StoreProblem = {
   text: "the file was moved, replaced or deleted",
-  passing: false,
+  isTemporary: false,
   needsOperator: true,
 };
 
 const logGone = "its write-ahead log was moved, replaced or deleted";
-const logSaved: StoreProblem = { text: `${logGone}; every acknowledged deletion is in the file`, passing: false };
+const logSaved: StoreProblem = { text: `${logGone}; every acknowledged deletion is in the file`, isTemporary: false };
 const logLost: StoreProblem = {
   text: `${logGone}; without it a restart may bring back plants whose deletion was acknowledged`,
-  passing: false,
+  isTemporary: false,
   needsOperator: true,
 };
 
 // The next process that opens the file creates another one, and neither process sees the locks of the other.
 const locksGone: StoreProblem = {
   text: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
-  passing: false,
+  isTemporary: false,
 };
 
 /**

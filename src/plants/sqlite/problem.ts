@@ -6,22 +6,22 @@ const constraint = 19;
 
 // Primary result codes (sqlite.org/rescode.html); the extended ones carry them in their low byte.
 const problems: ReadonlyMap<number, StoreProblem> = new Map([
-  [3, { text: "permission was denied", passing: true }],
-  [busy, { text: "another process holds the lock on the file", passing: true }],
-  [locked, { text: "another process holds the lock on the file", passing: true }],
-  [7, { text: "there is no memory left", passing: true }],
-  [8, { text: "the file cannot be written", passing: true }],
-  [10, { text: "reading or writing the disk failed", passing: false }],
-  [11, { text: "the file is damaged", passing: false }],
-  [13, { text: "the disk is full", passing: true }],
-  [14, { text: "the file cannot be opened", passing: true }],
-  [26, { text: "the file is not an SQLite database", passing: false }],
+  [3, { text: "permission was denied", isTemporary: true }],
+  [busy, { text: "another process holds the lock on the file", isTemporary: true }],
+  [locked, { text: "another process holds the lock on the file", isTemporary: true }],
+  [7, { text: "there is no memory left", isTemporary: true }],
+  [8, { text: "the file cannot be written", isTemporary: true }],
+  [10, { text: "reading or writing the disk failed", isTemporary: false }],
+  [11, { text: "the file is damaged", isTemporary: false }],
+  [13, { text: "the disk is full", isTemporary: true }],
+  [14, { text: "the file cannot be opened", isTemporary: true }],
+  [26, { text: "the file is not an SQLite database", isTemporary: false }],
 ]);
 
 /** Describes an error of `node:sqlite`; any other error is a bug, and permanent. */
 export function fileProblemOf(fault: unknown): StoreProblem {
   const known = problems.get(primaryCodeOf(fault) ?? 0);
-  return known ?? { text: fault instanceof Error ? fault.message : String(fault), passing: false };
+  return known ?? { text: fault instanceof Error ? fault.message : String(fault), isTemporary: false };
 }
 
 /** Returns whether a statement failed because another connection holds the lock. */

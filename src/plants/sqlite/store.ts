@@ -56,7 +56,7 @@ class SqliteStore implements PlantStore {
     this.#thread = thread;
     const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
     this.#queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: 1, onBatch });
-    void thread.end.then((reason) => this.#health.report({ text: reason, passing: false }));
+    void thread.end.then((reason) => this.#health.report({ text: reason, isTemporary: false }));
   }
 
   get problem(): string | undefined {
@@ -66,7 +66,7 @@ class SqliteStore implements PlantStore {
 
   get needsRestart(): boolean {
     const { problem } = this.#health;
-    return problem?.passing === false && problem.needsOperator !== true;
+    return problem?.isTemporary === false && problem.needsOperator !== true;
   }
 
   get waiting(): WaitingDeletions {
@@ -80,7 +80,7 @@ class SqliteStore implements PlantStore {
 
   async close(): Promise<void> {
     await this.#queue.close();
-    this.#health.report({ text: "the store is closed", passing: false });
+    this.#health.report({ text: "the store is closed", isTemporary: false });
     await this.#thread.close();
   }
 

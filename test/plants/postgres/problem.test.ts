@@ -18,5 +18,5 @@ test.each([
   { name: "no address", fault: addresses, text: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT", mayBeBrief: true },
   { name: "anything else", fault: "odd", text: "odd", mayBeBrief: true },
 ])("the problem of $name is described, passes, and may be brief: $mayBeBrief", ({ fault, text, mayBeBrief }) => {
-  expect(problemOf(fault)).toEqual({ text, mayBeBrief, passing: true });
+  expect(problemOf(fault)).toEqual({ text, mayBeBrief, isTemporary: true });
 });

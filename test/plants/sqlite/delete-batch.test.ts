@@ -43,7 +43,7 @@ describe("committing a batch", () => {
     db.exec("PRAGMA max_page_count = 1");
     expect(deleteBatch(batch)).toEqual({
       kind: "nothing-done",
-      problem: { text: "the disk is full", passing: true },
+      problem: { text: "the disk is full", isTemporary: true },
       outcomes: [],
       otherEnds: [],
     });
@@ -177,7 +177,7 @@ describe("a batch of which the file keeps plants", () => {
     const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
       kind: "nothing-done",
-      problem: { text: "the disk is full", passing: true },
+      problem: { text: "the disk is full", isTemporary: true },
       outcomes: [true, true, false],
       otherEnds: keptAt(2),
     });

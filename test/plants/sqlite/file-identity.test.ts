@@ -167,18 +167,18 @@ describe("a file whose write-ahead log is taken away", () => {
     reader.exec("BEGIN; SELECT count(*) FROM plants");
     expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed", outcomes: [true] });
     rmSync(`${file}-wal`);
-    expect(findPlaceProblem()).toEqual({ text: lost, passing: false, needsOperator: true });
+    expect(findPlaceProblem()).toEqual({ text: lost, isTemporary: false, needsOperator: true });
     reader.close();
-    expect(findPlaceProblem()).toEqual({ text: saved, passing: false });
+    expect(findPlaceProblem()).toEqual({ text: saved, isTemporary: false });
     db.close();
   });
 
   test.each([
-    { name: "its log", take: (file: string) => rmSync(`${file}-wal`), problem: { text: saved, passing: false } },
+    { name: "its log", take: (file: string) => rmSync(`${file}-wal`), problem: { text: saved, isTemporary: false } },
     {
       name: "the file",
       take: (file: string) => renameSync(file, `${file}.moved`),
-      problem: { text: "the file was moved, replaced or deleted", passing: false, needsOperator: true },
+      problem: { text: "the file was moved, replaced or deleted", isTemporary: false, needsOperator: true },
     },
   ])("says that an outcome is unknown when $name goes between a commit and its answer", ({ take, problem }) => {
     using folder = createTempFolder();

@@ -23,7 +23,7 @@ describe("the storage thread", () => {
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
     const text = "another process holds the lock on the file";
-    await expect(thread.tryToWrite()).resolves.toEqual({ text, passing: true });
+    await expect(thread.tryToWrite()).resolves.toEqual({ text, isTemporary: true });
     other.close();
     await expect(thread.tryToWrite()).resolves.toBeUndefined();
     await thread.close();
@@ -35,7 +35,7 @@ describe("the storage thread", () => {
     const thread = await StorageThread.start({ file });
     renameSync(file, `${file}.moved`);
     const text = "the file was moved, replaced or deleted";
-    await expect(thread.tryToWrite()).resolves.toEqual({ text, passing: false, needsOperator: true });
+    await expect(thread.tryToWrite()).resolves.toEqual({ text, isTemporary: false, needsOperator: true });
     await thread.close();
   });
 

@@ -47,7 +47,7 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
   } catch (reason) {
     if (!hasCode(reason, "EADDRINUSE")) throw reason;
     const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
-    if (found !== undefined && !((await isLeftBehind(path, found)) && takeAway(path, found))) throw reason;
+    if (found !== undefined && !((await isLeftBehind(path, found)) && removeStaleSocket(path, found))) throw reason;
     await listenOn(server, path, mode);
   }
   return { address: path, port: 0 };
@@ -82,7 +82,7 @@ async function isLeftBehind(path: string, found: BigIntStats): Promise<boolean> 
  * Removes a socket that was left behind, and returns whether it was still the one found: another process may have
  * replaced it. It is renamed first, to a name that only we know, under which nobody can replace it.
  */
-export function takeAway(path: string, found: BigIntStats): boolean {
+export function removeStaleSocket(path: string, found: BigIntStats): boolean {
   const aside = join(dirname(path), `.${randomUUID()}`);
   try {
     renameSync(path, aside);

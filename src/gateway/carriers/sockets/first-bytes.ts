@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
  * @param judge - gets all that has arrived, and returns a function that goes on, called once our listeners are gone;
  * `undefined` while more bytes are needed
  */
-export function judgeFirstBytes(
+export function readFirstBytes(
   socket: Socket,
   timeoutMs: number,
   judge: (seen: Buffer) => (() => void) | undefined,

@@ -9,7 +9,7 @@ import { createOwnHttp1Server } from "./own-http1-server.ts";
 import { OpenConnections } from "./open-connections.ts";
 import { createNodeHttp2Server } from "./node/node-http2-server.ts";
 import { createOwnHttp2Server } from "./own-http2-server.ts";
-import { sniff, type Spoken } from "./sniff.ts";
+import { sniff, type FirstProtocol } from "./sniff.ts";
 import { showPeer, takeProxyHeader } from "./take-proxy-header.ts";
 import { createTlsServer } from "./tls-server.ts";
 
@@ -149,7 +149,7 @@ export class Listener {
     else this.#sources.set(socket, source);
   }
 
-  #handOver(socket: Socket, spoken: Spoken): void {
+  #handOver(socket: Socket, spoken: FirstProtocol): void {
     if (spoken === "tls" && this.#tls !== undefined) this.#decrypt(socket, this.#tls);
     else if (spoken !== "tls" && this.#cleartext) this.#serve(socket, spoken);
     else socket.destroy();

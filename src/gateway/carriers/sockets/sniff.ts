@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
-import { judgeFirstBytes } from "./first-bytes.ts";
+import { readFirstBytes } from "./first-bytes.ts";
 
 /** The protocol that a connection begins with. */
-export type Spoken = "http1" | "http2" | "tls";
+export type FirstProtocol = "http1" | "http2" | "tls";
 
 // The start of HTTP/2's connection preface (RFC 9113 §3.4). No HTTP/1 method is called PRI.
 const preface = Buffer.from("PRI * HTTP/2.0\r\n");
@@ -10,7 +10,7 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n");
 const tlsHandshake = 22;
 
 /** Returns the protocol of a connection, judged by its first bytes; `undefined` while more bytes are needed. */
-export function spokenBy(bytes: Uint8Array): Spoken | undefined {
+export function firstProtocolOf(bytes: Uint8Array): FirstProtocol | undefined {
   if (bytes[0] === tlsHandshake) return "tls";
   const length = Math.min(bytes.byteLength, preface.byteLength);
   if (preface.compare(bytes, 0, length, 0, length) !== 0) return "http1";
@@ -22,13 +22,13 @@ export function spokenBy(bytes: Uint8Array): Spoken | undefined {
  *
  * @param timeoutMs - milliseconds after which a connection without enough bytes is closed, as is one that ends earlier
  */
-export function sniff(socket: Socket, timeoutMs: number, proceed: (spoken: Spoken) => void): void {
-  judgeFirstBytes(socket, timeoutMs, (seen) => {
-    const spoken = spokenBy(seen);
-    if (spoken === undefined) return undefined;
+export function sniff(socket: Socket, timeoutMs: number, proceed: (protocol: FirstProtocol) => void): void {
+  readFirstBytes(socket, timeoutMs, (seen) => {
+    const protocol = firstProtocolOf(seen);
+    if (protocol === undefined) return undefined;
     return () => {
       socket.unshift(seen);
-      proceed(spoken);
+      proceed(protocol);
     };
   });
 }

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { Peer } from "../index.ts";
-import { judgeFirstBytes } from "./first-bytes.ts";
+import { readFirstBytes } from "./first-bytes.ts";
 import { readProxyHeader } from "../../proxies/index.ts";
 
 /**
@@ -11,7 +11,7 @@ import { readProxyHeader } from "../../proxies/index.ts";
  * is malformed, or that ends earlier
  */
 export function takeProxyHeader(socket: Socket, timeoutMs: number, proceed: (source: Peer | undefined) => void): void {
-  judgeFirstBytes(socket, timeoutMs, (seen) => {
+  readFirstBytes(socket, timeoutMs, (seen) => {
     const header = readProxyHeader(seen);
     if (header.kind === "more") return undefined;
     if (header.kind === "malformed") return () => void socket.destroy();

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { putBack, takeAway } from "../../../../src/gateway/carriers/sockets/bind.ts";
+import { putBack, removeStaleSocket } from "../../../../src/gateway/carriers/sockets/bind.ts";
 import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
 /** What was seen at a path, before another process replaced it. */
@@ -14,7 +14,7 @@ describe("what has replaced a socket that was left behind keeps its name", () =>
     using folder = createTempFolder();
     const path = folder.file("s");
     writeFileSync(path, "now");
-    expect(takeAway(path, lookAt(folder.file("other")))).toBe(false);
+    expect(removeStaleSocket(path, lookAt(folder.file("other")))).toBe(false);
     expect(readFileSync(path, "utf8")).toBe("now");
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });
@@ -23,7 +23,7 @@ describe("what has replaced a socket that was left behind keeps its name", () =>
     using folder = createTempFolder();
     const path = folder.file("s");
     mkdirSync(path);
-    expect(takeAway(path, lookAt(folder.file("other")))).toBe(false);
+    expect(removeStaleSocket(path, lookAt(folder.file("other")))).toBe(false);
     expect(lstatSync(path).isDirectory()).toBe(true);
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });

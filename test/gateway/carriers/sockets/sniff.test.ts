@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sniff, spokenBy, type Spoken } from "../../../../src/gateway/carriers/sockets/sniff.ts";
+import { sniff, firstProtocolOf, type FirstProtocol } from "../../../../src/gateway/carriers/sockets/sniff.ts";
 import { createByteReader } from "../../../support/carriers/byte-reader.ts";
 import { within } from "../../../support/deadline.ts";
 import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-describe("spokenBy", () => {
+describe("firstProtocolOf", () => {
   test.each([
     { name: "HTTP/2's preface", bytes: preface, want: "http2" },
     { name: "a request line", bytes: Buffer.from("GET / HTTP/1.1\r\n"), want: "http1" },
@@ -19,20 +19,20 @@ describe("spokenBy", () => {
     { name: "a zero byte", bytes: Buffer.of(0), want: "http1" },
     { name: "nothing", bytes: Buffer.alloc(0), want: undefined },
   ])("takes $name for $want", ({ bytes, want }) => {
-    expect(spokenBy(bytes)).toBe(want);
+    expect(firstProtocolOf(bytes)).toBe(want);
   });
 
   test.each(Array.from({ length: 16 }, (_, length) => ({ length })))(
     "cannot tell by $length bytes of the preface",
     ({ length }) => {
-      expect(spokenBy(preface.subarray(0, length))).toBeUndefined();
+      expect(firstProtocolOf(preface.subarray(0, length))).toBeUndefined();
     },
   );
 });
 
 /** The server's end of a connection, handed on. */
 interface Handed {
-  readonly spoken: Spoken;
+  readonly spoken: FirstProtocol;
   readonly socket: Socket;
 }
 
