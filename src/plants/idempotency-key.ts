@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { idempotencyKeyMalformed } from "./errors.ts";
 
-/** The header field that carries the key; over gRPC, the metadata. */
+/** The header field that carries the key; over gRPC, the name of the metadata. */
 export const idempotencyKeyField = "Idempotency-Key";
 
 /** The longest key, in characters: a SHA-512 in hex. Records and their index keep each key. */

@@ -10,9 +10,9 @@ import type { TestQuestion } from "./test-server.ts";
 
 // `npm run test:faults`: plants small faults in `src`, one at a time, in a copy of the project, and reports those that
 // no test notices. A fault that the compiler refuses does not count, because nobody could leave it in the code. The
-// others are given to the linter of promises, and to those tests that enter the part of the source where the fault is: first those
-// of its folder, of the folders above and of the contract, then those that are run for other faults. A first run of the
-// tests, without any fault, finds out which ones enter it.
+// others are given to the linter of promises, and to those tests that enter the part of the source where the fault is:
+// first those of its folder, of the folders above and of the contract, then those that are run for other faults. A first
+// run of the tests, without any fault, finds out which ones enter it.
 //
 //   --room gateway/json    the faults of a room, of two rooms when it is given twice
 //   --file src/auth/challenge.ts

@@ -231,7 +231,7 @@ const elsewhere = (ids: string): string => `EXISTS (
 //
 // After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all nodes know the
 // change. Its deletions are then committed where the plants are. For plants that it has not found, it writes records
-// there and deletes them again: the commit of a transaction that has written waits for the standbys, even if nothing of
+// there and rolls them back: the commit of a transaction that has written waits for the standbys, even if nothing of
 // it is left. A trigger may keep the records from being written; then the deletion is repeated until a worker runs it.
 const functionBody = `
   DECLARE

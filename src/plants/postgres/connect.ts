@@ -136,6 +136,7 @@ function mayAnotherWayDo(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
   // 28000: pg_hba.conf has no entry for this kind of connection. 08P01: PgBouncer refuses unknown parameters.
   if (sqlState !== undefined) return sqlState === "28000" || sqlState === "08P01";
-  const isTlsFault = fault instanceof Error && "code" in fault && /ERR_SSL|ERR_TLS|EPROTO/.test(String(fault.code));
+  const isTlsFault =
+    fault instanceof Error && "code" in fault && /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(String(fault.code));
   return isTlsFault || String(fault) === "Error: The server does not support SSL connections";
 }

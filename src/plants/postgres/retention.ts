@@ -68,11 +68,15 @@ export class Retention {
     }, retentionIntervalMs).unref();
   }
 
-  /** Stops at once, and has the server end what it is running for that, whether or not it still responds. */
+  /**
+   * Stops, and has the server end what it is running for that, whether or not it still responds. Resolves once it has
+   * told of what was dropped.
+   */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#timer);
     await this.#session.close();
+    await this.#dropping;
   }
 
   async #drop(): Promise<void> {
@@ -81,7 +85,7 @@ export class Retention {
     let problem: string | undefined;
     try {
       let isMore = true;
-      while (isMore && !this.#isStopped) {
+      while (isMore) {
         const dropped = await dropOldDeletions(this.#session, this.#keptMs);
         ({ isMore } = dropped);
         count += dropped.count;

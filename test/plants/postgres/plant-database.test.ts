@@ -289,6 +289,32 @@ describe("the deletion record in PostgreSQL", () => {
     await locked.retention.stop();
   });
 
+  test("is told to be shorter before its keeper has stopped, although the server has vanished meanwhile", async () => {
+    const url = await createRecords(1_500);
+    const locking = new Client(configOf(url));
+    await locking.connect();
+    await locking.query("SELECT pg_advisory_lock(1)");
+    await runSql(
+      url,
+      `CREATE SEQUENCE slices;
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('slices') > 1 THEN PERFORM pg_advisory_xact_lock(1); END IF;
+         RETURN NULL;
+       END $$;
+       CREATE TRIGGER wait BEFORE DELETE ON deletions EXECUTE FUNCTION wait()`,
+    );
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
+    const told: Upkeep[] = [];
+    const retention = new Retention(new Session(through), 3_600_000, (upkeep) => void told.push(upkeep));
+    const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
+    await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+    proxy.freeze();
+    await retention.stop();
+    expect(told).toMatchObject([{ kind: "records-dropped", count: 1_000 }]);
+    await locking.end();
+  });
+
   test("is not shortened any more once its store is closed", async () => {
     const url = await createRecords(10_000);
     // Each slice takes a second.

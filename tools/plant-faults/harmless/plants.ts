@@ -342,6 +342,12 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/postgres/connect.ts",
+    line: 'fault instanceof Error && "code" in fault && /^(?:ERR_SSL',
+    fault: "/^(?:ERR_SSL|ERR_TLS|EPROTO)/ → /(?:",
+    why: "no code of node has one of these in its middle",
+  },
+  {
+    file: "src/plants/postgres/connect.ts",
     line: "const disconnectTimeoutMs = 1_000;",
     why: "a server that has vanished is given up somewhat later",
   },

@@ -141,7 +141,7 @@ export class Listener {
   }
 
   #sniff(socket: Socket): void {
-    sniff(socket, this.#options.limits.headerTimeoutMs, (spoken) => this.#handOver(socket, spoken));
+    sniff(socket, this.#options.limits.headerTimeoutMs, (protocol) => this.#handOver(socket, protocol));
   }
 
   #showSource(socket: Socket, source: Peer): void {
@@ -149,9 +149,9 @@ export class Listener {
     else this.#sources.set(socket, source);
   }
 
-  #handOver(socket: Socket, spoken: FirstProtocol): void {
-    if (spoken === "tls" && this.#tls !== undefined) this.#decrypt(socket, this.#tls);
-    else if (spoken !== "tls" && this.#cleartext) this.#serve(socket, spoken);
+  #handOver(socket: Socket, protocol: FirstProtocol): void {
+    if (protocol === "tls" && this.#tls !== undefined) this.#decrypt(socket, this.#tls);
+    else if (protocol !== "tls" && this.#cleartext) this.#serve(socket, protocol);
     else socket.destroy();
   }
 
