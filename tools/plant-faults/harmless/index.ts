@@ -4,6 +4,7 @@ import { harmlessInGateway } from "./gateway.ts";
 import type { HarmlessFaults } from "./harmless-fault.ts";
 import { harmlessOnCitus } from "./on-citus.ts";
 import { harmlessInPlants } from "./plants.ts";
+import { harmlessInPostgres } from "./postgres.ts";
 import { harmlessInSqlite } from "./sqlite.ts";
 
 export type { HarmlessFaults } from "./harmless-fault.ts";
@@ -13,6 +14,7 @@ export const harmlessFaults: readonly HarmlessFaults[] = [
   ...harmlessInAuth,
   ...harmlessInGateway,
   ...harmlessInPlants,
+  ...harmlessInPostgres,
   ...harmlessInSqlite,
   ...harmlessOnCitus,
   ...harmlessElsewhere,
