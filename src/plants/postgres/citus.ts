@@ -140,13 +140,15 @@ export function toCallOnCitus(call: DeleteCall, id: bigint): DeleteCall {
   return call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` };
 }
 
-// In the name under which a process of the server connects to workers, Citus puts its number.
+// In the name under which a process of the server connects to workers, Citus puts its number. A number may have gone to
+// another process meanwhile, or be of a host that was replaced. So only processes of plant stores are meant: they look up
+// what a wait that was ended has come to.
 const endWaitsSql = `
   SELECT DISTINCT pid FROM pg_stat_activity CROSS JOIN LATERAL run_command_on_workers(format(
     $$ SELECT pg_cancel_backend(pid) FROM pg_stat_activity
        WHERE wait_event = 'SyncRep' AND application_name = 'citus_internal gpid=%s' $$,
     citus_calculate_gpid(citus_nodeid_for_gpid(citus_backend_gpid()), pid)))
-  WHERE pid = ANY($1::integer[])`;
+  WHERE pid = ANY($1::integer[]) AND application_name = current_setting('application_name')`;
 
 /**
  * Ends the waits for synchronous standbys in which processes of the server are stuck on workers, and returns those that

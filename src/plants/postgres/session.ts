@@ -56,7 +56,7 @@ export class Session {
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
     await this.#connectToAny();
-    if (this.#stuck.length > 0 && this.shards.areThere) await this.#endStuck();
+    if (this.#stuck.length > 0) await this.#endStuck();
   }
 
   async #endStuck(): Promise<void> {
@@ -65,10 +65,10 @@ export class Session {
     try {
       this.#stuck = await endWaitsOnWorkers(this, stuck);
     } catch (fault) {
-      // A worker that has warned, maybe of a wait that was ended, has done what it was asked to.
-      if (this.#doubt !== undefined) this.#stuck = stuck;
-      // Otherwise they are forgotten: a worker that is away would delay every connection.
-      else if (sqlStateOf(fault) === undefined) this.discard();
+      // A worker that has warned, maybe of a wait that was ended, has done what it was asked to. Otherwise they are
+      // forgotten, this one included: a worker that is away would delay every connection.
+      this.#stuck = this.#doubt === undefined ? [] : stuck;
+      if (this.#doubt === undefined && sqlStateOf(fault) === undefined) this.discard();
     }
   }
 
@@ -151,7 +151,7 @@ export class Session {
 
   async #giveUp(client: Client): Promise<void> {
     await cancelStatement(client);
-    if (client.processID !== null) this.#stuck = [...this.#stuck, client.processID];
+    if (this.shards.areThere && client.processID !== null) this.#stuck = [...this.#stuck, client.processID];
   }
 
   /**
