@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -107,8 +107,9 @@ export function childrenOf(pid: number | undefined): number[] {
 
 function isRunning(pid: number): boolean {
   try {
-    // One that has ended has none, even before anybody has asked for its exit code.
-    return readlinkSync(`/proc/${pid}/exe`) !== "";
+    // Z: one that has ended, and has let go of its memory, stays until somebody has asked for its exit code.
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.at(stat.lastIndexOf(")") + 2) !== "Z";
   } catch {
     return false;
   }

@@ -1,6 +1,6 @@
 import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { runSql } from "../support/plants/postgres-server.ts";
 import { runCommand } from "../support/process/run-command.ts";
@@ -115,6 +115,23 @@ test("a coordinator that is away is no loss of a worker", async () => {
   await server.find(/"msg":"ready again"/);
   expect(await Promise.all(ofEach.map((id) => deletePlant(baseUrl, id)))).toEqual([deleted, deleted]);
   expect(server.stderr()).not.toContain("worker away");
+});
+
+test("a worker whose synchronous standby is gone costs its own plants alone", { timeout: 90_000 }, async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, environment);
+  const baseUrl = await baseUrlOf(server);
+  const [[here = 0] = [], [waiting = 0] = []] = await plantsByWorker();
+  const setStandby = async (name: string): Promise<void> => {
+    await runSql(cluster.workers[1]?.url ?? "", `ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
+    await runSql(cluster.workers[1]?.url ?? "", "SELECT pg_reload_conf()");
+  };
+  await setStandby("gone");
+  onTestFinished(() => setStandby(""));
+  expect(await deletePlant(baseUrl, waiting)).toEqual(unavailable);
+  expect(await deletePlant(baseUrl, here)).toEqual(deleted);
+  expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
+  expect(server.stderr()).not.toContain("not ready");
 });
 
 test("a worker that is away costs its own plants alone, and all of them the readiness", async () => {

@@ -186,7 +186,8 @@ class PostgresStore implements PlantStore {
       return outcomes;
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
-      if (fault.server === "away" && this.#shards.areThere) void this.#suspectWorker(batch, fault, begunMs);
+      const mayBeOneWorker = this.#shards.areThere && (fault.server === "away" || fault.server === "busy");
+      if (mayBeOneWorker) void this.#suspectWorker(batch, fault, begunMs);
       else if (this.#isSick(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       // Deletions in doubt turn this reason into one that does not say that nothing was done.
       for (const one of locked) one.reject(fault.reason);
