@@ -228,9 +228,9 @@ describe("behind a provider that hangs", () => {
 });
 
 describe("behind a provider that works", () => {
-  test.each(carriages)("40 tokens at once by unknown keys are one fetch, and refused: $name", async (carriage) => {
+  test.each(carriages)("65 tokens at once by unknown keys are one fetch, and refused: $name", async (carriage) => {
     const allAsked = Promise.withResolvers<void>();
-    let left = 40;
+    let left = 65;
     await using behind = await startBehind(byKeysPatiently, () => {
       left -= 1;
       if (left === 0) allAsked.resolve();

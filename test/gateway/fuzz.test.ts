@@ -8,9 +8,9 @@ import { type Http2Connection, openHttp2 } from "../support/carriers/http2-conne
 import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
 import { anyRequest, mildBindings, typedRequest } from "../support/gateway/rest-arbitrary.ts";
 import { toRestRequest } from "../support/gateway/rest-request.ts";
-import { isNightly } from "../support/test-seed.ts";
+import { numRunsOf } from "../support/test-seed.ts";
 
-const requestsPerProperty = isNightly ? 4000 : 200;
+const requestsPerProperty = numRunsOf(200);
 
 let gateway: TestGateway;
 let http2: Http2Connection;

@@ -268,10 +268,6 @@ describe("a comment", () => {
     expect(document.info.description).toBe("Takes all.\n\nAnd more.");
   });
 
-  test("of NullValue is null, which is no name of a value", () => {
-    expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue.type", "null");
-  });
-
   test("of an enum lists those of its values", () => {
     expect(document.components?.schemas?.["Color"]).toEqual({
       type: "string",
@@ -399,6 +395,10 @@ describe("an RPC", () => {
   ])("of %s is named, with its fields as JSON has them: %j", (at, want) => {
     expect(operation(at)["x-rpc"]).toMatchObject(want);
   });
+});
+
+test("a field of NullValue is null, which is no name of a value", () => {
+  expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue.type", "null");
 });
 
 test("bindings that OpenAPI cannot describe are left out and reported", () => {

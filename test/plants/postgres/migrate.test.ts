@@ -224,6 +224,7 @@ describe("migrating a PostgreSQL database", () => {
     const refused = migratePostgres(`postgres://ann:secret@${host}:1/plants`);
     await expect(refused).rejects.toThrow(StoreOpenError);
     await expect(refused).rejects.toThrow(says);
+    await expect(refused).rejects.toMatchObject({ cause: expect.any(Error) });
   });
 });
 

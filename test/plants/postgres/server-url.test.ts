@@ -184,10 +184,12 @@ describe("reading the URL of a server", () => {
     expect(way?.ssl).not.toHaveProperty("ca");
   });
 
-  test("says why a file cannot be read to whoever looks for the cause", () => {
-    const cause = expect.objectContaining({ code: "ENOENT" });
-    expect(() => readServerUrl("postgres://db/p?sslrootcert=/nowhere/ca.pem")).toThrow(
-      expect.objectContaining({ cause }),
+  test.each([
+    { name: "a file cannot be read", rest: "?sslrootcert=/nowhere/ca.pem", cause: { code: "ENOENT" } },
+    { name: "an escape is bad", rest: "%zz", cause: { name: "URIError" } },
+  ])("says why $name to whoever looks for the cause", ({ rest, cause }) => {
+    expect(() => readServerUrl(`postgres://db/p${rest}`)).toThrow(
+      expect.objectContaining({ cause: expect.objectContaining(cause) }),
     );
   });
 
@@ -284,6 +286,8 @@ describe("a file with the URL of a server", () => {
   ])("is refused if it is $name", ({ pathOf, says }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("larger"), "x".repeat(limitBytes + 1));
-    expect(() => readServerUrlFile(pathOf(folder.file("larger")))).toThrow(says);
+    const cause = expect.objectContaining({ message: expect.stringMatching(/it is no file|ENOENT/) });
+    const refusal = expect.objectContaining({ message: expect.stringMatching(says), cause });
+    expect(() => readServerUrlFile(pathOf(folder.file("larger")))).toThrow(refusal);
   });
 });

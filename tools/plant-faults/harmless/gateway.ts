@@ -61,12 +61,6 @@ export const harmlessInGateway: readonly HarmlessFaults[] = [
     why: "how often it looks when a limit is as short as in no configuration",
   },
   {
-    file: "src/gateway/protocols/grpc/grpc-unary.ts",
-    line: "if (compression === undefined && bytes.byteLength >= uncopiedBytesMin)",
-    fault: "compression === undefined → compression !== undefined",
-    why: "both ways write the same; one copies",
-  },
-  {
     file: "src/gateway/proxies/ip-address.ts",
     line: "const mapped = /^::ffff:",
     fault: "/^::ffff:(\\d+\\.\\d+\\.\\d+\\.\\d+)$/ → /^::ffff:(\\d+\\.\\d+\\.\\d+\\.\\d+)/",

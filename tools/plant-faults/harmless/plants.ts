@@ -135,12 +135,6 @@ export const harmlessInPlants: readonly HarmlessFaults[] = [
     why: "a millisecond after the start of the clock",
   },
   {
-    file: "src/plants/named-faults.ts",
-    line: ": new StoreOpenError(`cannot work with",
-    fault: "cause: fault",
-    why: "the message says all of it to an operator; the cause is for whoever debugs",
-  },
-  {
     file: "src/plants/store-health.ts",
     line: "return this.problem === undefined && this.#patientUntilMs",
     fault: "await this.#try() → ",

@@ -81,12 +81,6 @@ export const harmlessInPostgres: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/postgres/import.ts",
-    line: "return new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });",
-    fault: "cause: fault",
-    why: "the text says it, and the cause is for whoever debugs",
-  },
-  {
-    file: "src/plants/postgres/import.ts",
     line: "const undeleted = before.size === 0 ? lines",
     fault: "before.size === 0 → false",
     why: "to look first is cheaper, and changes nothing",
@@ -230,18 +224,6 @@ export const harmlessInPostgres: readonly HarmlessFaults[] = [
     why: "no record is of the first millisecond of 1970",
   },
   {
-    file: "src/plants/postgres/parse-url.ts",
-    line: 'throw new StoreOpenError("the database URL has a bad percent escape"',
-    fault: "cause: fault",
-    why: "the message says all of it to an operator; the cause is for whoever debugs",
-  },
-  {
-    file: "src/plants/postgres/follow-server-url.ts",
-    line: "throw new StoreOpenError(`cannot read ${file}: ${why}`",
-    fault: "cause: fault",
-    why: "the message says all of it to an operator; the cause is for whoever debugs",
-  },
-  {
     file: "src/plants/postgres/migrate.ts",
     line: 'await session.begin("BEGIN");',
     fault: 'await session.begin("BEGIN"); → ;',
@@ -252,11 +234,5 @@ export const harmlessInPostgres: readonly HarmlessFaults[] = [
     line: "return first === undefined ? 0 : this.#shards.workerOf(first.id);",
     fault: "0 → 1",
     why: "a batch is never empty",
-  },
-  {
-    file: "src/plants/postgres/plant-database.ts",
-    line: "throw new StoreOpenError(`cannot use ${server.name}:",
-    fault: "cause: fault",
-    why: "the message says all of it to an operator; the cause is for whoever debugs",
   },
 ];

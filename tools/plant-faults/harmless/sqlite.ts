@@ -125,12 +125,6 @@ export const harmlessInSqlite: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/sqlite/backup.ts",
-    line: "throw new StoreOpenError(`cannot write ${copy}: ${fileProblemOf",
-    fault: "cause: fault",
-    why: "the message says all of it to an operator; the cause is for whoever debugs",
-  },
-  {
-    file: "src/plants/sqlite/backup.ts",
     line: 'if (process.platform === "win32") return;',
     fault: 'process.platform === "win32" → false',
     why: "no test runs on Windows",
