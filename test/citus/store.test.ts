@@ -478,6 +478,18 @@ describe("on Citus", () => {
       await store.close();
     });
 
+    test("again, and whose second record a trigger drops, stays: the first record is of another deletion", async () => {
+      const url = await createStore(ids);
+      const store = await openPostgresStore({ url });
+      await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+      await runSql(url, "INSERT INTO plants VALUES (7)");
+      await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
+      await cluster.handOver(isHandedOver);
+      await expect(store.delete(7n, deleteCall())).rejects.toMatchObject({ code: Code.FailedPrecondition });
+      await store.close();
+      expect(await plantsIn(url)).toEqual([7n]);
+    });
+
     test("and whose record a trigger changes is deleted with it", async () => {
       const url = await createStore(ids);
       await addTrigger(url, {

@@ -219,6 +219,13 @@ const elsewhere = (ids: string): string => `EXISTS (
         SELECT FROM unnest(${ids}) AS id WHERE get_shard_id_for_distribution_column('plants', id) NOT IN (
           SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)))`;
 
+// Finds out whether a trigger of this server may drop records: one for each row, before, INSERT (bits 0 to 2 of
+// `tgtype`).
+const mayDropRecords = `EXISTS (
+        SELECT FROM pg_trigger
+        WHERE tgtype & 7 = 7 AND NOT tgisinternal AND tgrelid::regclass::text LIKE '%deletions\\_%'
+      )`;
+
 // The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits for
 // no lock; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not found" waits
 // for standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker waits for its
@@ -228,8 +235,7 @@ const elsewhere = (ids: string): string => `EXISTS (
 //
 // Dropped records make the function fail, as in the statement for other servers. Citus counts the records that it sends
 // to the shards, where a trigger may drop some. Counting what is there takes as long as everything else together, so it
-// is done only if there is such a trigger (bits 0 to 2 of `tgtype`: for each row, before, INSERT), or if the triggers of
-// another server would have to be known.
+// is done only if there is such a trigger, or if the triggers of another server would have to be known.
 //
 // After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all nodes know the
 // change. Its deletions are then committed where the plants are. For plants that it has not found, it writes records
@@ -268,10 +274,7 @@ const functionBody = `
         SELECT id, token, subject, request_id, key
         FROM unnest(ids, subjects, request_ids, keys) AS call (id, subject, request_id, key) WHERE id = ANY(deleted);
       GET DIAGNOSTICS recorded = ROW_COUNT;
-      IF EXISTS (
-        SELECT FROM pg_trigger
-        WHERE tgtype & 7 = 7 AND NOT tgisinternal AND tgrelid::regclass::text LIKE '%deletions\\_%'
-      ) OR ${elsewhere("deleted")} THEN
+      IF ${mayDropRecords} OR ${elsewhere("deleted")} THEN
         SELECT count(DISTINCT plant_id) INTO recorded FROM deletions WHERE plant_id = ANY(deleted) AND batch = token;
       END IF;
       IF recorded < cardinality(deleted) THEN

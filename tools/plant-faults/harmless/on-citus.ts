@@ -46,6 +46,8 @@ const inCitus: readonly Line[] = [
   ["const stateSql = `", "` SELECT CASE WHEN plants.logicalrelid IS NULL"],
   ["const keysSql = [", '[ "DROP INDEX IF EXISTS deletions_by_plant"'],
   ["const functionBody = `", "` DECLARE part bigint[]; free bigint[];"],
+  ["IF ${mayDropRecords} OR ${elsewhere(", "} THEN SELECT count(DISTINCT plant_id)"],
+  ["ELSIF ${elsewhere(", "} THEN undone := gen_random_uuid();"],
 ];
 
 const inStore: readonly Line[] = [
@@ -104,6 +106,11 @@ export const harmlessOnCitus: readonly HarmlessFaults[] = [
     line: "return this.#worker[this.#hashMax.findIndex(",
     fault: "0 → 1",
     why: "no hash is larger than the largest of the last shard, and without Citus all is of one worker, whatever its number",
+  },
+  {
+    file: "src/plants/postgres/citus.ts",
+    line: "const mayDropRecords = `",
+    why: "to count records where no trigger drops any costs time alone",
   },
   {
     file: "src/plants/postgres/citus.ts",
