@@ -123,7 +123,7 @@ test("a migration says what it waits for, and again every few seconds", { timeou
   await running;
 });
 
-test("a migration that waits for another one looks ten times a second", { timeout }, async () => {
+test("a migration that waits for another one goes on looking, at most ten times a second", { timeout }, async () => {
   const url = await server.createSchema();
   await migratePlants({ kind: "postgres", url });
   await runSql(url, "UPDATE plantstore_schema SET version = version - 1");

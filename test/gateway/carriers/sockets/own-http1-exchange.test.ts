@@ -165,9 +165,24 @@ describe("a client that sends ahead", () => {
   });
 
   test.each([
-    { name: "of a length", framing: "content-length: 2", body: "{}" },
-    { name: "in chunks", framing: "transfer-encoding: chunked", body: "2\r\n{}\r\n0\r\n\r\n" },
-  ])("much, and then a body $name, is read on behind its head", async ({ framing, body }) => {
+    // Each some hundred KiB.
+    {
+      what: "many requests",
+      count: 2000,
+      paddingBytes: 30,
+      name: "of a length",
+      framing: "content-length: 2",
+      body: "{}",
+    },
+    {
+      what: "large requests",
+      count: 100,
+      paddingBytes: 4000,
+      name: "in chunks",
+      framing: "transfer-encoding: chunked",
+      body: "2\r\n{}\r\n0\r\n\r\n",
+    },
+  ])("$what, and then a body $name, is read on behind its head", async ({ count, paddingBytes, framing, body }) => {
     const slow = Promise.withResolvers<void>();
     const paused = Promise.withResolvers<unknown>();
     const endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
@@ -182,9 +197,7 @@ describe("a client that sends ahead", () => {
       },
     );
     using connection = await openHttp1(greenhouse.address);
-    // A few hundred KiB.
-    const count = 100;
-    const page = `GET /page HTTP/1.1\r\nhost: x\r\nx-padding: ${"x".repeat(4000)}\r\n\r\n`;
+    const page = `GET /page HTTP/1.1\r\nhost: x\r\nx-padding: ${"x".repeat(paddingBytes)}\r\n\r\n`;
     const fields = `host: x\r\ncontent-type: application/json\r\n${framing}`;
     connection.request(water([], "{}"));
     connection.write(page.repeat(count));
