@@ -62,6 +62,18 @@ function recorder() {
   return { seen, record };
 }
 
+/** Returns how many bytes of an upload are not taken, once no more of them are. */
+async function waitingBytesOf(upload: Upload): Promise<number> {
+  let waiting = -1;
+  const stands = (): boolean => {
+    const before = waiting;
+    waiting = upload.waitingBytes;
+    return waiting === before;
+  };
+  await expect.poll(stands, { interval: 50 }).toBe(true);
+  return waiting;
+}
+
 type Implementation = Parameters<typeof startGreenhouse>[0];
 
 describe.each(ways)("a stream of a client on REST over $name", ({ version, http2 }) => {
@@ -340,16 +352,7 @@ describe.each(ways)("a stream of a client on REST over $name", ({ version, http2
     // The system takes some on the way, as much as it is set to; the rest stays with the client.
     while (waiting < 4 * 1024 * 1024 && lines < 2048) {
       for (const last = lines + 256; lines < last; lines += 1) upload.write(line);
-      await expect
-        .poll(
-          () => {
-            const stands = upload.waitingBytes === waiting;
-            waiting = upload.waitingBytes;
-            return stands;
-          },
-          { interval: 50 },
-        )
-        .toBe(true);
+      waiting = await waitingBytesOf(upload);
     }
     upload.end();
     expect(waiting).toBeGreaterThanOrEqual(4 * 1024 * 1024);
