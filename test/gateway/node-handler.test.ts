@@ -5,8 +5,8 @@ import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { Code, createContextKey, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type GatewayOptions, type NodeHandler } from "../../src/gateway/index.ts";
+import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "../../src/gateway/index.ts";
 import { createByteReader } from "../support/carriers/byte-reader.ts";
 import { createCertificate } from "../support/carriers/certificate.ts";
 import { within } from "../support/deadline.ts";
@@ -21,10 +21,12 @@ import { getReadingProcedure, waterBedProcedure } from "../support/gateway/green
 import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { openHttp1, overHttp1 } from "../support/carriers/http1-connection.ts";
 import { openHttp2 } from "../support/carriers/http2-connection.ts";
+import { openUpload } from "../support/gateway/rest-upload.ts";
 import { readOutcome } from "../support/gateway/outcome.ts";
 import { exchange, rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
 
 const json: Field = ["content-type", "application/json"];
+const ndjson: Field = ["content-type", "application/x-ndjson"];
 const water: HttpRequest = {
   httpMethod: "POST",
   path: "/beds/7:water",
@@ -54,7 +56,14 @@ async function serve(version: HttpVersion, listener: NodeHandler): Promise<TestS
 }
 
 function mount(options: Partial<GatewayOptions> = {}): NodeHandler {
+  return createGreenhouse(options).handler;
+}
+
+/** A gateway that counts readings, once the first of them is dealt with. */
+function createGreenhouse(options: Partial<GatewayOptions>, first: Promise<void> = Promise.resolve()): Gateway {
+  const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
   return createGateway({
+    rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
     routes: (router) =>
       router.service(GreenhouseService, {
         waterBed: ({ bed, note }, { values }) => ({ bed, note: `${note} ${values.get(tenantKey)}` }),
@@ -62,9 +71,14 @@ function mount(options: Partial<GatewayOptions> = {}): NodeHandler {
           responseTrailer.set("x-trailer", "last");
           return { sensor };
         },
+        recordReadings: async (readings: AsyncIterable<Reading>) => {
+          let count = 0;
+          for await (const _ of readings) if (++count === 1) await first;
+          return { count };
+        },
       }),
     ...options,
-  }).handler;
+  });
 }
 
 /** The rest of an application: says what came to it. */
@@ -247,6 +261,41 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       const reading = { httpMethod: "GET", path: "/sensors/s/reading", header: [] };
       expect((await exchange(server.address, version, reading)).httpStatus).toBe(200);
     });
+  });
+
+  test.each([
+    { kind: "unary", path: water.path, type: json, body: '{"note":"n"}', want: '{"bed":"7","note":"n nobody"}' },
+    { kind: "streamed", path: "/readings", type: ndjson, body: '{"sensor":"a"}', want: '{"count":1}' },
+  ])(
+    "reads the $kind body of a request that was paused before the gateway got it",
+    async ({ path, type, body, want }) => {
+      const handler = mount();
+      await using server = await serve(version, (request, response) => {
+        request.pause();
+        // Until a later turn: a stream that is paused and resumed in one turn has not stopped.
+        setImmediate(() => handler(request, response));
+      });
+      const request: HttpRequest = { ...water, path, body: Buffer.from(body), header: [type] };
+      expect(String((await within(exchange(server.address, version, request), "an answer")).body)).toBe(want);
+    },
+  );
+
+  test("stops its client while its handler reads no further than one message", async () => {
+    const stopped = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    const gateway = createGreenhouse({}, go.promise);
+    await using server = await serve(version, (request, response) => {
+      const body = "stream" in request ? request.stream : request;
+      body.once("pause", () => stopped.resolve());
+      gateway.handler(request, response);
+    });
+    using upload = await openUpload({ ...server, gateway }, version, ["POST", "/readings"], [ndjson]);
+    const line = `{"sensor":"${"x".repeat(64 * 1024)}"}\n`;
+    for (let sent = 0; sent < 16; sent += 1) upload.write(line);
+    upload.end();
+    await within(stopped.promise, "a stop");
+    go.resolve();
+    expect(String((await upload.readAnswer()).body)).toBe('{"count":16}');
   });
 
   test("refuses a request that is wrong as HTTP, if it is its own", async () => {

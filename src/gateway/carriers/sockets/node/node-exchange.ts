@@ -71,6 +71,8 @@ export abstract class NodeExchange extends SocketExchange {
     if (this.#isListening) return;
     this.#isListening = true;
     this.#request.on("data", NodeExchange.#onData).on("end", NodeExchange.#onEnd);
+    // A listener alone does not start a stream that was paused before the gateway got it.
+    this.#request.resume();
   }
 
   // The event listeners that all streams share.
