@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type ClientHttp2Stream, connect } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
   ReadingSchema,
@@ -26,6 +28,7 @@ import {
   times,
 } from "../support/costs/attacks.ts";
 import type { MeasuredServer, ServerName } from "../support/costs/measured-server.ts";
+import { within } from "../support/deadline.ts";
 import { openRaw, openRawHttp2, type RawClient } from "../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import { settingFrame } from "../support/http2/http2-requests.ts";
@@ -105,12 +108,39 @@ function perN(run: Run): Run {
   return async (server, n) => ({ ...(await run(server, n)), units: n });
 }
 
+/** Waits until the windows let nothing more through. */
+async function untilSent(server: MeasuredServer, { socket }: RawClient): Promise<void> {
+  for (let before = -1, still = 0; still < 3; before = socket.bytesWritten) {
+    await server.ask("quiet");
+    still = socket.bytesWritten === before ? still + 1 : 0;
+  }
+}
+
+/** Streams of ControlClimate that have had one reading each, by a client that keeps to the windows. */
+async function openClimates({ socket }: RawClient, n: number): Promise<ClientHttp2Stream[]> {
+  const session = connect("http://greenhouse", { createConnection: () => socket }).on("error", () => {});
+  await within(once(session, "remoteSettings"), "the server's SETTINGS");
+  return Array.from({ length: n }, () => {
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/greenhouse.v1.GreenhouseService/ControlClimate",
+      "content-type": "application/grpc+proto",
+      te: "trailers",
+    });
+    stream.on("error", () => {}).resume();
+    stream.write(smallReading);
+    return stream;
+  });
+}
+
 const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
 const healthCall = (rpc: string) => grpcHeader(`/grpc.health.v1.Health/${rpc}`);
 
 const text16k = "s".repeat(16_000);
 const text100k = "s".repeat(100_000);
 const reading = encodeEnvelope(0, toBinary(ReadingSchema, create(ReadingSchema, { sensor: text16k })));
+const smallReading = encodeEnvelope(0, toBinary(ReadingSchema, create(ReadingSchema, { sensor: "s".repeat(1_000) })));
+const smallReadings = Buffer.concat(Array.from({ length: 240 }, () => smallReading));
 const longNote = encodeEnvelope(0, toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note: text100k })));
 const watch = create(WatchReadingsRequestSchema, { sensor: text16k, count: 2 ** 31 - 1 });
 const endlessWatch = encodeEnvelope(0, toBinary(WatchReadingsRequestSchema, watch));
@@ -245,17 +275,21 @@ export const heldRows: readonly HeldRow[] = [
   },
   {
     what: "bodies that come while it is decided whether to refuse",
-    atMost: "1 MiB a connection",
+    atMost: "1.5 MiB a connection",
     n: 15,
-    run: async (server, n) => {
-      const run = listening("greenhouse", (id) => [
-        greenhouseCall(id, "WaterBed", ["wait", "1"]),
-        ...bodyFrames(id, Buffer.alloc(16_000)),
-      ]);
-      const held = await run(server, n);
-      await server.ask("release");
-      return held;
-    },
+    run: listening("greenhouse", (id) => [
+      greenhouseCall(id, "WaterBed", ["wait", "1"]),
+      ...bodyFrames(id, Buffer.alloc(16_000)),
+    ]),
+  },
+  {
+    what: "such bodies in pieces of 64 bytes",
+    atMost: "1.5 MiB a connection",
+    n: 3,
+    run: listening("greenhouse", (id) => [
+      greenhouseCall(id, "WaterBed", ["wait", "1"]),
+      ...bodyFrames(id, Buffer.alloc(85_000), 64),
+    ]),
   },
   {
     what: "bodies of unary calls that do not end",
@@ -346,6 +380,25 @@ export const heldRows: readonly HeldRow[] = [
         ...times(12, () => dataFrame(id, reading)),
       ]),
     ),
+  },
+  {
+    what: "messages of many streams that are taken slowly",
+    atMost: "3 MiB a connection",
+    n: 25,
+    run: async (server, n) => {
+      const client = await openRaw(server.addresses.greenhouse);
+      const streams = await openClimates(client, n);
+      // Each handler takes one message at a time of the many that have come, and the windows open for as much as that.
+      for (let from = 0; from < n; from += 4) {
+        for (const readings of [smallReading, smallReadings]) {
+          for (const stream of streams.slice(from, from + 4)) stream.write(readings);
+          await untilSent(server, client);
+        }
+        await server.ask("release");
+        await untilSent(server, client);
+      }
+      return { clients: [client], units: 1 };
+    },
   },
   {
     what: "watchers of health",

@@ -11,6 +11,7 @@ import {
   readHeaderField,
   CollectedBytes,
 } from "../index.ts";
+import { HeldBody } from "./held-body.ts";
 
 interface PendingRead {
   readonly resolve: (result: IteratorResult<Uint8Array>) => void;
@@ -62,7 +63,7 @@ export abstract class SocketExchange implements Exchange {
   /** Whether the answer is complete; "cut" if some of the body has been dropped for it, or will be. */
   #complete: "no" | "yes" | "cut" = "no";
   /** The part of the body that has arrived and was not read yet. */
-  #held: CollectedBytes | undefined;
+  #held: HeldBody | undefined;
   /** The read that {@link readBody} has begun. */
   #read: WholeRead | undefined;
   #pull: PendingRead | undefined;
@@ -109,7 +110,8 @@ export abstract class SocketExchange implements Exchange {
     const held = this.#held;
     if (this.bodyBytes > limitBytes || (held?.byteLength ?? 0) > limitBytes) return receiver.received(undefined);
     // What arrived while the request was being admitted was held back, and counts as consumed from here on.
-    const before = held && this.#take(held);
+    const before = held?.takeAll();
+    if (before !== undefined) this.consumed(before.byteLength);
     if (this.bodyEnded) return receiver.received(before ?? empty);
     const read: WholeRead = { receiver, limitBytes, body: undefined };
     this.#read = read;
@@ -120,8 +122,11 @@ export abstract class SocketExchange implements Exchange {
   streamBody(): AsyncIterable<Uint8Array> {
     if (this.#held === undefined) this.wanted();
     const next = (): Promise<IteratorResult<Uint8Array>> => {
-      const held = this.#held;
-      if (held !== undefined) return Promise.resolve({ done: false, value: this.#take(held) });
+      const held = this.#held?.shift();
+      if (held !== undefined) {
+        this.consumed(held.byteLength);
+        return Promise.resolve({ done: false, value: held });
+      }
       if (this.bodyEnded && this.#complete !== "cut") return Promise.resolve({ done: true, value: undefined });
       if (this.gone || this.#complete === "cut") return Promise.reject(goneAway());
       return new Promise((resolve, reject) => {
@@ -160,7 +165,7 @@ export abstract class SocketExchange implements Exchange {
     }
     const read = this.#read;
     if (read === undefined) {
-      (this.#held ??= new CollectedBytes(0)).add(piece);
+      (this.#held ??= new HeldBody()).add(piece);
       return false;
     }
     this.consumed(bytes);
@@ -168,7 +173,7 @@ export abstract class SocketExchange implements Exchange {
       this.#read = undefined;
       read.receiver.received(undefined);
     } else if (read.body === undefined && last) {
-      // The whole body in one piece, as most bodies are.
+      // The whole body in one piece, as most bodies are. Streams of node's tell only later that a piece was the last.
       this.#read = undefined;
       read.receiver.received(piece);
       return true;
@@ -206,19 +211,13 @@ export abstract class SocketExchange implements Exchange {
 
   /** Releases the call and the unread part of the body; what still arrives of it is dropped. */
   protected complete(): void {
+    this.unreadBytes = this.#held?.byteLength ?? 0;
     // A body of which some is dropped must not be taken for complete.
-    this.#complete = this.bodyEnded && this.#held === undefined ? "yes" : "cut";
+    this.#complete = this.bodyEnded && this.unreadBytes === 0 ? "yes" : "cut";
     if (this.#complete === "cut") this.#pull?.reject(goneAway());
     this.#pull = undefined;
-    this.unreadBytes = this.#held?.byteLength ?? 0;
     this.#held = undefined;
     this.#read = undefined;
-  }
-
-  #take(held: CollectedBytes): Uint8Array {
-    this.#held = undefined;
-    this.consumed(held.byteLength);
-    return held.bytes;
   }
 
   #collect(read: WholeRead, piece: Uint8Array): void {

@@ -1,0 +1,63 @@
+/**
+ * The part of a body that has arrived and was not read yet, in memory proportional to its length.
+ *
+ * It is copied, because a piece is a view of the chunk it came in: a piece of one byte could keep 64 KiB alive, and a
+ * body could come as a million of them. It is kept and read in blocks, so that what a slow reader has in hand, and the
+ * client may replace, is one block.
+ */
+export class HeldBody {
+  readonly #blocks: Uint8Array[] = [];
+  /** How much of the last block is filled, in bytes. */
+  #filledBytes = 0;
+  /** Bytes held. */
+  byteLength = 0;
+
+  /** Adds a copy of a piece. */
+  add(piece: Uint8Array): void {
+    for (let at = 0; at < piece.byteLength;) at += this.#fill(piece.subarray(at));
+  }
+
+  /** Removes and returns the earliest block; `undefined` when nothing is held. */
+  shift(): Uint8Array | undefined {
+    const block = this.#blocks.shift();
+    const piece = this.#blocks.length === 0 ? block?.subarray(0, this.#filledBytes) : block;
+    if (piece !== undefined) this.byteLength -= piece.byteLength;
+    return piece;
+  }
+
+  /** Removes and returns all that is held. */
+  takeAll(): Uint8Array {
+    const pieces: Uint8Array[] = [];
+    for (let piece = this.shift(); piece !== undefined; piece = this.shift()) pieces.push(piece);
+    return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+  }
+
+  /** Copies as much of `bytes` as the last block takes, and returns how much. */
+  #fill(bytes: Uint8Array): number {
+    let block = this.#blocks.at(-1);
+    if (block === undefined || this.#filledBytes === block.byteLength) block = this.#addBlock(bytes.byteLength);
+    const part = bytes.subarray(0, block.byteLength - this.#filledBytes);
+    block.set(part, this.#filledBytes);
+    this.#filledBytes += part.byteLength;
+    this.byteLength += part.byteLength;
+    return part.byteLength;
+  }
+
+  #addBlock(bytes: number): Uint8Array {
+    // The first piece is often the only one.
+    const spareBytes = this.byteLength === 0 ? 0 : Math.max(blockBytesMin, this.byteLength * spareShare);
+    // Outside node's pool, of which a slice would keep all. Not zeroed, which is safe because only bytes that were
+    // written are ever passed on.
+    const block = Buffer.allocUnsafeSlow(Math.min(Math.max(bytes, spareBytes), heldBlockBytesMax));
+    this.#blocks.push(block);
+    this.#filledBytes = 0;
+    return block;
+  }
+}
+
+/** Bytes of a block at most: as many as a frame of HTTP/2 has, which a reader that waits gets in one piece too. */
+export const heldBlockBytesMax: number = 16 * 1024;
+// Bytes: a block costs some 200 of its own.
+const blockBytesMin = 512;
+/** How much more memory may be taken than has arrived, as a share of that. */
+const spareShare = 1 / 8;

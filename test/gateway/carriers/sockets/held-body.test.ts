@@ -1,0 +1,58 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { HeldBody, heldBlockBytesMax } from "../../../../src/gateway/carriers/sockets/held-body.ts";
+
+const chunk = new Uint8Array(65_536);
+
+/** Takes blocks until there are none left. */
+function drain(held: HeldBody): Uint8Array[] {
+  const blocks: Uint8Array[] = [];
+  for (let block = held.shift(); block !== undefined; block = held.shift()) blocks.push(block);
+  return blocks;
+}
+
+describe("a held body", () => {
+  test("comes out as it went in, block by block and all at once", () => {
+    const piece = fc.tuple(fc.nat({ max: 255 }), fc.oneof(fc.nat({ max: 40 }), fc.nat({ max: 3 * heldBlockBytesMax })));
+    const steps = fc.array(fc.oneof(piece, fc.constant("shift"), fc.constant("take all")), { maxLength: 20 });
+    fc.assert(
+      fc.property(steps, (given) => {
+        const held = new HeldBody();
+        const wanted: Uint8Array[] = [];
+        const taken: Uint8Array[] = [];
+        for (const step of given) {
+          if (step === "shift") taken.push(held.shift() ?? new Uint8Array(0));
+          else if (step === "take all") taken.push(held.takeAll());
+          else {
+            const bytes = new Uint8Array(step[1]).fill(step[0]);
+            wanted.push(bytes);
+            held.add(bytes);
+          }
+        }
+        taken.push(held.takeAll());
+        expect(held.byteLength).toBe(0);
+        expect(Buffer.concat(taken).equals(Buffer.concat(wanted))).toBe(true);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test.each([1, 64, 9_000, 16_384, 65_536])("in pieces of %d bytes takes little more memory than it has", (bytes) => {
+    for (const totalBytes of [1_000, 9_000, 200_000]) {
+      const held = new HeldBody();
+      while (held.byteLength < totalBytes) held.add(chunk.subarray(0, bytes));
+      const { byteLength } = held;
+      const blocks = drain(held);
+      expect(blocks.length).toBeLessThan(70);
+      expect(Math.max(...blocks.map((block) => block.byteLength))).toBeLessThanOrEqual(heldBlockBytesMax);
+      const kept = blocks.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+      expect(kept).toBeLessThanOrEqual((byteLength * 9) / 8 + 512);
+    }
+  });
+
+  test("of one piece takes as much memory as that", () => {
+    const held = new HeldBody();
+    held.add(Buffer.from("plants"));
+    expect(held.shift()?.buffer.byteLength).toBe(6);
+  });
+});
