@@ -10,12 +10,15 @@ import { freeChunk, freedBytesMin } from "./free-memory.ts";
 export class CollectedBytes {
   /** The length that the client has announced; 0 if it has announced none. It may be set when it becomes known. */
   announcedBytes: number;
+  readonly #limitBytes: number;
   #buffer: Uint8Array = empty;
   /** Bytes that have arrived. */
   byteLength = 0;
 
-  constructor(announcedBytes: number) {
+  /** @param limitBytes - the most that will be added */
+  constructor(announcedBytes: number, limitBytes: number) {
     this.announcedBytes = announcedBytes;
+    this.#limitBytes = limitBytes;
   }
 
   /** Adds a copy of a piece. */
@@ -38,9 +41,9 @@ export class CollectedBytes {
     const size =
       byteLength <= announcedBytes
         ? Math.min(announcedBytes, growthAnnounced * byteLength)
-        : Math.max(byteLength, growthUnknown * before.byteLength);
+        : growthUnknown * before.byteLength;
     // Not zeroed, which is safe because only bytes that were written are ever passed on.
-    this.#buffer = allocateBuffer(size);
+    this.#buffer = allocateBuffer(Math.max(byteLength, Math.min(size, this.#limitBytes)));
     this.#buffer.set(before.subarray(0, filledBytes));
     if (before.byteLength >= freedBytesMin) freeChunk(before);
   }

@@ -198,10 +198,11 @@ function toEnvelope(bytes: Uint8Array, at: number, end: number): Envelope {
 class PartialEnvelope {
   readonly #readMaxBytes: number;
   /** Its announced length is that of the prefix until the prefix says more. */
-  readonly #collected = new CollectedBytes(envelopePrefixBytes);
+  readonly #collected: CollectedBytes;
 
   constructor(readMaxBytes: number) {
     this.#readMaxBytes = readMaxBytes;
+    this.#collected = new CollectedBytes(envelopePrefixBytes, envelopePrefixBytes + readMaxBytes);
   }
 
   /** The whole envelope, once it has arrived. */

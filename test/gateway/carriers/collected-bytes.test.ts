@@ -6,7 +6,7 @@ describe("collected bytes", () => {
   test("are their pieces, whatever was announced", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.nat({ max: 2000 }), (pieces, announcedBytes) => {
-        const collected = new CollectedBytes(announcedBytes);
+        const collected = new CollectedBytes(announcedBytes, 2400);
         for (const piece of pieces) collected.add(piece);
         expect(collected.byteLength).toBe(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
         expect(Buffer.from(collected.bytes)).toEqual(Buffer.concat(pieces));
@@ -18,15 +18,26 @@ describe("collected bytes", () => {
     { announced: 0xffff_ffff, times: 8 },
     { announced: 0, times: 2 },
   ])("take $times times the memory of what has arrived when $announced bytes are announced", ({ announced, times }) => {
-    const collected = new CollectedBytes(announced);
+    const collected = new CollectedBytes(announced, 0xffff_ffff);
     for (let i = 0; i < 1000; i++) {
       collected.add(new Uint8Array(100));
       expect(collected.bytes.buffer.byteLength).toBeLessThanOrEqual(times * collected.byteLength);
     }
   });
 
+  test.each([{ announced: 0 }, { announced: 700 }, { announced: 5000 }])(
+    "take no more than their limit when $announced bytes are announced",
+    ({ announced }) => {
+      const collected = new CollectedBytes(announced, 1000);
+      for (let i = 0; i < 10; i++) {
+        collected.add(new Uint8Array(99));
+        expect(collected.bytes.buffer.byteLength).toBeLessThanOrEqual(1000);
+      }
+    },
+  );
+
   test("are one buffer of the announced length once an eighth has arrived", () => {
-    const collected = new CollectedBytes(1000);
+    const collected = new CollectedBytes(1000, 2000);
     collected.add(new Uint8Array(125));
     const { buffer } = collected.bytes;
     collected.add(new Uint8Array(875));

@@ -221,7 +221,7 @@ export abstract class SocketExchange implements Exchange {
   }
 
   #collect(read: WholeRead, piece: Uint8Array): void {
-    read.body ??= new CollectedBytes(this.bodyBytes === 0 ? read.receiver.announcedBytes(piece) : this.bodyBytes);
+    read.body ??= new CollectedBytes(this.bodyBytes || read.receiver.announcedBytes(piece), read.limitBytes);
     read.body.add(piece);
   }
 }

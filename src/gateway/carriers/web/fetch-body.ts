@@ -26,7 +26,7 @@ export class FetchBody {
     for await (const piece of this.pieces()) {
       if (first === undefined) first = piece;
       else {
-        if (whole === undefined) (whole = new CollectedBytes(0)).add(first);
+        if (whole === undefined) (whole = new CollectedBytes(0, limitBytes)).add(first);
         whole.add(piece);
       }
       if ((whole ?? first).byteLength > limitBytes) return undefined;

@@ -74,7 +74,7 @@ export class LineReader implements MessageSplitter<Message> {
   /** Adds a part of a line. @throws ConnectError `ResourceExhausted` above the limit */
   #collect(part: Uint8Array): void {
     if (part.byteLength === 0) return;
-    const partial = (this.#partial ??= new CollectedBytes(0));
+    const partial = (this.#partial ??= new CollectedBytes(0, this.#lineMaxBytes));
     if (partial.byteLength + part.byteLength > this.#lineMaxBytes) throw messageTooLarge(this.#lineMaxBytes);
     partial.add(part);
   }
