@@ -3,7 +3,12 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, type Limits } from "../carriers/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../proxies/index.ts";
-import { createErrorWriter, compileRestRoutes, type ErrorRecordPolicy, type RestRouteOptions } from "../rest/index.ts";
+import {
+  createErrorRecordWriter,
+  compileRestRoutes,
+  type ErrorRecordPolicy,
+  type RestRouteOptions,
+} from "../rest/index.ts";
 import { toConnectError } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
 import { createProcedures } from "./create-procedures.ts";
@@ -102,7 +107,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     platform.commonJsPrototype,
   );
   const jsonOptions = { registry, ...options.jsonOptions };
-  const writeErrorRecord = createErrorWriter(rest.errorRecord, registry);
+  const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry);
   const restRoutes = compileRestRoutes(
     procedures.map((procedure) => procedure.handler.method),
     {

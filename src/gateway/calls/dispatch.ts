@@ -14,7 +14,7 @@ import {
   type StreamTarget,
   type UnaryTarget,
 } from "../protocols/index.ts";
-import { type ErrorWriter, httpStatusOf } from "../rest/index.ts";
+import { type ErrorRecordWriter, httpStatusOf } from "../rest/index.ts";
 import type { Client, TrustedProxies } from "../proxies/index.ts";
 import { Answered, type AnsweredRequest, type AnsweredSource } from "./answered-request.ts";
 import type { CallOwner } from "./call.ts";
@@ -86,7 +86,7 @@ export type Dispatch = (exchange: Exchange, match?: Match, values?: ContextValue
 export interface DispatchOptions {
   readonly table: MatchTable;
   readonly admit: Admit | undefined;
-  readonly writeErrorRecord: ErrorWriter;
+  readonly writeErrorRecord: ErrorRecordWriter;
   readonly toError: (thrown: unknown, context: HandlerContext) => ConnectError;
   readonly cors: Cors | undefined;
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;

@@ -8,7 +8,7 @@ import {
   refuseRest,
 } from "../protocols/index.ts";
 import type { Exchange, HeaderFields } from "../carriers/index.ts";
-import type { ErrorWriter } from "../rest/index.ts";
+import type { ErrorRecordWriter } from "../rest/index.ts";
 import type { OnFault } from "./faults.ts";
 
 /** An answer to a request that never became a call. */
@@ -29,7 +29,12 @@ export interface Refusal {
  * Answers with a refusal in the form of the caller's protocol. Never throws: a refusal that cannot be written, for
  * example because the error's details do not serialize, resets the exchange and is reported.
  */
-export function refuse(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorWriter, report: OnFault): void {
+export function refuse(
+  exchange: Exchange,
+  refusal: Refusal,
+  writeErrorRecord: ErrorRecordWriter,
+  report: OnFault,
+): void {
   try {
     writeRefusal(exchange, refusal, writeErrorRecord);
   } catch (error) {
@@ -38,7 +43,7 @@ export function refuse(exchange: Exchange, refusal: Refusal, writeErrorRecord: E
   }
 }
 
-function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorWriter): void {
+function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorRecordWriter): void {
   const { protocol, httpStatus, error, fields, procedure } = refusal;
   const wrongMethod = httpStatus === 405;
   // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default

@@ -116,7 +116,7 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
 /** The names of an integer's values, by value: an extension of ours. */
 const named: OpenApiSchema = { "x-value-names": codeNames };
 
-// The standard form of errors, as createErrorWriter of the REST room writes it.
+// The standard form of errors, as createErrorRecordWriter of the REST room writes it.
 const standardRecord: OpenApiSchema = {
   type: "object",
   properties: {

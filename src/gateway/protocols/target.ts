@@ -7,7 +7,7 @@ import { GrpcUnary } from "./grpc/grpc-unary.ts";
 import { GrpcWebStream } from "./grpc-web/grpc-web-stream.ts";
 import { GrpcWebUnary } from "./grpc-web/grpc-web-unary.ts";
 import type { StreamProcedure, UnaryProcedure } from "./procedure.ts";
-import type { ErrorWriter } from "../rest/index.ts";
+import type { ErrorRecordWriter } from "../rest/index.ts";
 import { RestByteStream } from "./rest/rest-byte-stream.ts";
 import { RestClientStream } from "./rest/rest-client-stream.ts";
 import { RestMessageStream } from "./rest/rest-message-stream.ts";
@@ -39,7 +39,7 @@ export interface ConnectGetTarget {
 export function openUnaryProtocol(
   exchange: Exchange,
   target: UnaryTarget,
-  writeErrorRecord: ErrorWriter,
+  writeErrorRecord: ErrorRecordWriter,
 ): UnaryProtocol {
   if (target.kind === "rest") return new RestUnary(exchange, target, writeErrorRecord);
   const { procedure } = target;
@@ -62,7 +62,7 @@ export interface StreamTarget {
 export function openStreamProtocol(
   exchange: Exchange,
   target: StreamTarget | RestStreamTarget,
-  writeErrorRecord: ErrorWriter,
+  writeErrorRecord: ErrorRecordWriter,
 ): StreamProtocol {
   if (target.kind === "rest-stream") {
     const isAnsweredOnce = target.procedure.method.methodKind === "client_streaming";

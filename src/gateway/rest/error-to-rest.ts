@@ -32,7 +32,7 @@ export interface ErrorResponse {
 }
 
 /** Writes the answer to a failed request. */
-export interface ErrorWriter {
+export interface ErrorRecordWriter {
   (error: ConnectError, failure: RestFailure): ErrorResponse;
   /** Whether errors have the standard form because there is no policy. */
   readonly isDefault: boolean;
@@ -47,7 +47,7 @@ const utf8 = new TextEncoder();
  * standard status
  * @param registry - the types of error details that arrive as bytes, from an upstream service
  */
-export function createErrorWriter(policy?: ErrorRecordPolicy, registry?: Registry): ErrorWriter {
+export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: Registry): ErrorRecordWriter {
   const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, registry) });
   const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {

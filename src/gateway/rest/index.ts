@@ -10,11 +10,11 @@ export type { OnIgnored } from "./request-reader.ts";
 export type { RequestStream } from "./request-stream.ts";
 export {
   codeNames,
-  createErrorWriter,
+  createErrorRecordWriter,
   type ErrorRecord,
   type ErrorRecordPolicy,
   type ErrorResponse,
-  type ErrorWriter,
+  type ErrorRecordWriter,
   errorWithHttpStatus,
   httpStatusOf,
   type RestFailure,

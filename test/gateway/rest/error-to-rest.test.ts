@@ -3,16 +3,16 @@ import { anyPack, DurationSchema, StructSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import {
-  createErrorWriter,
+  createErrorRecordWriter,
   type ErrorRecordPolicy,
-  type ErrorWriter,
+  type ErrorRecordWriter,
   httpStatusOf,
 } from "../../../src/gateway/rest/index.ts";
 import { NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const failure = { httpStatus: 404, procedure: "/a.B/C" };
 
-function bodyOf(error: ConnectError, write: ErrorWriter = createErrorWriter()): unknown {
+function bodyOf(error: ConnectError, write: ErrorRecordWriter = createErrorRecordWriter()): unknown {
   return JSON.parse(new TextDecoder().decode(write(error, failure).body));
 }
 
@@ -22,10 +22,10 @@ const problemDetails: ErrorRecordPolicy = (error, { httpStatus }) => ({
   body: { type: "about:blank", status: httpStatus, title: error.rawMessage },
 });
 
-describe("createErrorWriter()", () => {
+describe("createErrorRecordWriter()", () => {
   test("writes google.rpc.Status with the name of the code", () => {
     const error = new ConnectError("no such plant", Code.NotFound);
-    expect(createErrorWriter()(error, failure)).toMatchObject({
+    expect(createErrorRecordWriter()(error, failure)).toMatchObject({
       httpStatus: 404,
       contentType: "application/json",
     });
@@ -50,7 +50,7 @@ describe("createErrorWriter()", () => {
   test("unpacks an Any in a detail by the registry", () => {
     const any = anyPack(NestedSchema, create(NestedSchema, { text: "a" }));
     const error = new ConnectError("x", Code.Aborted, undefined, [{ desc: SinkSchema, value: { any } }]);
-    expect(bodyOf(error, createErrorWriter(undefined, createRegistry(NestedSchema)))).toMatchObject({
+    expect(bodyOf(error, createErrorRecordWriter(undefined, createRegistry(NestedSchema)))).toMatchObject({
       details: [{ any: { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "a" } }],
     });
   });
@@ -66,7 +66,7 @@ describe("createErrorWriter()", () => {
   ];
 
   test("reads details of an upstream service by the registry, and passes on what it cannot read", () => {
-    const write = createErrorWriter(undefined, createRegistry(NestedSchema, DurationSchema));
+    const write = createErrorRecordWriter(undefined, createRegistry(NestedSchema, DurationSchema));
     expect(bodyOf(incoming, write)).toMatchObject({
       details: [
         { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "a" },
@@ -82,11 +82,11 @@ describe("createErrorWriter()", () => {
 
   test("writes what a policy decides, such as RFC 9457 problem details", () => {
     const error = new ConnectError("no such plant", Code.NotFound);
-    expect(createErrorWriter(problemDetails)(error, failure)).toMatchObject({
+    expect(createErrorRecordWriter(problemDetails)(error, failure)).toMatchObject({
       httpStatus: 404,
       contentType: "application/problem+json",
     });
-    expect(bodyOf(error, createErrorWriter(problemDetails))).toEqual({
+    expect(bodyOf(error, createErrorRecordWriter(problemDetails))).toEqual({
       type: "about:blank",
       status: 404,
       title: "no such plant",

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Exchange, HeaderFields } from "../../carriers/index.ts";
-import type { ErrorWriter } from "../../rest/index.ts";
+import type { ErrorRecordWriter } from "../../rest/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { readableCodings, readRestMessages } from "./read-rest-messages.ts";
 import type { RestStreamTarget } from "./rest-stream.ts";
@@ -12,7 +12,7 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
   #header: Headers = this.responseHeader;
   #response: Message | undefined;
 
-  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
+  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
     super(exchange, target, writeErrorRecord, readableCodings(target));
     if (!exchange.bodyEmpty) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
   }

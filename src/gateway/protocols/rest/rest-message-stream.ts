@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
-import { type ErrorWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
+import { type ErrorRecordWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
 import { encodesPieces, type PieceEncoder, type StreamCompression } from "../compression.ts";
 import { negotiateContentCoding, parseWeights } from "../content-coding.ts";
 import { RestStream, type RestStreamTarget } from "./rest-stream.ts";
@@ -13,7 +13,7 @@ export class RestMessageStream extends RestStream {
   #messages = 0;
   #encoder: PieceEncoder | undefined;
 
-  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
+  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
     super(exchange, target, writeErrorRecord);
     this.#form = negotiateForm(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
     const { heartbeat } = this.#form;

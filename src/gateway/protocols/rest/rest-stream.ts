@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
-import type { ErrorWriter } from "../../rest/index.ts";
+import type { ErrorRecordWriter } from "../../rest/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import type { StreamProcedure } from "../procedure.ts";
 import { chosenStatus, toRestHeader } from "./response-header.ts";
@@ -23,7 +23,7 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
   /** Final once the header is. */
   protected httpStatus = 200;
 
-  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorWriter) {
+  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
     super(exchange, target, writeErrorRecord, readableCodings(target));
     const { takesStream } = target.binding;
     if (takesStream && !exchange.bodyEmpty) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);

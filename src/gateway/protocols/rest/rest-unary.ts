@@ -3,7 +3,7 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import {
   type ErrorResponse,
-  type ErrorWriter,
+  type ErrorRecordWriter,
   errorWithHttpStatus,
   httpStatusOf,
   type RestBinding,
@@ -47,7 +47,7 @@ export class RestUnary implements UnaryProtocol {
   readonly responseTrailer: LazyHeaders;
   protected readonly exchange: Exchange;
   protected readonly target: RestSelection;
-  readonly #writeErrorRecord: ErrorWriter;
+  readonly #writeErrorRecord: ErrorRecordWriter;
   /** `undefined` for a body without `Content-Encoding`. */
   readonly #coding: BodyCoding | undefined;
 
@@ -55,7 +55,7 @@ export class RestUnary implements UnaryProtocol {
   constructor(
     exchange: Exchange,
     target: RestSelection,
-    writeErrorRecord: ErrorWriter,
+    writeErrorRecord: ErrorRecordWriter,
     readable: readonly Compression[] = target.procedure.options.acceptCompression,
   ) {
     const { procedure, binding, captures, query } = target;
