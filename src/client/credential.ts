@@ -1,4 +1,5 @@
-// b64token of RFC 6750 §2.1. Anything else is refused here, because the errors of libraries quote a bad field, token and all.
+// b64token of RFC 6750 §2.1. Anything else is refused here, because the errors of libraries quote a bad field, token
+// and all.
 const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**

@@ -122,14 +122,13 @@ test("a worker whose synchronous standby is gone costs its own plants alone", { 
   await using server = serve(folder, environment);
   const baseUrl = await baseUrlOf(server);
   const [[here = 0] = [], [waiting = 0] = []] = await plantsByWorker();
-  const setStandby = async (name: string): Promise<void> => {
-    await runSql(cluster.workers[1]?.url ?? "", `ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
-    await runSql(cluster.workers[1]?.url ?? "", "SELECT pg_reload_conf()");
-  };
-  await setStandby("gone");
+  const setStandby = async (name: string): Promise<void> =>
+    await cluster.workers[1]?.configure(`SET synchronous_standby_names = '${name}'`);
   onTestFinished(() => setStandby(""));
+  await setStandby("gone");
   expect(await deletePlant(baseUrl, waiting)).toEqual(unavailable);
   expect(await deletePlant(baseUrl, here)).toEqual(deleted);
+  await server.find(/"msg":"worker away"/);
   expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
   expect(server.stderr()).not.toContain("not ready");
 });

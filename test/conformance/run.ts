@@ -23,9 +23,9 @@ const serversMax = 1;
 const http2Engines = ["node", "own"];
 
 /**
- * The cases that depend on the machine: a server must have read the deadline of a call within half a second, or must have
- * answered that it has passed before the suite's own client, which has the same deadline, stops reading. Those that were
- * late are run once more, by themselves.
+ * The cases that depend on the machine: a server must have read the deadline of a call within half a second, or must
+ * have answered that it has passed before the suite's own client, which has the same deadline, stops reading. Those that
+ * were late are run once more, by themselves.
  */
 const timedCases = /^FAILED: ((?:Deadline Propagation|Timeouts)\/.+):$/gm;
 

@@ -1,7 +1,6 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { Readiness } from "../../src/operations/readiness.ts";
 import { logReadiness } from "../../src/operations/readiness-log.ts";
-import { tryIntervalMs } from "../../src/plants/store-health.ts";
 import { createPlantServer } from "../../src/server/index.ts";
 import { openLogLines } from "../support/operations/log-lines.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
@@ -36,26 +35,6 @@ test("a part that cannot serve is one line with its cause, and another once it c
       readyAgain("credentials", "the provider is away"),
     ]);
   end();
-});
-
-test("a problem of a store that is over when the store is next tried is not missed", () => {
-  vi.useFakeTimers();
-  try {
-    const store: { problem?: string | undefined } = {};
-    const { log, lines } = openLogLines("warn");
-    const end = logReadiness(new Readiness({ store }), log);
-    for (const beganMs of [1, 250, 500, 749]) {
-      vi.advanceTimersByTime(beganMs);
-      store.problem = "the disk is full";
-      vi.advanceTimersByTime(tryIntervalMs);
-      store.problem = undefined;
-      vi.advanceTimersByTime(10 * tryIntervalMs);
-    }
-    end();
-    expect(lines().map(({ msg }) => msg)).toEqual(Array.from({ length: 4 }, () => ["not ready", "ready again"]).flat());
-  } finally {
-    vi.useRealTimers();
-  }
 });
 
 test("a server logs its readiness from when it listens until it drains", async () => {

@@ -141,8 +141,8 @@ export function toCallOnCitus(call: DeleteCall, id: bigint): DeleteCall {
 }
 
 // In the name under which a process of the server connects to workers, Citus puts its number. A number may have gone to
-// another process meanwhile, or be of a host that was replaced. So only processes of plant stores are meant: they look up
-// what a wait that was ended has come to.
+// another process meanwhile, or be of a host that was replaced. So only processes with the name of this one are meant:
+// plant stores look up what a wait that was ended has come to.
 const endWaitsSql = `
   SELECT DISTINCT pid FROM pg_stat_activity CROSS JOIN LATERAL run_command_on_workers(format(
     $$ SELECT pg_cancel_backend(pid) FROM pg_stat_activity
@@ -226,12 +226,12 @@ const mayDropRecords = `EXISTS (
         WHERE tgtype & 7 = 7 AND NOT tgisinternal AND tgrelid::regclass::text LIKE '%deletions\\_%'
       )`;
 
-// The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits for
-// no lock; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not found" waits
-// for standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker waits for its
-// standbys, also for plants that it has not found; the warnings of other workers must be passed on. The setting for that
-// is made last, because Citus would otherwise report on each statement, which costs time. So would a CTE, whose rows
-// Citus puts into a file: ids are collected in a loop.
+// The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits
+// for no lock; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not
+// found" waits for standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker
+// waits for its standbys, also for plants that it has not found; the warnings of other workers must be passed on.
+// The setting for that is made last, because Citus would otherwise report on each statement, which costs time. So
+// would a CTE, whose rows Citus puts into a file: ids are collected in a loop.
 //
 // Dropped records make the function fail, as in the statement for other servers. Citus counts the records that it sends
 // to the shards, where a trigger may drop some. Counting what is there takes as long as everything else together, so it

@@ -70,7 +70,7 @@ export class Retention {
 
   /**
    * Stops, and has the server end what it is running for that, whether or not it still responds. Resolves once it has
-   * told of what was dropped.
+   * told of what was dropped, as far as the server has said so.
    */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -85,7 +85,7 @@ export class Retention {
     let problem: string | undefined;
     try {
       let isMore = true;
-      while (isMore) {
+      while (isMore && !this.#isStopped) {
         const dropped = await dropOldDeletions(this.#session, this.#keptMs);
         ({ isMore } = dropped);
         count += dropped.count;

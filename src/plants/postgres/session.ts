@@ -15,6 +15,12 @@ import type { Server } from "./server-url.ts";
 // worker begins with this warning, so looking on a new connection would never end the doubt.
 const collationHint = "REFRESH COLLATION VERSION";
 
+// Processes. A server has about as many connections; those that are stuck for longest are forgotten first.
+const stuckMax = 100;
+
+/** A statement that may not have come to what its answer says. */
+class InDoubt extends Error {}
+
 /** A row: its columns in the order of the statement, as text. */
 export type Row = readonly (string | null)[];
 
@@ -38,12 +44,16 @@ export class Session {
   #stuck: readonly number[] = [];
   #isInTransaction = false;
   #isRunning = false;
+  /** Rejects when the session is closed, so that nothing waits for a connection any more. */
+  readonly #closing = Promise.withResolvers<never>();
   #isClosed = false;
 
   /** @param shards - where the tables are, for the code that writes statements for this session */
   constructor(server: Server, timeouts?: SessionTimeouts, shards: Shards = new Shards()) {
     this.shards = shards;
     this.#server = server;
+    // Usually nobody waits for it.
+    this.#closing.promise.catch(() => undefined);
     this.#answerTimeout = timeouts === undefined ? {} : { query_timeout: timeouts.answerTimeoutMs };
     this.#connectOptions = {
       timeouts,
@@ -65,10 +75,10 @@ export class Session {
     try {
       this.#stuck = await endWaitsOnWorkers(this, stuck);
     } catch (fault) {
-      // A worker that has warned, maybe of a wait that was ended, has done what it was asked to. Otherwise they are
+      // A worker that has warned, maybe that a wait was over already, has done what it was asked to. Otherwise they are
       // forgotten, this one included: a worker that is away would delay every connection.
-      this.#stuck = this.#doubt === undefined ? [] : stuck;
-      if (this.#doubt === undefined && sqlStateOf(fault) === undefined) this.discard();
+      this.#stuck = fault instanceof InDoubt ? stuck : [];
+      if (!(fault instanceof InDoubt) && sqlStateOf(fault) === undefined) this.discard();
     }
   }
 
@@ -77,11 +87,11 @@ export class Session {
     // Read in this order, and once: they may change from one connection to the next.
     const { hosts, mustBeWritable } = this.#server;
     const options = { ...this.#connectOptions, mustBeWritable };
-    let fault: unknown;
-    for (let tried = 0; tried < hosts.length; tried++) {
+    let fault: unknown = closed();
+    for (let tried = 0; tried < hosts.length && !this.#isClosed; tried++) {
       const host = hosts[this.#host % hosts.length];
       try {
-        if (host !== undefined) return this.#take(await connectTo(host, options));
+        if (host !== undefined) return await this.#takeOf(connectTo(host, options));
       } catch (reason) {
         fault = reason;
         // The next attempt starts with the next host, too: this one may be slow to fail.
@@ -146,12 +156,13 @@ export class Session {
     } finally {
       this.#isRunning = false;
     }
-    throw new Error(this.#doubt);
+    throw new InDoubt(this.#doubt);
   }
 
   async #giveUp(client: Client): Promise<void> {
     await cancelStatement(client);
-    if (this.shards.areThere && client.processID !== null) this.#stuck = [...this.#stuck, client.processID];
+    if (this.shards.areThere && client.processID !== null)
+      this.#stuck = [...this.#stuck, client.processID].slice(-stuckMax);
   }
 
   /**
@@ -169,6 +180,7 @@ export class Session {
   /** Closes the session for good, and has the server end the statement that it is running for it. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#closing.reject(closed());
     const client = this.#client;
     if (client === undefined) return;
     if (this.#isRunning) await cancelStatement(client);
@@ -186,6 +198,10 @@ export class Session {
     }
   }
 
+  async #takeOf(connecting: Promise<Client>): Promise<void> {
+    await Promise.race([connecting.then((client) => this.#take(client)), this.#closing.promise]);
+  }
+
   #take(client: Client): void {
     // A connection that is established after the close would keep the process alive.
     if (this.#isClosed) void disconnect(client);
@@ -195,4 +211,8 @@ export class Session {
   #forget(client: Client): void {
     if (this.#client === client) this.#client = undefined;
   }
+}
+
+function closed(): Error {
+  return new Error("the session is closed");
 }

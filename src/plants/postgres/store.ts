@@ -182,7 +182,7 @@ class PostgresStore implements PlantStore {
       for (const one of locked) this.#locked.add(one);
       // A batch that deletes nothing writes nothing.
       if (outcomes.includes(true)) this.#health.worked();
-      if (this.#away.areThere) this.#away.worked(this.#workerOf(batch));
+      if (this.#shards.areThere) this.#away.worked(this.#workerOf(batch));
       return outcomes;
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
@@ -215,8 +215,9 @@ class PostgresStore implements PlantStore {
     return await this.#withSession(async (session) => {
       try {
         await checkDatabase(session);
-        if (!hasWorked) await checkWrite(session);
+        // The check is made for each worker, so it needs to know them.
         await this.#shards.learn(session);
+        if (!hasWorked) await checkWrite(session);
         return undefined;
       } catch (fault) {
         // The next check uses a new connection, which may lead to a server that has taken over.

@@ -154,7 +154,7 @@ describe("a session", () => {
     { name: "discarded", letGo: (session: Session) => session.connect().then(() => session.discard()) },
     {
       name: "closed while it connects",
-      letGo: (session: Session) => Promise.all([session.connect(), session.close()]),
+      letGo: (session: Session) => Promise.allSettled([session.connect(), session.close()]),
     },
     {
       name: "discarded while a statement runs",
@@ -173,6 +173,29 @@ describe("a session", () => {
     // A statement goes on when its caller waits no more.
     const running = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = '${application}'`;
     await expect.poll(() => runSql(url, running).then(() => runSql(url, left))).toEqual([]);
+  });
+
+  test("tries no host any more once it is closed, also while one of them keeps it waiting", async () => {
+    const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
+    let times = 0;
+    const mute = createServer((socket) => {
+      times++;
+      socket.on("error", () => undefined);
+      onAsked(socket);
+    });
+    await once(mute.listen(0, "127.0.0.1"), "listening");
+    const address = mute.address();
+    if (address === null || typeof address === "string") throw new Error("no port");
+    const host = `127.0.0.1:${address.port}`;
+    const session = new Session(readServerUrl(`postgres://tester@${host},${host}/plants?connect_timeout=60`));
+    const connecting = expect(session.connect()).rejects.toThrow("the session is closed");
+    const socket = await asked;
+    await session.close();
+    await connecting;
+    await expect(session.connect()).rejects.toThrow("the session is closed");
+    expect(times).toBe(1);
+    socket.destroy();
+    mute.close();
   });
 
   test("is closed when its connection is, and not before", async () => {

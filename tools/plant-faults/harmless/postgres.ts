@@ -46,8 +46,8 @@ export const harmlessInPostgres: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/postgres/store.ts",
-    line: "if (this.#away.areThere) this.#away.worked(",
-    fault: "this.#away.areThere → true",
+    line: "if (this.#shards.areThere) this.#away.worked(",
+    fault: "this.#shards.areThere → true",
     why: "to tell that a worker works that was not away changes nothing",
   },
   {
