@@ -133,6 +133,17 @@ test("a worker whose synchronous standby is gone costs its own plants alone", { 
   expect(server.stderr()).not.toContain("not ready");
 });
 
+test("a server that starts before its coordinator gets ready although a worker is away", async () => {
+  using folder = createTempFolder();
+  const [, second] = cluster.workers;
+  onTestFinished(() => second?.start());
+  await Promise.all([cluster.coordinator.kill(), second?.kill()]);
+  await using server = serve(folder, environment);
+  await server.find(/"msg":"not ready"/);
+  await cluster.coordinator.start();
+  await server.find(/"msg":"ready again"/);
+});
+
 test("a worker that is away costs its own plants alone, and all of them the readiness", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, environment);
