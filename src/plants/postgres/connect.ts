@@ -111,7 +111,7 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
   socket.setTimeout(cancelTimeoutMs, () => socket.destroy());
   // The server sends nothing but the end, which is noticed only if the socket is read. The socket is not ended here,
   // because a pooler may take that for a client that has gone.
-  socket.resume().unref().write(request);
+  socket.resume().write(request);
   await closed;
 }
 

@@ -150,8 +150,8 @@ export class Session {
       const result = await running;
       if (this.#doubt === undefined) return result;
     } catch (fault) {
-      // If its end is not known, the statement may still be running, and would go on in vain.
-      if (sqlStateOf(fault) === undefined) await this.#giveUp(client);
+      // If its end is not known, the statement may still be running, and would go on in vain; `close` has ended it.
+      if (sqlStateOf(fault) === undefined && !this.#isClosed) await this.#giveUp(client);
       throw fault;
     } finally {
       this.#isRunning = false;
