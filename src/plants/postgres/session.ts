@@ -44,16 +44,14 @@ export class Session {
   #stuck: readonly number[] = [];
   #isInTransaction = false;
   #isRunning = false;
-  /** Rejects when the session is closed, so that nothing waits for a connection any more. */
-  readonly #closing = Promise.withResolvers<never>();
   #isClosed = false;
+  /** Ends the wait for the connection that is being established. */
+  #endWait: (() => void) | undefined;
 
   /** @param shards - where the tables are, for the code that writes statements for this session */
   constructor(server: Server, timeouts?: SessionTimeouts, shards: Shards = new Shards()) {
     this.shards = shards;
     this.#server = server;
-    // Usually nobody waits for it.
-    this.#closing.promise.catch(() => undefined);
     this.#answerTimeout = timeouts === undefined ? {} : { query_timeout: timeouts.answerTimeoutMs };
     this.#connectOptions = {
       timeouts,
@@ -180,7 +178,7 @@ export class Session {
   /** Closes the session for good, and has the server end the statement that it is running for it. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#closing.reject(closed());
+    this.#endWait?.();
     const client = this.#client;
     if (client === undefined) return;
     if (this.#isRunning) await cancelStatement(client);
@@ -198,8 +196,11 @@ export class Session {
     }
   }
 
-  async #takeOf(connecting: Promise<Client>): Promise<void> {
-    await Promise.race([connecting.then((client) => this.#take(client)), this.#closing.promise]);
+  #takeOf(connecting: Promise<Client>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#endWait = () => reject(closed());
+      connecting.then((client) => this.#take(client)).then(resolve, reject);
+    });
   }
 
   #take(client: Client): void {
