@@ -7,8 +7,7 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 
-// `@type` may come after the fields whose meaning depends on it, so each level of Any may be read twice. This limit
-// keeps the total linear.
+// What an Any holds is encoded again for each Any around it. This limit keeps the total linear.
 const anyDepthMax = 8;
 
 /** Reads a google.protobuf.Any: `@type` and the fields of the message of that type. `{}` is an empty Any. */
@@ -16,7 +15,7 @@ export function readAny(context: ReadContext): Any {
   const { scanner } = context;
   if (scanner.peek() !== "object") throw new FieldProblem("not an object");
   const mark = scanner.mark();
-  const typeUrl = findTypeUrl(scanner);
+  const typeUrl = context.typeUrls?.get(mark.at) ?? findTypeUrl(context);
   if (typeUrl === undefined) return create(AnySchema);
   const desc = findType(context, typeUrl);
   if (++context.anyDepth > anyDepthMax) throw new FieldProblem(`more than ${anyDepthMax} levels of Any`);
@@ -31,16 +30,33 @@ export function readAny(context: ReadContext): Any {
   return create(AnySchema, { typeUrl, value: toBinary(desc, message) });
 }
 
-function findTypeUrl(scanner: JsonScanner): string | undefined {
+function findTypeUrl(context: ReadContext): string | undefined {
+  const { scanner } = context;
   scanner.openObject();
   let key = scanner.firstKey();
   if (key === undefined) return undefined;
   for (; key !== undefined; key = scanner.nextKey()) {
-    if (key !== "@type") scanner.skipValue();
+    if (key !== "@type") skipNoting(scanner, (context.typeUrls ??= new Map()));
     else if (scanner.peek() === "string") return scanner.readString();
     else break;
   }
   throw new FieldProblem('has no "@type"');
+}
+
+/**
+ * Skips a value that comes before the type of its Any, and notes the types in it by the positions of their objects.
+ *
+ * So what is inside of many Any is skipped once, not once for each of them.
+ */
+function skipNoting(scanner: JsonScanner, typeUrls: Map<number, string>): void {
+  const kind = scanner.peek();
+  if (kind === "array") return scanner.readArray(() => skipNoting(scanner, typeUrls));
+  if (kind !== "object") return scanner.skipValue();
+  const { at } = scanner.mark();
+  scanner.readObject((key) => {
+    if (key === "@type" && scanner.peek() === "string") typeUrls.set(at, scanner.readString());
+    else skipNoting(scanner, typeUrls);
+  });
 }
 
 function findType(context: ReadContext, typeUrl: string): DescMessage {

@@ -39,6 +39,8 @@ export interface ReadContext {
   readonly messages: MessageReaders;
   /** How many google.protobuf.Any enclose the value being read. */
   anyDepth: number;
+  /** The types of google.protobuf.Any that were seen before they are read, by the positions of their objects. */
+  typeUrls: Map<number, string> | undefined;
 }
 
 /** Returned instead of a value that counts as not set: an unknown enum name that is ignored. */

@@ -130,6 +130,7 @@ function readText<Value>(
       notes,
       messages: messageReaders,
       anyDepth: 0,
+      typeUrls: undefined,
     };
     const message = read(context);
     context.scanner.finish();

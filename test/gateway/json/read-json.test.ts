@@ -85,6 +85,9 @@ describe("readJson() reads what protobuf-es reads", () => {
     '{"any":{"text":"type last","@type":"type.googleapis.com/kitchensink.v1.Nested"}}',
     '{"any":{"@type":"type.googleapis.com/google.protobuf.Duration","value":"1.5s"}}',
     '{"any":{"@type":"type.googleapis.com/google.protobuf.Any","value":{"@type":"type.googleapis.com/google.protobuf.StringValue","value":"a"}}}',
+    '{"any":{"value": {"value":"a","@type":"type.googleapis.com/google.protobuf.StringValue"},"@type":"type.googleapis.com/google.protobuf.Any"}}',
+    '{"any":{"value":{"value":{"@type":"a","b":[{"@type":"c"}]},"@type":"type.googleapis.com/google.protobuf.Value"},"@type":"type.googleapis.com/google.protobuf.Any"}}',
+    '{"any":{"value":{},"@type":"type.googleapis.com/google.protobuf.Any"}}',
     '{"fInt64":null,"maybeInt64":null,"ids":null,"labels":null,"nested":null,"wInt64":null,"fEnum":null,"time":null,"struct":null}',
     '{"longText":"9007199254740993","longTexts":["-1"]}',
   ])("reads %s", (json) => {
@@ -222,6 +225,7 @@ describe("readJson() refuses", () => {
     { json: '{"any":7}', want: "any: not an object" },
     { json: '{"any":{"text":"a"}}', want: 'any: has no "@type"' },
     { json: '{"any":{"@type":7}}', want: 'any: has no "@type"' },
+    { json: '{"any":{"value":{"@type":7},"@type":"x/google.protobuf.Any"}}', want: 'any: has no "@type"' },
     { json: '{"any":{"@type":"kitchensink.v1.Nested"}}', want: 'any: type "kitchensink.v1.Nested" is not known here' },
     { json: '{"any":{"@type":"x/not.Known"}}', want: 'any: type "x/not.Known" is not known here' },
     { json: '{"any":{"@type":"x/kitchensink.v1.Nested","y":1}}', want: 'unknown field "any.y"' },
