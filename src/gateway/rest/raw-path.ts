@@ -45,10 +45,12 @@ export function splitRawPath(path: string): SplitPath {
   return decoded.includes(".") || decoded.includes("..") ? notFound : { kind: "segments", raw, decoded };
 }
 
+// path-absolute of RFC 3986 §3.3, without an empty segment.
+const pathPrefix = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+)+$/;
+
 /** Returns whether a text can precede a path: it starts with a slash, and has no empty segment, not even at the end. */
 export function isPathPrefix(text: string): boolean {
-  const split = splitRawPath(text);
-  return split.kind === "segments" && !split.raw.includes("") && !text.includes("?");
+  return pathPrefix.test(text) && splitRawPath(text).kind === "segments";
 }
 
 function decodeSegments(raw: readonly string[]): readonly string[] | undefined {

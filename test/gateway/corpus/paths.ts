@@ -242,6 +242,11 @@ export const pathRows: readonly Row[] = [
     want: { rpc: "Close", sink: {} },
   },
   {
+    rule: `${http}: a verb behind ** that matches nothing, or one empty segment`,
+    request: "GET /v1/archive/:list",
+    want: { rpc: "Close", sink: {} },
+  },
+  {
     rule: "a verb is the text behind the last colon",
     request: "GET /v1/verbs/a:b:peek",
     want: { rpc: "Close", sink: { fString: "a:b" } },
