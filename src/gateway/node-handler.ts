@@ -1,8 +1,15 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import { NodeHttp1Exchange, NodeHttp2Exchange } from "./carriers/sockets/index.ts";
-import { CommonHeaderFields, type Exchange, readRequestTarget } from "./carriers/index.ts";
+import { NodeHttp1Exchange, NodeHttp2Exchange, willEnd } from "./carriers/sockets/index.ts";
+import {
+  CommonHeaderFields,
+  type Exchange,
+  type HttpProblem,
+  type Limits,
+  readRequestTarget,
+  transferEncodingProblem,
+} from "./carriers/index.ts";
 import { matchRequest, type Serving } from "./calls/index.ts";
 
 /**
@@ -26,30 +33,55 @@ export interface NodeHandlerOptions {
 /** Creates the handler that serves a gateway's RPCs inside another server. */
 export function createNodeHandler(serving: Serving, options: NodeHandlerOptions): NodeHandler {
   const { table, limits, serve, refuse } = serving;
-  return (request, response, next) => {
+  const { fallback, contextValues } = options;
+  const handle: NodeHandler = (request, response, next) => {
     const sent = request.url ?? "";
     const common = new CommonHeaderFields(request.rawHeaders);
-    const authority = ("authority" in request && request.authority) || common.host;
-    const judged = readRequestTarget(sent, authority, request.httpVersion !== "1.0", limits);
-    const target = typeof judged === "string" ? judged : sent;
+    const targetOrProblem = readTarget(request, common, limits);
+    const target = typeof targetOrProblem === "string" ? targetOrProblem : sent;
     const match = matchRequest(table, { httpMethod: request.method ?? "", target, common });
     // A request that matches nothing belongs to the other server, and is passed on untouched.
     if (match.kind === "unmatched" && match.unknown) {
       if (next !== undefined) return next();
-      if (options.fallback !== undefined) return options.fallback(request, response);
+      if (fallback !== undefined) return fallback(request, response);
+    }
+    if (!("stream" in request)) {
+      const { socket } = request;
+      // Sent behind the answer that ended the connection: it cannot be answered, so it must not be carried out.
+      if (socket.writableEnded) return;
+      // Whether it was sent before or behind the answer that will end the connection shows only when its turn to be
+      // answered comes: behind it, that is never.
+      if (response.socket === null && willEnd(socket)) {
+        response.once("socket", () => handle(request, response, next));
+        return;
+      }
     }
     const exchange = toExchange(request, response, target, common);
-    if (typeof judged !== "string") return refuse(exchange, judged);
+    if (typeof targetOrProblem !== "string") return refuse(exchange, targetOrProblem);
     // A body parser has left nothing to read, so waiting for the body would never end.
     if (!exchange.bodyEmpty && request.readableDidRead) {
       if (next !== undefined) return next(new Error(bodyWasRead));
       return refuse(exchange, { httpStatus: 500, error: new ConnectError(bodyWasRead, Code.Internal) });
     }
-    serve(exchange, match, options.contextValues?.(request));
+    serve(exchange, match, contextValues && (() => contextValues(request)));
   };
+  return handle;
 }
 
 const bodyWasRead = "the request body was read before the gateway got it: mount the gateway before any body parser";
+
+/** Returns the target of a request in origin form, or what is wrong with the request as HTTP. */
+function readTarget(
+  request: IncomingMessage | Http2ServerRequest,
+  common: CommonHeaderFields,
+  limits: Limits,
+): string | HttpProblem {
+  const { httpVersion, url = "" } = request;
+  const { transferEncoding, host } = common;
+  const problem = transferEncoding === null ? undefined : transferEncodingProblem(transferEncoding, httpVersion);
+  const authority = ("authority" in request && request.authority) || host;
+  return problem ?? readRequestTarget(url, authority, httpVersion !== "1.0", limits);
+}
 
 function toExchange(
   request: IncomingMessage | Http2ServerRequest,

@@ -3,7 +3,7 @@ import { createServer as createHttp1, type IncomingMessage } from "node:http";
 import { createSecureServer, createServer as createHttp2, type Http2ServerRequest } from "node:http2";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
-import { Code, createContextKey, createContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "../../src/gateway/index.ts";
@@ -104,6 +104,35 @@ function trailing(_: unknown, response: Response): void {
   end(response, "app");
 }
 
+/** A request to water bed 7 whose name is `refused`. */
+function requestRefused(httpVersion: string, fields: readonly string[], body: string): string {
+  return [`POST /beds/7:water HTTP/${httpVersion}`, "host: x", "x-request-id: refused", ...fields, "", body].join(
+    "\r\n",
+  );
+}
+
+/** A gateway that does not admit a request with the name `refused`, and the beds that were watered. */
+function createBeds(): { readonly handler: NodeHandler; readonly watered: string[] } {
+  const watered: string[] = [];
+  const { handler } = createGateway({
+    admit: ({ xRequestId }) => {
+      if (xRequestId === "refused") throw new ConnectError("nobody", Code.Unauthenticated);
+    },
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        waterBed: ({ bed }) => {
+          watered.push(String(bed));
+          return {};
+        },
+      }),
+  });
+  return { handler, watered };
+}
+
+function statuses(answers: Buffer): readonly string[] {
+  return [...String(answers).matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => String(match[1]));
+}
+
 const versions: readonly HttpVersion[] = ["1.1", "2"];
 
 describe("the handler in a server of HTTP/1.1", () => {
@@ -120,6 +149,126 @@ describe("the handler in a server of HTTP/1.1", () => {
     connection.write("{}");
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [100] });
     server.close();
+  });
+
+  test.each([
+    { name: "small", framing: ["content-length", "262144"], want: "keep-alive" },
+    { name: "large", framing: ["content-length", "262145"], want: "close" },
+    { name: "of an unknown length", framing: ["transfer-encoding", "chunked"], want: "close" },
+  ] as const)("answers without the rest of a body, and $want where that is $name", async ({ framing, want }) => {
+    await using server = await serve("1.1", mount());
+    using connection = await openHttp1(server.address);
+    connection.request({ ...water, path: "/nothing", header: [json, framing], body: Buffer.of() });
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(404);
+    expect(fieldValue(answer.header, "connection")).toBe(want);
+  });
+
+  test("answers a preflight, which has no body, and keeps the connection", async () => {
+    await using server = await serve("1.1", mount({ cors: { origins: ["https://shop.example"] } }));
+    using connection = await openHttp1(server.address);
+    const header: Field[] = [
+      ["origin", "https://shop.example"],
+      ["access-control-request-method", "POST"],
+    ];
+    for (const _ of [1, 2]) {
+      connection.request({ httpMethod: "OPTIONS", path: water.path, header });
+      expect((await connection.readAnswer()).httpStatus).toBe(204);
+    }
+  });
+
+  test.each([
+    { name: "over HTTP/1.0", httpVersion: "1.0", coding: "chunked", late: false },
+    { name: "over HTTP/1.0, whose body is there already", httpVersion: "1.0", coding: "chunked", late: true },
+    { name: "of another kind", httpVersion: "1.1", coding: "gzip, chunked", late: false },
+  ])(
+    "refuses a transfer encoding $name, and no request behind it is carried out",
+    async ({ httpVersion, coding, late }) => {
+      const answered: number[] = [];
+      const handler = mount({ onAnswer: ({ httpStatus }) => answered.push(httpStatus) });
+      const whenThere: NodeHandler = (request, response) => {
+        if (request.complete) handler(request, response);
+        else setImmediate(() => whenThere(request, response));
+      };
+      await using server = await serve("1.1", late ? whenThere : handler);
+      using connection = await openHttp1(server.address);
+      const fields = `host: x\r\nconnection: keep-alive\r\ntransfer-encoding: ${coding}\r\ncontent-type: application/json`;
+      const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
+      connection.write(`POST /beds/7:water HTTP/${httpVersion}\r\n${fields}\r\n\r\n2\r\n{}\r\n0\r\n\r\n${behind}`);
+      const answers = String(await connection.readToEnd());
+      expect(answers).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answers).toMatch(/^connection: close\r$/im);
+      expect(answers.match(/^HTTP\//gm)).toHaveLength(1);
+      expect(answered).toEqual([]);
+    },
+  );
+
+  describe("carries out nothing behind an answer of its own that ends the connection,", () => {
+    const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
+    const inAnotherCoding = requestRefused("1.1", ["transfer-encoding: gzip, chunked"], "0\r\n\r\n");
+
+    test.each([
+      { name: "in another coding", request: inAnotherCoding, want: "400" },
+      {
+        name: "in another coding, to be kept alive",
+        request: requestRefused("1.1", ["connection: keep-alive", "transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
+        want: "400",
+      },
+      {
+        name: "in chunks over HTTP/1.0",
+        request: requestRefused("1.0", ["connection: keep-alive", "transfer-encoding: chunked"], "0\r\n\r\n"),
+        want: "400",
+      },
+      {
+        name: "that is not admitted",
+        request: requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"),
+        want: "401",
+      },
+      {
+        name: "that waits to be continued",
+        request: requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""),
+        want: "401",
+      },
+    ])("to an empty body $name", async ({ request, want }) => {
+      const { handler, watered } = createBeds();
+      const server = createHttp1(handler).on("checkContinue", handler);
+      const { hostname, port } = new URL(await listenOnLoopback(server));
+      using connection = await openHttp1({ address: hostname, port: Number(port) });
+      connection.write(request + behind);
+      const answers = await connection.readToEnd();
+      expect(String(answers)).toMatch(/^connection: close\r$/im);
+      expect({ statuses: statuses(answers), watered }).toEqual({ statuses: [want], watered: [] });
+      server.close();
+    });
+
+    test("but what was sent before it, however late it comes to the handler", async () => {
+      const { handler, watered } = createBeds();
+      const allThere = Promise.withResolvers<void>();
+      await using server = await serve("1.1", (request, response) => {
+        if (request.url === "/slow") void allThere.promise.then(() => end(response, "slow"));
+        else if (request.url === "/beds/6:water") setImmediate(() => handler(request, response));
+        else handler(request, response);
+        if (request.url === "/beds/8:water") setImmediate(allThere.resolve);
+      });
+      using connection = await openHttp1(server.address);
+      const before = behind.replace("/8:", "/6:");
+      connection.write(`GET /slow HTTP/1.1\r\nhost: x\r\n\r\n${before}${inAnotherCoding}${behind}`);
+      expect(statuses(await connection.readToEnd())).toEqual(["200", "200", "400"]);
+      expect(watered).toEqual(["6"]);
+    });
+
+    test("but passes on what belongs to the other server, however late", async () => {
+      const { handler } = createBeds();
+      const passedOn = Promise.withResolvers<void>();
+      await using server = await serve("1.1", (request, response) => {
+        const pass = (): void => handler(request, response, () => passedOn.resolve());
+        if (request.url === "/x") request.socket.once("finish", pass);
+        else pass();
+      });
+      using connection = await openHttp1(server.address);
+      connection.write(`${inAnotherCoding}GET /x HTTP/1.1\r\nhost: x\r\n\r\n`);
+      await within(passedOn.promise, "next()");
+    });
   });
 
   test("knows the authority of a target in absolute form, whatever the Host", async () => {
@@ -140,11 +289,11 @@ describe("the handler in a server of HTTP/1.1", () => {
 });
 
 describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
-  test("answers REST, Connect and gRPC-Web", async () => {
+  test("answers every protocol", async () => {
     await using server = await serve(version, mount());
     const rest = await exchange(server.address, version, water);
     expect(JSON.parse(String(rest.body))).toEqual({ bed: "7", note: "n nobody" });
-    for (const name of ["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const) {
+    for (const name of ["connect-json", "connect-proto", "grpc", "grpc-web", "grpc-web-text"] as const) {
       const message = Buffer.from(name === "connect-json" ? "{}" : "");
       const request = rpcRequest(wireFormats[name], message, [], getReadingProcedure);
       const answer = await exchange(server.address, version, request);
@@ -304,6 +453,48 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     const answer = await exchange(server.address, version, { ...water, header: [authority, json] });
     expect(answer.httpStatus).toBe(400);
   });
+});
+
+test.each<{ name: string; field: Field; connection: string }>([
+  { name: "of 256 KiB", field: ["content-length", String(256 * 1024)], connection: "keep-alive" },
+  { name: "of a byte more", field: ["content-length", String(256 * 1024 + 1)], connection: "close" },
+  { name: "in chunks", field: ["transfer-encoding", "chunked"], connection: "close" },
+])("the handler answers a body $name that nothing reads, and says $connection", async ({ field, connection }) => {
+  await using server = await serve("1.1", mount());
+  using client = await openHttp1(server.address);
+  const { path } = water;
+  client.write(`PUT ${path} HTTP/1.1\r\nhost: x\r\n${field.join(": ")}\r\n\r\n`);
+  const answer = await client.readAnswer();
+  expect(answer.httpStatus).toBe(405);
+  expect(fieldValue(answer.header, "connection")).toBe(connection);
+});
+
+test("the handler leaves an answer alone that the application has begun itself", async () => {
+  const called = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  const faults: unknown[] = [];
+  const handler = mount({
+    onFault: (fault) => void faults.push(fault),
+    onAnswer: () => told.resolve(),
+    admit: () => {
+      called.resolve();
+      return begun.promise;
+    },
+  });
+  await using server = await serve("1.1", (request, response) => {
+    handler(request, response);
+    void called.promise.then(async () => {
+      if (!("stream" in response)) response.writeHead(503);
+      begun.resolve();
+      await told.promise;
+      end(response, "too late");
+    });
+  });
+  const answer = await exchange(server.address, "1.1", water);
+  expect(answer.httpStatus).toBe(503);
+  expect(String(answer.body)).toBe("too late");
+  expect(faults).toEqual([]);
 });
 
 test("the handler in a server of HTTP/2 sends the trailers of gRPC", async () => {

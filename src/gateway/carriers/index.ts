@@ -38,3 +38,4 @@ export {
   urlTooLong,
 } from "./request-target.ts";
 export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timers.ts";
+export { transferEncodingProblem } from "./transfer-encoding.ts";

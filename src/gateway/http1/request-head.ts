@@ -5,6 +5,7 @@ import {
   type HttpProblem,
   httpProblem,
   type Limits,
+  transferEncodingProblem,
   urlTooLong,
 } from "../carriers/index.ts";
 import type { Incoming } from "./incoming.ts";
@@ -177,11 +178,10 @@ function framingProblem(
   httpVersion: Http1Version,
 ): HttpProblem | undefined {
   if (transferEncoding !== null) {
-    // RFC 9112 §6.1: the sender has probably forwarded a coding that it does not understand.
-    if (httpVersion === "1.0") return httpProblem(400, "HTTP/1.0 has no transfer encoding");
-    // §6.3: one of the two is wrong, perhaps in order to smuggle a request.
+    // RFC 9112 §6.3: one of the two is wrong, perhaps in order to smuggle a request.
     if (contentLength !== null) return notHttp();
-    if (transferEncoding.toLowerCase() !== "chunked") return httpProblem(400, "the transfer encoding is not supported");
+    const problem = transferEncodingProblem(transferEncoding, httpVersion);
+    if (problem !== undefined) return problem;
   }
   // RFC 9110 §10.1.1: a server ignores an expectation in HTTP/1.0.
   if (expect === null || httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;

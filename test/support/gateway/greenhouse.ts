@@ -29,7 +29,7 @@ export interface TestGreenhouse {
 }
 
 /** Waits for an event of the server's side of a connection over HTTP/1.1, as `admit` sees it. */
-export function nextEvent(connection: object, event: "close" | "pause"): Promise<unknown> {
+export function nextEvent(connection: object, event: "close" | "end" | "pause"): Promise<unknown> {
   if (connection instanceof EventEmitter) return once(connection, event);
   throw new TypeError("the connection has no events");
 }

@@ -9,5 +9,6 @@
 export type { BindOptions, BoundAddress } from "./bind.ts";
 export type { GatewayLoad } from "./http-server.ts";
 export { Listener, type ListenOptions } from "./listener.ts";
+export { willEnd } from "./node/linger-at-end.ts";
 export { NodeHttp1Exchange } from "./node/node-http1-exchange.ts";
 export { NodeHttp2Exchange } from "./node/node-http2-exchange.ts";

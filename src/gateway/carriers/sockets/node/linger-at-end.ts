@@ -1,6 +1,8 @@
 import type { Socket } from "node:net";
 import { lingerBytesMax, lingerMsMax } from "../../../http1/index.ts";
 
+const ending = new WeakSet<Socket>();
+
 /**
  * Makes a node:http connection read and drop the rest of its last request after the answer.
  *
@@ -9,6 +11,7 @@ import { lingerBytesMax, lingerMsMax } from "../../../http1/index.ts";
  * or has used up its time or bytes.
  */
 export function lingerAtEnd(socket: Socket): void {
+  ending.add(socket);
   // node:http calls this after the last answer.
   socket.destroySoon = () => {
     socket.destroySoon = ignore;
@@ -22,6 +25,11 @@ export function lingerAtEnd(socket: Socket): void {
     socket.on("close", () => clearTimeout(timer));
     socket.resume().end();
   };
+}
+
+/** Returns whether {@link lingerAtEnd} was called: the answer that ends the connection is made, if not yet sent. */
+export function willEnd(socket: Socket): boolean {
+  return ending.has(socket);
 }
 
 function ignore(): void {}

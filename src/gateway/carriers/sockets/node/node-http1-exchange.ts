@@ -73,21 +73,25 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 
   #writeHeader(httpStatus: number, fields: HeaderFields): void {
-    this.httpStatus = httpStatus;
     let header = fields;
     if (this.addedFields.length > 0) header = [...header, ...this.addedFields];
-    if (!this.#bodyIsSmall()) {
+    if (!this.#canStay()) {
       lingerAtEnd(this.#request.socket);
       if (readHeaderField(header, "connection") === null) header = [...header, "connection", "close"];
     }
     this.#response.writeHead(httpStatus, header as string[]);
+    // Set only once all fields have been accepted.
+    this.httpStatus = httpStatus;
   }
 
   /**
    * Returns whether the rest of the body is small enough to read, so that the next request can be found behind it. A
-   * client that was not told to continue may or may not send its body; node itself ends such a connection.
+   * client that was not told to continue may or may not send its body, so node announces the end of the connection.
    */
-  #bodyIsSmall(): boolean {
+  #canStay(): boolean {
+    // RFC 9112 §6.1: nobody can tell where such a body ends.
+    if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
+    if (this.#awaitsContinue()) return false;
     if (this.#request.complete || this.bodyEmpty) return true;
     const { contentLength } = this.common;
     return contentLength !== null && Number(contentLength) <= unreadBodyBytesMax;
@@ -103,9 +107,14 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 
   protected override wanted(): void {
-    const awaited = this.httpVersion === "1.1" && this.common.expect?.toLowerCase() === "100-continue";
-    if (awaited && !wasContinued(this.#response)) this.#response.writeContinue();
+    if (this.#awaitsContinue()) this.#response.writeContinue();
     super.wanted();
+  }
+
+  #awaitsContinue(): boolean {
+    const { expect } = this.common;
+    if (expect === null || this.httpVersion === "1.0" || expect.toLowerCase() !== "100-continue") return false;
+    return !wasContinued(this.#response);
   }
 }
 
