@@ -146,6 +146,31 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
     });
   });
 
+  test("that its client gives up with much of its body unread takes no answer, which is no fault", async () => {
+    const reached = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<object>();
+    const faults: unknown[] = [];
+    await using greenhouse = await startGreenhouse(
+      {
+        recordReadings: () => {
+          reached.resolve();
+          return answer.promise;
+        },
+      },
+      { onFault: (fault) => faults.push(fault) },
+      { http2 },
+    );
+    using connection = await openFrames(greenhouse.address);
+    const body = Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000)));
+    connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")), ...body);
+    await within(reached.promise, "the handler");
+    connection.send(resetFrame(1, constants.NGHTTP2_NO_ERROR));
+    await settle(connection);
+    answer.resolve({});
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
+    expect(faults).toEqual([]);
+  });
+
   describe("over a limit", () => {
     let greenhouse: TestGreenhouse;
     beforeAll(async () => {

@@ -1,7 +1,21 @@
-import type { Http2Session, IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type {
+  Http2Session,
+  IncomingHttpHeaders,
+  OutgoingHttpHeaders,
+  ServerHttp2Stream,
+  ServerStreamResponseOptions,
+} from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
 import { ErrorCode } from "../../../http2/index.ts";
-import { CommonHeaderFields, goneAway, type HeaderFields, type Peer, unreadBodyBytesMax } from "../../index.ts";
+import {
+  afterTurn,
+  CommonHeaderFields,
+  goneAway,
+  type HeaderFields,
+  type Peer,
+  requireHeaderValue,
+  unreadBodyBytesMax,
+} from "../../index.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import { peerOf } from "../peer.ts";
 import { resetError } from "../reset-error.ts";
@@ -52,18 +66,16 @@ export class NodeHttp2Exchange extends NodeExchange {
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
     const stream = this.#stream;
     if (stream.headersSent || stream.destroyed || stream.closed) return;
-    this.httpStatus = httpStatus;
     const header = [":status", String(httpStatus), ...fields, ...this.addedFields];
     if (trailer === undefined) {
       if (body !== undefined) header.push("content-length", String(body.byteLength));
       const endStream = body === undefined || body.byteLength === 0 || this.httpMethod === "HEAD";
-      stream.respond(header, endStream ? endingHere : undefined);
+      this.#respond(httpStatus, header, endStream ? endingHere : undefined);
       if (!endStream) stream.end(body);
     } else {
-      stream.respond(header, trailerFollows);
+      this.#respond(httpStatus, header, trailerFollows);
       this.#sendTrailer(trailer);
-      if (body === undefined || body.byteLength === 0) stream.end();
-      else stream.end(body);
+      stream.end(body);
     }
     this.complete();
   }
@@ -71,8 +83,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   begin(httpStatus: number, fields: HeaderFields): void {
     const stream = this.#stream;
     if (stream.headersSent || stream.destroyed || stream.closed) return;
-    this.httpStatus = httpStatus;
-    stream.respond([":status", String(httpStatus), ...fields, ...this.addedFields], trailerFollows);
+    this.#respond(httpStatus, [":status", String(httpStatus), ...fields, ...this.addedFields], trailerFollows);
   }
 
   end(trailer: HeaderFields = none): void {
@@ -86,6 +97,14 @@ export class NodeHttp2Exchange extends NodeExchange {
   reset(): void {
     this.givenUp = true;
     this.#stream.close(ErrorCode.internalError);
+  }
+
+  #respond(httpStatus: number, header: string[], options: ServerStreamResponseOptions | undefined): void {
+    // Of fields with a wrong value node sends some, which its clients refuse, and drops the others. It checks names.
+    for (let at = 0; at < header.length; at += 2) requireHeaderValue(header[at] as string, header[at + 1] as string);
+    this.#stream.respond(header, options);
+    // Set only once all fields have been accepted.
+    this.httpStatus = httpStatus;
   }
 
   protected override wanted(): void {
@@ -105,18 +124,19 @@ export class NodeHttp2Exchange extends NodeExchange {
     this.#stream.on("wantTrailers", onWantTrailers);
   }
 
-  /**
-   * Also stops a body that goes on long after the answer was sent (RFC 9113 §8.1). Not earlier: node's reset overtakes a
-   * trailer section sent in the same turn of the event loop.
-   */
+  /** Also stops a body that goes on long after the answer was sent (RFC 9113 §8.1). */
   protected override complete(): void {
     super.complete();
     if (!this.bodyEnded) this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
   }
 
-  /** Asks the client to stop sending, once the answer has been sent. */
+  /** Asks the client to stop sending, once the answer has been sent, its trailer section included. */
   #stop(): void {
-    if (this.#stream.writableFinished) this.#stream.close(ErrorCode.noError);
+    const { writableFinished, sentTrailers, [trailerKey]: trailer } = this.#stream;
+    // DATA is finished, by node's account, before the client's window lets the last of it and the trailers pass.
+    if (!writableFinished || (trailer !== undefined && sentTrailers === undefined)) return;
+    // Node's reset overtakes a trailer section that was sent in the same turn of the event loop.
+    afterTurn(stopReceiving, this.#stream);
   }
 
   protected override closed(): void {
@@ -139,6 +159,10 @@ type CarryingStream = ServerHttp2Stream & { [trailerKey]?: HeaderFields };
 function onWantTrailers(this: CarryingStream): void {
   // An empty section is sent as an empty DATA frame that ends the stream.
   this.sendTrailers(toRecord(this[trailerKey] ?? none));
+}
+
+function stopReceiving(stream: CarryingStream): void {
+  stream.close(ErrorCode.noError);
 }
 
 const exchangesKey: unique symbol = Symbol("exchanges");
