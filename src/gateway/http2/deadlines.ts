@@ -18,6 +18,8 @@ export class Deadlines {
   readonly #rules: FrameRules;
   readonly #effects: DeadlineEffects;
   readonly #clock: NodeJS.Timeout;
+  /** Runs while a stream is answered whose peer is still sending. */
+  #lingerClock: NodeJS.Timeout | undefined;
   readonly #openedAtMs = performance.now();
   /** When the peer last sent anything, by `performance.now()`, in whole milliseconds. */
   heardAtMs: number = Math.trunc(performance.now());
@@ -35,9 +37,17 @@ export class Deadlines {
     this.#clock = setInterval(() => this.#look(), lookEveryMs(parts.limits)).unref();
   }
 
+  /** Notes that a stream is answered whose peer may go on sending for a while. */
+  lingers(): void {
+    const { lingerMs } = this.#parts.limits;
+    // So short a deadline has a clock of its own: with the other one, idle connections would look for it all the time.
+    this.#lingerClock ??= setInterval(() => this.#lookAtLingering(), quarterOf(lingerMs)).unref();
+  }
+
   /** Stops checking; the connection is over. */
   stop(): void {
     clearInterval(this.#clock);
+    clearInterval(this.#lingerClock);
   }
 
   #look(): void {
@@ -56,13 +66,25 @@ export class Deadlines {
 
   #lookAtBodies(nowMs: number): void {
     const { streams, limits } = this.#parts;
-    const { lingerMs, requestTimeoutMs } = limits;
     for (const stream of streams.open.values()) {
-      if (stream.remoteEnded) continue;
-      // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
-      if (stream.answeredAtMs > 0 && nowMs - stream.answeredAtMs > lingerMs) stream.reset(ErrorCode.noError);
-      else if (stream.bodyAwaited && nowMs - stream.openedAtMs > requestTimeoutMs) stream.reset(ErrorCode.cancel);
+      if (stream.remoteEnded || !stream.bodyAwaited) continue;
+      if (nowMs - stream.openedAtMs > limits.requestTimeoutMs) stream.reset(ErrorCode.cancel);
     }
+  }
+
+  #lookAtLingering(): void {
+    const nowMs = performance.now();
+    const { streams, limits } = this.#parts;
+    let lingering = 0;
+    for (const stream of streams.open.values()) {
+      if (stream.answeredAtMs === 0) continue;
+      // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
+      if (nowMs - stream.answeredAtMs >= limits.lingerMs) stream.reset(ErrorCode.noError);
+      else lingering += 1;
+    }
+    if (lingering > 0) return;
+    clearInterval(this.#lingerClock);
+    this.#lingerClock = undefined;
   }
 
   #handshakeProblem(nowMs: number): ConnectionError | undefined {
@@ -95,9 +117,13 @@ export class Deadlines {
   }
 }
 
-// Often enough that no deadline is missed by more than a quarter.
 function lookEveryMs(limits: Http2Limits): number {
   const { intervalMs, idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs, requestTimeoutMs } = limits;
   const shortestMs = Math.min(idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs, requestTimeoutMs);
-  return Math.max(10, Math.min(intervalMs, shortestMs / 4));
+  return Math.min(intervalMs, quarterOf(shortestMs));
+}
+
+// Often enough that no deadline is missed by more than a quarter.
+function quarterOf(deadlineMs: number): number {
+  return Math.max(10, deadlineMs / 4);
 }

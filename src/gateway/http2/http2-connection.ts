@@ -136,6 +136,10 @@ export class Http2Connection implements StreamCarrier {
     this.#chunkKept = true;
   }
 
+  lingers(): void {
+    this.#deadlines.lingers();
+  }
+
   forget(stream: Http2Stream): void {
     this.#streams.open.delete(stream.id);
     if (this.#drain === "final") this.#endIfDone();

@@ -33,6 +33,8 @@ export interface StreamCarrier {
   sendReset(stream: Http2Stream, code: ErrorCode): void;
   /** Notes that a view of the chunk being read is kept. Called only for chunks that may be freed. */
   keepChunk(): void;
+  /** Notes that a stream is answered although its peer has not ended its side. */
+  lingers(): void;
   /** Drops a stream that is closed. */
   forget(stream: Http2Stream): void;
   /** Reports that a receiver has thrown. */
@@ -299,8 +301,9 @@ export class Http2Stream {
 
   #end(): void {
     this.localEnded = true;
-    if (this.remoteEnded) this.#close();
-    else this.answeredAtMs = Math.trunc(performance.now());
+    if (this.remoteEnded) return this.#close();
+    this.answeredAtMs = Math.trunc(performance.now());
+    this.#carrier.lingers();
   }
 
   #close(): void {

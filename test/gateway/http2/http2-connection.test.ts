@@ -1,6 +1,6 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
 import { defaultHttp2Limits, encodeBlock, ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { waitLimitMs, within } from "../../support/deadline.ts";
@@ -269,6 +269,38 @@ describe("a connection whose client", () => {
     // A stream of messages takes the time it takes.
     connection.send(dataFrame(1, Buffer.from("x"), endStream));
     expect(await connection.readEnd(1)).toStrictEqual(answered);
+  });
+
+  test("goes on with a body after its answer is asked to stop in time, however far off all else is", async () => {
+    const hour = 3_600_000;
+    const farOff = { idleTimeoutMs: hour, stallTimeoutMs: hour, blockedTimeoutMs: hour, requestTimeoutMs: hour };
+    await using engine = await startEngine({
+      limits: { ...farOff, intervalMs: hour, lingerMs: 20 },
+      serve: (stream) => answer(stream),
+    });
+    using connection = await openFrames(engine.address);
+    for (const streamId of [1, 3]) {
+      connection.send(begun(streamId));
+      const reset = await nextOf(connection, frameType.resetStream);
+      expect([reset?.streamId, reset?.payload.readUInt32BE(0)]).toStrictEqual([streamId, ErrorCode.noError]);
+    }
+  });
+
+  test.each([
+    { name: "it is reset", everyMs: 13, last: frameType.resetStream },
+    { name: "the connection ends", everyMs: 3_600_000, last: frameType.headers },
+  ])("goes on with a body after its answer has a clock until $name", async ({ everyMs, last }) => {
+    using started = vi.spyOn(globalThis, "setInterval");
+    using cleared = vi.spyOn(globalThis, "clearInterval");
+    await using engine = await startEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    await nextOf(connection, last);
+    if (last === frameType.headers) connection.socket.destroy();
+    const clocks = started.mock.results.filter((_, i) => started.mock.calls[i]?.[1] === everyMs);
+    expect(clocks).toHaveLength(1);
+    // Otherwise, idle connections would look for such bodies for ever.
+    await expect.poll(() => cleared.mock.calls.map(([timer]) => timer)).toContain(clocks[0]?.value);
   });
 
   test("takes nothing of what it is owed does not hold it without end", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
 import { ErrorCode } from "../../../src/gateway/http2/index.ts";
-import { answer, echo, receiving, startEngine } from "../../support/http2/http2-engine.ts";
+import { answer, echo, receiving, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
 import {
   dataFrame,
   frame,
@@ -130,6 +130,38 @@ describe("the engine", () => {
     connection.send(headersFrame(1, [[":method", "HEAD"], ...getHeader.slice(1)], endStream));
     const only = await connection.readUntil(({ streamId }) => streamId === 1);
     expect(only).toMatchObject({ type: frameType.headers, flags: endHeaders | endStream });
+  });
+
+  test("ends an answer of which nothing is left by an empty DATA frame, not by a trailer section (§8.1)", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.sendHeaders([statusBlock(200)], false);
+        stream.end(undefined, undefined);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1));
+    await connection.readUntil(({ streamId }) => streamId === 1);
+    const last = await connection.readUntil(({ streamId }) => streamId === 1);
+    expect(last).toMatchObject({ type: frameType.data, flags: endStream, payload: Buffer.of() });
+  });
+
+  test("sends nothing behind an answer that has ended, although its request has not", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.sendHeaders([statusBlock(200)], true);
+        stream.sendData(text("more"));
+        stream.answer([statusBlock(200)], text("another"), undefined);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const sent: Frame[] = [];
+    await connection.readUntil((one) => {
+      if (one.streamId === 1) sent.push(one);
+      return one.type === frameType.ping;
+    });
+    expect(sent).toMatchObject([{ type: frameType.headers, flags: endHeaders | endStream }]);
   });
 
   test("stops a request that it has answered (§8.1)", async () => {

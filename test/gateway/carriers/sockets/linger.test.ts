@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { createServer, type Server } from "node:http";
 import { connect } from "node:tls";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -7,6 +8,7 @@ import { createByteReader } from "../../../support/carriers/byte-reader.ts";
 import { createCertificate } from "../../../support/carriers/certificate.ts";
 import type { Address } from "../../../support/carriers/exchange.ts";
 import { type Http1Connection, openHttp1, overHttp1 } from "../../../support/carriers/http1-connection.ts";
+import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../../support/deadline.ts";
 import {
   nextEvent,
@@ -76,11 +78,20 @@ const rows: readonly Row[] = [
 describe("the answer to a body that is refused arrives although all of it is sent first:", () => {
   const certificate = createCertificate("first");
   let greenhouse: TestGreenhouse;
+  let nodeServer: Server;
+  let nodeAddress: Address;
   beforeAll(async () => {
     const options = { admit: needsKey, readMaxBytes: 100 };
     greenhouse = await startGreenhouse({}, options, { tls: certificate, allowCleartext: true });
+    nodeServer = createServer(greenhouse.gateway.handler);
+    const { hostname, port } = new URL(await listenOnLoopback(nodeServer));
+    nodeAddress = { address: hostname, port: Number(port) };
   });
-  afterAll(() => greenhouse[Symbol.asyncDispose]());
+  afterAll(async () => {
+    nodeServer.close();
+    nodeServer.closeAllConnections();
+    await greenhouse[Symbol.asyncDispose]();
+  });
 
   async function openTls({ address, port }: Address): Promise<Http1Connection> {
     const socket = connect({ host: address, port, ca: certificate.cert, servername: "localhost" });
@@ -104,8 +115,11 @@ describe("the answer to a body that is refused arrives although all of it is sen
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("its connection is closed once 64 MiB came behind the answer", async () => {
-    using connection = await openHttp1(greenhouse.address);
+  test.each([
+    { name: "ours", open: () => greenhouse.address },
+    { name: "node's", open: () => nodeAddress },
+  ])("its connection is closed once 64 MiB came behind the answer, by a server of $name", async ({ open }) => {
+    using connection = await openHttp1(open());
     const length = "content-length: 1000000000";
     connection.write(requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", length], Buffer.of()));
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 413 });
