@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { startDeadline } from "../index.ts";
 
 /**
  * Reads the first bytes of a connection until there are enough to judge it by.
@@ -17,9 +18,9 @@ export function readFirstBytes(
     socket.destroy();
   };
   // A separate timer: a `socket.setTimeout` left behind would end the connection later in its life.
-  const clock = setTimeout(giveUp, timeoutMs);
+  const stopClock = startDeadline(timeoutMs, giveUp);
   const stop = (): void => {
-    clearTimeout(clock);
+    stopClock();
     socket.off("readable", look).off("end", giveUp).off("close", stop);
   };
   // Kept here until there are enough: bytes that are put back would make the socket readable again at once.

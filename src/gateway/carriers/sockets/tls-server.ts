@@ -1,4 +1,5 @@
 import type { Server as TlsServer, TlsOptions, TLSSocket } from "node:tls";
+import { timerMsMax } from "../index.ts";
 import type { HttpMajorVersion } from "./http-server.ts";
 
 /** Options of {@link createTlsServer}. */
@@ -20,7 +21,7 @@ export function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOpti
   // Loaded only where there is TLS: it takes 10 ms to start.
   const { createServer } = process.getBuiltinModule("node:tls");
   const server = createServer({
-    handshakeTimeout: handshakeTimeoutMs,
+    handshakeTimeout: Math.min(handshakeTimeoutMs, timerMsMax),
     ...tls,
     ALPNProtocols: ["h2", "http/1.1"],
   });

@@ -3,6 +3,7 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
+import { startDeadline } from "../../../../src/gateway/carriers/index.ts";
 import { createGateway, type EndpointAnswer, type GatewayLoad } from "../../../../src/gateway/index.ts";
 import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { createByteReader } from "../../../support/carriers/byte-reader.ts";
@@ -11,6 +12,7 @@ import { within } from "../../../support/deadline.ts";
 import { overHttp1 } from "../../../support/carriers/http1-connection.ts";
 import { openFrames } from "../../../support/carriers/http2-frames.ts";
 import { deletePlantProcedure, exchange } from "../../../support/gateway/wire-format.ts";
+import { begun, whole } from "../../../support/http2/http2-requests.ts";
 
 /** More than the kernel takes for a client that does not read. */
 const bigBody = Buffer.alloc(16 * 1024 * 1024, "plants");
@@ -57,6 +59,27 @@ describe("a connection of HTTP/2", () => {
       await gateway.close();
     },
   );
+});
+
+describe.each([2 ** 31, Infinity])("a header time-out of %d ms, more than a timer can count,", (headerTimeoutMs) => {
+  const certificate = createCertificate("localhost");
+  test.each([
+    { name: "in clear", tls: undefined },
+    { name: "over TLS", tls: certificate },
+  ])("closes no connection $name", async ({ tls }) => {
+    const gateway = createGateway({ routes: () => {}, limits: { headerTimeoutMs } });
+    const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, ...(tls && { tls }) });
+    const outer = connectTcp({ host: "127.0.0.1", port });
+    await within(once(outer, "connect"), "the connection");
+    // Longer than the millisecond of a timer that overflows.
+    await within(new Promise<void>((resolve) => startDeadline(20, resolve)), "20 ms");
+    const socket = tls === undefined ? outer : connectTls({ socket: outer, ca: tls.cert, servername: "localhost" });
+    socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    const connection = overHttp1(socket, createByteReader(socket), "x");
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 404 });
+    socket.destroy();
+    await gateway.close();
+  });
 });
 
 /** A socket under TLS that can hold records back and then send them in one segment. */
@@ -136,6 +159,24 @@ describe("the load of a gateway", () => {
     await expect.poll(() => gateway.load).toEqual(loadOf(carrier, 0));
     await gateway.close();
   });
+});
+
+test("the load counts each refusal of what is wrong as HTTP, and each error of HTTP/2", async () => {
+  const gateway = createGateway({ routes: () => {} });
+  const address = await gateway.listen({});
+  for (const _ of [1, 2]) {
+    await exchange(address, "1.1", { httpMethod: "GET", path: "/%zz", header: [["host", "x:port"]] });
+    using connection = await openFrames(address);
+    connection.send(begun(1, ["te", "wonders"]), whole(2));
+    await connection.readUntil(() => false);
+  }
+  const { badRequests, http2Errors } = gateway.load;
+  expect({ badRequests, ...http2Errors }).toEqual({
+    badRequests: new Map([[400, 2]]),
+    stream: new Map([["PROTOCOL_ERROR", 2]]),
+    connection: new Map([["PROTOCOL_ERROR", 2]]),
+  });
+  await gateway.close();
 });
 
 function loadOf(carrier: "http1" | "http2", count: number): GatewayLoad {
