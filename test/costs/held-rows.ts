@@ -1,12 +1,14 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type ClientHttp2Stream, connect } from "node:http2";
+import { brotliCompressSync, constants } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
   ReadingSchema,
   WatchReadingsRequestSchema,
   WaterBedRequestSchema,
 } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Address } from "../support/carriers/exchange.ts";
+import type { Address, Field } from "../support/carriers/exchange.ts";
 import { emptyMessage, grpcHeader } from "../support/carriers/grpc-frames.ts";
 import {
   dataFrame,
@@ -31,7 +33,7 @@ import type { MeasuredServer, ServerName } from "../support/costs/measured-serve
 import { within } from "../support/deadline.ts";
 import { openRaw, openRawHttp2, type RawClient } from "../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
-import { settingFrame } from "../support/http2/http2-requests.ts";
+import { postHeader, settingFrame } from "../support/http2/http2-requests.ts";
 import { authorized, bearer } from "../support/server/plant-server.ts";
 
 /** What clients can make the server hold by one thing that they do. */
@@ -40,6 +42,8 @@ export interface HeldRow {
   readonly what: string;
   /** The most that is held, as the table says it: bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
   readonly atMost: string;
+  /** Whether it is neither heap nor buffers, so that only the memory of the whole process shows it. */
+  readonly native?: true;
   /** How much of it is done first; then four times as much is done. */
   readonly n: number;
   /** Does it. */
@@ -116,7 +120,7 @@ async function untilSent(server: MeasuredServer, { socket }: RawClient): Promise
   }
 }
 
-/** Streams of ControlClimate that have had one reading each, by a client that keeps to the windows. */
+/** Streams of ControlClimate that wait for their first reading, by a client that keeps to the windows. */
 async function openClimates({ socket }: RawClient, n: number): Promise<ClientHttp2Stream[]> {
   const session = connect("http://greenhouse", { createConnection: () => socket }).on("error", () => {});
   await within(once(session, "remoteSettings"), "the server's SETTINGS");
@@ -127,9 +131,7 @@ async function openClimates({ socket }: RawClient, n: number): Promise<ClientHtt
       "content-type": "application/grpc+proto",
       te: "trailers",
     });
-    stream.on("error", () => {}).resume();
-    stream.write(smallReading);
-    return stream;
+    return stream.on("error", () => {}).resume();
   });
 }
 
@@ -140,15 +142,69 @@ const text16k = "s".repeat(16_000);
 const text100k = "s".repeat(100_000);
 const reading = encodeEnvelope(0, toBinary(ReadingSchema, create(ReadingSchema, { sensor: text16k })));
 const smallReading = encodeEnvelope(0, toBinary(ReadingSchema, create(ReadingSchema, { sensor: "s".repeat(1_000) })));
-const smallReadings = Buffer.concat(Array.from({ length: 240 }, () => smallReading));
+const frameOfReadings = Buffer.concat(Array.from({ length: 16 }, () => smallReading));
+const manyReadings = Buffer.concat(Array.from({ length: 240 }, () => smallReading));
+const twoMessages = Buffer.concat([emptyMessage, emptyMessage]);
+/** Of a frame that nobody knows, and everybody has to ignore (RFC 9113 §4.1). */
+const unknownType = 0x16;
 const longNote = encodeEnvelope(0, toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note: text100k })));
 const watch = create(WatchReadingsRequestSchema, { sensor: text16k, count: 2 ** 31 - 1 });
 const endlessWatch = encodeEnvelope(0, toBinary(WatchReadingsRequestSchema, watch));
 const longNotes: FramesOf = (id) => [greenhouseCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
 
+/** Sends two small messages to each stream, with frames of `sizes` bytes that nobody knows in the same write. */
+function takenSlowly(sizes: readonly number[]): Run {
+  return async (server, n) => {
+    const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
+    const ids = streamIds(n);
+    await sendInWaves(server, client, ids, (id) => [greenhouseCall(id, "ControlClimate")]);
+    // Each handler waits for its first message, takes that, and leaves the second one in what the server has read.
+    for (const id of ids) {
+      client.send(dataFrame(id, twoMessages), ...sizes.map((bytes) => frame(unknownType, 0, 0, Buffer.alloc(bytes))));
+      await server.ask("quiet");
+    }
+    return { clients: [client], units: n };
+  };
+}
+
 function watchAndDoNotRead(client: RawClient): void {
   const path = `/sensors/${"s".repeat(4_000)}/readings?count=${2 ** 31 - 1}`;
   client.write(`GET ${path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n`);
+}
+
+/** A body of a stream over REST that has begun. */
+function encodedReadings(id: number, coding: string, body: Buffer): Frame[] {
+  const header = [...postHeader(["content-encoding", coding])].map(([name, value]): Field => [
+    name,
+    name === ":path" ? "/readings" : value,
+  ]);
+  return [headersFrame(id, header), ...bodyFrames(id, body)];
+}
+
+/** Empty lines. The first of them get hardly smaller, so that 1,032 times what is sent is more than all of them. */
+const emptyLines = Buffer.concat([
+  randomBytes(120_000).map((byte) => (byte % 2 === 0 ? 0x20 : 0x0a)),
+  Buffer.alloc(16_600_000, "\n"),
+]);
+
+/** A body that fills the largest window of br (RFC 7932 §9.1), without its end. */
+const fullBrotliWindow = brotliCompressSync(emptyLines, {
+  finishFlush: constants.BROTLI_OPERATION_FLUSH,
+  params: { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 },
+});
+
+/** A body that fills a window of 8 MiB: a frame of RFC 8878 §3.1.1 with raw line feeds, and blocks of one repeated. */
+const fullZstdWindow = Buffer.concat([
+  Buffer.from("28b52ffd0068", "hex"),
+  zstdBlock(0, 8_000, Buffer.alloc(8_000, "\n")),
+  ...Array.from({ length: 63 }, () => zstdBlock(1, 128 * 1024, Buffer.from("\n"))),
+]);
+
+/** A block of §3.1.1.2 that is not the last: raw, or one byte that is repeated. */
+function zstdBlock(type: 0 | 1, bytes: number, content: Buffer): Buffer {
+  const header = Buffer.alloc(3);
+  header.writeUIntLE((bytes << 3) | (type << 1), 0, 3);
+  return Buffer.concat([header, content]);
 }
 
 /** Literals with incremental indexing (RFC 7541 §6.2.1), of 34 bytes each as §4.1 counts them. */
@@ -360,6 +416,21 @@ export const heldRows: readonly HeldRow[] = [
     },
   },
   {
+    what: "bodies of streams over REST in br that do not end",
+    atMost: "384 MiB in all",
+    native: true,
+    // 64 in the end, which would take 1 GiB.
+    n: 16,
+    run: listening("greenhouse", (id) => encodedReadings(id, "br", fullBrotliWindow)),
+  },
+  {
+    what: "bodies of streams over REST in zstd that do not end",
+    atMost: "384 MiB in all",
+    native: true,
+    n: 32,
+    run: listening("greenhouse", (id) => encodedReadings(id, "zstd", fullZstdWindow)),
+  },
+  {
     what: "a message of a stream that is announced and does not come",
     atMost: "64 KiB a stream",
     n: 60,
@@ -382,19 +453,30 @@ export const heldRows: readonly HeldRow[] = [
     ),
   },
   {
+    what: "messages of a few bytes among much else that are taken slowly",
+    atMost: "8 KiB a stream",
+    n: 60,
+    run: takenSlowly([16_384, 16_384, 16_384]),
+  },
+  {
+    what: "messages of a few bytes among 16 KiB that are taken slowly",
+    atMost: "24 KiB a stream",
+    n: 60,
+    // With the heads of both frames, a byte less than what is copied.
+    run: takenSlowly([16_383 - 2 * 9 - twoMessages.byteLength]),
+  },
+  {
     what: "messages of many streams that are taken slowly",
-    atMost: "3 MiB a connection",
-    n: 25,
+    atMost: "8 MiB a connection",
+    // 256 in the end, as many as a connection may have.
+    n: 64,
     run: async (server, n) => {
       const client = await openRaw(server.addresses.greenhouse);
       const streams = await openClimates(client, n);
-      // Each handler takes one message at a time of the many that have come, and the windows open for as much as that.
-      for (let from = 0; from < n; from += 4) {
-        for (const readings of [smallReading, smallReadings]) {
-          for (const stream of streams.slice(from, from + 4)) stream.write(readings);
-          await untilSent(server, client);
-        }
-        await server.ask("release");
+      await untilSent(server, client);
+      // Each handler takes the first message of a frame, for all of which the windows are opened again, and no more.
+      for (const readings of [frameOfReadings, manyReadings]) {
+        for (const stream of streams) stream.write(readings);
         await untilSent(server, client);
       }
       return { clients: [client], units: 1 };

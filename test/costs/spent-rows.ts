@@ -250,6 +250,19 @@ export const spentRows: readonly SpentRow[] = [
     }),
   },
   {
+    what: "a KiB of JSON in eight levels of Any, each with its type last",
+    atMost: "25",
+    n: 64,
+    run: large("kitchenSink", (n) => {
+      const names = Array.from({ length: n * 128 }, (_, i) => `"${i}":0`.padEnd(7)).join();
+      let body = `{${names},"@type":"type.googleapis.com/kitchensink.v1.Nested"}`;
+      for (let level = 2; level <= 8; level++) {
+        body = `{"value":${body},"@type":"type.googleapis.com/google.protobuf.Any"}`;
+      }
+      return post("/kitchensink.v1.KitchenSink/Plain", "application/json", Buffer.from(`{"any":${body}}`));
+    }),
+  },
+  {
     what: "a KiB of gRPC-Web-text",
     atMost: "2",
     n: 250,

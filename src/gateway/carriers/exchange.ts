@@ -36,8 +36,8 @@ export interface Exchange extends HeaderReader {
   abortReceiver: AbortReceiver | undefined;
 
   /**
-   * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds `limitBytes`. The receiver
-   * is not called if the client goes away first.
+   * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds `limitBytes`. Must not be
+   * called where {@link bodyEmpty} is true. The receiver is not called if the client goes away first.
    */
   readBody(limitBytes: number, receiver: BodyReceiver): void;
 

@@ -121,12 +121,11 @@ export class Http1Connection {
     this.#isDraining = true;
   }
 
-  /** RFC 9110 §10.1.1: tells the client to send the body, if it waits for that and has sent none. */
+  /** RFC 9110 §10.1.1: tells the client to send the body, of which nothing has arrived, if it waits for that. */
   continue(): void {
-    const { expectsContinue, bodyBytes } = this.#head.section;
-    if (!expectsContinue || this.#continued || this.receiver === undefined) return;
+    if (!this.#head.section.expectsContinue || this.#continued || this.receiver === undefined) return;
     this.#continued = true;
-    if (bodyBytes === "chunked" || this.#bodyBytesLeft === bodyBytes) this.#writer.continue();
+    this.#writer.continue();
   }
 
   /** Notes that the receiver has used `bytes` of the body, so that as many more may be read. */
@@ -396,8 +395,7 @@ export class Http1Connection {
     this.#writer.drained();
     if (this.#writer.congested) return;
     this.receiver?.onWritable();
-    if (this.#stage === "head") this.#goOn();
-    else this.#pauseOrResume();
+    this.#goOn();
   }
 
   /** Decides whether the connection ends with the answer that is about to be sent. */

@@ -8,8 +8,8 @@ import type { Address } from "../carriers/exchange.ts";
 export interface Answers {
   /** Where the servers of test/costs/server.ts listen. */
   readonly addresses: { readonly [name in ServerName]: Address };
-  /** The bytes of heap and buffers that are no garbage, and the bytes that its sockets have read. */
-  readonly held: { readonly bytes: number; readonly readBytes: number };
+  /** The bytes of heap and buffers that are no garbage, those of the process, and what its sockets have read. */
+  readonly held: { readonly bytes: number; readonly residentBytes: number; readonly readBytes: number };
   /** Waits until nothing more comes. */
   readonly quiet: void;
   /** Microseconds of CPU of all its threads. */

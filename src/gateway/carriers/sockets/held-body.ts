@@ -55,9 +55,27 @@ export class HeldBody {
   }
 }
 
+/**
+ * Returns a piece as it is, or a copy of one that would keep a much larger chunk alive while it is read: a slow call
+ * can have a piece of each of its connection's streams in hand.
+ */
+export function ownPiece(piece: Uint8Array): Uint8Array {
+  const { byteLength, buffer } = piece;
+  const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
+  if (keepsLittle) return piece;
+  const copy = Buffer.allocUnsafeSlow(byteLength);
+  copy.set(piece);
+  return copy;
+}
+
 /** Bytes of a block at most: as many as a frame of HTTP/2 has, which a reader that waits gets in one piece too. */
 export const heldBlockBytesMax: number = 16 * 1024;
 // Bytes: a block costs some 200 of its own.
 const blockBytesMin = 512;
+/**
+ * A small piece of a chunk of at least so many bytes is copied, so that the chunk can be freed. That takes some 3 µs, so
+ * smaller chunks are kept: a stream has no more than one of them in hand, which is no more than a block.
+ */
+const copiedChunkBytesMin = 16 * 1024;
 /** How much more memory may be taken than has arrived, as a share of that. */
 const spareShare = 1 / 8;

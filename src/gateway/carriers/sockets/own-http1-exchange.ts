@@ -75,7 +75,7 @@ export class OwnHttp1Exchange extends SocketExchange implements RequestReceiver 
   }
 
   onGone(): void {
-    if (!this.gone) this.lose(goneAway());
+    this.lose(goneAway());
   }
 
   #answerInPieces(

@@ -11,7 +11,7 @@ import {
   readHeaderField,
   CollectedBytes,
 } from "../index.ts";
-import { HeldBody } from "./held-body.ts";
+import { HeldBody, ownPiece } from "./held-body.ts";
 
 interface PendingRead {
   readonly resolve: (result: IteratorResult<Uint8Array>) => void;
@@ -106,7 +106,6 @@ export abstract class SocketExchange implements Exchange {
   protected abstract wanted(): void;
 
   readBody(limitBytes: number, receiver: BodyReceiver): void {
-    if (this.bodyEmpty) return receiver.received(empty);
     const held = this.#held;
     if (this.bodyBytes > limitBytes || (held?.byteLength ?? 0) > limitBytes) return receiver.received(undefined);
     // What arrived while the request was being admitted was held back, and counts as consumed from here on.
@@ -159,9 +158,10 @@ export abstract class SocketExchange implements Exchange {
     if (this.#pull !== undefined) {
       const { resolve } = this.#pull;
       this.#pull = undefined;
+      const own = ownPiece(piece);
       this.consumed(bytes);
-      resolve({ done: false, value: piece });
-      return true;
+      resolve({ done: false, value: own });
+      return own === piece;
     }
     const read = this.#read;
     if (read === undefined) {

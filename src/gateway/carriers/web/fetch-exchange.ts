@@ -68,7 +68,6 @@ export class FetchExchange implements Exchange {
   }
 
   readBody(limitBytes: number, receiver: BodyReceiver): void {
-    if (this.bodyEmpty) return receiver.received(new Uint8Array(0));
     if (Number(this.common.contentLength ?? 0) > limitBytes) return receiver.received(undefined);
     this.#body.read(limitBytes).then(
       (body) => {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HeldBody, heldBlockBytesMax } from "../../../../src/gateway/carriers/sockets/held-body.ts";
+import { HeldBody, heldBlockBytesMax, ownPiece } from "../../../../src/gateway/carriers/sockets/held-body.ts";
 
 const chunk = new Uint8Array(65_536);
 
@@ -10,6 +10,28 @@ function drain(held: HeldBody): Uint8Array[] {
   for (let block = held.shift(); block !== undefined; block = held.shift()) blocks.push(block);
   return blocks;
 }
+
+describe("a piece that is read at once", () => {
+  test.each([
+    { bytes: 1, chunkBytes: 16_384 },
+    { bytes: 16_384, chunkBytes: 65_536 },
+    { bytes: 16_384, chunkBytes: 18_433 },
+  ])("keeps no chunk of $chunkBytes bytes for $bytes", ({ bytes, chunkBytes }) => {
+    const piece = new Uint8Array(chunkBytes).subarray(9, 9 + bytes).fill(7);
+    const own = ownPiece(piece);
+    expect(own.buffer.byteLength).toBe(bytes);
+    expect(Buffer.compare(own, piece)).toBe(0);
+  });
+
+  test.each([
+    { bytes: 1, chunkBytes: 16_383 },
+    { bytes: 16_384, chunkBytes: 18_432 },
+    { bytes: 65_536, chunkBytes: 65_536 },
+  ])("is not copied where it keeps a chunk of $chunkBytes bytes for $bytes", ({ bytes, chunkBytes }) => {
+    const piece = new Uint8Array(chunkBytes).subarray(0, bytes);
+    expect(ownPiece(piece)).toBe(piece);
+  });
+});
 
 describe("a held body", () => {
   test("comes out as it went in, block by block and all at once", () => {

@@ -106,3 +106,32 @@ test("answers are made as far as they are taken, and in the end all of them", as
   connection.socket.resume();
   for (let i = 0; i < count; i++) expect((await connection.readAnswer()).body.byteLength).toBe(bytes);
 });
+
+test("a chunk of which nothing is kept is freed, although something was kept of an earlier one", async () => {
+  const chunks: Buffer[] = [];
+  const admit: Admit = ({ connection }) => {
+    if (connection instanceof EventEmitter) connection.on("data", (chunk: Buffer) => chunks.push(chunk));
+  };
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit });
+  using connection = await openHttp1(greenhouse.address);
+  // A body in one piece is kept, one in many is copied.
+  for (const note of ["in one piece", "plants".repeat(50_000)]) {
+    const body = Buffer.from(JSON.stringify({ note }));
+    const header = [["content-type", "application/json"]] as const;
+    connection.request({ httpMethod: "POST", path: "/beds/7:water", header, body });
+    expect((await connection.readAnswer()).httpStatus).toBe(200);
+  }
+  expect(chunks.filter(({ buffer }) => buffer.byteLength === 0)).not.toEqual([]);
+});
+
+test("of a large answer nothing waits once it is taken", async () => {
+  const page: Endpoint = { path: "/", open: true, answer: () => ({ httpStatus: 200, body: Buffer.alloc(5_000_000) }) };
+  await using greenhouse = await startGreenhouse({}, { endpoints: [page] });
+  using connection = await openHttp1(greenhouse.address);
+  connection.socket.pause();
+  connection.write(shortest);
+  await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
+  connection.socket.resume();
+  await connection.readAnswer();
+  await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
+});

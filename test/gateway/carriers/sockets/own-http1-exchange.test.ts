@@ -64,6 +64,25 @@ describe("a client that does not read", () => {
     await within(closed.promise, "the connection to be closed");
   });
 
+  test("an answer until it has asked once more and ended its side gets that answer too, and the end", async () => {
+    const ended = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      { waterBed: async ({ note }) => ({ note: note || bigText }) },
+      { admit: ({ connection }) => ended.resolve(nextEvent(connection, "end")) },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.request(water([], "{}"));
+    await greenhouse.answered(1);
+    connection.request(water([], '{"note":"second"}'));
+    connection.socket.end();
+    await within(ended.promise, "the end of what the client sends");
+    connection.socket.resume();
+    expect((await connection.readAnswer()).body.byteLength).toBeGreaterThan(bigText.length);
+    expect(String((await connection.readAnswer()).body)).toContain("second");
+    expect(await connection.atEnd()).toBe(true);
+  });
+
   test("its answer for a while, and then all of it, is not cut off in the quiet stream that follows", async () => {
     const timedOut = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(

@@ -1,7 +1,8 @@
 import { EventEmitter, once } from "node:events";
+import { STATUS_CODES } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Admit } from "../../../../src/gateway/index.ts";
+import type { Admit, Endpoint } from "../../../../src/gateway/index.ts";
 import { within } from "../../../support/deadline.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../support/carriers/exchange.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
@@ -37,6 +38,16 @@ describe("a client that waits to be told to send its body", () => {
     expect(String(interim)).toBe("HTTP/1.1 100 Continue\r\n\r\n");
     connection.write('{"note":"n"}');
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [100] });
+  });
+
+  test("and is answered after that, but before it has sent it, keeps its connection", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
+    connection.write(`${head}connect-timeout-ms: 10\r\nexpect: 100-continue\r\n\r\n`);
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 504, interim: [100] });
+    connection.write('{"note":"n"}');
+    connection.request(water([["x-key", "k"]], "{}"));
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
   });
 
   test.each([
@@ -231,6 +242,29 @@ describe.concurrent("a client that takes too long", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
+  test.for([
+    { name: "with its header", sent: "G" },
+    {
+      name: "with its body",
+      sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
+    },
+  ])("$name has as long after a wait as without one", async ({ sent }) => {
+    const timeoutMs = 600;
+    const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs, idleTimeoutMs: 60_000 };
+    await using own = await startGreenhouse({}, { limits });
+    using waiting = await openHttp1(own.address);
+    waiting.request({ httpMethod: "GET", path: "/nothing", header: [] });
+    await waiting.readAnswer();
+    using other = await openHttp1(own.address);
+    for (const connection of [other, waiting]) {
+      const sentMs = performance.now();
+      connection.write(sent);
+      expect(await connection.readAnswer()).toMatchObject({ httpStatus: 408 });
+      // It is looked at a few times in that time, and may be late by as much.
+      expect(performance.now() - sentMs).toBeGreaterThan(timeoutMs / 2);
+    }
+  });
+
   test("is not one that waits for a slow handler", async () => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     await using own = await startGreenhouse(
@@ -288,6 +322,27 @@ describe("the lengths of an answer", () => {
       );
     }
   });
+});
+
+test("a status that a gateway may have is answered with its phrase", async () => {
+  const endpoint: Endpoint = {
+    path: "/status",
+    open: true,
+    answer: ({ header }) => ({ httpStatus: Number(header.get("x-status")), body: "" }),
+  };
+  await using greenhouse = await startGreenhouse({}, { endpoints: [endpoint] });
+  using connection = await openHttp1(greenhouse.address);
+  // Where node has the phrase of an earlier RFC.
+  const phrases = { ...STATUS_CODES, 413: "Content Too Large", 422: "Unprocessable Content" };
+  const without: string[] = [];
+  for (const [status, phrase] of Object.entries(phrases).filter(([each]) => Number(each) >= 200)) {
+    connection.request({ httpMethod: "GET", path: endpoint.path, header: [["x-status", status]] });
+    const [line = ""] = (await connection.readAnswer()).head.split("\r\n");
+    if (line === `HTTP/1.1 ${status} `) without.push(status);
+    else expect(line).toBe(`HTTP/1.1 ${status} ${phrase}`);
+  }
+  // Those of proxies and of WebDAV, and others that no gateway answers.
+  expect(without.join(" ")).toBe("207 208 226 305 407 418 423 424 425 451 506 507 508 509 510 511");
 });
 
 describe("HEAD", () => {
