@@ -14,7 +14,10 @@ import { brotli, gzip, zstd } from "./zlib/index.ts";
 export interface GatewayOptions extends ServingOptions {
   /** Handles requests that match nothing, without calling `admit`; used by {@link Gateway.handler} only. */
   readonly fallback?: NodeHandler;
-  /** Returns the initial context values; used by {@link Gateway.handler} only, which has a node request to pass. */
+  /**
+   * Returns the initial context values; used by {@link Gateway.handler} only, which has a node request to pass. What it
+   * throws is answered as if `admit` had thrown it, and `onRequest`, which would need the values, is not called.
+   */
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
   /** The proxies that are trusted to name their clients, in header fields or by the PROXY protocol. Default none. */
   readonly trustedProxies?: TrustedProxiesOptions;

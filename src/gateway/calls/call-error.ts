@@ -1,15 +1,72 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 
 /**
- * Returns the error to answer with for any thrown value, in a form that every protocol can write, whatever its text and
- * code. Only the text of a ConnectError is meant for clients.
+ * Returns the error to answer with for any thrown value, in a form that every protocol can write. Only the text of a
+ * ConnectError is meant for clients. Never throws.
  */
 export function toConnectError(thrown: unknown): ConnectError {
-  if (!(thrown instanceof ConnectError)) {
-    return new ConnectError("internal error", Code.Internal, undefined, undefined, thrown);
-  }
-  const { rawMessage, metadata, cause, details } = thrown;
-  const code = Code[thrown.code] === undefined ? Code.Unknown : thrown.code;
-  if (code === thrown.code && rawMessage.isWellFormed()) return thrown;
-  return Object.assign(new ConnectError(rawMessage.toWellFormed(), code, metadata, [], cause), { details });
+  return readConnectError(thrown) ?? toInternalError(thrown);
 }
+
+/** Returns the error to answer with for a fault, of which clients learn nothing. */
+export function toInternalError(fault: unknown): ConnectError {
+  return new ConnectError(internalError, Code.Internal, undefined, undefined, fault);
+}
+
+/**
+ * Returns a thrown ConnectError in a form that every protocol can write, unless a detail does not serialize; `undefined`
+ * for anything else, and for an error that cannot be read. Never throws.
+ */
+export function readConnectError(thrown: unknown): ConnectError | undefined {
+  try {
+    return thrown instanceof ConnectError ? toWritable(thrown) : undefined;
+  } catch {
+    // Even asking for its class may fail, for example in a getter.
+    return undefined;
+  }
+}
+
+/** Programs without types may have given anything as the parts of an error. */
+function toWritable(error: ConnectError): ConnectError {
+  const { rawMessage, cause, isWireError } = error;
+  const code = isCode(error.code) ? error.code : Code.Unknown;
+  // What is not a string was not written for clients: `new ConnectError(error)` would tell them the text of a fault.
+  const text = typeof rawMessage === "string" ? rawMessage.toWellFormed() : internalError;
+  const metadata = toHeaders(error.metadata);
+  const details = toDetails(error.details);
+  const isSame = code === error.code && text === rawMessage;
+  if (isSame && metadata === error.metadata && details === error.details) return error;
+  return Object.assign(new ConnectError(text, code, metadata, [], cause ?? error), { details, isWireError });
+}
+
+/** `Code` also maps the names of the codes to their numbers. */
+function isCode(code: unknown): boolean {
+  return typeof code === "number" && Code[code] !== undefined;
+}
+
+/** Returns metadata as they are, if possible; none if they are no header fields. */
+function toHeaders(metadata: Headers): Headers {
+  if (metadata instanceof Headers) return metadata;
+  try {
+    return new Headers(metadata);
+  } catch {
+    return new Headers();
+  }
+}
+
+type Details = ConnectError["details"];
+
+/** Returns the same list if all of it can be used. */
+function toDetails(details: Details): Details {
+  if (!Array.isArray(details)) return [];
+  return details.every(isDetail) ? details : details.filter(isDetail);
+}
+
+/** Returns whether something is a message with its type, or the bytes of one. */
+function isDetail(detail: unknown): boolean {
+  if (typeof detail !== "object" || detail === null) return false;
+  if ("desc" in detail) return true;
+  return "type" in detail && typeof detail.type === "string" && "value" in detail && detail.value instanceof Uint8Array;
+}
+
+const internalError = "internal error";

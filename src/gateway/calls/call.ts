@@ -12,6 +12,8 @@ export interface CallOwner {
   settled(error: ConnectError | undefined): void;
   /** Called before an error is answered. */
   failing(error: ConnectError): void;
+  /** Returns the error to answer with for what the request gate has thrown, and reports it if it is no refusal. */
+  toRefusalError(thrown: unknown): ConnectError;
   /** Called when an answer cannot be written. */
   faulted(error: unknown): void;
 }
@@ -86,7 +88,9 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
       () => {
         if (!this.done) this.read();
       },
-      (error: unknown) => this.fail(error),
+      (error: unknown) => {
+        if (!this.done) this.fail(this.#owner.toRefusalError(error));
+      },
     );
   }
 
@@ -132,8 +136,19 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.#owner.settled(error);
   }
 
+  /** Ends the call as a success once its answer is written, which takes time only if it is compressed. */
+  protected succeed(written: void | Promise<void>): void {
+    if (written instanceof Promise)
+      written.then(
+        () => this.settle(undefined),
+        (error: unknown) => this.failToWrite(error),
+      );
+    else this.settle(undefined);
+  }
+
   /** Ends the call because its answer cannot be written: the client learns that, but not why. */
   protected failToWrite(error: unknown): void {
+    if (this.done) return;
     this.#owner.faulted(error);
     this.fail(error);
   }

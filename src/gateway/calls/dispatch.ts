@@ -1,5 +1,5 @@
 import {
-  ConnectError,
+  type ConnectError,
   type ContextKey,
   type ContextValues,
   createContextKey,
@@ -19,7 +19,7 @@ import type { Client, TrustedProxies } from "../proxies/index.ts";
 import { Answered, type AnsweredRequest, type AnsweredSource } from "./answered-request.ts";
 import type { CallOwner } from "./call.ts";
 import { CallValues } from "./call-values.ts";
-import { toConnectError } from "./call-error.ts";
+import { readConnectError, toInternalError } from "./call-error.ts";
 import type { Cors } from "./cors.ts";
 import { type Endpoint, type EndpointAnswer, type Match, matchRequest, type MatchTable } from "./match.ts";
 import type { OnFault } from "./faults.ts";
@@ -78,9 +78,9 @@ export type Admit = (request: AdmitRequest) => void | Promise<void>;
  * Serves one exchange.
  *
  * @param match - what the exchange asks for, if the caller has found that out already
- * @param values - the initial context values
+ * @param createValues - returns the initial context values; what it throws is answered like a refusal of `admit`
  */
-export type Dispatch = (exchange: Exchange, match?: Match, values?: ContextValues) => void;
+export type Dispatch = (exchange: Exchange, match?: Match, createValues?: () => ContextValues | undefined) => void;
 
 /** Options of {@link createDispatch}. */
 export interface DispatchOptions {
@@ -106,8 +106,8 @@ export interface DispatchOptions {
  * to the match. Only a CORS preflight and an {@link Endpoint} that is `open` skip it.
  */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  return (exchange, match = matchRequest(options.table, exchange), values = new CallValues()) =>
-    new ServedRequest(options, exchange, match, values).start();
+  return (exchange, match = matchRequest(options.table, exchange), createValues) =>
+    new ServedRequest(options, exchange, match).start(createValues);
 }
 
 /** One request from its match to its answer. `admit` and the other hooks see it as {@link AdmitRequest}. */
@@ -118,24 +118,22 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   readonly authorization: string | null;
   readonly xRequestId: string | null;
   readonly connection: object;
-  readonly contextValues: ContextValues;
+  contextValues: ContextValues = new CallValues();
   readonly match: Match;
   readonly #options: DispatchOptions;
   /** When the request began; 0 if there is no `onAnswer`. */
   readonly #startMs: number;
 
-  constructor(options: DispatchOptions, exchange: Exchange, match: Match, values: ContextValues) {
+  constructor(options: DispatchOptions, exchange: Exchange, match: Match) {
     this.procedure = match.procedure?.name;
     this.stream = match.kind === "stream" || match.kind === "rest-stream";
     this.header = exchange;
-    const { authorization, idempotencyKey, xRequestId } = exchange.common;
+    const { authorization, xRequestId } = exchange.common;
     this.authorization = authorization;
     this.xRequestId = xRequestId;
     this.connection = exchange.connection;
-    this.contextValues = values;
     this.#options = options;
     this.match = match;
-    if (idempotencyKey !== null) values.set(idempotencyFieldKey, idempotencyKey);
     this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
   }
 
@@ -162,24 +160,40 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     return this.#options.trustedProxies?.clientOf(this.header.peer, this.header);
   }
 
-  start(): void {
+  /** Never throws: a carrier could only end the connection, and a mounted handler the process. */
+  start(createValues: (() => ContextValues | undefined) | undefined): void {
+    try {
+      if (createValues !== undefined) this.contextValues = createValues() ?? this.contextValues;
+      this.#admit();
+    } catch (error) {
+      this.#reject(error);
+    }
+  }
+
+  #admit(): void {
     const { admit, cors, onRequest } = this.#options;
+    const { idempotencyKey } = this.header.common;
+    if (idempotencyKey !== null) this.contextValues.set(idempotencyFieldKey, idempotencyKey);
     if (onRequest !== undefined) onRequest(this);
     if (cors !== undefined && answerPreflight(this.header, cors)) return this.settled(undefined);
     const isOpen = this.match.kind === "endpoint" && this.match.endpoint.open;
     if (admit === undefined || isOpen) return this.#proceed();
-    let admitted: void | Promise<void>;
-    try {
-      admitted = admit(this);
-    } catch (error) {
-      return this.#reject(error);
-    }
+    const admitted = admit(this);
     // A decision made at once costs no promise. Anything that was returned may be another library's thenable.
     if (admitted === undefined) return this.#proceed();
     Promise.resolve(admitted).then(
-      () => (this.header.gone ? this.settled(goneAway()) : this.#proceed()),
+      () => this.#proceedLater(),
       (error: unknown) => this.#reject(error),
     );
+  }
+
+  #proceedLater(): void {
+    if (this.header.gone) return this.settled(goneAway());
+    try {
+      this.#proceed();
+    } catch (error) {
+      this.#reject(error);
+    }
   }
 
   addToAnswer(name: string, value: string): void {
@@ -201,7 +215,9 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   settled(error: ConnectError | undefined): void {
     const { onAnswer } = this.#options;
     if (onAnswer === undefined) return;
-    onAnswer(new Answered(this, error, performance.now() - this.#startMs));
+    // A carrier writes nothing to a client that has gone away, which is not always told of before.
+    const outcome = error === undefined && this.header.httpStatus === 0 ? goneAway() : error;
+    onAnswer(new Answered(this, outcome, performance.now() - this.#startMs));
   }
 
   #proceed(): void {
@@ -236,16 +252,12 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   }
 
   #answerEndpoint(endpoint: Endpoint): void {
-    try {
-      const answer = endpoint.answer(this);
-      // It may be another library's thenable.
-      if (!("then" in answer)) return this.#writeEndpoint(answer);
-      Promise.resolve(answer)
-        .then((awaited) => this.#writeEndpoint(awaited))
-        .catch((error: unknown) => this.#reject(error));
-    } catch (error) {
-      this.#reject(error);
-    }
+    const answer = endpoint.answer(this);
+    // It may be another library's thenable.
+    if (!("then" in answer)) return this.#writeEndpoint(answer);
+    Promise.resolve(answer)
+      .then((awaited) => this.#writeEndpoint(awaited))
+      .catch((error: unknown) => this.#reject(error));
   }
 
   #writeEndpoint({ httpStatus, header = {}, body }: EndpointAnswer): void {
@@ -254,10 +266,15 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     this.settled(undefined);
   }
 
+  toRefusalError(thrown: unknown): ConnectError {
+    const refusal = readConnectError(thrown);
+    if (refusal !== undefined) return refusal;
+    this.#options.report(thrown, "a request could not be admitted or answered");
+    return toInternalError(thrown);
+  }
+
   #reject(thrown: unknown): void {
-    const error = toConnectError(thrown);
-    // Not an intended refusal, but a fault of the callback: the client is not told its cause.
-    if (!(thrown instanceof ConnectError)) this.#options.report(thrown, "a request could not be admitted or answered");
+    const error = this.toRefusalError(thrown);
     this.#refuse(error, httpStatusOf(error), []);
   }
 

@@ -45,7 +45,7 @@ export function guardCallback<A extends readonly unknown[]>(
 
 /** Returns the message of an error and the line of code that threw it, whatever called that. */
 function causeOf(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error;
+  if (!isReadable(error)) return typeof error;
   const [place = ""] = /\n +at .*/.exec(error.stack ?? "") ?? [];
   return error.message + place;
 }
@@ -54,7 +54,19 @@ function causeOf(error: unknown): string {
 const causesMax = 64;
 
 function warn(error: unknown, what: string): void {
-  const warning = error instanceof Error ? error : new Error(what, { cause: error });
+  const warning = isReadable(error) ? error : new Error(what, { cause: error });
   if (globalThis.process?.emitWarning === undefined) console.warn(warning);
   else process.emitWarning(warning);
+}
+
+/**
+ * Returns whether something is an Error whose text and stack can be read. Node prints warnings later, where a getter
+ * that throws would end the process.
+ */
+function isReadable(error: unknown): error is Error {
+  try {
+    return error instanceof Error && typeof error.toString() === "string" && typeof (error.stack ?? "") === "string";
+  } catch {
+    return false;
+  }
 }

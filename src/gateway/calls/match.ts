@@ -249,7 +249,6 @@ export class PathIndex<Value> {
 // The masks keep this a small integer (Smi) of V8's, however long the text is.
 function fingerprintOf(text: string): number {
   const { length } = text;
-  if (length === 0) return 0;
   return (
     ((length & 0x3fff) << 16) | ((text.charCodeAt(length - 1) & 0xff) << 8) | (text.charCodeAt(length >> 1) & 0xff)
   );

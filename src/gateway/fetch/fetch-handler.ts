@@ -28,15 +28,15 @@ export function createFetchHandler({ table, limits, serve, refuse }: Serving): F
     if (match.kind === "unmatched" && match.unknown && next !== undefined) return await next();
     if (problem !== undefined) refuse(exchange, problem);
     else if (isRead(request)) refuse(exchange, bodyWasRead());
-    else serve(exchange, withoutGrpc(match), contextValues);
+    else serve(exchange, withoutGrpc(match), contextValues && (() => contextValues));
     return await exchange.response;
   };
 }
 
 function problemOf({ common, host, target }: FetchExchange, limits: Limits): HttpProblem | undefined {
   if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
-  const judged = readRequestTarget(target, host, true, limits);
-  return typeof judged === "string" ? undefined : judged;
+  const targetOrProblem = readRequestTarget(target, host, true, limits);
+  return typeof targetOrProblem === "string" ? undefined : targetOrProblem;
 }
 
 function isRead(request: Request): boolean {

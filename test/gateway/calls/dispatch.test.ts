@@ -1,10 +1,14 @@
+import { EventEmitter } from "node:events";
 import { inspect } from "node:util";
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Endpoint, GatewayOptions } from "../../../src/gateway/index.ts";
+import type { Admit, Endpoint, GatewayOptions } from "../../../src/gateway/index.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../support/carriers/exchange.ts";
+import { openHttp1 } from "../../support/carriers/http1-connection.ts";
+import { openHttp2 } from "../../support/carriers/http2-connection.ts";
+import { within } from "../../support/deadline.ts";
 import {
   callings,
   getReadingProcedure,
@@ -117,6 +121,31 @@ describe.each(http2Engines)("an endpoint that answers later, with %s for HTTP/2,
       expect({ httpStatus, text: String(body) }).toEqual(want);
     }
     expect(await greenhouse.answered(2)).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
+  });
+
+  test.each(both)("is told of as canceled if its client has left by then, over HTTP/%s", async (version) => {
+    const asked = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
+    const admit: Admit = ({ connection }) => {
+      if (connection instanceof EventEmitter) connection.once("close", left.resolve);
+      asked.resolve();
+    };
+    const answer: Endpoint["answer"] = async () => {
+      await left.promise;
+      return { httpStatus: 200, body: "late" };
+    };
+    const endpoints = [{ ...later(answer), open: false }];
+    await using greenhouse = await startGreenhouse({}, { admit, endpoints }, { http2 });
+    if (version === "1.1") {
+      using connection = await openHttp1(greenhouse.address);
+      connection.request(get("/page"));
+      await within(asked.promise, "the endpoint");
+    } else {
+      using connection = await openHttp2(greenhouse.address);
+      connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
+      await within(asked.promise, "the endpoint");
+    }
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
   });
 });
 

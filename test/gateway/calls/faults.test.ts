@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../../src/gateway/index.ts";
 import type { Field, HttpRequest, HttpVersion } from "../../support/carriers/exchange.ts";
 import { grpcHeader } from "../../support/carriers/grpc-frames.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../support/carriers/http2-frames.ts";
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
-import { guardCallback } from "../../../src/gateway/calls/faults.ts";
+import { createFaultReporter, guardCallback } from "../../../src/gateway/calls/faults.ts";
+import { carrierNames, openEveryCarrier } from "../../support/gateway/every-carrier.ts";
 import { startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { readOutcome } from "../../support/gateway/outcome.ts";
 import { exchange, rpcRequest, type WireFormat, wireFormats } from "../../support/gateway/wire-format.ts";
@@ -48,6 +49,14 @@ function rejects(error: Error): () => unknown {
 }
 
 const failure = new Error("no metrics today");
+
+const secret = throws(new Error("secret"));
+const unreadableErrors = [
+  { name: "name", create: () => Object.defineProperty(new Error(), "name", { get: secret }) },
+  { name: "message", create: () => Object.defineProperty(new Error(), "message", { get: secret }) },
+  { name: "stack", create: () => Object.defineProperty(new Error(), "stack", { get: secret }) },
+  { name: "class", create: () => new Proxy(new Error(), { getPrototypeOf: secret }) },
+];
 const lenient = (): boolean => true;
 
 describe("a callback that fails", () => {
@@ -114,6 +123,11 @@ describe("a callback that fails", () => {
       failures: [1, 2, "a", "b"].map(throws),
       reports: 2,
     },
+    {
+      name: "once, where errors cannot be read",
+      failures: unreadableErrors.map(({ create }) => throws(create())),
+      reports: 1,
+    },
   ])("often is reported $name", ({ failures, reports }) => {
     const faults: Fault[] = [];
     const guarded = guardCallback(
@@ -142,6 +156,12 @@ describe("a callback that fails", () => {
     process.off("warning", onWarning);
     expect(warnings).toEqual(["what is to be told", "no metrics today"]);
   });
+});
+
+test.each(unreadableErrors)("a fault whose $name cannot be read is a warning of its own", async ({ create }) => {
+  const warned = once(process, "warning");
+  createFaultReporter()(create(), "a plant has failed");
+  expect(await warned).toMatchObject([{ message: "a plant has failed" }]);
 });
 
 const toError: GatewayOptions["toError"] = (thrown, { method }) =>
@@ -263,6 +283,33 @@ describe("an answer that cannot be written is reported:", () => {
     expect(faults).toMatchObject([reported, reported]);
   });
 
+  const forbidden = [
+    { name: "name", field: ["x user", "a"] },
+    { name: "line break", field: ["x-user", "a\r\nb"] },
+    { name: "null octet", field: ["x-user", "a\0b"] },
+    { name: "character above U+00FF", field: ["x-user", "\u010a"] },
+  ] as const;
+  test.each(carrierNames.flatMap((carrier) => forbidden.map((row) => ({ carrier, ...row }))))(
+    "any, by a field with a $name that HTTP does not allow, over $carrier; it then has no status",
+    async ({ carrier, field: [name, value] }) => {
+      const faults: Fault[] = [];
+      const statuses: number[] = [];
+      await using gateway = await openEveryCarrier({
+        routes: (router) => router.service(GreenhouseService, { waterBed: () => ({}) }),
+        onRequest: (request) => request.addToAnswer(name, value),
+        onAnswer: ({ httpStatus }) => statuses.push(httpStatus),
+        ...collecting(faults),
+      });
+      const asked = gateway.ask(carrier, { ...water, body: Buffer.of() });
+      // Callers of a Fetch handler get a response, whatever happens.
+      if (carrier === "Fetch") expect(await asked).toMatchObject({ httpStatus: 500 });
+      else await expect(asked).rejects.toThrow();
+      // Neither the answer nor the error about it can be written.
+      expect(faults).toMatchObject([{ what }, { what }]);
+      expect(statuses).toEqual([0]);
+    },
+  );
+
   test("a refusal", async () => {
     const faults: Fault[] = [];
     const admit = (): never => {
@@ -287,9 +334,9 @@ describe("an answer that cannot be written is reported:", () => {
   });
 });
 
-describe.each([0, 99])("an error with the code %d, which is none, is UNKNOWN", (code) => {
+describe.each([0, 99, "NotFound", "5"])("an error with the code %j, which is none, is UNKNOWN", (code) => {
   const fail = (): never => {
-    throw new ConnectError("from elsewhere", code);
+    throw Reflect.construct(ConnectError, ["from elsewhere", code]);
   };
   const unknown = { code: Code.Unknown, message: "from elsewhere" };
 

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import {
   type AnsweredRequest,
   createFetchGateway,
+  type Endpoint,
   type FetchHandler,
   type ServingOptions,
 } from "../../../src/gateway/fetch/entry.ts";
@@ -405,6 +406,20 @@ describe("a client over Fetch that goes away", () => {
     });
     expect((await openFetch(fetch, reading, controller.signal)).status).toBe(499);
     expect(await reason.promise).toMatchObject({ code: Code.Canceled });
+  });
+
+  test("while its endpoint answers, is told of as such", async () => {
+    const controller = new AbortController();
+    const told = Promise.withResolvers<object>();
+    const answer: Endpoint["answer"] = async () => {
+      controller.abort();
+      return { httpStatus: 200, body: "late" };
+    };
+    const onAnswer = ({ httpStatus, error }: AnsweredRequest): void => told.resolve({ httpStatus, code: error?.code });
+    const fetch = serve({}, { endpoints: [{ path: "/page", open: true, answer }], onAnswer });
+    const page: HttpRequest = { httpMethod: "GET", path: "/page", header: [] };
+    expect((await openFetch(fetch, page, controller.signal)).status).toBe(499);
+    expect(await within(told.promise, "onAnswer")).toEqual({ httpStatus: 0, code: Code.Canceled });
   });
 
   test.each([

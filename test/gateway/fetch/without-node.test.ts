@@ -49,7 +49,8 @@ beforeAll(async () => {
   });
   const [{ code, imports, dynamicImports }] = output;
   expect([...imports, ...dynamicImports]).toEqual([]);
-  const context = createContext({ ...web });
+  // With what records the code that is entered, where faults are planted in it.
+  const context = createContext({ ...web, plantFaultsEntered: globalThis.plantFaultsEntered });
   runInContext(code, context);
   const bundled: { readonly fetch: FetchHandler } = runInContext("greenhouse", context);
   fetch = bundled.fetch;

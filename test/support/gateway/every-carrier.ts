@@ -1,0 +1,56 @@
+import { createServer } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import type { Server } from "node:net";
+import { createGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
+import type { Address, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
+import { exchangeFetch } from "../carriers/fetch.ts";
+import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { exchange } from "./wire-format.ts";
+
+/** Everything that carries requests to a gateway, by its name. */
+export const carrierNames = [
+  "our HTTP/1.1",
+  "our HTTP/2",
+  "node's HTTP/2",
+  "a handler in node:http",
+  "a handler in node:http2",
+  "Fetch",
+] as const;
+
+type CarrierName = (typeof carrierNames)[number];
+
+/** A gateway behind everything that can carry its requests. Dispose of it with `await using`. */
+export interface EveryCarrier extends AsyncDisposable {
+  /** Sends a request by a carrier, and reads the whole answer. */
+  ask(carrier: CarrierName, request: HttpRequest): Promise<HttpAnswer>;
+}
+
+/** Starts a gateway on every carrier. */
+export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCarrier> {
+  const [own, node] = [createGateway(options), createGateway(options)];
+  const [http1, http2] = [createServer(own.handler), createHttp2Server(own.handler)];
+  const ownAddress = await own.listen({ host: "127.0.0.1", http2: "own" });
+  const addresses: Readonly<Record<Exclude<CarrierName, "Fetch">, readonly [Address, HttpVersion]>> = {
+    "our HTTP/1.1": [ownAddress, "1.1"],
+    "our HTTP/2": [ownAddress, "2"],
+    "node's HTTP/2": [await node.listen({ host: "127.0.0.1", http2: "node" }), "2"],
+    "a handler in node:http": [await addressOf(http1), "1.1"],
+    "a handler in node:http2": [await addressOf(http2), "2"],
+  };
+  return {
+    async ask(carrier, request) {
+      if (carrier === "Fetch") return await exchangeFetch(own.fetch, request);
+      return await exchange(...addresses[carrier], request);
+    },
+    async [Symbol.asyncDispose]() {
+      http1.close();
+      http2.close();
+      await Promise.all([own.close(), node.close()]);
+    },
+  };
+}
+
+async function addressOf(server: Server): Promise<Address> {
+  const { hostname, port } = new URL(await listenOnLoopback(server));
+  return { address: hostname, port: Number(port) };
+}
