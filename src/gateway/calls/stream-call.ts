@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, StreamRequest, StreamResponse } from "@connectrpc/connect";
 import { afterTurn, concatBytes, type HeaderFields, type Interval, startInterval } from "../carriers/index.ts";
-import type { StreamProcedure, StreamProtocol } from "../protocols/index.ts";
+import type { RequestMessages, StreamProcedure, StreamProtocol } from "../protocols/index.ts";
 import { Call, type CallView } from "./call.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
@@ -25,12 +25,16 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #header: Headers | undefined = this.protocol.responseHeader;
   #headerFields: HeaderFields = [];
   #trailer: Headers = this.protocol.responseTrailer;
+  /** What the client streams, if it does. */
+  #requests: RequestMessages | undefined;
   #messages: AsyncIterator<unknown> | undefined;
   #output: YieldedMessages | undefined;
   /** Encoded messages that wait for the end of the turn. */
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
   #begun = false;
+  /** Whether nothing may follow: the end is being written, or a piece of the body was lost. */
+  #closed = false;
   #flushing = false;
   /** Whether the client takes no more for now. */
   #blocked = false;
@@ -40,7 +44,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   protected override read(): void {
     if (this.protocol.heartbeat !== undefined) this.#heartbeat = startInterval(heartbeatMs, () => this.#beat());
     if (this.procedure.method.methodKind === "server_streaming") super.read();
-    else this.#invoke(this.protocol.readMessages());
+    else this.#invoke((this.#requests = this.protocol.readMessages()));
   }
 
   protected override invoke(message: Message): void {
@@ -105,7 +109,6 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   readonly #onFault = (error: unknown): void => this.failToWrite(error);
 
   #add(bytes: Uint8Array): void {
-    if (this.done) return;
     this.#settleHeader();
     if (this.protocol.headOnly === true) return this.#succeed();
     this.#heartbeat?.restart();
@@ -124,16 +127,16 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   /** Sends a heartbeat, unless something else is being sent. */
   #beat(): void {
     const { heartbeat } = this.protocol;
-    if (heartbeat === undefined || this.#blocked || this.#flushing) return;
+    if (heartbeat === undefined || this.#blocked || this.#flushing || this.#closed) return;
     this.#pieces.push(heartbeat);
     this.#pieceBytes += heartbeat.byteLength;
     this.flush();
   }
 
-  /** Sends what was collected in this turn. */
+  /** Sends what was collected in this turn, unless the call has ended. */
   flush(): void {
     this.#flushing = false;
-    if (this.done) return;
+    if (this.done || this.#closed) return;
     try {
       this.#send();
     } catch (error) {
@@ -156,8 +159,12 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
       this.#blocked = false;
       if (!this.done && this.#waiting) this.#pull();
     };
-    // If the client goes away, {@link aborted} is called instead.
-    written.then(resume, () => undefined);
+    // If the client goes away, the call has ended before this is told.
+    const lose = (error: unknown): void => {
+      this.#closed = true;
+      this.#onFault(error);
+    };
+    written.then(resume, lose);
   }
 
   /** Fixes the header, which handlers may change up to their first message. */
@@ -175,29 +182,39 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   }
 
   #succeed(): void {
+    let written: void | Promise<void>;
     try {
-      this.#close(this.#trailer, undefined);
+      written = this.#close(this.#trailer, undefined);
     } catch (error) {
       return this.#onFault(error);
     }
-    this.settle(undefined);
+    this.#closed = true;
+    this.succeed(written);
   }
 
   /** Sends what was collected, and the end. */
-  #close(trailer: Headers, error: ConnectError | undefined): void {
+  #close(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
     this.#settleHeader();
     if (!this.#begun) return this.protocol.answer(this.#headerFields, this.#takePieces(), trailer, error);
     this.#send();
-    this.protocol.end(trailer, error);
+    return this.protocol.end(trailer, error);
   }
 
-  protected override writeError(error: ConnectError): void {
-    this.#close(this.protocol.responseTrailer, error);
+  protected override writeError(error: ConnectError): void | Promise<void> {
+    if (this.#begun && this.#closed) return this.#breakOff();
+    return this.#close(this.protocol.responseTrailer, error);
+  }
+
+  /** Lets the client see that the body is incomplete, because no error can be put behind it. */
+  #breakOff(): void {
+    this.exchange.reset();
+    this.protocol.release?.();
   }
 
   protected override end(error: ConnectError | undefined): void {
     super.end(error);
     this.#heartbeat?.stop();
+    this.#requests?.close?.();
     if (this.#messages !== undefined) endIterator(this.#messages);
     this.#messages = undefined;
   }

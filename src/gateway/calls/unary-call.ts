@@ -40,12 +40,7 @@ export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
     } catch (error) {
       return this.failToWrite(error);
     }
-    if (written instanceof Promise)
-      written.then(
-        () => this.settle(undefined),
-        (error: unknown) => this.failToWrite(error),
-      );
-    else this.settle(undefined);
+    this.succeed(written);
   }
 
   protected override writeError(error: ConnectError): void | Promise<void> {

@@ -47,6 +47,12 @@ export interface UnaryProtocol extends CallProtocol {
   writeError(error: ConnectError): void | Promise<void>;
 }
 
+/** The messages of a client that streams. */
+export interface RequestMessages extends AsyncIterable<Message> {
+  /** Frees what reading them holds, because the call has ended. Its handler may never read on. */
+  close?(): void;
+}
+
 /**
  * Reads one streaming call from its exchange and answers it.
  *
@@ -59,7 +65,7 @@ export interface StreamProtocol extends CallProtocol {
   readonly headOnly?: boolean;
 
   /** Reads the messages of a client that streams, as they arrive. */
-  readMessages(): AsyncIterable<Message>;
+  readMessages(): RequestMessages;
 
   /** Encodes a message for the body. Throws if it cannot be written. */
   encode(message: Message): Uint8Array | Promise<Uint8Array>;
@@ -76,9 +82,17 @@ export interface StreamProtocol extends CallProtocol {
    */
   write(bytes: Uint8Array): void | Promise<void>;
 
-  /** Ends the answer, with an error or as a success. */
-  end(trailer: Headers, error: ConnectError | undefined): void;
+  /**
+   * Ends the answer, with an error or as a success. Returns a promise if the end must first be compressed; like
+   * {@link answer}, it rejects if that fails, and then the client still waits.
+   */
+  end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
 
-  /** Answers in one go. */
-  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
+  /** Answers in one go. May be called again, with an error and without bytes, while nothing has been sent. */
+  answer(
+    header: HeaderFields,
+    bytes: Uint8Array,
+    trailer: Headers,
+    error: ConnectError | undefined,
+  ): void | Promise<void>;
 }

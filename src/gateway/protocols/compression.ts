@@ -8,10 +8,11 @@ export interface PieceDecompression extends Compression {
    * Undoes the content coding of a body as it arrives, with back-pressure.
    *
    * @param freeBytes - bytes that any body may decode to, however small it is
+   * @param ended - frees the decoder when it aborts, even if nobody reads on; whoever does gets its reason
    * @throws ConnectError `InvalidArgument` for bytes that are not of the coding, including bytes after its end;
-   * `ResourceExhausted` for a body that decodes to more than an honest one can
+   * `ResourceExhausted` for a body that decodes to more than an honest one can, or if too much is being decoded
    */
-  decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number): AsyncIterable<Uint8Array>;
+  decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number, ended: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
 /** A compression that also reads and writes bodies piece by piece. */
@@ -24,7 +25,10 @@ export interface StreamCompression extends PieceDecompression {
 export interface PieceEncoder {
   /** Encodes a piece. Rejects once {@link close} was called. */
   write(bytes: Uint8Array): Promise<Uint8Array>;
-  /** Encodes the last piece and the end. Never settles if {@link close} was called. */
+  /**
+   * Encodes the last piece and the end. Rejects if this or a piece that is still being encoded fails, and never settles
+   * if {@link close} was called.
+   */
   end(bytes: Uint8Array): Promise<Uint8Array>;
   /** Frees its memory before the end, for a body that will not be completed. */
   close(): void;

@@ -14,7 +14,7 @@ export { refuseGrpc } from "./grpc/grpc-unary.ts";
 export { refuseGrpcWeb } from "./grpc-web/grpc-web-unary.ts";
 export { LazyHeaders } from "./lazy-headers.ts";
 export type { MessageInit, Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
-export type { CallProtocol, Protocol, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
+export type { CallProtocol, Protocol, RequestMessages, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
 export type { RestStreamTarget } from "./rest/rest-stream.ts";
 export { refuseRest } from "./rest/rest-unary.ts";
 export {

@@ -60,7 +60,7 @@ function createCompression(
       }
       throw new ConnectError(`the message is not valid ${name}`, Code.InvalidArgument);
     },
-    decodePieces: (pieces, freeBytes) => decodePieces(pieces, name, freeBytes),
+    decodePieces: (pieces, freeBytes, ended) => decodePieces(pieces, name, freeBytes, ended),
     openEncoder: () => new ZlibEncoder(name),
   };
 }

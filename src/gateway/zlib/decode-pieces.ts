@@ -1,6 +1,8 @@
+import { addAbortSignal } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import * as zlib from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { takeWindow } from "./window-budget.ts";
 
 /** The largest Zstandard window accepted, as an exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
 // The window is allocated as soon as a frame announces its size: at node's own limit of 128 MiB, 15 bytes cost 2 ms.
@@ -25,6 +27,20 @@ const openDecoder = {
 export type ZlibCoding = keyof typeof openDecoder;
 
 /**
+ * Bytes of the largest window that a decoder accepts, which it holds until its body has been read or its call has ended,
+ * however little was sent.
+ *
+ * By the coding and not by the window that a body announces: in zstd each frame announces one of its own.
+ */
+const windowBytes: Readonly<Record<ZlibCoding, number>> = {
+  // Its 32 KiB are less than what any stream takes.
+  gzip: 0,
+  // RFC 7932 §9.1.
+  br: 2 ** 24,
+  zstd: 2 ** zstdWindowLogMax,
+};
+
+/**
  * Bytes that a body may decode to for each byte that has arrived, once it is longer than a message may be.
  *
  * A stream has no limit of its own, and some codings turn a kilobyte into a gigabyte, which would be read line by line.
@@ -37,8 +53,9 @@ export async function* decodePieces(
   pieces: AsyncIterable<Uint8Array>,
   coding: ZlibCoding,
   freeBytes: number,
+  ended: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const decoder = openDecoder[coding]();
+  const decoder = openWithWindow(coding, ended);
   let encodedBytes = 0;
   const count = async function* (): AsyncGenerator<Uint8Array> {
     for await (const piece of pieces) {
@@ -58,11 +75,25 @@ export async function* decodePieces(
     }
     await pumped;
   } catch (error) {
+    ended.throwIfAborted();
     // Some clients encode an empty body as no bytes, although no coding has an empty form.
     if (encodedBytes === 0 && isOfDecoder(error)) return;
     throw isOfDecoder(error) ? notOfCoding(coding) : error;
   }
   if (decoder.bytesWritten !== encodedBytes) throw notOfCoding(coding);
+}
+
+/** Opens a decoder, which closes, and gives its window back, when all of it has been read or the call has ended. */
+function openWithWindow(coding: ZlibCoding, ended: AbortSignal): Decoder {
+  const decoder = openDecoder[coding]();
+  try {
+    decoder.once("close", takeWindow(windowBytes[coding]));
+  } catch (error) {
+    decoder.destroy();
+    throw error;
+  }
+  // `pipeline` would heed the signal only until the end of the body has been written to the decoder.
+  return addAbortSignal(ended, decoder);
 }
 
 /** Returns whether an error says that the bytes are wrong, rather than that their sender has gone away. */

@@ -1,10 +1,11 @@
-import { getEventListeners } from "node:events";
+import { getEventListeners, once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../../src/gateway/index.ts";
+import type { StreamCompression } from "../../../src/gateway/protocols/index.ts";
 import { within } from "../../support/deadline.ts";
 import type { Field, HttpRequest } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1, openHttp1 } from "../../support/carriers/http1-connection.ts";
@@ -71,6 +72,27 @@ describe("a call whose deadline passes", () => {
     expect(greenhouse.ran).toEqual([]);
   });
 
+  test("while its answer is being packed is answered and told of as late", async () => {
+    const answered = Promise.withResolvers<void>();
+    const compress: Compression["compress"] = async (bytes) => {
+      await answered.promise;
+      return unchanged(bytes);
+    };
+    const slow: Compression = { name: "gzip", compress, decompress: unchanged };
+    await using greenhouse = await startWatched({ acceptCompression: [slow], compressMinBytes: 0 });
+    // Without a body, which may come later, it is packed in the turn in which it has come.
+    const header: Field[] = [
+      ["content-type", "application/proto"],
+      ["accept-encoding", "gzip"],
+      ["connect-timeout-ms", "30"],
+    ];
+    const request = { httpMethod: "POST", path: waterBedProcedure, header };
+    const answer = await exchangeHttp1(greenhouse.address, request);
+    expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
+    answered.resolve();
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
+  });
+
   test("while a gate looks at it is not asked for its body", async () => {
     const passed = Promise.withResolvers<void>();
     await using greenhouse = await startWatched({
@@ -93,6 +115,35 @@ describe("a call whose deadline passes", () => {
     expect(String(await connection.readToEnd())).toBe("");
     expect(greenhouse.ran).toEqual([]);
   });
+});
+
+test("a stream whose client goes away lets go of its encoder", async () => {
+  const closed = Promise.withResolvers<void>();
+  const named: StreamCompression = {
+    name: "gzip",
+    compress: unchanged,
+    decompress: unchanged,
+    decodePieces: (pieces) => pieces,
+    openEncoder: () => ({ write: unchanged, end: unchanged, close: () => closed.resolve() }),
+  };
+  const pattern = { case: "get", value: "/readings" } as const;
+  await using greenhouse = await startGreenhouse(
+    {
+      async *watchReadings(_, { signal }) {
+        yield { sensor: "one" };
+        await reasonOf(signal);
+      },
+    },
+    {
+      acceptCompression: [named],
+      rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern }] },
+    },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  connection.request({ httpMethod: "GET", path: "/readings", header: [["accept-encoding", "gzip"]] });
+  await within(once(connection.socket, "data"), "the first message");
+  connection.socket.destroy();
+  await within(closed.promise, "the end of the encoder");
 });
 
 test("a call that an interceptor has aborted does not reach its handler", async () => {
@@ -140,4 +191,8 @@ test.each(callings)("calls that are over leave neither listeners nor timers, by 
 
 function countTimers(): number {
   return process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+}
+
+async function unchanged(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(bytes);
 }

@@ -227,6 +227,12 @@ describe("what is answered", () => {
     expect(compressed).toEqual([false, true, true]);
   });
 
+  test.each(carriages)("is compressed for those alone that accept it, $name", async ({ format, httpVersion }) => {
+    const answer = await exchange(compressing.address("own"), httpVersion, requestOf(format, 64 * 1024));
+    expect(codeOf(format, answer)).toBe(0);
+    expect(isCompressed(format, answer)).toBe(false);
+  });
+
   test.each(carriages.filter(({ format }) => format.protocol !== "rest"))(
     "is as long as writeMaxBytes allows, $name",
     async ({ format, httpVersion }) => {

@@ -471,6 +471,19 @@ describe("readings that come after the deadline of their call", () => {
 
   const lastAlone = [dataFrame(1, emptyMessage), dataFrame(1, Buffer.of(), frameFlag.endStream)];
   const lastWithEnd = [dataFrame(1, emptyMessage, frameFlag.endStream)];
+  test.each(http2Engines)(
+    "are missed in a stream whose end has come, but was not read, over HTTP/2 by %s",
+    async (http2) => {
+      const { greenhouse, heard } = await startLate({ http2, read: 1, goOn: Promise.resolve() });
+      await using _ = greenhouse;
+      using connection = await openFrames(greenhouse.address);
+      const header = [...grpcHeader(recordReadings), ["grpc-timeout", "100m"]] as const;
+      connection.send(headersFrame(1, header), dataFrame(1, emptyMessage), ...lastWithEnd);
+      const { sensors, error } = await heard;
+      expect(sensors.length === 1 || error !== undefined).toBe(true);
+    },
+  );
+
   test.each([
     { engine: "own", name: "with its end", read: 1, frames: lastWithEnd },
     { engine: "own", name: "before its end", read: 1, frames: lastAlone },

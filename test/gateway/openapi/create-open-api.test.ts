@@ -79,6 +79,12 @@ test("header fields come after the parameters of the path and the query", () => 
   });
 });
 
+test("the schemas of messages are sorted by their names", () => {
+  const names = Object.keys(document.components?.schemas ?? {});
+  expect(names).toEqual(names.toSorted());
+  expect(names.length).toBeGreaterThan(3);
+});
+
 describe("a path parameter", () => {
   test.each([
     ["double", "f_double", { type: "number", format: "double" }],
@@ -172,6 +178,18 @@ describe("a body", () => {
     expect(bodyOf(at)).toEqual(want);
   });
 
+  test.each(["fInt64", "fSint64", "fSfixed64"])("has %s as a string of digits", (name) => {
+    expect(document.components?.schemas?.["Sink"]).toHaveProperty(`properties.${name}`, expect.objectContaining(int64));
+  });
+
+  test.each(["fUint64", "fFixed64"])("has %s as a string of digits, without a sign", (name) => {
+    const uint64 = { type: "string", format: "uint64", pattern: "^(0|[1-9][0-9]*)$" };
+    expect(document.components?.schemas?.["Sink"]).toHaveProperty(
+      `properties.${name}`,
+      expect.objectContaining(uint64),
+    );
+  });
+
   test("leaves out a field that the path sets", () => {
     const body = bodyOf("PUT /v1/sinks/{f_int64}");
     expect(body).toHaveProperty("properties.fInt32");
@@ -219,8 +237,14 @@ describe("an answer", () => {
       content: { "application/json": { schema: { $ref: "#/components/schemas/google.rpc.Status" } } },
     });
     expect(document.components?.schemas?.["google.rpc.Status"]).toMatchObject({
-      properties: { code: { "x-value-names": { "5": "NOT_FOUND" } } },
+      properties: {
+        code: { type: "integer", "x-value-names": { "5": "NOT_FOUND" } },
+        status: { type: "string" },
+        message: { type: "string" },
+        details: { type: "array", items: { type: "object", required: ["@type"] } },
+      },
       required: ["code", "status", "message", "details"],
+      examples: [{ code: 5, status: "NOT_FOUND", message: "plant 7 not found", details: [] }],
     });
   });
 
@@ -451,7 +475,12 @@ test("in OpenAPI 3.2 a stream is described by its items, in both directions", ()
     "application/jsonl": { itemSchema: answered },
     "application/json": { schema: { type: "array", items: answered } },
     "text/event-stream": {
-      itemSchema: { oneOf: [{ properties: { data: { contentSchema: answered } } }, { required: ["event"] }] },
+      itemSchema: {
+        oneOf: [
+          { properties: { data: { contentSchema: answered } } },
+          { properties: { event: { enum: ["end", "error"] } }, required: ["event"] },
+        ],
+      },
     },
   });
   // What is no stream is described as ever.

@@ -1,3 +1,4 @@
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi } from "../../../src/gateway/index.ts";
 import { createExample } from "../../../src/gateway/openapi/example.ts";
@@ -64,6 +65,12 @@ describe("an example", () => {
     ["no Any, of which nobody knows the types", "any", undefined],
   ])("has %s", (_, name, want) => {
     expect(sink[name]).toEqual(want);
+  });
+
+  test("shows messages three levels deep", () => {
+    const example = createExample(FileDescriptorSetSchema, ({ jsonName }) => jsonName);
+    expect(example).toMatchObject({ file: [{ messageType: [{ field: [{ name: "text" }] }] }] });
+    expect(example).not.toHaveProperty("file.0.messageType.0.field.0.options");
   });
 
   test("of a message with required fields has them", () => {

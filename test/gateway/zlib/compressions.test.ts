@@ -20,6 +20,8 @@ function compressQuickly(bytes: Uint8Array): Buffer {
   return brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } });
 }
 
+/** Of a call that does not end before its body. */
+const live = new AbortController().signal;
 const limitBytes = 1000;
 const bombBytes = 16 * 1024 * 1024;
 
@@ -67,15 +69,15 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     { what: "text behind the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.from("plants")]) },
   ])("refuses $what as the client's mistake", async ({ given }) => {
     await expect(compression.decompress(given, limitBytes)).rejects.toMatchObject({ code: Code.InvalidArgument });
-    const read = buffer(compression.decodePieces(each(given), limitBytes));
+    const read = buffer(compression.decodePieces(each(given), limitBytes, live));
     await expect(read).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 
   test("reads a body octet by octet, and one of nothing", async () => {
     const bytes = randomBytes(limitBytes);
     const octets = Array.from(compressSync(bytes), (octet) => Buffer.of(octet));
-    expect((await buffer(compression.decodePieces(each(...octets), limitBytes))).equals(bytes)).toBe(true);
-    expect(await buffer(compression.decodePieces(each(), limitBytes))).toHaveLength(0);
+    expect((await buffer(compression.decodePieces(each(...octets), limitBytes, live))).equals(bytes)).toBe(true);
+    expect(await buffer(compression.decodePieces(each(), limitBytes, live))).toHaveLength(0);
   });
 
   test("passes on why a body breaks off", async () => {
@@ -84,7 +86,7 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
       yield compressSync(randomBytes(limitBytes)).subarray(0, 100);
       throw broken;
     };
-    await expect(buffer(compression.decodePieces(pieces(), limitBytes))).rejects.toBe(broken);
+    await expect(buffer(compression.decodePieces(pieces(), limitBytes, live))).rejects.toBe(broken);
   });
 });
 
@@ -98,6 +100,26 @@ test.each([
 ])("zstd $name", async ({ windowLog, want }) => {
   // RFC 8878 §3.1.1: the magic number, a descriptor that leaves the window to the next byte, and a raw block of one byte.
   const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (windowLog - 10) << 3, 0b1001, 0, 0, 0x70]);
-  const [outcome] = await Promise.allSettled([zstd.decompress(frame, limitBytes)]);
-  expect(outcome.status).toBe(want);
+  const outcomes = await Promise.allSettled([
+    zstd.decompress(frame, limitBytes),
+    buffer(zstd.decodePieces(each(frame), limitBytes, live)),
+  ]);
+  expect(outcomes.map(({ status }) => status)).toEqual([want, want]);
 });
+
+test.each([
+  { name: "gzip", compression: gzip, windowKiB: 16 },
+  { name: "br", compression: brotli, windowKiB: 32 },
+  { name: "zstd", compression: zstd, windowKiB: 32 },
+])(
+  "a stream in $name finds what repeats within $windowKiB KiB, and holds no more",
+  async ({ compression, windowKiB }) => {
+    const sizeOfTwice = async (bytes: Uint8Array): Promise<number> => {
+      const encoder = compression.openEncoder();
+      const pieces = [await encoder.write(bytes), await encoder.end(bytes)];
+      return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0) / bytes.byteLength;
+    };
+    expect(await sizeOfTwice(randomBytes(windowKiB * 0.6 * 1024))).toBeLessThan(1.6);
+    expect(await sizeOfTwice(randomBytes(windowKiB * 1.2 * 1024))).toBeGreaterThan(1.9);
+  },
+);

@@ -25,6 +25,8 @@ export class ConnectUnary implements UnaryProtocol {
   readonly #codec: Codec;
   readonly #encodings: Encodings;
   readonly #query: URLSearchParams | undefined;
+  /** Whether an answer was given to its coding. */
+  #encodes = false;
 
   /** @param query - the query of a GET, which holds the message; `undefined` for POST */
   constructor(
@@ -77,9 +79,11 @@ export class ConnectUnary implements UnaryProtocol {
   #answer(httpStatus: number, header: HeaderFields, trailer: Headers, body: Uint8Array): void | Promise<void> {
     const fields = withTrailer(header, trailer);
     const compression = this.#encodings.response;
-    if (compression === undefined || body.byteLength < this.#procedure.options.compressMinBytes) {
+    // An error that comes while an answer is being encoded, or because that has failed, is sent at once as it is.
+    if (compression === undefined || this.#encodes || body.byteLength < this.#procedure.options.compressMinBytes) {
       return this.#exchange.answer(httpStatus, fields, body);
     }
+    this.#encodes = true;
     return compression
       .compress(body)
       .then((packed) => this.#exchange.answer(httpStatus, [...fields, "content-encoding", compression.name], packed));

@@ -1,8 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Compression } from "@connectrpc/connect/protocol";
-import type { Exchange } from "../../carriers/index.ts";
+import { type Exchange, goneAway } from "../../carriers/index.ts";
 import type { RequestStream } from "../../rest/index.ts";
-import { decodesPieces } from "../compression.ts";
+import type { RequestMessages } from "../call-protocol.ts";
+import { decodesPieces, type PieceDecompression } from "../compression.ts";
 import { type MessageSplitter, readMessages } from "../message-splitter.ts";
 import { LineReader } from "./line-reader.ts";
 import type { RestSelection } from "./rest-unary.ts";
@@ -27,24 +28,31 @@ export function readRestMessages(
   exchange: Exchange,
   { procedure, binding, captures, query }: RestSelection,
   coding: Compression | undefined,
-): AsyncIterable<Message> {
+): RequestMessages {
   const { contentType } = exchange.common;
   const { readMaxBytes } = procedure.options;
   const stream = binding.openStream({ captures, query, contentType });
-  const pieces = readPieces(exchange, coding, readMaxBytes);
   const Reader = binding.bodyFormat.kind === "bytes" ? ByteReader : LineReader;
-  return readMessages(pieces, new Reader(readMaxBytes, stream));
+  const reader = new Reader(readMaxBytes, stream);
+  if (coding === undefined || !decodesPieces(coding)) return readMessages(readPieces(exchange), reader);
+  const ending = new AbortController();
+  const messages = readMessages(decodePieces(exchange, coding, readMaxBytes, ending.signal), reader);
+  return Object.assign(messages, { close: () => ending.abort(goneAway()) });
 }
 
-/** Reads the body, without its content coding, once the handler asks for it. */
-async function* readPieces(
+/** Reads the body once the handler asks for it. */
+async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
+  if (!exchange.bodyEmpty) yield* exchange.streamBody();
+}
+
+/** Reads the body without its content coding, once the handler asks for it. */
+async function* decodePieces(
   exchange: Exchange,
-  coding: Compression | undefined,
+  coding: PieceDecompression,
   freeBytes: number,
+  ended: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  if (exchange.bodyEmpty) return;
-  const body = exchange.streamBody();
-  yield* coding !== undefined && decodesPieces(coding) ? coding.decodePieces(body, freeBytes) : body;
+  if (!exchange.bodyEmpty) yield* coding.decodePieces(exchange.streamBody(), freeBytes, ended);
 }
 
 /** Reads bytes as messages: each holds what arrived at once, up to the limit of a message. */

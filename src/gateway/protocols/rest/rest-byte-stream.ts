@@ -44,8 +44,13 @@ export class RestByteStream extends RestStream {
     this.exchange.end();
   }
 
-  answer(header: HeaderFields, bytes: Uint8Array, _trailer: Headers, error: ConnectError | undefined): void {
-    if (error !== undefined) return this.#contentType === undefined ? this.answerError(error) : this.exchange.reset();
+  answer(
+    header: HeaderFields,
+    bytes: Uint8Array,
+    _trailer: Headers,
+    error: ConnectError | undefined,
+  ): void | Promise<void> {
+    if (error !== undefined) return this.#contentType === undefined ? this.writeError(error) : this.exchange.reset();
     if (this.headOnly) return this.exchange.answer(this.httpStatus, [...header, ...this.#lengthField]);
     if (this.#length !== undefined && this.#length !== bytes.byteLength) throw wrongLength();
     this.exchange.answer(this.httpStatus, header, bytes);

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Exchange, HeaderFields } from "../../carriers/index.ts";
 import type { ErrorRecordWriter } from "../../rest/index.ts";
-import type { StreamProtocol } from "../call-protocol.ts";
+import type { RequestMessages, StreamProtocol } from "../call-protocol.ts";
 import { readableCodings, readRestMessages } from "./read-rest-messages.ts";
 import type { RestStreamTarget } from "./rest-stream.ts";
 import { RestUnary } from "./rest-unary.ts";
@@ -17,7 +17,7 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
     if (!exchange.bodyEmpty) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
   }
 
-  readMessages(): AsyncIterable<Message> {
+  readMessages(): RequestMessages {
     return readRestMessages(this.exchange, this.target, this.requestCoding);
   }
 
@@ -44,12 +44,12 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
     throw oneAnswer();
   }
 
-  answer(_header: HeaderFields, _bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
-    // Compressing bytes that are in memory does not fail; if it did, the client must not wait.
-    void this.#answer(trailer, error)?.catch(() => this.exchange.reset());
-  }
-
-  #answer(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
+  answer(
+    _header: HeaderFields,
+    _bytes: Uint8Array,
+    trailer: Headers,
+    error: ConnectError | undefined,
+  ): void | Promise<void> {
     if (error !== undefined) return this.writeError(error);
     if (this.#response === undefined) return this.writeError(new ConnectError("internal error", Code.Internal));
     return this.writeMessage({ message: this.#response, header: this.#header, trailer });

@@ -43,13 +43,10 @@ export class RestMessageStream extends RestStream {
     return this.#encoder.write(bytes).then((encoded) => this.exchange.write(encoded));
   }
 
-  end(_trailer: Headers, error: ConnectError | undefined): void {
+  end(_trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
     const end = this.#end(error);
     if (this.#encoder === undefined) return this.#finish(end);
-    this.#encoder.end(end).then(
-      (encoded) => this.#finish(encoded),
-      () => this.exchange.reset(),
-    );
+    return this.#encoder.end(end).then((encoded) => this.#finish(encoded));
   }
 
   release(): void {
@@ -62,12 +59,17 @@ export class RestMessageStream extends RestStream {
     this.exchange.end();
   }
 
-  answer(header: HeaderFields, bytes: Uint8Array, _trailer: Headers, error: ConnectError | undefined): void {
-    if (error !== undefined && this.#messages === 0) return this.answerError(error);
+  answer(
+    header: HeaderFields,
+    bytes: Uint8Array,
+    _trailer: Headers,
+    error: ConnectError | undefined,
+  ): void | Promise<void> {
+    // Without any message before it, as a unary call does.
+    if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
     if (this.headOnly) return this.exchange.answer(this.httpStatus, header);
     const body = concatBytes([bytes, this.#end(error)]);
-    // Compressing bytes that are in memory does not fail; if it did, the client must not wait.
-    void this.answerEncoded(this.httpStatus, header, body)?.catch(() => this.exchange.reset());
+    return this.answerEncoded(this.httpStatus, header, body);
   }
 
   /** Chooses the content coding, however short the first messages are: the length of the answer is not known. */

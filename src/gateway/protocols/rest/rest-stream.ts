@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import type { ErrorRecordWriter } from "../../rest/index.ts";
-import type { StreamProtocol } from "../call-protocol.ts";
+import type { RequestMessages, StreamProtocol } from "../call-protocol.ts";
 import type { StreamProcedure } from "../procedure.ts";
 import { chosenStatus, toRestHeader } from "./response-header.ts";
 import { readableCodings, readRestMessages } from "./read-rest-messages.ts";
@@ -33,7 +33,7 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
     return this.exchange.httpMethod === "HEAD" || statusesWithoutBody.has(this.httpStatus);
   }
 
-  readMessages(): AsyncIterable<Message> {
+  readMessages(): RequestMessages {
     return readRestMessages(this.exchange, this.target, this.requestCoding);
   }
 
@@ -48,12 +48,11 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
   abstract encode(message: Message): Uint8Array;
   abstract begin(header: HeaderFields): void;
   abstract write(bytes: Uint8Array): void | Promise<void>;
-  abstract end(trailer: Headers, error: ConnectError | undefined): void;
-  abstract answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
-
-  /** Answers with an error that comes before the first message, as a unary call does. */
-  protected answerError(error: ConnectError): void {
-    const { httpStatus, fields, body } = this.errorAnswer(error);
-    this.exchange.answer(httpStatus, fields, body);
-  }
+  abstract end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
+  abstract answer(
+    header: HeaderFields,
+    bytes: Uint8Array,
+    trailer: Headers,
+    error: ConnectError | undefined,
+  ): void | Promise<void>;
 }

@@ -50,6 +50,8 @@ export class RestUnary implements UnaryProtocol {
   readonly #writeErrorRecord: ErrorRecordWriter;
   /** `undefined` for a body without `Content-Encoding`. */
   readonly #coding: BodyCoding | undefined;
+  /** Whether an answer was given to its coding. */
+  #encodes = false;
 
   /** @param readable - the content codings that the body may have */
   constructor(
@@ -153,7 +155,9 @@ export class RestUnary implements UnaryProtocol {
       available.map(({ name }) => name),
     );
     const coding = available.find(({ name }) => name === chosen);
-    if (coding === undefined) return this.exchange.answer(httpStatus, varying, body);
+    // An error that comes while an answer is being encoded, or because that has failed, is sent at once as it is.
+    if (coding === undefined || this.#encodes) return this.exchange.answer(httpStatus, varying, body);
+    this.#encodes = true;
     return coding
       .compress(body)
       .then((packed) => this.exchange.answer(httpStatus, [...varying, "content-encoding", coding.name], packed));

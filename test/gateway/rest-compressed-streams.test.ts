@@ -1,0 +1,192 @@
+import { once } from "node:events";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { AnsweredRequest, GatewayOptions } from "../../src/gateway/index.ts";
+import type { PieceEncoder, StreamCompression } from "../../src/gateway/protocols/index.ts";
+import { fieldValue, type HttpRequest, type HttpVersion } from "../support/carriers/exchange.ts";
+import { within } from "../support/deadline.ts";
+import { reasonOf } from "../support/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse } from "../support/gateway/greenhouse.ts";
+import { openAnswer } from "../support/gateway/rest-answer.ts";
+import { exchange } from "../support/gateway/wire-format.ts";
+
+// How compressed answers on REST are told of, above all streams, and what becomes of them if their coding fails or takes
+// long, as one of the program's own may.
+
+const service = "greenhouse.v1.GreenhouseService";
+const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
+  { selector: `${service}.WatchReadings`, pattern: { case: "get", value: "/readings" } },
+  { selector: `${service}.RecordReadings`, pattern: { case: "post", value: "/readings" }, body: "*" },
+];
+
+const failure = new Error("out of memory");
+const same = (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => Promise.resolve(new Uint8Array(bytes));
+const fail = (): Promise<never> => Promise.reject(failure);
+
+async function* watchReadings(): AsyncGenerator<object> {
+  for (const sensor of ["a", "b"]) yield { sensor };
+}
+
+async function recordReadings(): Promise<object> {
+  return { count: 1 };
+}
+
+/** A coding that changes nothing, where it does not fail. */
+function codingWith(compress: StreamCompression["compress"], encoder: Partial<PieceEncoder> = {}): StreamCompression {
+  const openEncoder = (): PieceEncoder => ({ write: same, end: same, close: () => undefined, ...encoder });
+  return { name: "same", compress, decompress: same, decodePieces: (pieces) => pieces, openEncoder };
+}
+
+const failingEnd = (): Partial<PieceEncoder> => ({ end: fail });
+const failingPiece = (): Partial<PieceEncoder> => {
+  const results = [same];
+  return { write: (bytes) => (results.shift() ?? fail)(bytes), end: fail };
+};
+
+const ends = (): Promise<void> => Promise.resolve();
+const fails = (): Promise<void> => Promise.reject(new Error("rain"));
+
+const notFound = (): never => {
+  throw new ConnectError("no sensor", Code.NotFound);
+};
+
+type Implementation = Parameters<typeof startGreenhouse>[0];
+
+interface Way {
+  readonly name: string;
+  readonly version: HttpVersion;
+  readonly http2: "own" | "node";
+}
+
+describe.each<Way>([
+  { name: "HTTP/1.1", version: "1.1", http2: "own" },
+  { name: "HTTP/2", version: "2", http2: "own" },
+  { name: "HTTP/2 of node", version: "2", http2: "node" },
+])("over $name", ({ version, http2 }) => {
+  const start = (
+    coding: StreamCompression,
+    faults: unknown[],
+    more: Partial<GatewayOptions> = {},
+    implementation: Implementation = {},
+  ): Promise<TestGreenhouse> => {
+    const onFault = (fault: unknown): void => void faults.push(fault);
+    const options = { rest: { rules }, acceptCompression: [coding], compressMinBytes: 0, onFault, ...more };
+    return startGreenhouse({ watchReadings, recordReadings, waterBed: () => ({}), ...implementation }, options, {
+      http2,
+    });
+  };
+  const header = [
+    ["accept", "application/json"],
+    ["accept-encoding", "same"],
+  ] as const;
+
+  describe.each<{ name: string; request: HttpRequest }>([
+    { name: "a stream of messages", request: { httpMethod: "GET", path: "/readings", header } },
+    { name: "the answer to a stream", request: { httpMethod: "POST", path: "/readings", header } },
+    { name: "the answer to a message", request: { httpMethod: "POST", path: "/beds/7:water", header } },
+  ])("$name that ends at once", ({ request }) => {
+    test("is told of with the status of its answer", async () => {
+      // Read when it is told, as logs and metrics do; it may be another one later.
+      const told = Promise.withResolvers<object>();
+      const onAnswer = ({ httpStatus, error }: AnsweredRequest): void => told.resolve({ httpStatus, error });
+      await using greenhouse = await start(codingWith(same), [], { onAnswer });
+      const answer = await exchange(greenhouse.address, version, request);
+      expect(fieldValue(answer.header, "content-encoding")).toBe("same");
+      expect(await within(told.promise, "onAnswer")).toEqual({ httpStatus: 200, error: undefined });
+    });
+
+    test("is told of with the status of its error", async () => {
+      const told = Promise.withResolvers<object>();
+      const onAnswer = ({ httpStatus, error }: AnsweredRequest): void =>
+        told.resolve({ httpStatus, code: error?.code });
+      const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
+      await using greenhouse = await start(codingWith(same), [], { onAnswer }, implementation);
+      const answer = await exchange(greenhouse.address, version, request);
+      expect(fieldValue(answer.header, "content-encoding")).toBe("same");
+      expect(await within(told.promise, "onAnswer")).toEqual({ httpStatus: 404, code: Code.NotFound });
+    });
+
+    test("is answered by an error if it cannot be compressed", async () => {
+      const faults: unknown[] = [];
+      await using greenhouse = await start(codingWith(fail), faults);
+      const { httpStatus, body } = await exchange(greenhouse.address, version, request);
+      expect(JSON.parse(String(body))).toMatchObject({ code: Code.Internal, message: "internal error" });
+      expect(httpStatus).toBe(500);
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 500, error: { code: Code.Internal } });
+      expect(faults).toEqual([failure]);
+    });
+
+    test("is cut if its error cannot be compressed", async () => {
+      const faults: unknown[] = [];
+      const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
+      await using greenhouse = await start(codingWith(fail), faults, {}, implementation);
+      await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.NotFound } });
+      expect(faults).toEqual([failure]);
+    });
+
+    test("is answered and told of as late if its deadline passes while it is being compressed", async () => {
+      const faults: unknown[] = [];
+      const compressed = Promise.withResolvers<void>();
+      const compress: StreamCompression["compress"] = async (bytes) => {
+        await compressed.promise;
+        return same(bytes);
+      };
+      await using greenhouse = await start(codingWith(compress), faults);
+      const late = { ...request, header: [...header, ["x-server-timeout", "0.05"] as const] };
+      const { httpStatus, body } = await exchange(greenhouse.address, version, late);
+      expect(JSON.parse(String(body))).toMatchObject({ code: Code.DeadlineExceeded });
+      expect(httpStatus).toBe(504);
+      compressed.resolve();
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
+      expect(faults).toEqual([]);
+    });
+  });
+
+  test.each<{ name: string; encoder: () => Partial<PieceEncoder>; last: (signal: AbortSignal) => Promise<unknown> }>([
+    { name: "a piece cannot be encoded while its handler goes on", encoder: failingPiece, last: reasonOf },
+    { name: "a piece cannot be encoded when its handler ends", encoder: failingPiece, last: ends },
+    { name: "a piece cannot be encoded when its handler fails", encoder: failingPiece, last: fails },
+    { name: "the end cannot be encoded", encoder: failingEnd, last: ends },
+    { name: "the error cannot be encoded", encoder: failingEnd, last: fails },
+  ])("a stream of messages is cut, and frees its encoder, if $name", async ({ encoder, last }) => {
+    const faults: unknown[] = [];
+    const begun = Promise.withResolvers<void>();
+    let closed = 0;
+    const coding = codingWith(same, { ...encoder(), close: () => void (closed += 1) });
+    const watch: Implementation["watchReadings"] = async function* (_, { signal }) {
+      yield { sensor: "a" };
+      await begun.promise;
+      yield { sensor: "b" };
+      await last(signal);
+    };
+    await using greenhouse = await start(coding, faults, {}, { watchReadings: watch });
+    using answer = await openAnswer(greenhouse, version, "/readings", header);
+    const cut = once(answer.body, "error");
+    answer.body.resume();
+    begun.resolve();
+    await within(cut, "the error of a body that is cut");
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.Internal } });
+    expect([faults, closed]).toEqual([[failure], 1]);
+  });
+
+  test("a stream of messages is cut at its deadline, while its end is being encoded", async () => {
+    const faults: unknown[] = [];
+    const begun = Promise.withResolvers<void>();
+    const write: PieceEncoder["write"] = (bytes) => {
+      begun.resolve();
+      return same(bytes);
+    };
+    const coding = codingWith(same, { write, end: () => new Promise(() => {}) });
+    // Begins and ends without a turn in between, in which the deadline could pass.
+    const watch: Implementation["watchReadings"] = async function* () {
+      yield { sensor: "a" };
+      await begun.promise;
+    };
+    await using greenhouse = await start(coding, faults, {}, { watchReadings: watch });
+    using answer = await openAnswer(greenhouse, version, "/readings", [...header, ["x-server-timeout", "0.2"]]);
+    await within(once(answer.body.resume(), "error"), "the error of a body that is cut");
+    expect((await greenhouse.answered(1)).error?.code).toBe(Code.DeadlineExceeded);
+    expect(faults).toEqual([]);
+  });
+});
