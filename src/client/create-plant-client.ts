@@ -24,8 +24,15 @@ export interface PlantClientOptions {
   readonly credentials?: ChannelCredentials;
 }
 
-// gRFC A6. UNAVAILABLE is the only code that means "not now". Deleting is idempotent, so repeating it does no harm; and
-// since all attempts carry one idempotency key, a second one gets the response of a first whose response was lost.
+// gRFC A6. UNAVAILABLE means "not now", and so does RESOURCE_EXHAUSTED from this server: too many calls a second, or too
+// many deletions that wait. AIP-194 repeats the latter only where it soon passes, and the server says when
+// (`grpc-retry-pushback-ms`), for which grpc-js waits. A message that is too large would have that code as well, but one
+// id never is. Deleting is idempotent, so repeating it does no harm; and since all attempts carry one idempotency key, a
+// second one gets the response of a first whose response was lost.
+//
+// grpc-js also makes RESOURCE_EXHAUSTED of HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to
+// slow down without saying for how long. A retry policy goes by the code alone, so such a call is repeated as well: after
+// the back-off below, and three times at most.
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
@@ -35,7 +42,7 @@ const serviceConfig = JSON.stringify({
         initialBackoff: "0.1s",
         maxBackoff: "2s",
         backoffMultiplier: 2,
-        retryableStatusCodes: ["UNAVAILABLE"],
+        retryableStatusCodes: ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
       },
     },
   ],
@@ -43,8 +50,9 @@ const serviceConfig = JSON.stringify({
 
 /**
  * Creates a client that sends the token and an idempotency key with every call, and retries calls that the server could
- * not accept: up to four attempts within the deadline of the call. The key is a new one, unless the metadata of the call
- * has an `idempotency-key`; an empty one there sends none.
+ * not accept, after the wait that it asks for or, if it asks for none, 0.1 s, doubled each time: up to four attempts
+ * within the deadline of the call. The key is a new one, unless the metadata of the call has an `idempotency-key`; an
+ * empty one there sends none.
  *
  * Give each call a deadline; without one it waits as long as the server does. Close the client when it is no longer
  * needed.

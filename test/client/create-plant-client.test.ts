@@ -64,8 +64,18 @@ test.each<{ name: string; answer: (attempt: number) => Promise<boolean>; want: {
     want: { code: status.NOT_FOUND, attempts: 1 },
   },
   {
-    name: "a call that a full store refuses is not repeated: it has enough to do",
-    answer: () => Promise.reject(new ConnectError("full", Code.ResourceExhausted)),
+    name: "a call that a full store refuses is repeated until it has room",
+    answer: (attempt) => (attempt < 3 ? Promise.reject(full()) : Promise.resolve(true)),
+    want: { code: status.OK, attempts: 3 },
+  },
+  {
+    name: "a store that stays full is given up after four attempts",
+    answer: () => Promise.reject(full()),
+    want: { code: status.RESOURCE_EXHAUSTED, attempts: 4 },
+  },
+  {
+    name: "a call is not repeated where the server asks for that",
+    answer: () => Promise.reject(full("-1")),
     want: { code: status.RESOURCE_EXHAUSTED, attempts: 1 },
   },
   {
@@ -124,6 +134,11 @@ interface CountingStore {
 function countingStore(answer: (attempt: number) => Promise<boolean>): CountingStore {
   let attempts = 0;
   return { store: fakeStore({ delete: () => answer(++attempts) }), attempts: () => attempts };
+}
+
+/** Returns what a full store answers, with the milliseconds after which there may be room. */
+function full(pushbackMs = "1"): ConnectError {
+  return new ConnectError("full", Code.ResourceExhausted, { "grpc-retry-pushback-ms": pushbackMs });
 }
 
 function away(): ConnectError {
