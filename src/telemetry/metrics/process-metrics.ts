@@ -1,4 +1,4 @@
-import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { type Histogram, monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { type Metrics, single } from "./metrics.ts";
 
 /**
@@ -39,16 +39,22 @@ export function measureProcess(metrics: Metrics): Disposable {
   return measureDelay(metrics);
 }
 
+/** How late the event loop was, in seconds. */
+type EventLoopDelays = Readonly<Record<"p50" | "p99" | "max", number>>;
+
+/** Returns the delays in a histogram of the nanoseconds between two looks at the event loop. */
+export function readDelays(histogram: Pick<Histogram, "percentile" | "max">): EventLoopDelays {
+  // When the event loop is idle, that is the resolution.
+  const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);
+  return { p50: delayS(histogram.percentile(50)), p99: delayS(histogram.percentile(99)), max: delayS(histogram.max) };
+}
+
 function measureDelay(metrics: Metrics): Disposable {
   const histogram = monitorEventLoopDelay({ resolution: delayResolutionMs });
   histogram.enable();
-  const latest = { p50: 0, p99: 0, max: 0 };
+  let latest: EventLoopDelays = { p50: 0, p99: 0, max: 0 };
   const look = (): void => {
-    // The histogram holds the time between two looks, which is the resolution when the event loop is idle.
-    const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);
-    latest.p50 = delayS(histogram.percentile(50));
-    latest.p99 = delayS(histogram.percentile(99));
-    latest.max = delayS(histogram.max);
+    latest = readDelays(histogram);
     histogram.reset();
   };
   const timer = setInterval(look, delayWindowMs).unref();

@@ -46,15 +46,15 @@ export class OtlpSender {
   async send(message: Uint8Array): Promise<boolean> {
     // A copy, because `fetch` takes no shared memory, and because TypeScript before 5.7 has no type that says so.
     const body = new Uint8Array(message);
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    for (let attempt = 1; ; attempt++) {
       const outcome = await this.#post(body);
       this.#note(outcome === "delivered" ? undefined : outcome.problem);
       if (outcome === "delivered") return true;
-      if (outcome.repeatAfterMs === undefined || this.#stopped.signal.aborted) return false;
-      const waitMs = Math.max(outcome.repeatAfterMs, backOffMs * 2 ** attempt * (0.5 + Math.random() / 2));
+      const isLast = attempt === attemptsMax || this.#stopped.signal.aborted;
+      if (isLast || outcome.repeatAfterMs === undefined) return false;
+      const waitMs = Math.max(outcome.repeatAfterMs, backOffMs * 2 ** (attempt - 1) * (0.5 + Math.random() / 2));
       await delay(waitMs, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => undefined);
     }
-    return false;
   }
 
   /** Stops repeating: each message, also a later one, is attempted once more at most. */

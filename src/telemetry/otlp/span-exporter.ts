@@ -33,12 +33,14 @@ export class SpanExporter {
     if (this.#queue.length >= this.#settings.spanBatchMax) this.#export();
   }
 
-  /** Sends the waiting spans, each once, and stops. */
+  /** Sends the waiting spans, each once, with those that are taken meanwhile, and stops. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#sender.stop();
-    await this.#sending;
-    while (this.#queue.length > 0) await this.#sendBatch();
+    while (this.#sending !== undefined || this.#queue.length > 0) {
+      this.#export();
+      await this.#sending;
+    }
   }
 
   #export(): void {

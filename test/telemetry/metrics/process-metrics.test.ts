@@ -1,6 +1,7 @@
+import { createHistogram } from "node:perf_hooks";
 import { expect, test } from "vitest";
 import { Metrics } from "../../../src/telemetry/metrics/metrics.ts";
-import { measureProcess } from "../../../src/telemetry/metrics/process-metrics.ts";
+import { measureProcess, readDelays } from "../../../src/telemetry/metrics/process-metrics.ts";
 
 test("the process is measured in seconds and bytes", () => {
   const metrics = new Metrics();
@@ -24,4 +25,17 @@ test("the process is measured in seconds and bytes", () => {
   const [active, idle] = valuesOf("nodejs.eventloop.time").map(Number);
   expect((active ?? 0) + (idle ?? 0)).toBeLessThanOrEqual(process.uptime());
   expect(valuesOf("nodejs.eventloop.delay.p99")).toEqual([0]);
+});
+
+test("delays of the event loop are what exceeds the 10 ms between two looks, in seconds", () => {
+  const histogram = createHistogram();
+  for (const [times, betweenLooksMs] of [
+    [900, 9],
+    [95, 50],
+    [5, 1_010],
+  ] as const)
+    for (let time = 0; time < times; time++) histogram.record(betweenLooksMs * 1e6);
+  const { p50, p99, max } = readDelays(histogram);
+  // The histogram has three digits.
+  expect([p50, p99.toFixed(3), max.toFixed(2)]).toEqual([0, "0.040", "1.00"]);
 });

@@ -22,6 +22,14 @@ const families: readonly MetricFamily[] = [
     points: [{ attributes: {}, value: 3 }],
   },
   { name: "a.backlog", unit: "By", description: "How much", kind: "gauge", points: [{ attributes: {}, value: 9 }] },
+  {
+    name: "a.size",
+    unit: "",
+    description: "How large",
+    kind: "histogram",
+    bounds: [1],
+    points: [{ attributes: {}, counts: [1, 0], sum: 1 }],
+  },
   { name: "a.absent", unit: "", description: "Nothing", kind: "gauge", points: [] },
 ];
 
@@ -41,6 +49,12 @@ a_refusals_total 3
 # HELP a_backlog_bytes How much
 # TYPE a_backlog_bytes gauge
 a_backlog_bytes 9
+# HELP a_size How large
+# TYPE a_size histogram
+a_size_bucket{le="1.0"} 1
+a_size_bucket{le="+Inf"} 1
+a_size_sum 1
+a_size_count 1
 # HELP a_absent Nothing
 # TYPE a_absent gauge
 `,

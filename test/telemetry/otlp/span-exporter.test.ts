@@ -1,6 +1,13 @@
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { OtlpSender, readOtlpSettings, SpanExporter, type EndedSpan } from "../../../src/telemetry/index.ts";
+import {
+  type EndedSpan,
+  type ExportLog,
+  OtlpSender,
+  readOtlpSettings,
+  SpanExporter,
+} from "../../../src/telemetry/index.ts";
+import { within } from "../../support/deadline.ts";
 import { startOtlpReceiver } from "../../support/telemetry/otlp-receiver.ts";
 import { quietLog } from "../../support/operations/quiet-log.ts";
 
@@ -23,10 +30,14 @@ function spanAt(at: number): EndedSpan {
   };
 }
 
-function openExporter(url: string, variables: Readonly<Record<string, string>>): SpanExporter {
+function openExporter(
+  url: string,
+  variables: Readonly<Record<string, string>>,
+  log: ExportLog = quietLog,
+): SpanExporter {
   const settings = readOtlpSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: url, ...variables });
   if (settings.traces === undefined) throw new Error("traces are not exported");
-  return new SpanExporter(new OtlpSender(settings.traces, "traces", quietLog), settings);
+  return new SpanExporter(new OtlpSender(settings.traces, "traces", log), settings);
 }
 
 test("a full queue drops and counts further spans while a collector hangs, and sends the earlier ones after it", async () => {
@@ -67,13 +78,71 @@ test("spans that a collector refuses are lost, and counted", async () => {
   expect(exporter.dropped).toEqual({ queue_full: 0, not_taken: 5 });
 });
 
-test("a batch that a collector could not take is sent again", async () => {
+test("a batch that a collector could not take is sent again, and the log says when that began and ended", async () => {
   await using collector = await startOtlpReceiver();
   const statuses = [503, 429, 200];
   collector.answer = (response) => void response.writeHead(statuses[collector.requests.length - 1] ?? 200).end();
-  const exporter = openExporter(collector.url, { OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "1" });
+  const lines: unknown[] = [];
+  const log: ExportLog = {
+    info: (fields, message) => void lines.push(["info", fields, message]),
+    warn: (fields, message) => void lines.push(["warn", fields, message]),
+  };
+  const exporter = openExporter(collector.url, { OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "1" }, log);
   exporter.take(spanAt(1));
   await expect.poll(() => collector.requests.length).toBe(3);
   await exporter.close();
   expect(collector.spans.map(({ name }) => name)).toEqual(Array(3).fill("span 1"));
+  expect(lines).toEqual([
+    ["warn", { signal: "traces", problem: "the collector answered 503" }, "telemetry cannot be exported"],
+    ["info", { signal: "traces" }, "telemetry can be exported again"],
+  ]);
+});
+
+test("an exporter that is closed waits for no collector that asks for patience: each batch has one attempt more", async () => {
+  await using collector = await startOtlpReceiver();
+  collector.answer = (response) => void response.writeHead(503, { "retry-after": "30" }).end();
+  const warnings: string[] = [];
+  const log: ExportLog = { ...quietLog, warn: (_, message) => void warnings.push(message) };
+  const exporter = openExporter(collector.url, { OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "1" }, log);
+  exporter.take(spanAt(1));
+  // Once it has read the answer, it waits.
+  await expect.poll(() => warnings).toEqual(["telemetry cannot be exported"]);
+  exporter.take(spanAt(2));
+  await within(exporter.close(), "the end of the exporter", 20_000);
+  expect(exporter.dropped).toEqual({ queue_full: 0, not_taken: 2 });
+  expect(collector.requests).toHaveLength(3);
+});
+
+test("an exporter that is being closed sends what it still takes, one batch at a time, and then ends", async () => {
+  await using collector = await startOtlpReceiver();
+  const held: ServerResponse[] = [];
+  collector.answer = (response) => void held.push(response);
+  const exporter = openExporter(collector.url, { OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "2" });
+  exporter.take(spanAt(1));
+  let isClosed = false;
+  const closing = exporter.close().then(() => (isClosed = true));
+  await expect.poll(() => held.length).toBe(1);
+  exporter.take(spanAt(2));
+  exporter.take(spanAt(3));
+  held[0]?.writeHead(400).end();
+  await expect.poll(() => [held.length, exporter.dropped.not_taken]).toEqual([2, 1]);
+  expect(isClosed).toBe(false);
+  held[1]?.end();
+  await closing;
+  expect(collector.spans.map(({ name }) => name)).toEqual(["span 1", "span 2", "span 3"]);
+});
+
+test("spans that come during an export wait until they fill a batch", async () => {
+  await using collector = await startOtlpReceiver();
+  collector.answer = (response) => void response.writeHead(collector.requests.length === 1 ? 400 : 200).end();
+  const exporter = openExporter(collector.url, {
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "4",
+    OTEL_BSP_SCHEDULE_DELAY: "3600000",
+  });
+  for (let at = 0; at < 5; at++) exporter.take(spanAt(at));
+  await expect.poll(() => exporter.dropped.not_taken).toBe(4);
+  for (let at = 5; at < 8; at++) exporter.take(spanAt(at));
+  await exporter.close();
+  expect(collector.requests).toHaveLength(2);
+  expect(collector.spans).toHaveLength(8);
 });
