@@ -24,8 +24,9 @@ async function statusOf(baseUrl: string, path: string): Promise<unknown> {
 }
 
 /** Deletes a plant over REST, and returns the HTTP status and the code of the error. */
-async function deletePlant(baseUrl: string, id: number): Promise<readonly [number, unknown]> {
-  const headers = { authorization: `Bearer ${serveToken}`, connection: "close" };
+async function deletePlant(baseUrl: string, id: number, key?: string): Promise<readonly [number, unknown]> {
+  const keyed = key === undefined ? {} : { "idempotency-key": `"${key}"` };
+  const headers = { authorization: `Bearer ${serveToken}`, connection: "close", ...keyed };
   const response = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
   const text = await response.text();
   return [response.status, text === "" ? undefined : JSON.parse(text).error];
@@ -117,21 +118,38 @@ test("a coordinator that is away is no loss of a worker", async () => {
   expect(server.stderr()).not.toContain("worker away");
 });
 
-test("a worker whose synchronous standby is gone costs its own plants alone", { timeout: 90_000 }, async () => {
+interface Trouble {
+  readonly name: string;
+  readonly begin: () => Promise<void> | void;
+  readonly end: () => Promise<void> | void;
+}
+
+const troubles: readonly Trouble[] = [
+  { name: "whose synchronous standby is gone", begin: () => setStandby("gone"), end: () => setStandby("") },
+  { name: "that is frozen", begin: () => signal("SIGSTOP"), end: () => signal("SIGCONT") },
+];
+
+test.each(troubles)("a worker $name costs its own plants alone", { timeout: 90_000 }, async ({ begin, end }) => {
   using folder = createTempFolder();
   await using server = serve(folder, environment);
   const baseUrl = await baseUrlOf(server);
   const [[here = 0] = [], [waiting = 0] = []] = await plantsByWorker();
-  const setStandby = async (name: string): Promise<void> =>
-    await cluster.workers[1]?.configure(`SET synchronous_standby_names = '${name}'`);
-  onTestFinished(() => setStandby(""));
-  await setStandby("gone");
+  onTestFinished(end);
+  await begin();
   expect(await deletePlant(baseUrl, waiting)).toEqual(unavailable);
   expect(await deletePlant(baseUrl, here)).toEqual(deleted);
   await server.find(/"msg":"worker away"/);
   expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
   expect(server.stderr()).not.toContain("not ready");
 });
+
+async function setStandby(name: string): Promise<void> {
+  await cluster.workers[1]?.configure(`SET synchronous_standby_names = '${name}'`);
+}
+
+function signal(name: NodeJS.Signals): void {
+  cluster.workers[1]?.signal(name);
+}
 
 test("a server that starts before its coordinator gets ready although a worker is away", async () => {
   using folder = createTempFolder();
@@ -155,10 +173,12 @@ test("a worker that is away costs its own plants alone, and all of them the read
   expect(await deletePlant(baseUrl, away)).toEqual(unavailable);
   await server.find(new RegExp(`"problem":"[^"]*:${second?.port} failed [^"]*","msg":"worker away"`));
   expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
-  expect(await deletePlant(baseUrl, there)).toEqual(deleted);
+  const told = [await deletePlant(baseUrl, there, "key"), await deletePlant(baseUrl, there, "key")];
+  expect(told).toEqual([deleted, deleted]);
   expect(server.stderr()).not.toContain("not ready");
   await first?.kill();
   await server.find(/"problem":"[^"]*remote node[^"]*","msg":"not ready"/);
+  expect(server.stderr()).not.toContain("worker back");
   expect(await statusOf(baseUrl, "/readyz")).toEqual({
     httpStatus: 503,
     body: { status: "not ready", obstacles: ["store"] },

@@ -1,15 +1,22 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
+import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { PendingDelete } from "../../src/plants/delete-queue.ts";
 import { attemptBatch, findRefused } from "../../src/plants/postgres/attempt-batch.ts";
 import { checkWrite } from "../../src/plants/postgres/check-write.ts";
+import { endWaitsOnWorkers } from "../../src/plants/postgres/citus.ts";
 import { deletePlants, findDeleted, toDeleteBatch } from "../../src/plants/postgres/delete-batch.ts";
 import { checkPostgresDatabase, migratePostgres } from "../../src/plants/postgres/plant-database.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
 import { Session } from "../../src/plants/postgres/session.ts";
 import { openPostgresStore } from "../../src/plants/postgres/store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
-import { runSql } from "../support/plants/postgres-server.ts";
+import { configOf, runSql } from "../support/plants/postgres-server.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { citusBuild, programsFolder } from "./build.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 
 let cluster: CitusCluster;
@@ -90,6 +97,22 @@ function worker(): string {
 /** What an operator does: the worker then commits without its standbys. */
 async function cancelWaits(): Promise<void> {
   await runSql(worker(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+}
+
+/** Has the worker warn, until the end of the test, whenever it cancels a statement. */
+async function warnOfCancels(): Promise<void> {
+  const here = ["citus.enable_ddl_propagation = off", "citus.enable_alter_role_set_propagation = off"];
+  const alone = [...here, "synchronous_commit = local"].map((setting) => `SET ${setting};`).join(" ");
+  onTestFinished(async () => {
+    await runSql(worker(), `${alone} ALTER ROLE tester RESET search_path; DROP SCHEMA warning CASCADE`);
+  });
+  await runSql(
+    worker(),
+    `${alone} CREATE SCHEMA warning;
+     CREATE FUNCTION warning.pg_cancel_backend(pid integer) RETURNS boolean LANGUAGE plpgsql AS
+     $$ BEGIN RAISE WARNING 'cancelled'; RETURN pg_catalog.pg_cancel_backend(pid); END $$;
+     ALTER ROLE tester SET search_path = warning, pg_catalog, public`,
+  );
 }
 
 describe("a worker whose synchronous standby is gone", () => {
@@ -200,7 +223,14 @@ describe("a worker whose synchronous standby is gone", () => {
       { name: "a check of the server", run: checkWrite, isHandedOver: true },
       { name: "a deletion that Citus hands to no worker", run: deletionOf(1), isHandedOver: false },
       { name: "a two-phase deletion that Citus hands to no worker", run: deletionOf(10), isHandedOver: false },
-    ])("$name", async ({ run, isHandedOver }) => {
+      {
+        name: "a two-phase deletion that Citus hands to no worker, where ending a wait brings a warning",
+        run: deletionOf(10),
+        isHandedOver: false,
+        prepare: warnOfCancels,
+      },
+    ])("$name", async ({ run, isHandedOver, prepare }) => {
+      await prepare?.();
       const session = new Session(readServerUrl(url), timeouts);
       await session.shards.learn(session);
       await cluster.handOver(isHandedOver);
@@ -215,6 +245,53 @@ describe("a worker whose synchronous standby is gone", () => {
       await expect.poll(look).toEqual([]);
       await session.close();
     });
+
+    test.each([
+      { ended: "given up", limits: timeouts, first: "Error: the connection was lost" },
+      {
+        ended: "ended by the server",
+        limits: { ...timeouts, statementTimeoutMs: 1_000, answerTimeoutMs: 6_000 },
+        first: "connected",
+      },
+    ])(
+      "a worker that hangs meanwhile delays one connection, and not those after it: the look is $ended",
+      async ({ limits, first }) => {
+        const session = new Session(readServerUrl(url), limits);
+        await session.shards.learn(session);
+        await cluster.handOver(false);
+        onTestFinished(() => cluster.handOver(true));
+        await deletionOf(1)(session).catch(() => session.discard());
+        const look = (): Promise<unknown> => session.query("SELECT 'connected'").then(String, String);
+        cluster.workers[1]?.signal("SIGSTOP");
+        const looks = [await look(), await look()];
+        cluster.workers[1]?.signal("SIGCONT");
+        expect(looks).toEqual([first, "connected"]);
+        await session.close();
+      },
+    );
+  });
+
+  test("has only the waits of plant stores ended", async () => {
+    const [, here = []] = await plantsByWorker();
+    const connect = async (name: string): Promise<Client> => {
+      const client = new Client({ ...configOf(url), application_name: name });
+      await client.connect();
+      return client;
+    };
+    const [stranger, store] = [await connect("stranger"), await connect("plantstore")];
+    const [strange, own] = [stranger, store].map((client, i) =>
+      client.query("DELETE FROM plants WHERE id = $1", [here[i]]),
+    );
+    const waits = "SELECT application_name FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    await expect.poll(() => runSql(worker(), waits)).toHaveLength(2);
+    const session = await openSession();
+    const processes = [stranger, store].map(({ processID }) => processID ?? 0);
+    expect(await endWaitsOnWorkers(session, processes)).toEqual(processes.slice(1));
+    await own;
+    expect(await runSql(worker(), waits)).toHaveLength(1);
+    await cancelWaits();
+    await strange;
+    await Promise.all([stranger.end(), store.end(), session.close()]);
   });
 
   test("is not taken to have the record of a deletion that is looked up", async () => {
@@ -226,6 +303,41 @@ describe("a worker whose synchronous standby is gone", () => {
   });
 });
 
+test("a coordinator whose synchronous standby is gone keeps nobody waiting, nor the server from being ready", async () => {
+  await cluster.coordinator.configure("SET synchronous_standby_names = 'nobody'");
+  onTestFinished(() => cluster.coordinator.configure("RESET synchronous_standby_names"));
+  const store = await openPostgresStore({ url });
+  onTestFinished(() => store.close());
+  await expect(store.delete(ids[0] ?? 0n, deleteCall())).resolves.toBe(true);
+  await expect(store.delete(absent[0] ?? 0n, deleteCall())).resolves.toBe(false);
+  const session = await openSession();
+  onTestFinished(() => session.close());
+  await expect(checkWrite(session)).resolves.toBeUndefined();
+});
+
+test("a coordinator whose synchronous standby is gone keeps nobody waiting for a worker that has its own", async () => {
+  const [, [here = 0n] = []] = await plantsByWorker(absent);
+  await cluster.workers[1]?.configure("SET synchronous_standby_names = 'receiver'");
+  onTestFinished(() => cluster.workers[1]?.configure("RESET synchronous_standby_names"));
+  const folder = createTempFolder();
+  const { port, user } = configOf(worker());
+  const from = `host=127.0.0.1 port=${port} user=${user} application_name=receiver`;
+  // All that a synchronous standby needs to do is to write the log.
+  const program = join(citusBuild() ?? "", programsFolder, "pg_receivewal");
+  const receiver = spawn(program, ["--synchronous", "-D", folder.path, "-d", from], { stdio: "ignore" });
+  const ended = once(receiver, "exit");
+  onTestFinished(async () => {
+    receiver.kill();
+    await ended;
+    folder[Symbol.dispose]();
+  });
+  await cluster.coordinator.configure("SET synchronous_standby_names = 'nobody'");
+  onTestFinished(() => cluster.coordinator.configure("RESET synchronous_standby_names"));
+  const store = await openPostgresStore({ url });
+  await expect(store.delete(here, deleteCall())).resolves.toBe(false);
+  await store.close();
+});
+
 test.each(["fsync", "synchronous_commit"])("a worker with %s = off serves nobody, and says so", async (setting) => {
   const [, [id = 0n] = []] = await plantsByWorker();
   const store = await openPostgresStore({ url });
@@ -233,6 +345,9 @@ test.each(["fsync", "synchronous_commit"])("a worker with %s = off serves nobody
   await expect(store.delete(id, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
   expect(store.problem).toMatch(/so commits would not be durable/);
   await store.close();
+  const session = await openSession();
+  await expect(checkWrite(session)).rejects.toThrow(/so commits would not be durable/);
+  await session.close();
   await expect(openPostgresStore({ url })).rejects.toThrow(/on the worker 127\.0\.0\.1/);
   await expect(checkPostgresDatabase(url)).rejects.toThrow(/on the worker 127\.0\.0\.1/);
   await cluster.workers[1]?.configure(`RESET ${setting}`);

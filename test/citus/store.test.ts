@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { attemptBatch } from "../../src/plants/postgres/attempt-batch.ts";
+import { checkWrite } from "../../src/plants/postgres/check-write.ts";
 import { Shards } from "../../src/plants/postgres/citus.ts";
 import { deleteUnlockedPlants, type PlantFate, toDeleteBatch } from "../../src/plants/postgres/delete-batch.ts";
 import {
@@ -13,7 +15,7 @@ import { migrations } from "../../src/plants/postgres/migrations.ts";
 import { dropOldDeletions } from "../../src/plants/postgres/retention.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
 import { Session } from "../../src/plants/postgres/session.ts";
-import { openPostgresStore } from "../../src/plants/postgres/store.ts";
+import { deleteTimeouts, openPostgresStore } from "../../src/plants/postgres/store.ts";
 import { collect } from "../support/collect.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";
@@ -27,8 +29,8 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-async function createStore(plants: readonly bigint[] = []): Promise<string> {
-  const url = await cluster.createSchema();
+async function createStore(plants: readonly bigint[] = [], shards?: number): Promise<string> {
+  const url = await cluster.createSchema(shards);
   await migratePostgres(url);
   if (plants.length > 0) await runSql(url, `INSERT INTO plants SELECT unnest('{${plants.join()}}'::bigint[])`);
   return url;
@@ -61,6 +63,8 @@ interface Trigger {
   readonly table: "plants" | "deletions";
   readonly when: "DELETE" | "INSERT";
   readonly sql: string;
+  /** Whether it acts before or after the row is in its indexes. Default BEFORE. */
+  readonly at?: "BEFORE" | "AFTER";
   /** The plant that it is for. By default it is for all. */
   readonly of?: bigint;
   /** The index of the worker whose shards get it. By default all do. */
@@ -68,7 +72,7 @@ interface Trigger {
 }
 
 /** Adds a trigger to the shards of a table, on the workers. */
-async function addTrigger(url: string, { table, when, sql, of, on }: Trigger): Promise<void> {
+async function addTrigger(url: string, { table, when, sql, at = "BEFORE", of, on }: Trigger): Promise<void> {
   const [row] = await runSql(url, "SELECT current_schema() AS schema");
   const schema = String(row?.["schema"]);
   const plant = table === "plants" ? "OLD.id" : "NEW.plant_id";
@@ -80,7 +84,7 @@ async function addTrigger(url: string, { table, when, sql, of, on }: Trigger): P
         AND nodeport = current_setting('port')::int`,
     );
     const triggers = shards.map(
-      ({ shardid }) => `CREATE TRIGGER added BEFORE ${when} ON ${schema}.${table}_${String(shardid)}
+      ({ shardid }) => `CREATE TRIGGER added ${at} ${when} ON ${schema}.${table}_${String(shardid)}
         FOR EACH ROW ${condition} EXECUTE FUNCTION ${schema}.added();`,
     );
     await runSql(
@@ -90,6 +94,12 @@ async function addTrigger(url: string, { table, when, sql, of, on }: Trigger): P
         $$ BEGIN ${sql}; END $$; ${triggers.join("")}`,
     );
   }
+}
+
+/** Bounds the waits for locks on the workers, too, until the end of the test. */
+async function setLockTimeout(url: string): Promise<void> {
+  onTestFinished(() => runSql(url, "ALTER ROLE tester RESET lock_timeout").then(() => undefined));
+  await runSql(url, "ALTER ROLE tester SET lock_timeout = '100ms'");
 }
 
 /** Resolves once so many statements on a server wait for the lock of a row. */
@@ -248,12 +258,48 @@ describe("on Citus", () => {
     }
     await store.close();
     expect(waitingMax).toEqual([16_384, 32_768].map((forBatchMax) => ({ forBatch: 0, forBatchMax, forLock: 0 })));
-    const other = await openPostgresStore({ url });
+    let batches = 0;
+    const onBatch = (): (() => void) => {
+      batches++;
+      return () => undefined;
+    };
+    const other = await openPostgresStore({ url, onBatch });
     const closed = other.close();
     const left = ids.find((id) => !plants.includes(id)) ?? -1n;
     await expect(other.delete(left, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     await closed;
+    expect(batches).toBe(0);
     expect(await plantsIn(url)).toContain(left);
+  });
+
+  test("no batch is for plants of two workers, not even of those that were locked", async () => {
+    const url = await createStore(ids);
+    await setLockTimeout(url);
+    const session = new Session(readServerUrl(url));
+    await session.shards.learn(session);
+    await session.close();
+    const { shards } = session;
+    const locking = new Client(configOf(url));
+    await locking.connect();
+    await locking.query("BEGIN; SET lock_timeout = 0");
+    for (const id of shards.oneOfEach) await locking.query(`SELECT FROM plants WHERE id = ${id} FOR UPDATE`);
+    const store = await openPostgresStore({ url });
+    // On a machine that stalls for long, a caller is told to come back.
+    const askUntilTold = (id: bigint): Promise<boolean> => store.delete(id, deleteCall()).catch(() => askUntilTold(id));
+    const told = Promise.all(ids.map(askUntilTold));
+    await expect.poll(() => store.waiting).toMatchObject({ forBatch: 0, forLock: 2 });
+    await locking.query("ROLLBACK");
+    await locking.end();
+    expect(new Set(await told)).toEqual(new Set([true]));
+    await store.close();
+    const records = await runSql(url, "SELECT batch, plant_id FROM deletions");
+    const workerOfBatch = new Map(
+      records.map(({ batch, plant_id: id }) => [batch, shards.workerOf(BigInt(String(id)))]),
+    );
+    const strays = records.filter(
+      ({ batch, plant_id: id }) => shards.workerOf(BigInt(String(id))) !== workerOfBatch.get(batch),
+    );
+    expect(strays).toEqual([]);
   });
 
   test("a worker that has a single hash is not searched for by the hour", async () => {
@@ -359,7 +405,7 @@ describe("on Citus", () => {
 
   test("a locked plant keeps nobody else from anything", async () => {
     const url = await createStore(ids);
-    await runSql(url, "ALTER ROLE tester SET lock_timeout = '100ms'");
+    await setLockTimeout(url);
     const locking = new Client(configOf(url));
     await locking.connect();
     await locking.query("BEGIN; SET lock_timeout = 0");
@@ -373,7 +419,6 @@ describe("on Citus", () => {
     await locking.end();
     await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
     await store.close();
-    await runSql(url, "ALTER ROLE tester RESET lock_timeout");
   });
 
   test("the record is shortened from its old end", async () => {
@@ -442,17 +487,17 @@ describe("on Citus", () => {
     expect(new Set(await dropping)).toEqual(new Set([0, 1]));
   });
 
-  test("a trigger of a worker that protects a plant costs that plant alone", async () => {
+  test.each([
+    { name: "refuses to delete", sql: "RAISE 'protected' USING ERRCODE = '23000'" },
+    { name: "silently keeps", sql: "RETURN NULL" },
+  ])("a plant that a trigger of a worker $name is kept alone, and its caller told so", async ({ sql }) => {
     const url = await createStore(ids);
-    await addTrigger(url, {
-      table: "plants",
-      when: "DELETE",
-      sql: "RAISE 'protected' USING ERRCODE = '23000'",
-      of: 7n,
-    });
+    await addTrigger(url, { table: "plants", when: "DELETE", sql, of: 7n });
     const store = await openPostgresStore({ url });
     const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
-    expect(told.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    const kept = { status: "rejected", reason: { code: Code.FailedPrecondition } };
+    const deleted = { status: "fulfilled", value: true };
+    expect(told).toMatchObject(ids.map((id) => (id === 7n ? kept : deleted)));
     expect(await plantsIn(url)).toEqual([7n]);
     await store.close();
   });
@@ -522,6 +567,75 @@ describe("on Citus", () => {
     await expect(deleting).rejects.toMatchObject({ code: "22P02" });
     await session.close();
     expect(await plantsIn(url)).toEqual(ids);
+  });
+
+  describe("a look at the server", () => {
+    const full = "RAISE 'no room' USING ERRCODE = '53100'";
+
+    test.each([
+      { name: "passes while the first worker has no room", sql: full, on: 0, told: "well" },
+      { name: "passes while the second worker has no room", sql: full, on: 1, told: "well" },
+      { name: "passes where a trigger refuses its record", sql: "RAISE 'no records'", told: "well" },
+      { name: "fails where no worker has room", sql: full, told: "error: no room" },
+      { name: "fails where the only worker has no room", sql: full, shards: 1, told: "error: no room" },
+    ])("$name, and deletes nothing", async ({ sql, on, shards, told }) => {
+      const url = await createStore(ids, shards);
+      await addTrigger(url, { table: "deletions", when: "INSERT", sql, ...(on === undefined ? {} : { on }) });
+      const session = new Session(readServerUrl(url));
+      await session.shards.learn(session);
+      expect(await checkWrite(session).then(() => "well", String)).toBe(told);
+      await session.close();
+      expect(await plantsIn(url)).toEqual(ids);
+      expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
+    });
+
+    test("passes while the look of another process has stalled with its record in place", async () => {
+      const url = await createStore([], 1);
+      const sql = "IF pg_try_advisory_xact_lock(1) THEN PERFORM pg_sleep(600); END IF; RETURN NULL";
+      await addTrigger(url, { table: "deletions", when: "INSERT", at: "AFTER", sql });
+      const [stalled, other] = [new Session(readServerUrl(url)), new Session(readServerUrl(url), deleteTimeouts)];
+      for (const session of [stalled, other]) await session.shards.learn(session);
+      const stalling = checkWrite(stalled).then(() => "well", String);
+      const asleep = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+      const sleepers = (): Promise<unknown[][]> =>
+        Promise.all(cluster.workers.map(({ url: on }) => runSql(on, asleep)));
+      await expect.poll(async () => (await sleepers()).flat()).toHaveLength(1);
+      expect(await checkWrite(other).then(() => "well", String)).toBe("well");
+      await Promise.all([stalled.close(), other.close()]);
+      expect(await stalling).not.toBe("well");
+    });
+
+    test("fails where workers can do nothing at all", async () => {
+      const url = await createStore(ids);
+      await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");
+      const session = new Session(readServerUrl(url));
+      await session.shards.learn(session);
+      await expect(checkWrite(session)).rejects.toThrow(/column "subject" of relation/);
+      await session.close();
+    });
+  });
+
+  test("a deletion that was cancelled may be done by its worker all the same, and one that was refused is not", async () => {
+    const url = await createStore([7n, 8n]);
+    await addTrigger(url, { table: "plants", when: "DELETE", sql: "RAISE 'protected'", of: 8n });
+    const session = new Session(readServerUrl(url));
+    await session.shards.learn(session);
+    const attempt = async (id: bigint): Promise<unknown> => {
+      const pending = [{ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }];
+      const mode = { mayBeDone: false, skipsLocked: false };
+      return await attemptBatch(session, toDeleteBatch(randomUUID(), pending), pending, mode);
+    };
+    const locking = new Client(configOf(url));
+    await locking.connect();
+    await locking.query("BEGIN");
+    await locking.query("SELECT FROM plants WHERE id = 7 FOR UPDATE");
+    await session.run("SET statement_timeout = '100ms'");
+    expect(await attempt(7n)).toMatchObject({ kind: "failed", verdict: "skip", mayBeDone: true });
+    await locking.query("ROLLBACK");
+    await locking.end();
+    await session.run("RESET statement_timeout");
+    expect(await attempt(8n)).toMatchObject({ kind: "failed", verdict: "divide", mayBeDone: false });
+    await session.close();
   });
 
   test("what a worker cannot do at all is a fault of the server, and no plant is protected by it", async () => {

@@ -12,14 +12,23 @@ const lackingSql = `
 
 // Needs all that a deletion needs, and leaves nothing behind: locks on both tables, room for a record, and a commit
 // that waits for the disk and for synchronous standbys, as it does even after the record was rolled back.
-const probeSql = (id: bigint, lockSql: string): string => `
+const probeSql = (lockSql: string, recordSql: string): string => `
   BEGIN;
   ${lockSql};
   SAVEPOINT probe;
-  INSERT INTO deletions (plant_id, subject, request_id, batch)
-    VALUES (${id}, '', '', '00000000-0000-0000-0000-000000000000');
+  ${recordSql};
   ROLLBACK TO SAVEPOINT probe;
   COMMIT`;
+
+const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
+  VALUES (0, '', '', '00000000-0000-0000-0000-000000000000')`;
+
+// Citus would take the number from a sequence of the coordinator, and then wait for the standbys of that, which a
+// deletion that a worker runs does not. Each look makes up its own, among so many that no two looks at once have the
+// same: one would wait until the other has taken its record back. It is negative because those of deletions begin at 1.
+const recordOnWorkerSql = (id: bigint): string => `
+  INSERT INTO deletions (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
+  VALUES (-(1 + random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
 
 const lockTableSql = "LOCK TABLE plants IN ROW EXCLUSIVE MODE";
 
@@ -44,9 +53,9 @@ export async function checkRights(session: Session): Promise<void> {
  */
 export async function checkWrite(session: Session): Promise<void> {
   await checkRights(session);
-  if (!session.shards.areThere) return await probe(session, 0n, lockTableSql);
+  if (!session.shards.areThere) return await probe(session, probeSql(lockTableSql, recordSql));
   await checkEachWorker(session, async (id) => {
-    await probe(session, id, lockOnWorkerSql(id));
+    await probe(session, probeSql(lockOnWorkerSql(id), recordOnWorkerSql(id)));
     await checkWorkerOf(session, id);
   });
 }
@@ -75,9 +84,9 @@ async function checkEachWorker(session: Session, check: (id: bigint) => Promise<
   if (faults.length > 0 && faults.length === plants.length) throw faults[0];
 }
 
-async function probe(session: Session, id: bigint, lockSql: string): Promise<void> {
+async function probe(session: Session, script: string): Promise<void> {
   try {
-    await session.run(probeSql(id, lockSql));
+    await session.run(script);
   } catch (fault) {
     // The store is well: a trigger or constraint refuses the record of a plant that nobody deletes.
     if (verdictOn(fault) !== "divide") throw fault;

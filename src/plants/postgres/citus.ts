@@ -142,7 +142,9 @@ export function toCallOnCitus(call: DeleteCall, id: bigint): DeleteCall {
 
 // In the name under which a process of the server connects to workers, Citus puts its number. A number may have gone to
 // another process meanwhile, or be of a host that was replaced. So only processes with the name of this one are meant:
-// plant stores look up what a wait that was ended has come to.
+// plant stores look up what a wait that was ended has come to. `plantstore import` and `plantstore migrate` have that
+// name as well. If the wait of one of them is ended by mistake, its operator is told that a worker warned, maybe that a
+// commit is not on its standbys, and can run it again; a migration that finds its step committed goes on by itself.
 const endWaitsSql = `
   SELECT DISTINCT pid FROM pg_stat_activity CROSS JOIN LATERAL run_command_on_workers(format(
     $$ SELECT pg_cancel_backend(pid) FROM pg_stat_activity

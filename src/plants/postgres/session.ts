@@ -68,15 +68,14 @@ export class Session {
   }
 
   async #endStuck(): Promise<void> {
-    const stuck = this.#stuck;
-    this.#stuck = [];
     try {
-      this.#stuck = await endWaitsOnWorkers(this, stuck);
+      this.#stuck = await endWaitsOnWorkers(this, this.#stuck);
     } catch (fault) {
-      // A worker that has warned, maybe that a wait was over already, has done what it was asked to. Otherwise they are
-      // forgotten, this one included: a worker that is away would delay every connection.
-      this.#stuck = fault instanceof InDoubt ? stuck : [];
-      if (!(fault instanceof InDoubt) && sqlStateOf(fault) === undefined) this.discard();
+      // A worker that has warned, maybe that a wait was over already, has done what it was asked to.
+      if (fault instanceof InDoubt) return;
+      // This connection's process is forgotten as well: a worker that is away would delay every connection.
+      this.#stuck = [];
+      if (sqlStateOf(fault) === undefined) this.discard();
     }
   }
 

@@ -104,9 +104,13 @@ class PostgresStore implements PlantStore {
   /** The sessions that are not in use; the last one used is taken first. */
   readonly #idle: Session[] = [];
   readonly #shards: Shards;
-  /** The first queue is for a server without Citus, the others are for the workers of Citus. */
-  readonly #queues: DeleteQueue[] = [];
+  /**
+   * For tables that Citus has not spread. Once it has, this queue only refuses, after `close`, the plants of workers
+   * that have none.
+   */
   readonly #firstQueue: DeleteQueue;
+  /** One for each worker of Citus that was asked for a plant, by its index. */
+  readonly #workerQueues = new Map<number, DeleteQueue>();
   #isClosed = false;
   readonly #onBatch: OnBatch | undefined;
   readonly #locked = new LockedDeletes({
@@ -135,7 +139,7 @@ class PostgresStore implements PlantStore {
     if (problem !== undefined) this.#health.report(problem);
     this.#retention = new Retention(new Session(server, deleteTimeouts, shards), deletionsKeptMs, onUpkeep);
     this.#away = new AwayWorkers(onUpkeep);
-    this.#firstQueue = this.#addQueue();
+    this.#firstQueue = this.#createQueue(inFlightMax);
   }
 
   get problem(): string | undefined {
@@ -143,12 +147,15 @@ class PostgresStore implements PlantStore {
     return problem && `${this.#server.name}: ${problem.text}`;
   }
 
+  get #queues(): readonly DeleteQueue[] {
+    return [this.#firstQueue, ...this.#workerQueues.values()];
+  }
+
   get waiting(): WaitingDeletions {
-    const queues = this.#queues.map((queue) => queue.waiting);
-    const forBatch = queues.reduce((sum, waiting) => sum + waiting.forBatch, 0);
+    const forBatch = this.#queues.reduce((sum, { waiting }) => sum + waiting.forBatch, 0);
     // Once there are workers, nothing is put into the first queue any more.
-    const inUse = queues.length > 1 ? queues.slice(1) : queues;
-    const forBatchMax = inUse.reduce((sum, waiting) => sum + waiting.forBatchMax, 0);
+    const inUse = this.#workerQueues.size > 0 ? [...this.#workerQueues.values()] : [this.#firstQueue];
+    const forBatchMax = inUse.reduce((sum, { waiting }) => sum + waiting.forBatchMax, 0);
     return { forBatch, forBatchMax, forLock: this.#locked.waiting };
   }
 
@@ -227,18 +234,20 @@ class PostgresStore implements PlantStore {
     });
   }
 
-  #addQueue(inFlight = inFlightMax): DeleteQueue {
+  #createQueue(inFlight: number): DeleteQueue {
     const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
-    const queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: inFlight, onBatch: this.#onBatch });
-    this.#queues.push(queue);
-    return queue;
+    return new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: inFlight, onBatch: this.#onBatch });
   }
 
   #queueOf(id: bigint): DeleteQueue {
     const worker = this.#shards.workerOf(id);
-    // A queue that is made after `close` would not be closed, so the first one is used, which refuses.
-    while (this.#queues.length <= worker + 1 && !this.#isClosed) this.#addQueue(inFlightMaxOfWorker);
-    return this.#queues[worker + 1] ?? this.#firstQueue;
+    const queue = this.#workerQueues.get(worker);
+    if (queue !== undefined) return queue;
+    // A queue that is made after `close` would not be closed. The first one has been, and refuses.
+    if (this.#isClosed) return this.#firstQueue;
+    const created = this.#createQueue(inFlightMaxOfWorker);
+    this.#workerQueues.set(worker, created);
+    return created;
   }
 
   #addSession(): Session {

@@ -106,6 +106,9 @@ describe("migrating a PostgreSQL database", () => {
   test("lets servers delete while a reader of the records keeps it waiting, and says who", async () => {
     const url = await databaseOfVersion(2);
     await runSql(url, recordSql);
+    // It began earlier, and uses another table.
+    const bystander = new Session(readServerUrl(`${url}&application_name=bystander`));
+    await bystander.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT id FROM plants");
     const reader = new Session(readServerUrl(`${url}&application_name=less`));
     await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
     const told: string[] = [];
@@ -126,7 +129,7 @@ describe("migrating a PostgreSQL database", () => {
     // It is the only one that migrates.
     expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
-    await reader.close();
+    await Promise.all([reader.close(), bystander.close()]);
     await expect(running).resolves.toEqual({ from: 2, to: newest });
   });
 
