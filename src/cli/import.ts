@@ -44,7 +44,7 @@ const progressIntervalMs = 200;
 
 function showProgress(file: string, { progress }: Terminal): (counts: ImportProgress) => void {
   if (progress === undefined) return () => undefined;
-  const bytesTotal = file === "-" ? undefined : statSync(file).size;
+  const bytesTotal = lengthOf(file);
   const startMs = performance.now();
   let shownMs = startMs;
   return ({ added, present, deleted, bytes }) => {
@@ -53,6 +53,12 @@ function showProgress(file: string, { progress }: Terminal): (counts: ImportProg
     shownMs = nowMs;
     progress(describeProgress({ ids: added + present + deleted, bytes, bytesTotal, elapsedMs: nowMs - startMs }));
   };
+}
+
+/** Returns the bytes in a file; `undefined` for "-" and for pipes and devices, which say that they have none. */
+export function lengthOf(file: string): number | undefined {
+  const stats = file === "-" ? undefined : statSync(file);
+  return stats?.isFile() === true ? stats.size : undefined;
 }
 
 /** The progress of an import. */

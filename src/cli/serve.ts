@@ -139,18 +139,17 @@ function explain(reason: unknown, { host, port }: Configuration): unknown {
   if (code === "EADDRINUSE")
     return new Error(
       `port ${port} is in use: ${at} is taken by another process; choose another one, such as PORT=${port < 65_535 ? port + 1 : port - 1}`,
-      { cause: reason },
     );
-  if (code === "EACCES") return new Error(`${at} may not be listened on by this user`, { cause: reason });
+  if (code === "EACCES") return new Error(`${at} may not be listened on by this user`);
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
-    return new Error(`${host} is no address of this machine`, { cause: reason });
+    return new Error(`${host} is no address of this machine`);
   }
   return reason;
 }
 
-function explainSocket(cause: unknown, code: unknown, path: string): unknown {
-  if (code === "EADDRINUSE") return new Error(`${path} is in use, or is no socket`, { cause });
+function explainSocket(reason: unknown, code: unknown, path: string): unknown {
+  if (code === "EADDRINUSE") return new Error(`${path} is in use, or is no socket`);
   // libuv reports a missing folder as EACCES too.
-  if (code === "EACCES") return new Error(`the folder of ${path} is not there, or not this user's to write`, { cause });
-  return cause;
+  if (code === "EACCES") return new Error(`the folder of ${path} is not there, or not this user's to write`);
+  return reason;
 }

@@ -8,18 +8,16 @@ import { exitCode } from "./command.ts";
  */
 export function firstStopSignal(atSecond: () => void = () => undefined): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    const end = (): never => {
-      atSecond();
-      return process.exit(exitCode.failure);
-    };
-    const stop = (signal: NodeJS.Signals): void => {
-      for (const name of ["SIGTERM", "SIGINT"] as const) {
-        process.off(name, stop);
-        process.on(name, end);
+    let isStopping = false;
+    const take = (signal: NodeJS.Signals): void => {
+      if (isStopping) {
+        atSecond();
+        process.exit(exitCode.failure);
       }
+      isStopping = true;
       resolve(signal);
     };
-    process.on("SIGTERM", stop);
-    process.on("SIGINT", stop);
+    process.on("SIGTERM", take);
+    process.on("SIGINT", take);
   });
 }

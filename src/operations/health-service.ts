@@ -42,7 +42,7 @@ export function createHealthService({ readiness, services }: HealthOptions): Ser
     const watcher: Watcher = { told: undefined, wake: () => undefined };
     watchers.add(watcher);
     timer ??= setInterval(look, watchIntervalMs).unref();
-    signal.addEventListener("abort", () => leave(watcher), { once: true });
+    signal.addEventListener("abort", () => leave(watcher));
     return watcher;
   }
 

@@ -1,5 +1,6 @@
+import { statSync } from "node:fs";
 import { expect, test } from "vitest";
-import { describeProgress } from "../../src/cli/import.ts";
+import { describeProgress, lengthOf } from "../../src/cli/import.ts";
 
 test.each([
   {
@@ -11,4 +12,12 @@ test.each([
   { state: { ids: 0, bytes: 0, bytesTotal: 100, elapsedMs: 1_000 }, want: "0 ids, 0/s" },
 ])("the progress of an import is told as $want", ({ state, want }) => {
   expect(describeProgress(state)).toBe(want);
+});
+
+test.each([
+  { name: "a file", file: import.meta.filename, want: statSync(import.meta.filename).size },
+  { name: "standard input", file: "-", want: undefined },
+  { name: "a device, such as a pipe that a shell names,", file: "/dev/null", want: undefined },
+])("the length of $name is known if there is one", ({ file, want }) => {
+  expect(lengthOf(file)).toBe(want);
 });

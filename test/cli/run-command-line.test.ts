@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -29,11 +29,12 @@ test.each([
   ["token", "create", "-h"],
 ])("%s %s %s shows the help of the command", async (...words) => {
   expect(await run(words)).toEqual(await run(["token", "create", "--help"]));
-  expect((await run(words)).out[0]).toMatch(/^plantstore token create NAME /);
+  expect((await run(words)).out[0]).toMatch(/^plantstore token create NAME \[--scope SCOPE\]\.\.\. /);
 });
 
-test("serve --help names every setting, under the title of its group", async () => {
+test("serve --help names its flags, and every setting under the title of its group", async () => {
   const { exitCode, out } = await run(["serve", "--help"]);
+  expect(out[0]).toBe("plantstore serve [--demo] [--print-config] [--SETTING VALUE]...");
   const shown = out.flatMap(
     (line) => /^([A-Z].*):$/.exec(line)?.[1] ?? /^ {2}.*?([A-Z][A-Z0-9_]+)$/.exec(line)?.[1] ?? [],
   );
@@ -54,12 +55,22 @@ test.each([
   },
   { name: "a misspelt command", words: ["serv", "--demo"], want: 'no command "serv --demo"; did you mean serve?' },
   { name: "a misspelt command of two words", words: ["token", "lst"], want: "did you mean token list?" },
+  {
+    name: "a misspelt command of two words with an operand",
+    words: ["token", "lst", "a-file-of-hashes"],
+    want: "did you mean token list?",
+  },
   { name: "help for no command", words: ["help", "water"], want: 'there is no command "water"' },
   { name: "an unknown flag", words: ["serve", "--watering"], want: "serve has no flag --watering" },
   {
     name: "a misspelt flag",
     words: ["serve", "--databse-url=memory:"],
     want: "serve has no flag --databse-url; did you mean --database-url?",
+  },
+  {
+    name: "a flag with a letter too many in front",
+    words: ["serve", "--xport=1"],
+    want: "serve has no flag --xport; did you mean --port?",
   },
   { name: "an unknown short flag", words: ["serve", "-x"], want: "serve has no flag -x" },
   { name: "a flag without its value", words: ["serve", "--port"], want: "--port" },
@@ -143,6 +154,11 @@ const serveAt = (flags: readonly string[]): ReturnType<typeof run> =>
     LOG_LEVEL: "silent",
   });
 
+/** The first port that everyone may listen on; in some containers all of them. */
+const portsForAll = ((setting) => (existsSync(setting) ? Number(readFileSync(setting, "utf8")) : 1024))(
+  "/proc/sys/net/ipv4/ip_unprivileged_port_start",
+);
+
 describe("a place to listen at", () => {
   test.each([
     { name: "a file", path: "text", says: "is in use, or is no socket" },
@@ -165,6 +181,18 @@ describe("a place to listen at", () => {
     expect({ exitCode, err: err.join("\n") }).toEqual({
       exitCode: 1,
       err: expect.stringMatching(`^plantstore: port ${port} is in use: .* such as PORT=${port + 1}$`),
+    });
+  });
+
+  test.skipIf(portsForAll <= 1)("whose port is for root alone is refused to others", async () => {
+    // Loads what the command loads when it runs: others may not read the folder of these sources.
+    await serveAt(["--host", "unix:/no/such/folder/socket"]);
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    const { exitCode, err } = await serveAt(["--port", "1"]).finally(() => isRoot && process.seteuid?.(0));
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: ["plantstore: 127.0.0.1:1 may not be listened on by this user"],
     });
   });
 });

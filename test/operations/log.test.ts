@@ -31,12 +31,13 @@ test("what is thrown and is no Error is written as text", () => {
   expect(lines()[0]?.["err"]).toEqual({ type: "string", message: "out of soil" });
 });
 
-test("an error that is its own cause is written and ends", () => {
+test("an error that is its own cause is written with five causes, and ends", () => {
   const { log, lines } = openLogLines("info");
   const error = new Error("again");
   error.cause = error;
   log.error({ err: error }, "fault");
   expect(lines()).toHaveLength(1);
+  expect(JSON.stringify(lines()[0]).match(/"message":"again"/g)).toHaveLength(1 + 5);
 });
 
 test("the last line before the end of the process is written", async () => {

@@ -57,9 +57,16 @@ test.each<{ name: string; given: object; want: string }>([
   expect(toTerminalLine(`${JSON.stringify(given)}\n`, false)).toBe(want);
 });
 
-test("a level is coloured where colours are wanted, and the text is the same", () => {
-  const coloured = toTerminalLine(JSON.stringify({ ...line, level: "error", port: 1 }), true);
-  expect(coloured).toContain("\u001b[31merror\u001b[39m");
+test.each([
+  { level: "fatal", painted: "\u001b[31m\u001b[1mfatal\u001b[22m\u001b[39m" },
+  { level: "error", painted: "\u001b[31merror\u001b[39m" },
+  { level: "warn", painted: "\u001b[33mwarn \u001b[39m" },
+  { level: "info", painted: "\u001b[32minfo \u001b[39m" },
+  { level: "debug", painted: "\u001b[36mdebug\u001b[39m" },
+  { level: "trace", painted: "\u001b[90mtrace\u001b[39m" },
+])("the level $level is coloured where colours are wanted, and the text is the same", ({ level, painted }) => {
+  const coloured = toTerminalLine(JSON.stringify({ ...line, level, port: 1 }), true);
+  expect(coloured).toContain(painted);
   // oxlint-disable-next-line no-control-regex
-  expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe("12:34:56.789 error listening port=1\n");
+  expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe(`12:34:56.789 ${level.padEnd(5)} listening port=1\n`);
 });
