@@ -38,10 +38,9 @@ const { values: options } = parseArgs({
   },
 });
 
-function covers({ file, line, fault }: HarmlessFaults, planted: PlantedFault): boolean {
-  return (
-    (file ?? planted.file) === planted.file && planted.text.startsWith(line) && planted.change.startsWith(fault ?? "")
-  );
+function covers({ file, line, after, fault }: HarmlessFaults, planted: PlantedFault): boolean {
+  const isLine = planted.text.startsWith(line) && planted.textBefore.startsWith(after ?? "");
+  return (file ?? planted.file) === planted.file && isLine && planted.change.startsWith(fault ?? "");
 }
 
 /** Returns the faults in the order of a hash, so that a change of one file leaves the draw of the others alone. */

@@ -14,7 +14,7 @@ const besides: ReadonlyMap<string, RegExp> = new Map([
   ["test/cli/", /^test\/examples\//],
   ["test/client/", /^test\/examples\//],
   ["test/gateway/calls/", /^test\/gateway\/beside\//],
-  ["test/gateway/carriers/", /^test\/gateway\/(?:beside|calls)\//],
+  ["test/gateway/carriers/", /^test\/(?:gateway\/(?:beside|calls|fetch)\/|server\/proxied-peer\.)/],
   ["test/gateway/http1/", /^test\/gateway\/carriers\//],
   ["test/gateway/http2/", /^test\/gateway\/carriers\//],
   ["test/gateway/json/", /^test\/gateway\/rest\//],

@@ -9,6 +9,8 @@ export interface PlantedFault {
   readonly line: number;
   /** The line, without its indentation. */
   readonly text: string;
+  /** The line before it, likewise. */
+  readonly textBefore: string;
   readonly change: string;
   readonly faulty: string;
   /** The index of the block that it lies in, among the {@link blocksOf} its file. */
@@ -21,12 +23,14 @@ export function faultsIn(file: string): PlantedFault[] {
   const blocks = blocksOf(source);
   return faultsOf(source).map((fault) => {
     const { start, end, code } = fault;
+    const before = source.slice(0, start).split("\n");
     const lineStart = source.lastIndexOf("\n", start - 1) + 1;
     return {
       file,
       room: roomOf(file),
-      line: source.slice(0, start).split("\n").length,
+      line: before.length,
       text: source.slice(lineStart, source.indexOf("\n", start)).trim(),
+      textBefore: before.at(-2)?.trim() ?? "",
       change: `${short(source.slice(start, end))} → ${short(code)}`,
       faulty: source.slice(0, start) + code + source.slice(end),
       block: innermost(blocks, fault),

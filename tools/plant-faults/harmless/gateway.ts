@@ -3,6 +3,65 @@ import type { HarmlessFaults } from "./harmless-fault.ts";
 /** Harmless faults in the gateway. */
 export const harmlessInGateway: readonly HarmlessFaults[] = [
   {
+    file: "src/gateway/carriers/sockets/node/node-http1-exchange.ts",
+    line: "for (let i = 0; i < fields.length; i += 2) tuples.push(",
+    fault: "push → unshift",
+    why: "trailers have each name once, and the order of different names says nothing",
+  },
+  {
+    file: "src/gateway/http1/http1-connection.ts",
+    line: "if (this.#droppedBytes > lingerBytesMax)",
+    fault: "this.#droppedBytes > lingerBytesMax → this.#droppedBytes >=",
+    why: "whole chunks are counted, so a byte more or less is no other bound",
+  },
+  {
+    file: "src/gateway/http1/http1-connection.ts",
+    line: 'if (this.#stage === "body" && waitedMs >= requestTimeoutMs)',
+    fault: "waitedMs >= requestTimeoutMs → waitedMs >",
+    why: "a look later, which is within the quarter by which a time-out may be missed",
+  },
+  {
+    file: "src/gateway/http1/http1-connection.ts",
+    line: 'if (isFirst && this.#stage === "head" && incoming.left > 0)',
+    fault: "incoming.left > 0 → incoming.left >=",
+    why: "where nothing is left, an empty line came, and no more than 16 of them are taken",
+  },
+  {
+    file: "src/gateway/http2/frame-reader.ts",
+    line: "if (this.#partialBytes > 0) at = this.#readOn(",
+    fault: "this.#partialBytes > 0 → true",
+    why: "a frame that is read as one that may go on is the same frame; to read it in place is cheaper",
+  },
+  {
+    file: "src/gateway/http2/hpack/dynamic-table.ts",
+    line: "if (index <= staticTable.length) return staticTable[index - 1]?.[1];",
+    fault: "index <= staticTable.length → index <",
+    why: "the last entry of the static table has no value",
+  },
+  {
+    file: "src/gateway/http1/answer-head.ts",
+    line: "let head = (statusLines[httpStatus] ??= ",
+    fault: "statusLines[httpStatus] ??= toStatusLine(httpStatus) → statusLines[httpStatus] =",
+    why: "a cache that is filled again gives the same answer",
+  },
+  {
+    file: "src/gateway/carriers/sockets/take-proxy-header.ts",
+    line: "if (header.bytes < seen.byteLength) socket.unshift(",
+    fault: "unshift → push",
+    why: "all that had arrived was read, so there is nothing to put it before",
+  },
+  {
+    file: "src/gateway/protocols/rest/rest-unary.ts",
+    line: "this.problem = error;",
+    why: "the message is read again where there is none, with the same error; to keep it is cheaper",
+  },
+  {
+    file: "src/gateway/http2/output.ts",
+    line: "if (this.#queuedBytes === 0) return;",
+    fault: "this.#queuedBytes === 0 → false",
+    why: "nothing is written where there is nothing; to leave first is cheaper",
+  },
+  {
     file: "src/gateway/calls/stream-call.ts",
     line: "if (this.#blocked || this.#pieceBytes >= collectedBytesMax)",
     fault: "this.#pieceBytes >= collectedBytesMax → this.#pieceBytes > collectedBytesMax",
@@ -36,6 +95,24 @@ export const harmlessInGateway: readonly HarmlessFaults[] = [
     file: "src/gateway/http1/answer-writer.ts",
     line: "if (before === 0 && held === 0) return;",
     why: "an account to which nothing is added stays the same; to leave first is cheaper",
+  },
+  {
+    file: "src/gateway/carriers/web/fetch-exchange.ts",
+    line: "if (this.gone || this.httpStatus !== 0) return;",
+    after: "begin(",
+    fault: "this.gone || this.httpStatus !== 0 → false",
+    why: "calls begin no second answer, and none once their client has gone",
+  },
+  {
+    file: "src/gateway/http1/answer-writer.ts",
+    line: "this.#queuedBytes = 0;",
+    why: "a socket that has closed takes nothing more, so nothing is counted any more",
+  },
+  {
+    file: "src/gateway/http2/http2-stream.ts",
+    line: "this.#ending = undefined;",
+    after: "this.queuedBytes = 0;",
+    why: "where it is left, the stream has closed or ended, and nothing more is sent on it",
   },
   {
     file: "src/gateway/http1/answer-writer.ts",
@@ -276,5 +353,29 @@ export const harmlessInGateway: readonly HarmlessFaults[] = [
     line: 'return "x".repeat(1 + Math.max(0, ',
     fault: "1 → 2",
     why: "a longer text is as different from every literal",
+  },
+  {
+    file: "src/gateway/carriers/sockets/node/node-exchange.ts",
+    line: "return Number(this.common.contentLength ?? 0);",
+    fault: "0 → 1",
+    why: "the memory of a body of unknown length begins with a byte and grows",
+  },
+  {
+    file: "src/gateway/carriers/sockets/node/node-http2-exchange.ts",
+    line: "if (this.unreadBytes > unreadBodyBytesMax) this.#stop();",
+    fault: "this.unreadBytes > unreadBodyBytesMax → this.unreadBytes >= unreadBodyBytesMax",
+    why: "what nobody reads is stopped a byte sooner",
+  },
+  {
+    file: "src/gateway/carriers/sockets/sniff.ts",
+    line: "socket.unshift(seen);",
+    fault: "unshift → push",
+    why: "all that had arrived was read, so there is nothing to put it in front of",
+  },
+  {
+    file: "src/gateway/http2/header-blocks.ts",
+    line: "if ((flags & FrameFlag.endHeaders) !== 0) return this.#decoded(",
+    fault: "(flags & FrameFlag.endHeaders) !== 0 → false",
+    why: "a block of one frame is copied before it is decoded",
   },
 ];

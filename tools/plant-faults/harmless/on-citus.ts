@@ -48,18 +48,108 @@ const inCitus: readonly Line[] = [
   ["const functionBody = `", "` DECLARE part bigint[]; free bigint[];"],
   ["IF ${mayDropRecords} OR ${elsewhere(", "} THEN SELECT count(DISTINCT plant_id)"],
   ["ELSIF ${elsewhere(", "} THEN undone := gen_random_uuid();"],
+  ["const endWaitsSql = `", "` SELECT DISTINCT pid FROM pg_stat_activity"],
+  ["const there = await session.query(endWaitsSql,", "[`{${processes.join()}}`] → []"],
+  ["return there.map(([process]) => Number(process));", "return"],
 ];
 
 const inStore: readonly Line[] = [
   ["#isClosed = false;", "false → true"],
   ["this.#isClosed = true;", "this.#isClosed = true; → ;", "true → false"],
-  ["const inUse = queues.length > 1 ?", "queues.length > 1 → false", "1 → 2"],
+  ["const inUse = this.#workerQueues.size > 0 ?", "this.#workerQueues.size > 0 → false", "[...this"],
   ["if (!this.#shards.areThere) return this.#firstQueue", "!this.#shards.areThere → true"],
   ["return this.#queueOf(id).delete(id, toCallOnCitus(call, id));", "return"],
   ["await shards.learn(session);", "await shards.learn(session); → ;"],
-  ["while (this.#queues.length <= worker + 1", "this.#queues.length <= worker + 1 → this.#queues.length <"],
-  ["while (this.#queues.length <= worker + 1", "this.#queues.length <= worker + 1 && !this.#isClosed → false"],
-  ["while (this.#queues.length <= worker + 1", "worker + 1 → worker - 1", "1 → 2", "!this.#isClosed → "],
+  ["await this.#shards.learn(session);", "await this.#shards.learn(session); → ;"],
+  ["workerOf: (id) => this.#shards.workerOf(id),", "workerOf"],
+  ["await checkWorkers(session);", "await checkWorkers(session); → ;"],
+  ["if (this.#shards.areThere) this.#away.worked(", "this.#shards.areThere → false", "this.#away.worked("],
+  [
+    "const mayBeOneWorker = this.#shards.areThere &&",
+    'fault.server === "away" || fault.server === "busy" → fault.server === "away" &&',
+    'fault.server === "away" → fault.server !==',
+    'fault.server === "busy" →',
+    '"away"',
+    '"busy"',
+  ],
+  ["if (mayBeOneWorker) void this.#suspectWorker(", "mayBeOneWorker → false", "void this.#suspectWorker("],
+  ["if (isStoreWell) this.#away.failed(", "isStoreWell", "this.#away.failed("],
+  ["return first === undefined ? 0 :", "return", "first === undefined → true", "first === undefined → first !=="],
+  ["if (queue !== undefined) return queue;", "queue !== undefined", "return queue;"],
+  ["if (this.#isClosed) return this.#firstQueue;", "this.#isClosed", "return this.#firstQueue;"],
+  ["this.#workerQueues.set(worker, created);", "this.#workerQueues.set("],
+  ["return created;", "return created;"],
+];
+
+const inCheckWrite: readonly Line[] = [
+  ["await probe(session, probeSql(lockOnWorkerSql(id),", "await probe("],
+  ["await checkWorkerOf(session, id);", "await checkWorkerOf(session, id); → ;"],
+  ["await checkEachWorker(session, (id) =>", "await checkEachWorker(session, (id) => checkWorkerOf(session, id)); → ;"],
+  ["await check(id);", "await check(id); → ;"],
+  ["session.discard();", "session.discard();"],
+  ['if (verdictOn(fault) === "give-up") throw fault;', "verdictOn(", '"give-up"', "throw"],
+  ["faults.push(fault);", "faults.push(fault); → ;"],
+  [
+    "if (faults.length > 0 && faults.length",
+    "faults.length > 0 && faults.length === plants.length → false",
+    "faults.length === plants.length → faults.length !==",
+    "0 → 1",
+    "throw faults[0]; → ;",
+  ],
+  ["if (!session.shards.areThere) return await probe(", "!session.shards.areThere → true"],
+  [
+    "await checkEachWorker(session, async (id) => {",
+    "await checkEachWorker(session, async (id) => { await probe(session, probeSql(lo… → ;",
+  ],
+];
+
+const inSession: readonly Line[] = [
+  ["if (this.#stuck.length > 0) await", "this.#stuck.length > 0 → false", "0 → 1", "await this.#endStuck(); → ;"],
+  ["this.#stuck = await endWaitsOnWorkers(", "this.#stuck = await endWaitsOnWorkers(this, this.#stuck); → ;"],
+  ["if (fault instanceof InDoubt) return;", "fault instanceof InDoubt", "return; → ;"],
+  ["this.#stuck = [];", "this.#stuck = []; → ;"],
+  ["if (sqlStateOf(fault) === undefined) this.discard();", "sqlStateOf(fault) === undefined", "this.discard(); → ;"],
+  [
+    "if (this.shards.areThere && client.processID",
+    "this.shards.areThere && client.processID !== null → false",
+    "client.processID !== null →",
+  ],
+  [
+    "this.#stuck = [...this.#stuck, client.processID].slice(",
+    "this.#stuck = [...this.#stuck, client.processID].slice(-stuckMax); → ;",
+    "[...this.#stuck, client.processID] → []",
+    "-stuckMax → stuckMax",
+  ],
+];
+
+const inDeleteBatch: readonly Line[] = [
+  ["if (session.shards.areThere) return idsIn(", "session.shards.areThere → false", "return", "false → true", "0 → 1"],
+  ["if (session.shards.areThere) return toFates(", "session.shards.areThere → false", "return", "true → false"],
+  ["const [row] = await session.query(deleteOnWorkerSql,", "[one, ids, subjects"],
+  ["await session.query(deleteOnWorkerSql, [id,", "await session.query(deleteOnWorkerSql", '[id, "{}"'],
+  ['const kinds: readonly PlantFate[] = ["deleted"', '["deleted"'],
+  ["for (const [i, fate] of kinds.entries())", "fates.set("],
+  ["const rows = session.shards.areThere", "session.shards.areThere → false"],
+  ["? await session.query(lookForKeysOfPlantsSql,", "[keys, toArray("],
+  ["if (session.shards.areThere) return toIds(", "session.shards.areThere → false", "return", "[toArray(ids)] → []"],
+];
+
+const inMigrate: readonly Line[] = [
+  ["await refuseDistributedSchema(session);", "await refuseDistributedSchema(session); → ;"],
+  [
+    "await repeatWhileRefused(session, () => distribute(session));",
+    "await repeatWhileRefused(session, () => distribute(session)); → ;",
+  ],
+];
+
+const inAttempt: readonly Line[] = [
+  [
+    'return shards.areThere && sqlStateOf(fault) === "57014";',
+    "return",
+    "shards.areThere &&",
+    "sqlStateOf(",
+    '"57014"',
+  ],
 ];
 
 const inRetention: readonly Line[] = [
@@ -82,6 +172,27 @@ function noticedOnCitus(file: string, lines: readonly Line[]): readonly Harmless
 export const harmlessOnCitus: readonly HarmlessFaults[] = [
   ...noticedOnCitus("src/plants/postgres/citus.ts", inCitus),
   ...noticedOnCitus("src/plants/postgres/store.ts", inStore),
+  ...noticedOnCitus("src/plants/postgres/check-write.ts", inCheckWrite),
+  ...noticedOnCitus("src/plants/postgres/attempt-batch.ts", inAttempt),
+  ...noticedOnCitus("src/plants/postgres/session.ts", inSession),
+  ...noticedOnCitus("src/plants/postgres/delete-batch.ts", inDeleteBatch),
+  ...noticedOnCitus("src/plants/postgres/migrate.ts", inMigrate),
+  {
+    file: "src/plants/postgres/session.ts",
+    line: "const stuckMax = 100;",
+    why: "a number between two bad ones: twice as many would do",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "const inFlightMaxOfWorker = 1;",
+    why: "two batches at a time for a worker take longer, and nothing else",
+  },
+  {
+    file: "src/plants/postgres/store.ts",
+    line: "const inUse = this.#workerQueues.size > 0 ?",
+    fault: "0 → 1",
+    why: "the queue of one worker has as much room as the first one",
+  },
   ...noticedOnCitus("src/plants/postgres/retention.ts", inRetention),
   {
     file: "src/plants/postgres/retention.ts",
