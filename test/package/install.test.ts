@@ -143,6 +143,9 @@ test("an operator installs the command as documented, and serves with what it ma
   server.process.kill("SIGTERM");
   expect(await server.end()).toBe(0);
   expect(project.run(command, "export", ...database)).toBe("41\n");
+  await using demo = startProgram(command, ["serve", "--demo", "--port", "0"], project.path, { HOME: project.path });
+  // Only in a checkout npx finds buf.
+  await demo.find(/^buf curl /m);
 }, 120_000);
 
 test.each(["@plantstore/gateway", "plantstore"] as const)(

@@ -111,6 +111,11 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: Partial<Confi
     want: { publicUrl: new URL("https://x.example/api") },
   },
   {
+    name: "deletion records are kept for a century at most",
+    environment: { PLANTSTORE_DELETIONS_KEPT_HOURS: "876000" },
+    want: { deletionsKeptHours: 876_000 },
+  },
+  {
     name: "one call a second",
     environment: { PLANTSTORE_RATE_PER_PRINCIPAL: "1", PLANTSTORE_RATE_PER_ADDRESS: "1" },
     want: { ratePerPrincipal: 1, ratePerAddress: 1 },
@@ -257,6 +262,11 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
     ),
   },
   {
+    name: "deletion records that are kept for more than a century",
+    environment: { PLANTSTORE_DELETIONS_KEPT_HOURS: "876001" },
+    want: 'PLANTSTORE_DELETIONS_KEPT_HOURS must be a whole number of hours from 1 to 876000, not "876001"',
+  },
+  {
     name: "an SQLite database that would be gone with the process",
     environment: { DATABASE_URL: "sqlite::memory:" },
     want: "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
@@ -337,7 +347,7 @@ test("all problems are told at once", () => {
 
 test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])("%s needs a store that keeps and a verifier", (host) => {
   expect(problemsOf({ ...minimal, HOST: host })).toEqual([
-    expect.stringContaining("DATABASE_URL must not be memory:"),
+    "DATABASE_URL must not be memory: when HOST is not a loopback address, since nothing is kept",
     expect.stringContaining("HOST must be a loopback address unless credentials can be verified"),
   ]);
 });

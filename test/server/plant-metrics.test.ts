@@ -158,6 +158,19 @@ describe("a request is counted", () => {
       },
     },
     {
+      name: "another probe",
+      version: "1.1",
+      request: { httpMethod: "GET", path: "/readyz", header: [] },
+      metric: http,
+      labels: {
+        http_route: "/readyz",
+        http_request_method: "GET",
+        http_response_status_code: "200",
+        network_protocol_version: "1.1",
+        url_scheme: "http",
+      },
+    },
+    {
       name: "a method and a path of a client's own",
       version: "2",
       request: { httpMethod: "WATER", path: "/secret/42", header: good },
@@ -232,6 +245,9 @@ test.each<{ name: string; frames: readonly Frame[]; want: readonly object[] }>([
 
 test("a batch is counted with its size and its duration", async () => {
   const request = deletePlantRequest(wireFormats.rest, 6n, good);
+  const bounds = readSamples(await scrape(server)).filter(({ name }) => name === "plantstore_delete_batch_size_bucket");
+  const doubling = Array.from({ length: 11 }, (_, power) => `${2 ** power}.0`);
+  expect(bounds.map(({ labels }) => labels["le"])).toEqual([...doubling, "+Inf"]);
   expect(await added("plantstore_delete_batch_size_sum", "1.1", request)).toMatchObject([{ value: 1 }]);
   const labels = { db_system_name: "sqlite", db_operation_name: "DELETE", db_collection_name: "plants" };
   const name = "db_client_operation_duration_seconds_count";
@@ -301,6 +317,18 @@ test("the age of the keys of a provider is known, and its issuer", async () => {
   now.mockRestore();
   expect(after?.value).toBeLessThan(300);
   await trusting.drain();
+});
+
+test("deletes that wait are told by what they wait for, in a store without a queue too", async () => {
+  const simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
+  for (const each of [server, simple]) {
+    const waiting = readSamples(await scrape(each)).filter(({ name }) => name === "plantstore_deletes_waiting");
+    expect(waiting.map(({ labels, value }) => [labels, value])).toEqual([
+      [{ plantstore_wait_reason: "batch" }, 0],
+      [{ plantstore_wait_reason: "lock" }, 0],
+    ]);
+  }
+  await simple.drain();
 });
 
 test("without an admin address there is none", async () => {

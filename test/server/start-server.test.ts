@@ -57,6 +57,20 @@ async function startProvider(): Promise<IdentityProvider> {
   return await startIdentityProvider(await createSigningKey("ES256", "key"));
 }
 
+test.each([
+  { name: "principal", variable: "PLANTSTORE_RATE_PER_PRINCIPAL" },
+  { name: "address", variable: "PLANTSTORE_RATE_PER_ADDRESS" },
+])("$variable limits the calls of each $name", async ({ name, variable }) => {
+  const token = "token-of-this-test";
+  await using server = await start({ PLANTSTORE_TOKENS: token, [variable]: "1" });
+  // So many at once that a slow machine takes them in fewer seconds than there are calls.
+  const answers = await Promise.all(Array.from({ length: 20 }, () => request(server, "DELETE", "/plants/1", token)));
+  expect(answers.map(({ body }) => body)).toContainEqual({
+    error: 8,
+    message: `too many calls: the limit of the ${name} is 1 a second`,
+  });
+});
+
 describe("behind a trusted proxy", () => {
   const trusted = { PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8" };
   const proxied = { ...trusted, PLANTSTORE_PROXY_PROTOCOL: "on" };
@@ -84,6 +98,24 @@ describe("behind a trusted proxy", () => {
     socket.destroy();
     await server.drain();
   });
+});
+
+test("a drain is over only when the log is written", async () => {
+  let isWritten = false;
+  const logLines = {
+    write: (): void => undefined,
+    flush: (done: () => void): void =>
+      void setImmediate(() => {
+        isWritten = true;
+        done();
+      }),
+  };
+  const environment = { PORT: "0", DATABASE_URL: "memory:", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const reading = readConfiguration({ environment, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const server = await startServer(reading.value, { logLines });
+  await server.drain();
+  expect(isWritten).toBe(true);
 });
 
 test("the log names the Unix socket that a server listens on, and no port", async () => {
