@@ -138,6 +138,8 @@ async function openClimates({ socket }: RawClient, n: number): Promise<ClientHtt
 const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
 const healthCall = (rpc: string) => grpcHeader(`/grpc.health.v1.Health/${rpc}`);
 
+/** As many messages as can be asked for. */
+const endless = 2 ** 31 - 1;
 const text16k = "s".repeat(16_000);
 const text100k = "s".repeat(100_000);
 const reading = encodeEnvelope(0, toBinary(ReadingSchema, create(ReadingSchema, { sensor: text16k })));
@@ -148,8 +150,16 @@ const twoMessages = Buffer.concat([emptyMessage, emptyMessage]);
 /** Of a frame that nobody knows, and everybody has to ignore (RFC 9113 §4.1). */
 const unknownType = 0x16;
 const longNote = encodeEnvelope(0, toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note: text100k })));
-const watch = create(WatchReadingsRequestSchema, { sensor: text16k, count: 2 ** 31 - 1 });
+const watch = create(WatchReadingsRequestSchema, { sensor: text16k, count: endless });
 const endlessWatch = encodeEnvelope(0, toBinary(WatchReadingsRequestSchema, watch));
+const shortNote: FramesOf = (id) => {
+  const path = "/greenhouse.v1.GreenhouseService/WaterBed";
+  const header = postHeader(["content-type", "application/json"]).map(([name, value]): Field => [
+    name,
+    name === ":path" ? path : value,
+  ]);
+  return [headersFrame(id, header), dataFrame(id, Buffer.from(`{"note":"${"s".repeat(1_000)}"}`), last)];
+};
 const longNotes: FramesOf = (id) => [greenhouseCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
 
 /** Sends two small messages to each stream, with frames of `sizes` bytes that nobody knows in the same write. */
@@ -167,9 +177,10 @@ function takenSlowly(sizes: readonly number[]): Run {
   };
 }
 
-function watchAndDoNotRead(client: RawClient): void {
-  const path = `/sensors/${"s".repeat(4_000)}/readings?count=${2 ** 31 - 1}`;
-  client.write(`GET ${path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n`);
+/** Asks for the events of a sensor. */
+function watchEvents(sensor: string, count: number): (client: RawClient) => void {
+  const path = `/sensors/${sensor}/readings?count=${count}`;
+  return (client) => client.write(`GET ${path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n`);
 }
 
 /** A body of a stream over REST that has begun. */
@@ -265,6 +276,17 @@ export const heldRows: readonly HeldRow[] = [
     run: deaf("plants", (id) => [headersFrame(id, healthCall("Check")), dataFrame(id, emptyMessage, last)]),
   },
   {
+    what: "small answers over HTTP/2 that are asked for one by one, and that no window lets pass",
+    atMost: "8 KiB a stream",
+    n: 50,
+    run: perN(async (server, n) => {
+      const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
+      client.send(settingFrame(4, 0));
+      await sendInWaves(server, client, streamIds(n), shortNote, 1);
+      return { clients: [client], units: n };
+    }),
+  },
+  {
     what: "large answers over HTTP/2 that nobody reads",
     atMost: "20 MiB a connection",
     n: 60,
@@ -292,7 +314,19 @@ export const heldRows: readonly HeldRow[] = [
     atMost: "256 KiB a connection",
     // 1,000 in the end.
     n: 250,
-    run: connections(openRaw, watchAndDoNotRead, "greenhouse"),
+    run: connections(openRaw, watchEvents("s".repeat(4_000), endless), "greenhouse"),
+  },
+  {
+    what: "Server-Sent Events over HTTP/1.1 that come one by one, and that nobody reads",
+    atMost: "256 KiB a connection",
+    n: 4,
+    run: connections(openRaw, watchEvents(`one-by-one-${"s".repeat(1_000)}`, endless), "greenhouse"),
+  },
+  {
+    what: "Server-Sent Events over HTTP/1.1 of which none has come yet",
+    atMost: "16 KiB a connection",
+    n: 50,
+    run: connections(openRaw, watchEvents("later", 0), "greenhouse"),
   },
   {
     what: "requests over HTTP/1.1 whose refusals nobody reads",

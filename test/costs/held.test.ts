@@ -20,6 +20,7 @@ describe("what is held, with so much done and with four times as much, is as SEC
   test.for(heldRows)("$what", { timeout }, async (row) => {
     const mostBytes = bytesOf(row);
     await using server = await startMeasuredServer();
+    await server.ask("usePool");
     // What is made once, such as code, is made now.
     await heldFor(server, row, row.n);
     for (const n of [row.n, 4 * row.n]) {
@@ -37,6 +38,7 @@ describe("what is held, with so much done and with four times as much, is as SEC
 /** Does it in a new process: memory that was freed once would be taken again, and nothing would seem to be held. */
 async function heldAfresh(row: HeldRow, n: number): Promise<number> {
   await using server = await startMeasuredServer();
+  await server.ask("usePool");
   return await heldFor(server, row, n);
 }
 

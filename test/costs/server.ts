@@ -54,7 +54,11 @@ const greenhouse = createGateway({
         return { count };
       },
       watchReadings: async function* ({ sensor, count }) {
-        for (let i = 0; i < count; i++) yield { sensor };
+        for (let i = 0; i < count; i++) {
+          yield { sensor };
+          if (sensor.startsWith("one-by-one")) await nextTurn();
+        }
+        if (sensor === "later") await released.promise;
       },
       // Takes its time for each reading.
       controlClimate: async function* (readings: AsyncIterable<Reading>): AsyncGenerator<{ sensor: string }> {
@@ -86,6 +90,7 @@ const answers: { readonly [Q in Question]: () => Promise<Answers[Q]> } = {
     return { bytes: heapUsed + external, residentBytes: rss, readBytes: readBytes() };
   },
   release: async () => release(),
+  usePool: async () => usePool(Buffer.allocUnsafe(1)),
   quiet: untilQuiet,
   spent: async () => {
     const { user, system } = process.cpuUsage();
@@ -104,6 +109,21 @@ function release(): void {
   released = Promise.withResolvers();
 }
 
+/**
+ * Uses up what is left of node's pool whenever something was taken from it since the last turn, as a busy server would:
+ * what is kept of the pool then keeps all of its 64 KiB.
+ */
+function usePool(before: Buffer): void {
+  let next = Buffer.allocUnsafe(1);
+  // Slices begin at multiples of 8 bytes.
+  const isUnused = next.buffer === before.buffer && next.byteOffset === before.byteOffset + 8;
+  if (!isUnused) {
+    for (let halves = 0; halves < 2; halves++) Buffer.allocUnsafe(Buffer.poolSize / 2 - 1);
+    next = Buffer.allocUnsafe(1);
+  }
+  setImmediate(usePool, next);
+}
+
 async function answer(question: Question): Promise<void> {
   process.send?.({ answer: await answers[question]() });
 }
@@ -111,10 +131,10 @@ async function answer(question: Question): Promise<void> {
 process.on("message", (question: Question) => void answer(question));
 process.once("disconnect", () => process.exit());
 
-/** Waits until the sockets have read nothing for some turns of the event loop. */
+/** Waits until the sockets have read and written nothing for some turns of the event loop. */
 async function untilQuiet(): Promise<void> {
   for (let turns = 0, before = -1; turns < 20; turns++) {
-    const now = readBytes();
+    const now = [...sockets].reduce((sum, { bytesWritten }) => sum + bytesWritten, readBytes());
     if (now !== before) turns = 0;
     before = now;
     await nextTurn();

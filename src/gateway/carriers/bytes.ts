@@ -12,6 +12,16 @@ export const allocateBytes: (length: number) => Uint8Array = pooled?.allocUnsafe
  */
 export const allocateBuffer: (length: number) => Uint8Array = pooled?.allocUnsafeSlow ?? newBytes;
 
+/** Returns bytes that wait to be sent, as they are or, if they are a slice of node's pool, as a copy outside it. */
+export function unpooled(bytes: Uint8Array): Uint8Array {
+  const { byteLength, buffer } = bytes;
+  const isSlice = buffer.byteLength > 2 * byteLength;
+  if (!isSlice || byteLength >= slicesBytesMax) return bytes;
+  const copy = allocateBuffer(byteLength);
+  copy.set(bytes);
+  return copy;
+}
+
 /** Encodes a text as UTF-8. */
 export const toUtf8: (text: string) => Uint8Array =
   pooled === undefined ? (text) => encoder.encode(text) : (text) => pooled.from(text);
@@ -27,6 +37,9 @@ export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
   }
   return whole;
 }
+
+/** The pool, of 64 KiB by default, is cut into slices of less than half of it. */
+const slicesBytesMax = pooled === undefined ? 0 : pooled.poolSize / 2;
 
 function newBytes(length: number): Uint8Array {
   return new Uint8Array(length);

@@ -7,7 +7,7 @@
  * rooms of their own: `sockets/` on node, `web/` anywhere.
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
-export { allocateBytes, concatBytes, toUtf8 } from "./bytes.ts";
+export { allocateBytes, concatBytes, toUtf8, unpooled } from "./bytes.ts";
 export { CollectedBytes } from "./collected-bytes.ts";
 export { freeBuffer, freeChunk, freedBytesMin, isSingleUse, markSingleUse } from "./free-memory.ts";
 export {

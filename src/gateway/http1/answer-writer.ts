@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Backlog, HeaderFields } from "../carriers/index.ts";
+import { type Backlog, type HeaderFields, unpooled } from "../carriers/index.ts";
 import { fieldLines, type Framing } from "./answer-head.ts";
 
 /**
@@ -57,7 +57,7 @@ export class AnswerWriter {
     if (this.#framing === "chunked") this.#sendAll([`${byteLength.toString(16)}\r\n`, piece, "\r\n"]);
     // The client would take the excess for its next answer.
     else if (typeof this.#framing === "number" && this.#bytesLeft < 0) this.#socket.destroy();
-    else this.#send(piece);
+    else this.#sendAll([piece]);
   }
 
   /** Ends the body, and returns whether as much was sent as was announced. */
@@ -97,9 +97,13 @@ export class AnswerWriter {
   #sendAll(parts: readonly (string | Uint8Array)[]): void {
     let length = 0;
     for (const part of parts) length += part.length;
-    if (length <= joinedBytesMax) return this.#send(joined(parts, length));
+    // What has to wait is not taken from node's pool, 64 KiB of which it would keep alive.
+    const mustWait = this.#socket.writableLength > 0;
+    if (length <= joinedBytesMax) {
+      return this.#send(joined(parts, mustWait ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
+    }
     this.#socket.cork();
-    for (const part of parts) this.#send(part);
+    for (const part of parts) this.#send(mustWait && typeof part !== "string" ? unpooled(part) : part);
     this.#socket.uncork();
   }
 
@@ -162,8 +166,8 @@ export class AnswerWriter {
   }
 }
 
-function joined(parts: readonly (string | Uint8Array)[], length: number): Buffer {
-  const all = Buffer.allocUnsafe(length);
+/** Returns parts joined, in memory that has just the length of all. */
+function joined(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer {
   let at = 0;
   for (const part of parts) {
     if (typeof part === "string") all.write(part, at, "latin1");

@@ -98,7 +98,8 @@ export class FrameReader {
     const before = this.#partial;
     const bytes = this.#partialBytes + to - from;
     if (bytes > before.byteLength) {
-      this.#partial = Buffer.allocUnsafe(Math.max(bytes, 2 * before.byteLength));
+      // Outside node's pool: the rest of the frame may be long in coming.
+      this.#partial = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * before.byteLength));
       before.copy(this.#partial, 0, 0, this.#partialBytes);
     }
     chunk.copy(this.#partial, this.#partialBytes, from, to);

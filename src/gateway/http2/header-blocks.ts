@@ -74,7 +74,10 @@ export class HeaderBlocks {
   }
 
   #collect(bytes: Buffer, start: number, end: number): void {
-    this.#parts.push(Buffer.from(bytes.subarray(start, end)));
+    // Outside node's pool: the rest of the block may be long in coming.
+    const part = Buffer.allocUnsafeSlow(end - start);
+    bytes.copy(part, 0, start, end);
+    this.#parts.push(part);
     this.#bytes += end - start;
     if (this.#bytes > this.#limits.headerBlockBytes || this.#parts.length > this.#limits.continuations + 1) {
       throw new ConnectionError(ErrorCode.enhanceYourCalm, "a header block is too large");

@@ -1,4 +1,4 @@
-import { freedBytesMin } from "../carriers/index.ts";
+import { freedBytesMin, unpooled } from "../carriers/index.ts";
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import { ErrorCode } from "./http2-error.ts";
 import type { Output } from "./output.ts";
@@ -259,8 +259,9 @@ export class Http2Stream {
     const rest = this.queuedBytes > 0 ? piece : this.#sendNow(piece);
     const bytes = rest.byteLength;
     if (bytes === 0) return;
-    if (this.#queue === none) this.#queue = [rest];
-    else this.#queue.push(rest);
+    const waiting = unpooled(rest);
+    if (this.#queue === none) this.#queue = [waiting];
+    else this.#queue.push(waiting);
     this.queuedBytes += bytes;
     if (!this.#carrier.sendFlow.wait(this, bytes)) this.reset(ErrorCode.enhanceYourCalm);
   }

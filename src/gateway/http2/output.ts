@@ -28,7 +28,7 @@ export class Output {
   readonly #socket: Duplex;
   readonly #backlog: Backlog;
   readonly #drained: () => void;
-  #scratch: Buffer = Buffer.allocUnsafe(scratchBytes);
+  #scratch: Buffer = Buffer.allocUnsafeSlow(scratchBytes);
   #used = 0;
   #sealed: Uint8Array[] = [];
   /** Pieces added since the last flush whose buffers can be freed once they are sent. */
@@ -179,13 +179,14 @@ export class Output {
   /** Moves the contents of the scratch buffer out, so that it can be reused. */
   #seal(): void {
     if (this.#used === 0) return;
-    // An exact copy, because the socket may keep it. While the socket is congested, the copy is not taken from node's
-    // pool, 64 KiB of which it would keep alive.
-    const copy = this.congested ? Buffer.allocUnsafeSlow(this.#used) : Buffer.allocUnsafe(this.#used);
+    // An exact copy, because the socket may keep it. If the socket is sure to, the copy is not taken from node's pool,
+    // 64 KiB of which it would keep alive.
+    const allocate = this.#socket.writableLength > 0 ? Buffer.allocUnsafeSlow : Buffer.allocUnsafe;
+    const copy = allocate(this.#used);
     this.#scratch.copy(copy, 0, 0, this.#used);
     this.#sealed.push(copy);
     this.#used = 0;
-    if (this.#scratch.byteLength > scratchBytes * 16) this.#scratch = Buffer.allocUnsafe(scratchBytes);
+    if (this.#scratch.byteLength > scratchBytes * 16) this.#scratch = Buffer.allocUnsafeSlow(scratchBytes);
   }
 
   #reserve(bytes: number): number {
@@ -194,7 +195,7 @@ export class Output {
     this.#used += bytes;
     this.#queuedBytes += bytes;
     if (this.#used > this.#scratch.byteLength) {
-      const larger = Buffer.allocUnsafe(Math.max(this.#scratch.byteLength * 2, this.#used));
+      const larger = Buffer.allocUnsafeSlow(Math.max(this.#scratch.byteLength * 2, this.#used));
       this.#scratch.copy(larger, 0, 0, at);
       this.#scratch = larger;
     }

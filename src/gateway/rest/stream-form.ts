@@ -7,7 +7,7 @@ export interface StreamForm {
   /** Further header fields for proxies and browsers: name, value, … */
   readonly fields: readonly string[];
   /** Sent after a while without messages, so that no proxy takes the connection for dead. */
-  readonly heartbeat: string | undefined;
+  readonly heartbeat: Uint8Array | undefined;
   /** Writes a message that follows `before` others. */
   message(json: string, before: number): string;
   /** Writes the end of a stream of `before` messages, with the error record if it failed. */
@@ -51,7 +51,7 @@ const retryMs = 3000;
 const serverSentEvents: StreamForm = {
   contentType: "text/event-stream",
   fields: ["cache-control", "no-cache", "x-accel-buffering", "no"],
-  heartbeat: ":\n\n",
+  heartbeat: new TextEncoder().encode(":\n\n"),
   message: (json, before) => `${before === 0 ? `retry: ${retryMs}\n` : ""}data: ${json}\n\n`,
   end: (_, errorJson) =>
     errorJson === undefined ? "event: end\ndata: {}\n\n" : `event: error\ndata: ${errorJson}\n\n`,

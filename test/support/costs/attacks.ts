@@ -43,7 +43,7 @@ export async function openEach(
 }
 
 /** Streams that are opened in one wave, well below what a connection may have open. */
-const waveStreams = 100;
+const waveStreamsMax = 100;
 
 /** Sends what is said on streams in waves, each when the server has dealt with the one before as far as it will. */
 export async function sendInWaves(
@@ -51,6 +51,7 @@ export async function sendInWaves(
   client: RawClient,
   ids: readonly number[],
   framesOf: (streamId: number) => readonly Frame[],
+  waveStreams: number = waveStreamsMax,
 ): Promise<void> {
   for (let from = 0; from < ids.length; from += waveStreams) {
     client.send(...ids.slice(from, from + waveStreams).flatMap(framesOf));

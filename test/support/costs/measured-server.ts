@@ -16,6 +16,8 @@ export interface Answers {
   readonly spent: number;
   /** Ends whatever takes long there. */
   readonly release: void;
+  /** Uses up node's pool from now on, as other clients would. */
+  readonly usePool: void;
   /** Waits until every connection has closed. */
   readonly alone: void;
 }

@@ -16,8 +16,7 @@ export class RestMessageStream extends RestStream {
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
     super(exchange, target, writeErrorRecord);
     this.#form = negotiateForm(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
-    const { heartbeat } = this.#form;
-    this.heartbeat = heartbeat === undefined || this.headOnly ? undefined : toUtf8(heartbeat);
+    this.heartbeat = this.headOnly ? undefined : this.#form.heartbeat;
   }
 
   encode(message: Message): Uint8Array {
