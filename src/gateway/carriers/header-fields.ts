@@ -13,11 +13,13 @@ export function isToken(text: string): boolean {
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
- * Checks that a field may have this value, in which each character stands for one byte.
+ * Checks that HTTP allows a field, in whose value each character stands for one byte.
  *
- * @throws TypeError for a character that HTTP forbids in fields (RFC 9110 §5.5): it might begin another field or answer
+ * @throws TypeError for a name that is no token (RFC 9110 §5.1), and for a character that values may not have (§5.5):
+ * it might begin another field or answer
  */
-export function requireHeaderValue(name: string, value: string): void {
+export function requireField(name: string, value: string): void {
+  if (!isToken(name)) throw new TypeError(`"${name}" is not allowed as the name of a field`);
   if (!fieldValue.test(value)) {
     throw new TypeError(`the value of "${name}" has a character that is not allowed in fields`);
   }

@@ -26,7 +26,7 @@ export {
   PreparedHeaderFields,
   prepareHeaderFields,
   readHeaderField,
-  requireHeaderValue,
+  requireField,
 } from "./header-fields.ts";
 export { defaultLimits, defaultReadMaxBytes, type Limits, unreadBodyBytesMax } from "./limits.ts";
 export {

@@ -1,9 +1,8 @@
 import {
   type HeaderFields,
-  isToken,
   PreparedHeaderFields,
   readHeaderField,
-  requireHeaderValue,
+  requireField,
   statusesWithoutBody,
   timerMsMax,
 } from "../carriers/index.ts";
@@ -88,8 +87,7 @@ function toLines(fields: HeaderFields): string {
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? "";
     const value = fields[i + 1] ?? "";
-    if (!isToken(name)) throw new TypeError(`"${name}" is not allowed as the name of a field`);
-    requireHeaderValue(name, value);
+    requireField(name, value);
     if (!connectionFields.test(name)) lines += `${name}: ${value}\r\n`;
   }
   return lines;

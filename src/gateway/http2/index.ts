@@ -5,7 +5,7 @@
  * event loop for all streams that answered. It exists because node:http2 makes objects and crosses into C++ for each
  * stream, which costs more than the rest of a call.
  */
-export { encodeBlock } from "./hpack/encoder.ts";
+export { encodeBlock, encodeStatus } from "./hpack/encoder.ts";
 export { type ErrorScope, Http2Connection } from "./http2-connection.ts";
 export { ErrorCode, errorName } from "./http2-error.ts";
 export { defaultHttp2Limits, type Http2Limits } from "./http2-limits.ts";

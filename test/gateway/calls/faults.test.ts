@@ -285,6 +285,9 @@ describe("an answer that cannot be written is reported:", () => {
 
   const forbidden = [
     { name: "name", field: ["x user", "a"] },
+    { name: "name that begins like a pseudo-header field's", field: [":x", "a"] },
+    { name: "name of a pseudo-header field", field: [":status", "201"] },
+    { name: "name that is empty", field: ["", "a"] },
     { name: "line break", field: ["x-user", "a\r\nb"] },
     { name: "null octet", field: ["x-user", "a\0b"] },
     { name: "character above U+00FF", field: ["x-user", "\u010a"] },

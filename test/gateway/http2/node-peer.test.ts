@@ -113,7 +113,7 @@ describe("node's client", () => {
   test("is told of an informational answer before the answer", async () => {
     respond = (stream) => {
       stream.receiver = receiving(stream);
-      stream.sendHeaders([encodeBlock([":status", "103", "link", "</style.css>"])], false);
+      stream.sendHeaders([statusBlock(103), encodeBlock(["link", "</style.css>"])], false);
       stream.sendHeaders([statusBlock(204)], true);
     };
     const stream = session.request([":path", "/"], { endStream: true });

@@ -5,6 +5,7 @@ import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
 import {
   defaultHttp2Limits,
   encodeBlock,
+  encodeStatus,
   type ErrorCode,
   type ErrorScope,
   Http2Connection,
@@ -101,7 +102,7 @@ export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): St
 
 /** A header section with a status and nothing else. */
 export function statusBlock(httpStatus: number): Uint8Array {
-  return encodeBlock([":status", String(httpStatus)]);
+  return encodeStatus(httpStatus);
 }
 
 /** Answers with status 200 and a body. */

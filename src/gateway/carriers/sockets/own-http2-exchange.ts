@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { encodeBlock, ErrorCode, type Http2Stream, type StreamReceiver } from "../../http2/index.ts";
+import { encodeBlock, encodeStatus, ErrorCode, type Http2Stream, type StreamReceiver } from "../../http2/index.ts";
 import { type BodyReceiver, type HeaderFields, type Peer, PreparedHeaderFields, unreadBodyBytesMax } from "../index.ts";
 import { peerOf } from "./peer.ts";
 import { dateFields, SocketExchange } from "./socket-exchange.ts";
@@ -109,6 +109,6 @@ const statusBlocks = new Map<number, Uint8Array>();
 
 function statusBlock(httpStatus: number): Uint8Array {
   let block = statusBlocks.get(httpStatus);
-  if (block === undefined) statusBlocks.set(httpStatus, (block = encodeBlock([":status", String(httpStatus)])));
+  if (block === undefined) statusBlocks.set(httpStatus, (block = encodeStatus(httpStatus)));
   return block;
 }

@@ -1,4 +1,4 @@
-import { requireHeaderValue } from "../../carriers/index.ts";
+import { requireField } from "../../carriers/index.ts";
 import { connectionFields } from "../request-head.ts";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
@@ -10,9 +10,22 @@ import { staticIndexOfName, staticTable } from "./static-table.ts";
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
  */
 export function encodeBlock(fields: readonly string[]): Buffer {
-  const parts: Uint8Array[] = [];
-  for (let i = 0; i < fields.length; i += 2) parts.push(encodeField(fields[i] ?? "", fields[i + 1] ?? ""));
+  const parts: Buffer[] = [];
+  for (let i = 0; i < fields.length; i += 2) {
+    const field = fields[i] ?? "";
+    const value = fields[i + 1] ?? "";
+    requireField(field, value);
+    // §8.2.1: names are sent in lower case.
+    const name = field.toLowerCase();
+    if (connectionFields.has(name)) throw new TypeError(`"${name}" is not allowed as a field of HTTP/2`);
+    parts.push(encodeField(name, value));
+  }
   return Buffer.concat(parts);
+}
+
+/** Encodes the status, the only pseudo-header field that an answer has (RFC 9113 §8.3.2), as {@link encodeBlock} does. */
+export function encodeStatus(httpStatus: number): Buffer {
+  return encodeField(":status", String(httpStatus));
 }
 
 /**
@@ -21,12 +34,7 @@ export function encodeBlock(fields: readonly string[]): Buffer {
  */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
-function encodeField(field: string, value: string): Buffer {
-  // §8.2.1: names are sent in lower case.
-  const name = field.toLowerCase();
-  if (!fieldName.test(name) || connectionFields.has(name))
-    throw new TypeError(`"${name}" is not allowed as a field of HTTP/2`);
-  requireHeaderValue(name, value);
+function encodeField(name: string, value: string): Buffer {
   const index = staticIndexOfName.get(name) ?? 0;
   const exact = exactIndex(index, name, value);
   if (exact !== 0) return Buffer.from(encodeInteger(exact, 7, 0x80));
@@ -35,9 +43,6 @@ function encodeField(field: string, value: string): Buffer {
   parts.push(encodeString(value));
   return Buffer.concat(parts);
 }
-
-// RFC 9110 §5.6.2, without capitals; and the colon of `:status`.
-const fieldName = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 
 function exactIndex(index: number, name: string, value: string): number {
   for (let at = index; at > 0 && staticTable[at - 1]?.[0] === name; at++) {

@@ -13,7 +13,7 @@ import {
   goneAway,
   type HeaderFields,
   type Peer,
-  requireHeaderValue,
+  requireField,
   unreadBodyBytesMax,
 } from "../../index.ts";
 import { NodeExchange } from "./node-exchange.ts";
@@ -100,8 +100,8 @@ export class NodeHttp2Exchange extends NodeExchange {
   }
 
   #respond(httpStatus: number, header: string[], options: ServerStreamResponseOptions | undefined): void {
-    // Of fields with a wrong value node sends some, which its clients refuse, and drops the others. It checks names.
-    for (let at = 0; at < header.length; at += 2) requireHeaderValue(header[at] as string, header[at + 1] as string);
+    // Of fields that HTTP forbids node sends some, which its clients refuse, and drops others. The first is the status.
+    for (let at = 2; at < header.length; at += 2) requireField(header[at] as string, header[at + 1] as string);
     this.#stream.respond(header, options);
     // Set only once all fields have been accepted.
     this.httpStatus = httpStatus;
