@@ -136,6 +136,15 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.#owner.settled(error);
   }
 
+  /**
+   * Returns a header or trailer as it is sent: the call's own, or a copy of what an interceptor has put in its place.
+   *
+   * @throws TypeError for what is no list of fields, or has a name that no field may have (RFC 9110 §5.1)
+   */
+  protected toSend(given: Headers, own: LazyHeaders): Headers {
+    return given === own ? own : new Headers([...given]);
+  }
+
   /** Ends the call as a success once its answer is written, which takes time only if it is compressed. */
   protected succeed(written: void | Promise<void>): void {
     if (written instanceof Promise)

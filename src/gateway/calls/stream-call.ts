@@ -169,7 +169,12 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   /** Fixes the header, which handlers may change up to their first message. */
   #settleHeader(): void {
-    if (this.#header !== undefined) this.#headerFields = this.protocol.headerToSend(this.#header);
+    const header = this.#header;
+    if (header === undefined) return;
+    const { responseHeader } = this.protocol;
+    // An error is answered with the call's own header where the one that was given cannot be sent.
+    this.#header = responseHeader;
+    this.#headerFields = this.protocol.headerToSend(this.toSend(header, responseHeader));
     this.#header = undefined;
   }
 
@@ -184,7 +189,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #succeed(): void {
     let written: void | Promise<void>;
     try {
-      written = this.#close(this.#trailer, undefined);
+      written = this.#close(this.toSend(this.#trailer, this.protocol.responseTrailer), undefined);
     } catch (error) {
       return this.#onFault(error);
     }

@@ -36,7 +36,10 @@ export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
     if (this.done) return;
     let written: void | Promise<void>;
     try {
-      written = this.protocol.writeMessage(response);
+      const { responseHeader, responseTrailer } = this.protocol;
+      const header = this.toSend(response.header, responseHeader);
+      const trailer = this.toSend(response.trailer, responseTrailer);
+      written = this.protocol.writeMessage({ message: response.message, header, trailer });
     } catch (error) {
       return this.failToWrite(error);
     }

@@ -38,10 +38,13 @@ export interface CallProtocol {
   release?(): void;
 }
 
+/** What is written of a response. */
+export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
+
 /** Reads one unary call from its exchange and answers it. */
 export interface UnaryProtocol extends CallProtocol {
   /** Answers with a message. Throws, before anything is sent, if it cannot be written. */
-  writeMessage(response: UnaryResponse): void | Promise<void>;
+  writeMessage(response: ResponseParts): void | Promise<void>;
 
   /** Answers with an error, and with the header and trailer as the handler left them. */
   writeError(error: ConnectError): void | Promise<void>;

@@ -1,6 +1,6 @@
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import type { Message } from "@bufbuild/protobuf";
-import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus, errorToJsonBytes, parseTimeout } from "@connectrpc/connect/protocol-connect";
 import type { Codec } from "../codec.ts";
 import { type Encodings, negotiateEncodings } from "../call-header.ts";
@@ -8,7 +8,7 @@ import { messageTooLarge } from "../compression.ts";
 import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../../carriers/index.ts";
 import { headerFieldsToSend, LazyHeaders, metadataFields } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
-import type { UnaryProtocol } from "../call-protocol.ts";
+import type { ResponseParts, UnaryProtocol } from "../call-protocol.ts";
 
 /** A unary call of the Connect protocol: POST, and GET for RPCs without side effects. */
 export class ConnectUnary implements UnaryProtocol {
@@ -63,7 +63,7 @@ export class ConnectUnary implements UnaryProtocol {
     return compression.decompress(bytes, readMaxBytes).then((plain) => this.#codec.decode(plain));
   }
 
-  writeMessage(response: UnaryResponse): void | Promise<void> {
+  writeMessage(response: ResponseParts): void | Promise<void> {
     const header = headerFieldsToSend(response.header, this.#headerFields);
     return this.#answer(200, header, response.trailer, this.#codec.encode(response.message));
   }

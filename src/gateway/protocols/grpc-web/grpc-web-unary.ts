@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { readGrpcHeader } from "../call-header.ts";
 import { concatBytes, type Exchange, toUtf8 } from "../../carriers/index.ts";
@@ -9,7 +9,7 @@ import { trailerFlag, writeEnvelope } from "../envelope.ts";
 import { EnvelopedCall } from "../enveloped-call.ts";
 import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
-import type { UnaryProtocol } from "../call-protocol.ts";
+import type { ResponseParts, UnaryProtocol } from "../call-protocol.ts";
 import { setStatus, statusOk } from "../trailer-status.ts";
 
 /** A unary call of gRPC-Web, binary or base64 text: gRPC with its trailer section at the end of the body. */
@@ -33,7 +33,7 @@ export class GrpcWebUnary extends EnvelopedCall implements UnaryProtocol {
     return super.readMessage(this.text ? decodeGrpcWebText(body) : body);
   }
 
-  writeMessage(response: UnaryResponse): void | Promise<void> {
+  writeMessage(response: ResponseParts): void | Promise<void> {
     const message = this.encode(response.message);
     const trailer = trailerEnvelope(response.trailer);
     const answer = (bytes: Uint8Array): void => this.#answer(response.header, concatBytes([bytes, trailer]));

@@ -1,4 +1,4 @@
-import type { ConnectError, UnaryResponse } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import { readGrpcHeader } from "../call-header.ts";
 import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../carriers/index.ts";
 import { refusalContentType } from "../content-type.ts";
@@ -6,7 +6,7 @@ import { envelop, envelopePrefix } from "../envelope.ts";
 import { EnvelopedCall } from "../enveloped-call.ts";
 import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure } from "../procedure.ts";
-import type { UnaryProtocol } from "../call-protocol.ts";
+import type { ResponseParts, UnaryProtocol } from "../call-protocol.ts";
 import { setStatus, statusOk } from "../trailer-status.ts";
 
 /** A unary call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read its trailers. */
@@ -19,7 +19,7 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
     super(exchange, procedure, format, readGrpcHeader(exchange, procedure, contentType));
   }
 
-  writeMessage(response: UnaryResponse): void | Promise<void> {
+  writeMessage(response: ResponseParts): void | Promise<void> {
     const compression = this.encodings.response;
     const bytes = this.codec.encode(response.message);
     if (compression === undefined && bytes.byteLength >= uncopiedBytesMin) return this.#answerUncopied(response, bytes);
@@ -28,12 +28,12 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
     this.#answer(response, body);
   }
 
-  #answer({ header, trailer }: UnaryResponse, body: Uint8Array): void {
+  #answer({ header, trailer }: ResponseParts, body: Uint8Array): void {
     const fields = headerFieldsToSend(header, this.headerFields);
     this.exchange.answer(200, fields, body, headerFieldsToSend(trailer, statusOk));
   }
 
-  #answerUncopied({ header, trailer }: UnaryResponse, message: Uint8Array): void {
+  #answerUncopied({ header, trailer }: ResponseParts, message: Uint8Array): void {
     const { exchange } = this;
     const trailerFields = headerFieldsToSend(trailer, statusOk);
     exchange.begin(200, headerFieldsToSend(header, this.headerFields));

@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import {
   type ErrorResponse,
@@ -14,7 +14,7 @@ import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../car
 import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
 import { areUntouched, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
-import type { UnaryProtocol } from "../call-protocol.ts";
+import type { ResponseParts, UnaryProtocol } from "../call-protocol.ts";
 
 /** A unary RPC that a REST request asks for. */
 export interface RestTarget extends RestSelection {
@@ -31,9 +31,6 @@ export interface RestSelection {
   /** The query as sent, without its question mark. */
   readonly query: string;
 }
-
-/** The parts of a response that REST writes. */
-type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
 
 /** A unary call made through its `google.api.http` rule. */
 export class RestUnary implements UnaryProtocol {

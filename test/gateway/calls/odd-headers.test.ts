@@ -1,0 +1,120 @@
+import type { Interceptor } from "@connectrpc/connect";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Field, HttpAnswer, HttpRequest } from "../../support/carriers/exchange.ts";
+import { encodeEnvelope } from "../../support/gateway/envelope.ts";
+import { carrierNames, openEveryCarrier } from "../../support/gateway/every-carrier.ts";
+import { waterBedProcedure } from "../../support/gateway/greenhouse.ts";
+import { readOutcome } from "../../support/gateway/outcome.ts";
+import { rpcRequest, type WireFormat, wireFormats } from "../../support/gateway/wire-format.ts";
+
+/** What programs without types put in the place of a header, where a list without a wrong field would do. */
+const odd = [
+  { name: "a name with a space", header: new Map([["x user", "a"]]) },
+  { name: "a name that begins like a pseudo-header field's", header: new Map([[":x", "a"]]) },
+  { name: "the name of a pseudo-header field", header: new Map([[":status", "201"]]) },
+  { name: "an empty name", header: new Map([["", "a"]]) },
+  { name: "a character above U+00FF", header: new Map([["x-user", "\u010a"]]) },
+  { name: "no list at all", header: { "x-user": "a" } },
+];
+
+/** Puts in the place of header or trailer what a request asks for. */
+const interceptor: Interceptor = (next) => async (request) => {
+  const response = await next(request);
+  const asked = request.header.get("x-odd");
+  const place = request.header.get("x-place") ?? "header";
+  const header = asked === "its own" ? request.header : odd[Number(asked)]?.header;
+  return { ...response, [place]: header };
+};
+
+const reported: string[] = [];
+const gateway = await openEveryCarrier({
+  routes: (router) =>
+    router.service(GreenhouseService, {
+      waterBed: () => ({}),
+      watchReadings: async function* () {
+        yield {};
+      },
+    }),
+  interceptors: [interceptor],
+  onFault: (_, what) => reported.push(what),
+});
+
+afterAll(async () => await gateway[Symbol.asyncDispose]());
+
+beforeEach(() => {
+  reported.length = 0;
+});
+
+const { "connect-json": connect, grpc, "grpc-web": grpcWeb } = wireFormats;
+const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
+
+/** A call, and how to read the code that it came to. */
+interface Way {
+  readonly name: string;
+  readonly request: (header: readonly Field[]) => HttpRequest;
+  readonly codeOf: (answer: HttpAnswer) => number;
+}
+
+function wayOf(name: string, format: WireFormat, procedure: string): Way {
+  const message = Buffer.from(format.codec === "json" ? "{}" : "");
+  return {
+    name,
+    request: (header) => rpcRequest(format, message, header, procedure),
+    codeOf: (answer) => readOutcome(format, answer).code,
+  };
+}
+
+const ways: readonly Way[] = [
+  {
+    name: "REST",
+    request: (header) => ({ httpMethod: "POST", path: "/beds/7:water", header }),
+    codeOf: ({ httpStatus }) => (httpStatus === 500 ? 13 : 0),
+  },
+  wayOf("Connect", connect, waterBedProcedure),
+  wayOf("gRPC", grpc, waterBedProcedure),
+  wayOf("gRPC-Web", grpcWeb, waterBedProcedure),
+  {
+    name: "a stream of Connect",
+    request: (header) => ({
+      httpMethod: "POST",
+      path: watchReadings,
+      header: [["content-type", "application/connect+json"], ...header],
+      body: encodeEnvelope(0, Buffer.from("{}")),
+    }),
+    codeOf: ({ httpStatus, body }) => (httpStatus === 200 && body.includes('"error":{"code":"internal"') ? 13 : 0),
+  },
+  wayOf("a stream of gRPC", grpc, watchReadings),
+  wayOf("a stream of gRPC-Web", grpcWeb, watchReadings),
+];
+
+const rows = carrierNames.flatMap((carrier) => {
+  // Fetch has no trailers, which gRPC needs.
+  const possible = ways.filter(({ name }) => carrier !== "Fetch" || !name.endsWith("gRPC"));
+  return possible.map((way) => ({ carrier, way }));
+});
+
+describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
+  test.each(odd)("a header or trailer with $name is reported and answered as Internal", async ({ header }) => {
+    for (const place of ["header", "trailer"]) {
+      const request = way.request([
+        ["x-odd", String(odd.findIndex((row) => row.header === header))],
+        ["x-place", place],
+      ]);
+      const answer = await gateway.ask(carrier, request);
+      expect.soft(way.codeOf(answer), place).toBe(13);
+      expect.soft(reported.splice(0), place).toEqual([expect.stringMatching(/^an answer of .* could not be written$/)]);
+    }
+  });
+
+  test("the header of the request is sent back without its pseudo-header fields", async () => {
+    const request = way.request([
+      ["x-odd", "its own"],
+      ["x-place", "header"],
+    ]);
+    const answer = await gateway.ask(carrier, request);
+    expect(way.codeOf(answer)).toBe(0);
+    expect(answer.header).toContainEqual(["x-odd", "its own"]);
+    expect(reported).toEqual([]);
+  });
+});
