@@ -1,7 +1,7 @@
-import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
 import { within } from "../deadline.ts";
 
-/** Reads a socket's bytes in the portions a parser asks for; every wait has a deadline. */
+/** Reads a connection's bytes in the portions a parser asks for; every wait has a deadline. */
 export interface ByteReader {
   /** The next `length` bytes. Rejects when the peer ends before that. */
   readExactly(length: number, what: string): Promise<Buffer>;
@@ -14,7 +14,7 @@ export interface ByteReader {
 }
 
 /** Reads from `socket`. A reset counts as an end: tests look at the bytes that came before it. */
-export function createByteReader(socket: Socket): ByteReader {
+export function createByteReader(socket: Readable): ByteReader {
   const chunks: Buffer[] = [];
   let available = 0;
   let ended = false;

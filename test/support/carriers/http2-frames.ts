@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
+import type { Readable } from "node:stream";
 import { createByteReader, type ByteReader } from "./byte-reader.ts";
 import { within } from "../deadline.ts";
 import type { Address, Field } from "./exchange.ts";
@@ -33,18 +34,21 @@ export interface Frame {
 /** What every client sends first (RFC 9113 §3.4); a SETTINGS frame must follow. */
 export const clientPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** A client's HTTP/2 connection on a plain socket, for the frames that no client library sends. */
-export interface FrameConnection {
-  readonly socket: Socket;
-  /** Sends frames in one write. */
-  send(...frames: readonly Frame[]): void;
+/** What the server sends on a connection. */
+export interface FrameStream {
   /** The next frame, or `undefined` when the server has ended the connection. */
   readFrame(): Promise<Frame | undefined>;
   /** Reads until a frame satisfies `wanted`; `undefined` when the connection ends before. */
   readUntil(wanted: (frame: Frame) => boolean): Promise<Frame | undefined>;
   /** How the stream ended: as it should, by a reset, or with the connection. */
   readEnd(streamId: number): Promise<StreamEnd>;
-  [Symbol.dispose](): void;
+}
+
+/** A client's HTTP/2 connection on a plain socket, for the frames that no client library sends. */
+export interface FrameConnection extends FrameStream, Disposable {
+  readonly socket: Socket;
+  /** Sends frames in one write. */
+  send(...frames: readonly Frame[]): void;
 }
 
 /** How a stream ended, and the status it was answered with (0 when it was not, or not by a common status). */
@@ -69,25 +73,29 @@ export async function openFrames(
 ): Promise<FrameConnection> {
   const target = { host: address.address, port: address.port, noDelay: true };
   const socket = tls === undefined ? connect(target) : connectTls({ ...target, ALPNProtocols: ["h2"], ...tls });
-  const reader = createByteReader(socket);
+  const frames = readFrames(socket);
   await within(once(socket, tls === undefined ? "connect" : "secureConnect"), "a connection");
   const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0)];
   if (settled) socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));
+  return {
+    socket,
+    send: (...sent) => void socket.write(Buffer.concat(sent.map(frameBytes))),
+    ...frames,
+    [Symbol.dispose]: () => void socket.destroy(),
+  };
+}
+
+/** Reads frames from a connection that is opened elsewhere. */
+export function readFrames(socket: Readable): FrameStream {
+  const reader = createByteReader(socket);
   const readFrame = async (): Promise<Frame | undefined> => ((await reader.atEnd()) ? undefined : nextFrame(reader));
-  const readUntil: FrameConnection["readUntil"] = async (wanted) => {
+  const readUntil: FrameStream["readUntil"] = async (wanted) => {
     for (;;) {
       const next = await readFrame();
       if (next === undefined || wanted(next)) return next;
     }
   };
-  return {
-    socket,
-    send: (...frames) => void socket.write(Buffer.concat(frames.map(frameBytes))),
-    readFrame,
-    readUntil,
-    readEnd: (streamId) => readEnd(streamId, readUntil),
-    [Symbol.dispose]: () => void socket.destroy(),
-  };
+  return { readFrame, readUntil, readEnd: (streamId) => readEnd(streamId, readUntil) };
 }
 
 /** Makes a frame; the payload defaults to none. */
@@ -150,7 +158,7 @@ async function nextFrame(reader: ByteReader): Promise<Frame | undefined> {
   return { type: head.readUInt8(3), flags: head.readUInt8(4), streamId: head.readUInt32BE(5) & 0x7fffffff, payload };
 }
 
-async function readEnd(streamId: number, readUntil: FrameConnection["readUntil"]): Promise<StreamEnd> {
+async function readEnd(streamId: number, readUntil: FrameStream["readUntil"]): Promise<StreamEnd> {
   let httpStatus = 0;
   const endsStream = (candidate: Frame): boolean => {
     if (candidate.type === frameType.goAway) return candidate.payload.readUInt32BE(4) !== 0;
