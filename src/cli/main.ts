@@ -1,11 +1,9 @@
 #!/usr/bin/env node
 import * as nodeModule from "node:module";
+import { isSupportedNode } from "./is-supported-node.ts";
 
 // All other code is imported after this check: an older Node would fail to parse it, before a line of it runs.
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-// The SQLite of older ones can lose its write-ahead log. All of 25.8 is refused because that of 25.8.0 can, although
-// that of 25.8.2 cannot.
-if (major < 24 || (major === 24 && minor < 15) || (major === 25 && minor < 9)) {
+if (!isSupportedNode(process.versions.node)) {
   console.error(`plantstore: this is Node ${process.versions.node}, and 24.15 or newer is needed (of Node 25: 25.9)`);
   process.exit(1);
 }
