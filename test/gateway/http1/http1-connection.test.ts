@@ -14,14 +14,19 @@ const receiver: RequestReceiver = {
   onWritable: () => {},
 };
 
-test("a client that takes some of an answer between any two looks is not cut off", async () => {
-  // More than the system takes by itself.
-  const page = Buffer.alloc(64 * 1024 * 1024);
-  const accepted = Promise.withResolvers<{ socket: Socket; connection: Http1Connection }>();
+/** Both ends of a connection, of which the server's answers every request with a page. Dispose of it with `using`. */
+interface Ends extends Disposable {
+  readonly client: Socket;
+  readonly socket: Socket;
+  readonly connection: Http1Connection;
+}
+
+async function openEnds(page: Uint8Array, lookEveryMs: number): Promise<Ends> {
+  const accepted = Promise.withResolvers<Pick<Ends, "socket" | "connection">>();
   const server = createServer((socket) => {
     const connection = new Http1Connection(socket, {
       limits: defaultLimits,
-      lookEveryMs: defaultLimits.idleTimeoutMs,
+      lookEveryMs,
       budget: new BacklogBudget(2 * page.byteLength),
       onRequest: (asked) => {
         asked.receiver = receiver;
@@ -34,8 +39,21 @@ test("a client that takes some of an answer between any two looks is not cut off
   });
   const { hostname, port } = new URL(await listenOnLoopback(server));
   const client = connect(Number(port), hostname).pause();
+  const ends = await within(accepted.promise, "the connection");
+  const close = (): void => {
+    client.destroy();
+    ends.socket.destroy();
+    server.close();
+  };
+  return { client, ...ends, [Symbol.dispose]: close };
+}
+
+test("a client that takes some of an answer between any two looks is not cut off", async () => {
+  // More than the system takes by itself.
+  const page = Buffer.alloc(64 * 1024 * 1024);
+  using ends = await openEnds(page, defaultLimits.idleTimeoutMs);
+  const { client, socket, connection } = ends;
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  const { socket, connection } = await within(accepted.promise, "the connection");
   for (let looks = 0; looks < 4; looks++) {
     do {
       const taken = once(socket, "drain");
@@ -50,6 +68,14 @@ test("a client that takes some of an answer between any two looks is not cut off
   connection.look();
   connection.look();
   expect(socket.destroyed).toBe(true);
-  client.destroy();
-  server.close();
+});
+
+test("a client that says nothing is let go after the idle time, counted from the first look", async () => {
+  using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
+  const { socket, connection } = ends;
+  const isLetGo = [1, 2, 3].map(() => {
+    connection.look();
+    return socket.writableEnded;
+  });
+  expect(isLetGo).toEqual([false, false, true]);
 });
