@@ -170,6 +170,25 @@ describe.each<Way>([
     expect([faults, closed]).toEqual([[failure], 1]);
   });
 
+  test("a stream of messages is cut, and frees its encoder, if its error is never encoded", async () => {
+    let closed = 0;
+    const coding = codingWith(same, { end: () => new Promise(() => {}), close: () => void (closed += 1) });
+    const begun = Promise.withResolvers<void>();
+    const watch: Implementation["watchReadings"] = async function* () {
+      yield { sensor: "a" };
+      await begun.promise;
+      await fails();
+    };
+    await using greenhouse = await start(coding, [], {}, { watchReadings: watch });
+    using answer = await openAnswer(greenhouse, version, "/readings", header);
+    const cut = once(answer.body, "error");
+    answer.body.resume();
+    begun.resolve();
+    await within(cut, "the error of a body that is cut");
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.Internal } });
+    expect(closed).toBe(1);
+  });
+
   test("a stream of messages is cut at its deadline, while its end is being encoded", async () => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();

@@ -126,6 +126,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   /** Calls the interceptors and the handler with the client's only message. The call may have ended meanwhile. */
   protected abstract invoke(message: Message): void;
 
+  /** Answers with an error. Called again if that takes too long: then it is not encoded, or the answer breaks off. */
   protected abstract writeError(error: ConnectError): void | Promise<void>;
 
   /** Ends the call with an answer that was written, or without any. */
@@ -186,8 +187,14 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
       giveUp(fault);
     }
     // Settled after writing, so that the owner can read the status of the answer.
-    if (written instanceof Promise) void written.catch(giveUp).then(() => this.#owner.settled(error));
-    else this.#owner.settled(error);
+    if (!(written instanceof Promise)) return this.#owner.settled(error);
+    // A coding of the program's own may never end, and no deadline and no client ends this call any more.
+    const late = Promise.withResolvers<void>();
+    const stop = startDeadline(errorCodingMsMax, late.resolve);
+    void Promise.race([written, late.promise.then(() => this.writeError(error))])
+      .catch(giveUp)
+      .then(() => this.#owner.settled(error))
+      .finally(stop);
   }
 
   #expire(): void {
@@ -299,6 +306,10 @@ function timeLeft(deadlineMs: number): () => number {
 }
 
 const empty = new Uint8Array(0);
+
+/** Milliseconds that an error may take to be encoded, before it is sent as it is. */
+// Far more than what gzip takes for a megabyte.
+const errorCodingMsMax = 1000;
 
 /** The abort reason of every call that succeeded. Shared, because a new DOMException costs as much as ten aborts. */
 const completed = new DOMException("This operation was aborted", "AbortError");

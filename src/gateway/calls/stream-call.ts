@@ -207,7 +207,9 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   protected override writeError(error: ConnectError): void | Promise<void> {
     if (this.#begun && this.#closed) return this.#breakOff();
-    return this.#close(this.protocol.responseTrailer, error);
+    const written = this.#close(this.protocol.responseTrailer, error);
+    this.#closed = true;
+    return written;
   }
 
   /** Lets the client see that the body is incomplete, because no error can be put behind it. */
