@@ -114,14 +114,13 @@ function release(): void {
  * what is kept of the pool then keeps all of its 64 KiB.
  */
 function usePool(before: Buffer): void {
-  let next = Buffer.allocUnsafe(1);
+  const next = Buffer.allocUnsafe(1);
   // Slices begin at multiples of 8 bytes.
   const isUnused = next.buffer === before.buffer && next.byteOffset === before.byteOffset + 8;
-  if (!isUnused) {
-    for (let halves = 0; halves < 2; halves++) Buffer.allocUnsafe(Buffer.poolSize / 2 - 1);
-    next = Buffer.allocUnsafe(1);
-  }
-  setImmediate(usePool, next);
+  // Not at each turn of an idle process, which would take a whole processor.
+  if (isUnused) return void setTimeout(usePool, 1, next);
+  for (let halves = 0; halves < 2; halves++) Buffer.allocUnsafe(Buffer.poolSize / 2 - 1);
+  setImmediate(usePool, Buffer.allocUnsafe(1));
 }
 
 async function answer(question: Question): Promise<void> {
