@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../../src/gateway/index.ts";
 import type { StreamCompression } from "../../../src/gateway/protocols/index.ts";
 import { within } from "../../support/deadline.ts";
-import type { Field, HttpRequest } from "../../support/carriers/exchange.ts";
+import { fieldValue, type Field, type HttpRequest } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1, openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { reasonOf } from "../../support/gateway/call-end.ts";
 import {
@@ -187,6 +187,22 @@ test.each(callings)("calls that are over leave neither listeners nor timers, by 
   await greenhouse.answered((rounds + 1) * 4);
   expect(countTimers() - before).toBeLessThan(rounds);
   expect(getEventListeners(shutdown.signal, "abort")).toEqual([]);
+});
+
+function refuse(): never {
+  throw new ConnectError("no water", Code.NotFound);
+}
+
+test("errors that are compressed leave no timers", async () => {
+  await using greenhouse = await startGreenhouse({ waterBed: refuse }, { compressMinBytes: 0 });
+  const before = countTimers();
+  const calls = Array.from({ length: 10 }, async () => {
+    const { header } = await exchangeHttp1(greenhouse.address, call(["accept-encoding", "gzip"]));
+    expect(fieldValue(header, "content-encoding")).toBe("gzip");
+  });
+  await Promise.all(calls);
+  await greenhouse.answered(calls.length);
+  expect(countTimers() - before).toBeLessThan(calls.length);
 });
 
 function countTimers(): number {

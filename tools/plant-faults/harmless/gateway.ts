@@ -132,6 +132,12 @@ export const harmlessInGateway: readonly HarmlessFaults[] = [
     why: "node calls back with null",
   },
   {
+    file: "src/gateway/calls/call.ts",
+    line: "return given === own ? own :",
+    fault: "given === own → false",
+    why: "a copy of the call's own header says the same, and only costs more",
+  },
+  {
     file: "src/gateway/http2/deadlines.ts",
     line: "return Math.max(10,",
     fault: "10 → 11",
