@@ -31,7 +31,7 @@ import {
 } from "../support/costs/attacks.ts";
 import type { MeasuredServer, ServerName } from "../support/costs/measured-server.ts";
 import { within } from "../support/deadline.ts";
-import { openRaw, openRawHttp2, type RawClient } from "../support/costs/raw-client.ts";
+import { openRaw, openRawHttp2, openRawTls, type RawClient } from "../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import { postHeader, settingFrame } from "../support/http2/http2-requests.ts";
 import { authorized, bearer } from "../support/server/plant-server.ts";
@@ -138,6 +138,9 @@ async function openClimates({ socket }: RawClient, n: number): Promise<ClientHtt
 const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
 const healthCall = (rpc: string) => grpcHeader(`/grpc.health.v1.Health/${rpc}`);
 
+// RFC 8446 §5.1: a record of 16 KiB of a handshake, of which nearly all is there.
+const clientHelloBegin = Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc]), Buffer.alloc(16_000)]);
+
 /** As many messages as can be asked for. */
 const endless = 2 ** 31 - 1;
 const text16k = "s".repeat(16_000);
@@ -233,6 +236,20 @@ export const heldRows: readonly HeldRow[] = [
     atMost: "32 KiB a connection",
     n: 50,
     run: connections(openRawHttp2),
+  },
+  {
+    what: "a connection over TLS on which nothing is said",
+    atMost: "128 KiB a connection",
+    native: true,
+    n: 200,
+    run: connections(openRawTls, undefined, "plantsOverTls"),
+  },
+  {
+    what: "a handshake over TLS that does not end",
+    atMost: "192 KiB a connection",
+    native: true,
+    n: 200,
+    run: connections(openRaw, (client) => client.write(clientHelloBegin), "plantsOverTls"),
   },
   {
     what: "a header of HTTP/1.1 that does not end",

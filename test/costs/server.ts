@@ -8,6 +8,7 @@ import { collectGarbage } from "../support/carriers/held-bytes.ts";
 import type { Answers, Question } from "../support/costs/measured-server.ts";
 import { startKitchenSink } from "../support/gateway/kitchen-sink.ts";
 import { startPlantServer } from "../support/server/plant-server.ts";
+import { createCertificate } from "../support/carriers/certificate.ts";
 
 // The server whose costs are measured: a process of its own, so that nothing of its clients is counted. It is asked
 // over IPC what it holds and what it has spent.
@@ -37,6 +38,7 @@ function refuse(): never {
 }
 
 const plants = await startPlantServer();
+const plantsOverTls = await startPlantServer({ tls: createCertificate("plants") });
 // Any may hold whatever its services reach, an Any too.
 const kitchenSink = await startKitchenSink({ jsonOptions: {} });
 const service = GreenhouseService.typeName;
@@ -79,7 +81,12 @@ const greenhouse = createGateway({
 const greenhouseAddress = await greenhouse.listen();
 
 const answers: { readonly [Q in Question]: () => Promise<Answers[Q]> } = {
-  addresses: async () => ({ plants: plants.address, greenhouse: greenhouseAddress, kitchenSink: kitchenSink.address }),
+  addresses: async () => ({
+    plants: plants.address,
+    plantsOverTls: plantsOverTls.address,
+    greenhouse: greenhouseAddress,
+    kitchenSink: kitchenSink.address,
+  }),
   held: async () => {
     await untilQuiet();
     collectGarbage();

@@ -4,7 +4,7 @@ import { emptyMessage, grpcHeader } from "../support/carriers/grpc-frames.ts";
 import { dataFrame, type Frame, frame, frameType, headersFrame, resetFrame } from "../support/carriers/http2-frames.ts";
 import { bodyFrames, greenhouseCall, last, streamIds, times, trickle } from "../support/costs/attacks.ts";
 import type { MeasuredServer, ServerName } from "../support/costs/measured-server.ts";
-import { openRaw, openRawHttp2 } from "../support/costs/raw-client.ts";
+import { openRaw, openRawHttp2, openRawTls } from "../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import { settingFrame, windowUpdateFrame } from "../support/http2/http2-requests.ts";
 import { authorized, bearer, tokens } from "../support/server/plant-server.ts";
@@ -301,6 +301,14 @@ export const spentRows: readonly SpentRow[] = [
         using client = (await openRawHttp2(addresses.plants)).drain();
         await client.settled();
       }
+    },
+  },
+  {
+    what: "a connection over TLS that is opened and closed",
+    atMost: "150",
+    n: 50,
+    run: async ({ addresses }, n) => {
+      for (let i = 0; i < n; i++) (await openRawTls(addresses.plantsOverTls))[Symbol.dispose]();
     },
   },
 ];

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { within } from "../deadline.ts";
 import type { Address } from "../carriers/exchange.ts";
 import { clientPreface, type Frame, frame, frameBytes, frameFlag, frameType } from "../carriers/http2-frames.ts";
@@ -8,6 +9,13 @@ import { clientPreface, type Frame, frame, frameBytes, frameFlag, frameType } fr
 export async function openRaw(address: Address): Promise<RawClient> {
   const socket = connect({ host: address.address, port: address.port, noDelay: true });
   await within(once(socket, "connect"), "a connection");
+  return new RawClient(socket);
+}
+
+/** Opens a connection over TLS, and resolves when the handshake is done. Any certificate will do. */
+export async function openRawTls({ address, port }: Address): Promise<RawClient> {
+  const socket = connectTls({ host: address, port, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] });
+  await within(once(socket, "secureConnect"), "a connection over TLS");
   return new RawClient(socket);
 }
 
