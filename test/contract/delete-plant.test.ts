@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
-import { carriages, exchange, type Carriage } from "../support/gateway/wire-format.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { carriages, type Carriage } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 import { situationTable, type Situation } from "./situations.ts";
 
@@ -26,13 +27,17 @@ describe.each(http2Engines)("the server, with %s for HTTP/2,", (http2) => {
   beforeAll(async () => {
     server = await startPlantServer({ store: openSituationStore(plants), http2 });
   });
-  afterAll(() => server[Symbol.asyncDispose]());
+  const connections = new KeptConnections();
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
 
   test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
     "$situation.name, $carriage.name",
     async ({ carriage, situation, plant }) => {
       const { format, httpVersion } = carriage;
-      const answer = await exchange(server.address, httpVersion, situation.request(format, plant));
+      const answer = await connections.exchange(server.address, httpVersion, situation.request(format, plant));
       expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, situation.want));
       expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
       // A refusal deletes nothing.

@@ -4,7 +4,8 @@ import { openMemoryStore } from "../../src/plants/index.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
-import { carriagesOf, exchange, rpcRequest } from "../support/gateway/wire-format.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { carriagesOf, rpcRequest } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
 interface Row {
@@ -173,14 +174,18 @@ describe.each(http2Engines)("with %s for HTTP/2, a gRPC call", (http2) => {
     server = await startPlantServer({ store: openMemoryStore(plants), http2 });
   });
   beforeEach(() => plants.add(7n));
-  afterAll(() => server[Symbol.asyncDispose]());
+  const connections = new KeptConnections();
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
 
   test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
     "with $name comes to $want.code, $carriage.name",
     async ({ body, header = [], want, carriage }) => {
       const { format, httpVersion } = carriage;
       const request = rpcRequest(format, message, [authorized, ...header]);
-      const answer = await exchange(server.address, httpVersion, { ...request, body });
+      const answer = await connections.exchange(server.address, httpVersion, { ...request, body });
       const seen = seenAnswer(format, answer);
       const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = seen.header;
       expect({ ...seen, header: others }).toStrictEqual(expectedAnswer(format, want));

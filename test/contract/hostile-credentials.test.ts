@@ -20,7 +20,8 @@ import {
 import { openLogLines } from "../support/operations/log-lines.ts";
 import { startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { quietLog } from "../support/operations/quiet-log.ts";
-import { type Carriage, carriagesOf, deletePlantRequest, exchange } from "../support/gateway/wire-format.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { type Carriage, carriagesOf, deletePlantRequest } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
 const plant = 7n;
@@ -42,7 +43,10 @@ beforeAll(async () => {
   server = await startPlantServer({ auth: verifier, store: openMemoryStore(new Set([plant])), log });
 });
 
+const connections = new KeptConnections();
+
 afterAll(async () => {
+  connections[Symbol.dispose]();
   await server[Symbol.asyncDispose]();
   verifier.close?.();
   provider.stop();
@@ -202,7 +206,10 @@ const table = rows.flatMap((given) => carriages.map((carriage) => ({ ...given, c
 
 async function answerTo({ format, httpVersion }: Carriage, credentials: readonly string[]): Promise<unknown> {
   const header = credentials.map((credential): Field => ["authorization", credential]);
-  return seenAnswer(format, await exchange(server.address, httpVersion, deletePlantRequest(format, plant, header)));
+  return seenAnswer(
+    format,
+    await connections.exchange(server.address, httpVersion, deletePlantRequest(format, plant, header)),
+  );
 }
 
 describe("a hostile credential", () => {

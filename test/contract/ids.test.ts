@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { readOutcome } from "../support/gateway/outcome.ts";
-import { carriages, deletePlantRequest, exchange } from "../support/gateway/wire-format.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { carriages, deletePlantRequest } from "../support/gateway/wire-format.ts";
 
 /** The ids at which a number that is not exact goes wrong. */
 const exactIds = [
@@ -31,7 +32,11 @@ describe.each(http2Engines)("a delete, with %s for HTTP/2,", (http2) => {
   beforeAll(async () => {
     server = await startPlantServer({ store: openMemoryStore(plants), http2 });
   });
-  afterAll(() => server[Symbol.asyncDispose]());
+  const connections = new KeptConnections();
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
 
   test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
     "of plant $id hits that plant and no other, $name",
@@ -43,11 +48,11 @@ describe.each(http2Engines)("a delete, with %s for HTTP/2,", (http2) => {
       const { format, httpVersion } = carriage;
       const request = deletePlantRequest(format, id, [authorized]);
 
-      const first = await exchange(server.address, httpVersion, request);
+      const first = await connections.exchange(server.address, httpVersion, request);
       expect(readOutcome(format, first)).toStrictEqual({ code: 0, message: "" });
       expect(plants).toStrictEqual(want);
 
-      const second = await exchange(server.address, httpVersion, request);
+      const second = await connections.exchange(server.address, httpVersion, request);
       expect(readOutcome(format, second)).toStrictEqual({ code: 5, message: `plant ${String(id)} not found` });
       expect(plants).toStrictEqual(want);
     },

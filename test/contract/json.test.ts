@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
-import { carriagesOf, exchange, rpcRequest } from "../support/gateway/wire-format.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { carriagesOf, rpcRequest } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 
 interface Row {
@@ -114,13 +115,21 @@ describe.each(http2Engines)("a message in JSON, with %s for HTTP/2,", (http2) =>
     server = await startPlantServer({ store: openMemoryStore(plants), http2 });
   });
   beforeEach(() => plantsAtFirst.forEach((id) => plants.add(id)));
-  afterAll(() => server[Symbol.asyncDispose]());
+  const connections = new KeptConnections();
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
 
   test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
     "with $name is read for what it says, $carriage.name",
     async ({ text, want, carriage }) => {
       const { format, httpVersion } = carriage;
-      const answer = await exchange(server.address, httpVersion, rpcRequest(format, Buffer.from(text), [authorized]));
+      const answer = await connections.exchange(
+        server.address,
+        httpVersion,
+        rpcRequest(format, Buffer.from(text), [authorized]),
+      );
       const outcome =
         typeof want === "bigint" ? ({ code: "ok" } as const) : ({ code: "invalid_argument", message: want } as const);
       expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, outcome));

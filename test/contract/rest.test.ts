@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { openMemoryStore } from "../../src/plants/index.ts";
 import type { HttpVersion } from "../support/carriers/exchange.ts";
 import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
-import { exchange, wireFormats } from "../support/gateway/wire-format.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { wireFormats } from "../support/gateway/wire-format.ts";
 import { seenAnswer, type SeenAnswer } from "./expected-answer.ts";
 import { extraRows, methodRows, pathRows, plant, toHttpRequest, type RestRow, type RestWant } from "./rest-table.ts";
 
@@ -20,14 +21,18 @@ describe.each(http2Engines)("REST, with %s for HTTP/2,", (http2) => {
     server = await startPlantServer({ store: openMemoryStore(plants), http2 });
   });
   beforeEach(() => plantsAtFirst.forEach((id) => plants.add(id)));
-  afterAll(() => server[Symbol.asyncDispose]());
+  const connections = new KeptConnections();
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
 
   test.each<RestRow & { httpVersion: HttpVersion }>(
     rows.filter(({ httpVersion }) => http2 === "node" || httpVersion === "2"),
   )(
     "$name: $request.path is answered $want.httpStatus over HTTP/$httpVersion",
     async ({ request, want, httpVersion }) => {
-      const answer = await exchange(server.address, httpVersion, toHttpRequest(request, authorized));
+      const answer = await connections.exchange(server.address, httpVersion, toHttpRequest(request, authorized));
       expect(seenAnswer(wireFormats.rest, answer)).toStrictEqual(expectedAnswer(request.httpMethod, want));
       const left = plantsAtFirst.filter((id) => id !== plant || want.httpStatus !== 204);
       expect(plants).toStrictEqual(new Set(left));

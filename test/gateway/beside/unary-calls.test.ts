@@ -4,7 +4,8 @@ import { decodeEnvelopes } from "../../support/gateway/envelope.ts";
 import { fieldValue, type Field, type HttpAnswer } from "../../support/carriers/exchange.ts";
 import { readOutcome } from "../../support/gateway/outcome.ts";
 import { http2Engines } from "../../support/server/plant-server.ts";
-import { carriages, exchange, type Carriage, type WireFormat } from "../../support/gateway/wire-format.ts";
+import { KeptConnections } from "../../support/gateway/kept-connections.ts";
+import { carriages, type Carriage, type WireFormat } from "../../support/gateway/wire-format.ts";
 import { differences, type Difference } from "./differences.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
 import { unaryCallTable, type UnaryCallRow } from "./unary-calls.ts";
@@ -23,14 +24,18 @@ describe.each(http2Engines)("a client of the gateway, with %s for HTTP/2,", (htt
   beforeAll(async () => {
     servers = await startSideBySide(http2);
   });
-  afterAll(() => servers[Symbol.asyncDispose]());
+  const connections = new KeptConnections();
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await servers[Symbol.asyncDispose]();
+  });
 
   const ask = async ({ row, carriage }: Pair): Promise<{ want: HttpAnswer; got: HttpAnswer }> => {
     const { format, httpVersion } = carriage;
     const request = row.request(format);
     const [want, got] = await Promise.all([
-      exchange(servers.connectNode[httpVersion], httpVersion, request),
-      exchange(servers.gateway, httpVersion, request),
+      connections.exchange(servers.connectNode[httpVersion], httpVersion, request),
+      connections.exchange(servers.gateway, httpVersion, request),
     ]);
     return { want, got };
   };

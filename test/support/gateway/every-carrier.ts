@@ -5,7 +5,7 @@ import { createGateway, type GatewayOptions } from "../../../src/gateway/index.t
 import type { Address, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
 import { exchangeFetch } from "../carriers/fetch.ts";
 import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
-import { exchange } from "./wire-format.ts";
+import { KeptConnections } from "./kept-connections.ts";
 
 /** Everything that carries requests to a gateway, by its name. */
 export const carrierNames = [
@@ -37,12 +37,14 @@ export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCa
     "a handler in node:http": [await addressOf(http1), "1.1"],
     "a handler in node:http2": [await addressOf(http2), "2"],
   };
+  const connections = new KeptConnections();
   return {
     async ask(carrier, request) {
       if (carrier === "Fetch") return await exchangeFetch(own.fetch, request);
-      return await exchange(...addresses[carrier], request);
+      return await connections.exchange(...addresses[carrier], request);
     },
     async [Symbol.asyncDispose]() {
+      connections[Symbol.dispose]();
       http1.close();
       http2.close();
       await Promise.all([own.close(), node.close()]);
