@@ -126,8 +126,9 @@ export abstract class SocketExchange implements Exchange {
         this.consumed(held.byteLength);
         return Promise.resolve({ done: false, value: held });
       }
-      if (this.bodyEnded && this.#complete !== "cut") return Promise.resolve({ done: true, value: undefined });
+      // Some of the body may have been dropped.
       if (this.gone || this.#complete === "cut") return Promise.reject(goneAway());
+      if (this.bodyEnded) return Promise.resolve({ done: true, value: undefined });
       return new Promise((resolve, reject) => {
         this.#pull = { resolve, reject };
       });
@@ -202,6 +203,8 @@ export abstract class SocketExchange implements Exchange {
   /** Ends the exchange, because the rest of its request will not come and no answer can arrive. */
   protected lose(reason: ConnectError): void {
     this.gone = true;
+    // A call that is still being admitted, or a handler that takes its time, would keep it alive for as long.
+    this.#held = undefined;
     this.#read = undefined;
     this.#pull?.reject(reason);
     this.#pull = undefined;

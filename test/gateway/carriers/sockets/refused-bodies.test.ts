@@ -1,7 +1,9 @@
 import { EventEmitter, once } from "node:events";
+import { type ClientHttp2Stream, constants } from "node:http2";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { Admit } from "../../../../src/gateway/index.ts";
+import type { Admit, Gateway } from "../../../../src/gateway/index.ts";
 import { within } from "../../../support/deadline.ts";
 import type { Address, Field, HttpRequest } from "../../../support/carriers/exchange.ts";
 import { grpcHeader } from "../../../support/carriers/grpc-frames.ts";
@@ -28,20 +30,24 @@ function requestWith(bytes: number, ...more: readonly Field[]): HttpRequest {
 interface Carrier extends Disposable {
   /** Sends a request, and waits for its answer; `sent` is called once what there is of the body has come in. */
   exchange(at: number, request: HttpRequest, sent?: () => Promise<void>): Promise<void>;
+  /** Sends a request, and goes away once `sent` is done. */
+  leave(at: number, request: HttpRequest, sent: () => Promise<void>): Promise<void>;
 }
 
 async function openHttp1Carrier(address: Address): Promise<Carrier> {
   const connections = await Promise.all(Array.from({ length: requests }, () => openHttp1(address)));
+  const send = (at: number, { header, body = Buffer.of(), ...request }: HttpRequest): void =>
+    connections[at]?.request({ ...request, header: [...header, ["content-length", "3000000"]], body });
   return {
-    exchange: async (at, { header, body, ...request }, sent) => {
-      const connection = connections[at];
-      connection?.request({
-        ...request,
-        header: [...header, ["content-length", "3000000"]],
-        body: body ?? Buffer.of(),
-      });
+    exchange: async (at, request, sent) => {
+      send(at, request);
       await sent?.();
-      await connection?.readAnswer();
+      await connections[at]?.readAnswer();
+    },
+    leave: async (at, request, sent) => {
+      send(at, request);
+      await sent();
+      connections[at]?.[Symbol.dispose]();
     },
     [Symbol.dispose]: () => connections.forEach((connection) => connection[Symbol.dispose]()),
   };
@@ -49,20 +55,33 @@ async function openHttp1Carrier(address: Address): Promise<Carrier> {
 
 async function openHttp2Carrier(address: Address): Promise<Carrier> {
   const connection = await openHttp2(address);
+  // It is reset sooner or later.
+  const open = (request: HttpRequest): ClientHttp2Stream =>
+    connection
+      .open(request, { endStream: false })
+      .resume()
+      .on("error", () => {});
+  const untilIn = async (stream: ClientHttp2Stream, { body }: HttpRequest): Promise<void> => {
+    await new Promise((resolve) => stream.write(body, resolve));
+    // What was sent before a PING has come in once that is back.
+    await new Promise((resolve) => connection.session.ping(resolve));
+  };
   return {
     exchange: async (_, request, sent) => {
-      const stream = connection.open(request, { endStream: false }).resume();
-      // It is reset sooner or later.
-      stream.on("error", () => {});
+      const stream = open(request);
       const response = once(stream, "response");
-      const written = new Promise((resolve) => stream.write(request.body, resolve));
-      if (sent !== undefined) {
-        await written;
-        // What was sent before a PING has come in once that is back.
-        await new Promise((resolve) => connection.session.ping(resolve));
+      if (sent === undefined) stream.write(request.body);
+      else {
+        await untilIn(stream, request);
         await sent();
       }
       await within(response, "an answer");
+    },
+    leave: async (_, request, sent) => {
+      const stream = open(request);
+      await untilIn(stream, request);
+      await sent();
+      stream.close(constants.NGHTTP2_CANCEL);
     },
     [Symbol.dispose]: () => connection[Symbol.dispose](),
   };
@@ -97,6 +116,27 @@ describe.each([
     expect(await leastOf(() => heldAfter(open(greenhouse.address), refuseAll), limitBytes)).toBeLessThan(limitBytes);
   });
 
+  test("the part of a body that comes before its client goes away is released, though nobody has decided yet", async () => {
+    const undecided = Promise.withResolvers<void>();
+    const asked = new EventEmitter();
+    const admit: Admit = () => {
+      asked.emit("asked");
+      return undecided.promise;
+    };
+    await using greenhouse = await startGreenhouse({}, { admit }, { http2 });
+    const request = requestWith(60_000);
+    const leaveAll = async (carrier: Carrier): Promise<void> => {
+      for (let at = 0; at < requests; at++) {
+        const admission = once(asked, "asked");
+        await carrier.leave(at, request, async () => void (await within(admission, "admit")));
+      }
+      await within(untilAlone(greenhouse.gateway), "the end of all requests");
+    };
+    const limitBytes = (requests * 60_000) / 2;
+    expect(await leastOf(() => heldAfter(open(greenhouse.address), leaveAll), limitBytes)).toBeLessThan(limitBytes);
+    undecided.resolve();
+  });
+
   test("the part of a body that comes before its deadline passes is released", async () => {
     await using greenhouse = await startGreenhouse({}, {}, { http2 });
     const request = requestWith(200_000, ["connect-timeout-ms", "100"]);
@@ -108,6 +148,12 @@ describe.each([
     expect(await leastOf(() => heldAfter(open(greenhouse.address), askAll), limitBytes)).toBeLessThan(limitBytes);
   });
 });
+
+/** Waits until the server knows of no request. */
+async function untilAlone(gateway: Gateway): Promise<void> {
+  const open = (): number => gateway.load.requests.http1 + gateway.load.requests.http2;
+  while (open() > 0) await nextTurn();
+}
 
 /** The bytes that are held after requests, while what they were sent over is still open. */
 async function heldAfter(opened: Promise<Carrier>, ask: (carrier: Carrier) => Promise<void>): Promise<number> {

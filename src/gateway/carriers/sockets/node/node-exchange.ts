@@ -64,7 +64,11 @@ export abstract class NodeExchange extends SocketExchange {
     this.#request[exchangeKey] = undefined;
     this.#response[exchangeKey] = undefined;
     if (this.isComplete) this.gone = true;
-    else this.lose(this.closeReason());
+    else {
+      this.lose(this.closeReason());
+      // Node keeps what it has read ahead for as long as there is the stream.
+      while (this.#request.read() !== null);
+    }
   }
 
   #listen(): void {
