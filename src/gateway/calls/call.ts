@@ -73,10 +73,10 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.exchange.abortReceiver = this;
     if (shutdownSignal !== undefined) this.#heedShutdown(shutdownSignal);
     if (problem !== undefined) return this.fail(problem);
-    if (this.protocol.timeoutMs === 0) return this.#expire();
-    const leftMs = this.view.timeoutMs();
     // Rounded up, because less than a millisecond is still some time.
-    if (leftMs !== undefined) this.#releaseLater(startDeadline(Math.ceil(leftMs), () => this.#expire()));
+    const leftMs = Math.ceil(this.view.timeoutMs() ?? Number.POSITIVE_INFINITY);
+    if (this.protocol.timeoutMs === 0 || leftMs < 0) return this.#expire();
+    if (leftMs < Number.POSITIVE_INFINITY) this.#releaseLater(startDeadline(leftMs, () => this.#expire()));
     if (requestGate === undefined) this.read();
     else this.#pass(requestGate);
   }
