@@ -1,17 +1,21 @@
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { messageTooLarge, type StreamCompression } from "../protocols/index.ts";
+import { decompressInTurn, messageTooLarge, type StreamCompression } from "../protocols/index.ts";
 import { decodedPieceBytes, decodePieces, type ZlibCoding, zstdWindowLogMax } from "./decode-pieces.ts";
 import { ZlibEncoder } from "./piece-encoder.ts";
 
 /** gzip (RFC 1952), under its name in `Content-Encoding`, `Grpc-Encoding` and `Connect-Content-Encoding`. */
 export const gzip: StreamCompression = createCompression("gzip", promisify(zlib.gzip), promisify(zlib.gunzip));
 
+const compressBrotli = promisify(zlib.brotliCompress);
+// As quick as gzip. With node's own quality of 11 a mebibyte takes three seconds, and is a quarter smaller.
+const brotliOptions = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } };
+
 /** Brotli (RFC 7932). */
 export const brotli: StreamCompression = createCompression(
   "br",
-  promisify(zlib.brotliCompress),
+  (bytes) => compressBrotli(bytes, brotliOptions),
   promisify(zlib.brotliDecompress),
 );
 
@@ -53,7 +57,7 @@ function createCompression(
       if (bytes.byteLength === 0) return new Uint8Array(0);
       try {
         const all = { ...options, chunkSize: decodedPieceBytes, maxOutputLength: readMaxBytes, info: true };
-        const { buffer, engine } = (await inflate(bytes, all)) as Inflated;
+        const { buffer, engine } = (await decompressInTurn(() => inflate(bytes, all))) as Inflated;
         if (engine.bytesWritten === bytes.byteLength) return new Uint8Array(buffer);
       } catch (error) {
         if (error instanceof RangeError) throw messageTooLarge(readMaxBytes);

@@ -1,3 +1,4 @@
+import { createHook } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
@@ -61,6 +62,20 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(bombBytes / 8);
   });
 
+  test("decompresses eight messages at a time, however many there are and however they end", async () => {
+    const packed = [compressSync(randomBytes(100)), Buffer.from("plants"), compressSync(randomBytes(limitBytes + 1))];
+    let opened = 0;
+    const decoders = createHook({ init: (_id, type) => void (opened += type === "ZLIB" ? 1 : 0) }).enable();
+    const read = Array.from({ length: 30 }, (_, at) =>
+      compression.decompress(packed[at % 3] ?? Buffer.of(), limitBytes),
+    );
+    expect(opened).toBe(8);
+    const outcomes = await Promise.allSettled(read);
+    decoders.disable();
+    expect(opened).toBe(30);
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(10);
+  });
+
   test.each([
     { what: "what is not of the format", given: Buffer.from("plants") },
     { what: "what is cut short", given: compressSync(randomBytes(100)).subarray(0, 50) },
@@ -105,6 +120,12 @@ test.each([
     buffer(zstd.decodePieces(each(frame), limitBytes, live)),
   ]);
   expect(outcomes.map(({ status }) => status)).toEqual([want, want]);
+});
+
+test("br takes no longer than gzip, which its best quality would a hundred times", async () => {
+  const text = Buffer.from(JSON.stringify(Array.from({ length: 100 }, (_, id) => ({ id, name: `plant ${id * id}` }))));
+  const quick = brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
+  expect(Buffer.from(await brotli.compress(text))).toEqual(quick);
 });
 
 test.each([
