@@ -12,6 +12,11 @@ export interface JsonMark {
   readonly depth: number;
 }
 
+// V8 copies shorter parts of a text anyway; a longer one is a view, which keeps the text alive.
+const viewLengthMin = 13;
+// What a part may keep alive, in characters: to copy it costs as much as to read a few more of them.
+const copiedTextMin = 1024;
+
 // The escapes of RFC 8259 §7, by the character after the backslash.
 const escapes: Readonly<Record<string, string>> = {
   '"': '"',
@@ -84,7 +89,7 @@ export class JsonScanner {
       const unit = text.charCodeAt(at);
       if (unit === 0x22) {
         this.#at = at + 1;
-        value += text.slice(from, at);
+        value += this.#own(text.slice(from, at));
         // Only escapes can produce a lone surrogate. RFC 8259 §8.2 leaves it undefined, and UTF-8 cannot represent it.
         if (from > start && !value.isWellFormed()) throw this.#problemAt(start, "a lone surrogate in a string");
         return value;
@@ -194,6 +199,14 @@ export class JsonScanner {
   finish(): void {
     this.#skipSpace();
     if (this.#at < this.#text.length) throw this.#unexpected("the end of the text");
+  }
+
+  /** Returns a part of the text, or a copy of one that would keep much more than itself alive, wherever it is kept. */
+  #own(part: string): string {
+    const { length } = this.#text;
+    const keepsLittle = part.length < viewLengthMin || part.length > length / 8 || length < copiedTextMin;
+    // Joining and cutting makes V8 copy, and costs less than any other way.
+    return keepsLittle ? part : ` ${part}`.slice(1);
   }
 
   #readKey(): string {

@@ -1,6 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { JsonScanner } from "../../../src/gateway/json/json-scanner.ts";
+import { heldBytes } from "../../support/carriers/held-bytes.ts";
+import { leastOf } from "../../support/least-of.ts";
 import { numRunsOf } from "../../support/test-seed.ts";
 
 // Builds what JSON.parse builds, with the scanner alone.
@@ -182,4 +184,26 @@ describe("JsonScanner", () => {
       { numRuns: numRunsOf(800) },
     );
   });
+});
+
+test.each([
+  { what: "a value", take: (scanner: JsonScanner) => scanner.readString(), of: (name: string) => name },
+  {
+    what: "a key",
+    take: (scanner: JsonScanner) => (scanner.openObject(), scanner.firstKey()),
+    of: (name: string) => `{${name}:1}`,
+  },
+])("$what keeps nothing else of its text alive", async ({ take, of }) => {
+  const keep = async (): Promise<number> => {
+    const before = await heldBytes();
+    const kept = Array.from({ length: 100 }, (_, at) => {
+      const text = of(JSON.stringify(`the plant of number ${at}`));
+      return take(new JsonScanner(text + " ".repeat(100_000)));
+    });
+    const bytes = (await heldBytes()) - before;
+    expect(kept).toContain("the plant of number 99");
+    return bytes;
+  };
+  const limitBytes = 1_000_000;
+  expect(await leastOf(keep, limitBytes)).toBeLessThan(limitBytes);
 });
