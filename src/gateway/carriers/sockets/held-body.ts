@@ -56,8 +56,8 @@ export class HeldBody {
 }
 
 /**
- * Returns a piece as it is, or a copy of one that would keep a much larger chunk alive while it is read: a slow call
- * can have a piece of each of its connection's streams in hand.
+ * Returns a piece as it is, or a copy of one that would keep a much larger chunk alive while it is read, or for as long
+ * as there is its message, of which bytes are views: each of a connection's streams can have such a piece.
  */
 export function ownPiece(piece: Uint8Array): Uint8Array {
   const { byteLength, buffer } = piece;

@@ -176,8 +176,9 @@ export abstract class SocketExchange implements Exchange {
     } else if (read.body === undefined && last) {
       // The whole body in one piece, as most bodies are. Streams of node's tell only later that a piece was the last.
       this.#read = undefined;
-      read.receiver.received(piece);
-      return true;
+      const own = ownPiece(piece);
+      read.receiver.received(own);
+      return own === piece;
     } else {
       this.#collect(read, piece);
       if (last) this.onEnd();

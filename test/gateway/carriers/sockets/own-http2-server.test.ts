@@ -15,6 +15,8 @@ import {
   headersFrame,
   openFrames,
 } from "../../../support/carriers/http2-frames.ts";
+import { heldBytes } from "../../../support/carriers/held-bytes.ts";
+import { leastOf } from "../../../support/least-of.ts";
 import { deletePlantProcedure } from "../../../support/gateway/wire-format.ts";
 
 const header = grpcHeader(deletePlantProcedure);
@@ -82,6 +84,36 @@ test("a body that fills its window while its request is being admitted is read w
   const update = await connection.readUntil(({ type, streamId }) => type === frameType.windowUpdate && streamId === 1);
   expect(update?.payload.readUInt32BE(0)).toBe(windowBytes);
   connection.send(dataFrame(1, body.subarray(windowBytes), frameFlag.endStream));
+  expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+  await gateway.close();
+});
+
+test("a call that takes long keeps what its message needs, not all that came in with it", async () => {
+  const answer = Promise.withResolvers<object>();
+  const gateway = createGateway({
+    routes: (router) => router.service(PlantService, { deletePlant: () => answer.promise }),
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  // Bytes of a field that nobody knows, of which protobuf-es keeps a view.
+  const withBytes = encodeEnvelope(0, Buffer.of(8, 7, 122, 1, 65));
+  const nobodyKnows = frame(0x16, 0, 0, Buffer.alloc(16_384));
+  const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+  const calls = 40;
+  let streamId = -1;
+  const callAll = async (): Promise<number> => {
+    const before = await heldBytes();
+    for (let call = 0; call < calls; call++) {
+      streamId += 2;
+      const body = dataFrame(streamId, withBytes, frameFlag.endStream);
+      connection.send(headersFrame(streamId, header), body, nobodyKnows, nobodyKnows, nobodyKnows, ping);
+      await connection.readUntil(({ type }) => type === frameType.ping);
+    }
+    return (await heldBytes()) - before;
+  };
+  const limitBytes = (calls * 3 * 16_384) / 2;
+  expect(await leastOf(callAll, limitBytes)).toBeLessThan(limitBytes);
+  answer.resolve({});
   expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
   await gateway.close();
 });
