@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { concatBytes } from "../carriers/index.ts";
-import { decompressInTurn, messageTooLarge, type PieceDecompression } from "../protocols/index.ts";
+import { messageTooLarge, type PieceDecompression } from "../protocols/index.ts";
 
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
@@ -8,8 +8,7 @@ type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 export const webGzip: PieceDecompression = {
   name: "gzip",
   compress: (bytes) => readAll(toStream(slices([bytes])).pipeThrough(new CompressionStream("gzip")), Infinity),
-  decompress: (bytes, readMaxBytes) =>
-    decompressInTurn(() => readAll(decode([bytes], "the message is not valid gzip"), readMaxBytes)),
+  decompress: (bytes, readMaxBytes) => readAll(decode([bytes], "the message is not valid gzip"), readMaxBytes),
   // No ratio to check: gzip decodes to at most 1,032 times its bytes, which is allowed.
   decodePieces: (pieces) => decode(pieces, "the body is not valid gzip"),
 };

@@ -1,3 +1,6 @@
+import type { Compression } from "@connectrpc/connect/protocol";
+import { type Exchange, goneAway } from "../carriers/index.ts";
+
 /** How many messages are decompressed at once, over all gateways of this copy of the code. */
 // Each may take a window of 16 MiB, and more than its length while it is put together. All at once would keep that
 // until the last is done, because node's threads serve them by turns. Twice as many as there are threads by default.
@@ -6,13 +9,23 @@ const atOnceMax = 8;
 let running = 0;
 const waiting: (() => void)[] = [];
 
-/** Decompresses a whole message once enough of those before it are done, so that all together take little memory. */
-export async function decompressInTurn<Result>(decompress: () => Promise<Result>): Promise<Result> {
+/**
+ * Decompresses a message once enough of those before it are done, so that all together take little memory.
+ *
+ * @param exchange - that of its call: nothing is done for a call that has ended meanwhile
+ */
+export async function decompressInTurn(
+  compression: Compression,
+  bytes: Uint8Array,
+  readMaxBytes: number,
+  exchange: Pick<Exchange, "abortReceiver">,
+): Promise<Uint8Array> {
   // Whoever is done passes its place on.
   if (running === atOnceMax) await new Promise<void>((resolve) => waiting.push(resolve));
   else running += 1;
   try {
-    return await decompress();
+    if (exchange.abortReceiver === undefined) throw goneAway();
+    return await compression.decompress(bytes, readMaxBytes);
   } finally {
     const next = waiting.shift();
     if (next === undefined) running -= 1;

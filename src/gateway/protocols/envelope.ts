@@ -71,39 +71,40 @@ function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uin
   return into;
 }
 
+/** Decompresses a message with the encoding of its call. */
+export type Decompress = (bytes: Uint8Array) => Promise<Uint8Array>;
+
 /** Reads the only message of a body. */
 export function readEnvelopedMessage(
   body: Uint8Array,
   codec: Codec,
-  compression: Compression | undefined,
+  decompress: Decompress | undefined,
   readMaxBytes: number,
 ): Message | Promise<Message> {
-  return decodeEnvelope(readSingleEnvelope(body, readMaxBytes), codec, compression, readMaxBytes);
+  return decodeEnvelope(readSingleEnvelope(body, readMaxBytes), codec, decompress);
 }
 
 /** Reads the messages of a stream. */
 export function readEnvelopedMessages(
   pieces: AsyncIterable<Uint8Array>,
   codec: Codec,
-  compression: Compression | undefined,
+  decompress: Decompress | undefined,
   readMaxBytes: number,
 ): AsyncIterable<Message> {
-  const read = (envelope: Envelope): Message | Promise<Message> =>
-    decodeEnvelope(envelope, codec, compression, readMaxBytes);
+  const read = (envelope: Envelope): Message | Promise<Message> => decodeEnvelope(envelope, codec, decompress);
   return readMessages(pieces, new EnvelopeReader(readMaxBytes, read));
 }
 
 function decodeEnvelope(
   { compressed, bytes }: Envelope,
   codec: Codec,
-  compression: Compression | undefined,
-  readMaxBytes: number,
+  decompress: Decompress | undefined,
 ): Message | Promise<Message> {
   if (!compressed) return codec.decode(bytes);
   // gRPC's compression document requires Internal for a compressed message without an encoding.
-  if (compression === undefined)
+  if (decompress === undefined)
     throw new ConnectError("the message is compressed, but no encoding is named", Code.Internal);
-  return compression.decompress(bytes, readMaxBytes).then((plain) => codec.decode(plain));
+  return decompress(bytes).then((plain) => codec.decode(plain));
 }
 
 /** Encodes a message and writes it in its envelope, compressed if the client asked for it and it is large enough. */

@@ -4,7 +4,9 @@ import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import type { CallProtocol, Protocol } from "./call-protocol.ts";
 import type { Codec } from "./codec.ts";
 import type { Encodings, EnvelopedHeader } from "./call-header.ts";
+import { decompressInTurn } from "./decompress-in-turn.ts";
 import {
+  type Decompress,
   envelopeBytes,
   envelopePrefixBytes,
   readEnvelopedMessage,
@@ -48,12 +50,18 @@ export abstract class EnvelopedCall implements CallProtocol {
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {
-    return readEnvelopedMessage(body, this.codec, this.encodings.request, this.procedure.options.readMaxBytes);
+    return readEnvelopedMessage(body, this.codec, this.#decompress, this.procedure.options.readMaxBytes);
   }
 
   readMessages(): AsyncIterable<Message> {
     const { readMaxBytes } = this.procedure.options;
-    return readEnvelopedMessages(this.pieces(), this.codec, this.encodings.request, readMaxBytes);
+    return readEnvelopedMessages(this.pieces(), this.codec, this.#decompress, readMaxBytes);
+  }
+
+  get #decompress(): Decompress | undefined {
+    const { request } = this.encodings;
+    const { readMaxBytes } = this.procedure.options;
+    return request && ((bytes) => decompressInTurn(request, bytes, readMaxBytes, this.exchange));
   }
 
   /** Returns the body of a client that streams, as it arrives. */

@@ -7,7 +7,6 @@
  */
 export { messageTooLarge, type PieceDecompression, type PieceEncoder, type StreamCompression } from "./compression.ts";
 export { createMethodCodecs } from "./codec.ts";
-export { decompressInTurn } from "./decompress-in-turn.ts";
 export { refuseConnectStream } from "./connect/connect-stream.ts";
 export { refuseConnect } from "./connect/connect-unary.ts";
 export { callerProtocol, type RpcContentType, readRpcContentType, rpcContentTypes } from "./content-type.ts";

@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { decompressInTurn, messageTooLarge, type StreamCompression } from "../protocols/index.ts";
+import { messageTooLarge, type StreamCompression } from "../protocols/index.ts";
 import { decodedPieceBytes, decodePieces, type ZlibCoding, zstdWindowLogMax } from "./decode-pieces.ts";
 import { ZlibEncoder } from "./piece-encoder.ts";
 
@@ -57,7 +57,7 @@ function createCompression(
       if (bytes.byteLength === 0) return new Uint8Array(0);
       try {
         const all = { ...options, chunkSize: decodedPieceBytes, maxOutputLength: readMaxBytes, info: true };
-        const { buffer, engine } = (await decompressInTurn(() => inflate(bytes, all))) as Inflated;
+        const { buffer, engine } = (await inflate(bytes, all)) as Inflated;
         if (engine.bytesWritten === bytes.byteLength) return new Uint8Array(buffer);
       } catch (error) {
         if (error instanceof RangeError) throw messageTooLarge(readMaxBytes);

@@ -17,6 +17,7 @@ import {
   type TestGreenhouse,
   waterBedProcedure,
 } from "../../support/gateway/greenhouse.ts";
+import { encodeEnvelope } from "../../support/gateway/envelope.ts";
 import { readOutcome } from "../../support/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 
@@ -26,6 +27,14 @@ const format = wireFormats["connect-json"];
 
 function call(...more: readonly Field[]): HttpRequest {
   return rpcRequest(format, Buffer.from("{}"), more, waterBedProcedure);
+}
+
+/** A call whose message is compressed, and the field that gives it 30 ms. */
+interface Packed {
+  readonly name: string;
+  readonly request: HttpRequest;
+  readonly body: Buffer;
+  readonly late: Field;
 }
 
 /** A greenhouse that writes down what of it was reached. */
@@ -80,6 +89,54 @@ describe("a call whose deadline passes", () => {
     await nextTurn();
     expect(greenhouse.ran).toEqual([]);
   });
+
+  test.each([
+    {
+      name: "Connect",
+      request: call(["content-encoding", "gzip"]),
+      body: gzipSync("{}"),
+      late: ["connect-timeout-ms", "30"],
+    },
+    {
+      name: "gRPC-Web",
+      request: rpcRequest(wireFormats["grpc-web"], Buffer.of(), [["grpc-encoding", "gzip"]], waterBedProcedure),
+      body: encodeEnvelope(1, gzipSync("")),
+      late: ["grpc-timeout", "30m"],
+    },
+    {
+      name: "REST",
+      request: { ...call(["content-encoding", "gzip"]), path: "/beds/7:water" },
+      body: gzipSync("{}"),
+      late: ["x-server-timeout", "0.03"],
+    },
+  ] satisfies readonly Packed[])(
+    "while its message waits for others is not unpacked, over $name",
+    async ({ request, body, late }) => {
+      const answered = Promise.withResolvers<void>();
+      const allAtOnce = Promise.withResolvers<void>();
+      let unpacked = 0;
+      const slow: Compression = {
+        name: "gzip",
+        compress: async (bytes) => new Uint8Array(gzipSync(bytes)),
+        decompress: async (bytes) => {
+          unpacked += 1;
+          if (unpacked === 8) allAtOnce.resolve();
+          await answered.promise;
+          return new Uint8Array(gunzipSync(bytes));
+        },
+      };
+      await using greenhouse = await startWatched({ acceptCompression: [slow] });
+      const ask = (...more: readonly Field[]) =>
+        exchangeHttp1(greenhouse.address, { ...request, header: [...request.header, ...more], body });
+      const others = Array.from({ length: 8 }, () => ask());
+      await within(allAtOnce.promise, "eight messages");
+      await ask(late);
+      expect(greenhouse.answers).toMatchObject([{ error: { code: Code.DeadlineExceeded } }]);
+      answered.resolve();
+      await Promise.all(others);
+      expect(unpacked).toBe(8);
+    },
+  );
 
   test("while its answer is being packed is answered and told of as late", async () => {
     const answered = Promise.withResolvers<void>();

@@ -5,6 +5,7 @@ import { codeToHttpStatus, errorToJsonBytes, parseTimeout } from "@connectrpc/co
 import type { Codec } from "../codec.ts";
 import { type Encodings, negotiateEncodings } from "../call-header.ts";
 import { messageTooLarge } from "../compression.ts";
+import { decompressInTurn } from "../decompress-in-turn.ts";
 import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../../carriers/index.ts";
 import { headerFieldsToSend, LazyHeaders, metadataFields } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
@@ -60,7 +61,8 @@ export class ConnectUnary implements UnaryProtocol {
     if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
     const compression = this.#encodings.request;
     if (compression === undefined) return this.#codec.decode(bytes);
-    return compression.decompress(bytes, readMaxBytes).then((plain) => this.#codec.decode(plain));
+    const plain = decompressInTurn(compression, bytes, readMaxBytes, this.#exchange);
+    return plain.then((message) => this.#codec.decode(message));
   }
 
   writeMessage(response: ResponseParts): void | Promise<void> {

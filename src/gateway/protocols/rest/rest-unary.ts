@@ -12,6 +12,7 @@ import { chosenStatus, restErrorHeader, toRestHeader } from "./response-header.t
 import { readRestTimeout } from "./rest-timeout.ts";
 import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
+import { decompressInTurn } from "../decompress-in-turn.ts";
 import { areUntouched, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
 import type { ResponseParts, UnaryProtocol } from "../call-protocol.ts";
@@ -101,7 +102,7 @@ export class RestUnary implements UnaryProtocol {
     const { contentType } = this.exchange.common;
     const decode = (plain: Uint8Array): Message => binding.decode({ captures, query, contentType, body: plain });
     if (this.requestCoding === undefined) return decode(body);
-    return this.requestCoding.decompress(body, this.bodyLimitBytes).then(decode);
+    return decompressInTurn(this.requestCoding, body, this.bodyLimitBytes, this.exchange).then(decode);
   }
 
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {

@@ -1,0 +1,56 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { expect, test } from "vitest";
+import { decompressInTurn } from "../../../src/gateway/protocols/decompress-in-turn.ts";
+
+const message = new Uint8Array(1);
+
+/** A compression that takes as long as it is told. */
+function openSlow(): {
+  readonly compression: Compression;
+  readonly begun: PromiseWithResolvers<Uint8Array<ArrayBuffer>>[];
+} {
+  const begun: PromiseWithResolvers<Uint8Array<ArrayBuffer>>[] = [];
+  const decompress = (): Promise<Uint8Array<ArrayBuffer>> => {
+    const decompressed = Promise.withResolvers<Uint8Array<ArrayBuffer>>();
+    begun.push(decompressed);
+    return decompressed.promise;
+  };
+  return { compression: { name: "slow", compress: async (bytes) => new Uint8Array(bytes), decompress }, begun };
+}
+
+/** The exchange of a call that has not ended. */
+function openExchange(): Parameters<typeof decompressInTurn>[3] {
+  return { abortReceiver: { aborted: () => {} } };
+}
+
+test("eight messages are decompressed at a time, however they end", async () => {
+  const { compression, begun } = openSlow();
+  const read = Array.from({ length: 12 }, () => decompressInTurn(compression, message, 1, openExchange()));
+  const outcomes = Promise.allSettled(read);
+  expect(begun).toHaveLength(8);
+  begun[0]?.reject(new Error("no message"));
+  begun[1]?.resolve(message);
+  await nextTurn();
+  expect(begun).toHaveLength(10);
+  for (const { resolve } of begun) resolve(message);
+  await nextTurn();
+  for (const { resolve } of begun) resolve(message);
+  expect((await outcomes).map(({ status }) => status === "fulfilled")).toEqual([false, ...Array(11).fill(true)]);
+  expect(begun).toHaveLength(12);
+});
+
+test("a message whose call has ended meanwhile is not decompressed", async () => {
+  const { compression, begun } = openSlow();
+  const first = Array.from({ length: 8 }, () => decompressInTurn(compression, message, 1, openExchange()));
+  const exchange = openExchange();
+  const abandoned = decompressInTurn(compression, message, 1, exchange);
+  const last = decompressInTurn(compression, message, 1, openExchange());
+  exchange.abortReceiver = undefined;
+  for (const { resolve } of begun) resolve(message);
+  await expect(abandoned).rejects.toThrow("gone away");
+  await nextTurn();
+  begun[8]?.resolve(message);
+  await Promise.all([...first, last]);
+  expect(begun).toHaveLength(9);
+});
