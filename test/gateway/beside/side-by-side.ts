@@ -36,6 +36,8 @@ export async function startSideBySide(gatewayHttp2: "own" | "node"): Promise<Sid
   const options = { routes, interceptors: [tellOfTheCall], readMaxBytes };
   const handler = connectNodeAdapter(options);
   const servers = { "1.1": createHttp1Server(handler), "2": createHttp2Server(handler) };
+  // A connection may be quiet for long where the machine is busy.
+  servers["1.1"].keepAliveTimeout = 0;
   const gateway = createGateway(options);
   const [http1, http2, own] = await Promise.all([
     listen(servers["1.1"]),

@@ -29,6 +29,8 @@ export interface EveryCarrier extends AsyncDisposable {
 export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCarrier> {
   const [own, node] = [createGateway(options), createGateway(options)];
   const [http1, http2] = [createServer(own.handler), createHttp2Server(own.handler)];
+  // A connection may be quiet for long where the machine is busy.
+  http1.keepAliveTimeout = 0;
   const ownAddress = await own.listen({ host: "127.0.0.1", http2: "own" });
   const addresses: Readonly<Record<Exclude<CarrierName, "Fetch">, readonly [Address, HttpVersion]>> = {
     "our HTTP/1.1": [ownAddress, "1.1"],

@@ -1,19 +1,34 @@
-import type { Address, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
-import { exchangeHttp1 } from "../carriers/http1-connection.ts";
+import { type Address, fieldValue, type HttpAnswer, type HttpRequest, type HttpVersion } from "../carriers/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../carriers/http2-connection.ts";
 
 /**
- * Sends requests, those over HTTP/2 to the same address on the same connection: to open one costs twice what most calls
- * do. Dispose of it before the servers, some of which wait for their connections.
+ * Sends requests one after another, those to the same address on the same connection for as long as it lasts: to open one
+ * costs twice what most calls do. Dispose of it before the servers, some of which wait for their connections.
  */
 export class KeptConnections implements Disposable {
   readonly #opened = new Map<Address, Promise<Http2Connection>>();
+  readonly #idle = new Map<Address, Http1Connection>();
 
   /** Sends a request whole and reads the answer whole. */
   async exchange(address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpAnswer> {
-    if (version === "1.1") return await exchangeHttp1(address, request);
+    if (version === "1.1") return await this.#exchangeHttp1(address, request);
     const connection = await (this.#opened.get(address) ?? this.#open(address));
     return await connection.exchange(request);
+  }
+
+  async #exchangeHttp1(address: Address, request: HttpRequest): Promise<HttpAnswer> {
+    using opened = new DisposableStack();
+    const connection = opened.use(this.#idle.get(address) ?? (await openHttp1(address)));
+    this.#idle.delete(address);
+    connection.request(request);
+    const answer = await connection.readAnswer(request.httpMethod);
+    if (fieldValue(answer.header, "connection") !== "close") {
+      opened.move();
+      this.#idle.get(address)?.[Symbol.dispose]();
+      this.#idle.set(address, connection);
+    }
+    return answer;
   }
 
   #open(address: Address): Promise<Http2Connection> {
@@ -25,6 +40,7 @@ export class KeptConnections implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    for (const connection of this.#idle.values()) connection[Symbol.dispose]();
     for (const opening of this.#opened.values()) void opening.then((connection) => connection[Symbol.dispose]());
   }
 }
