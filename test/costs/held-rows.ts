@@ -165,6 +165,19 @@ const shortNote: FramesOf = (id) => {
 };
 const longNotes: FramesOf = (id) => [greenhouseCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
 
+/** Clients, each of which watches health on 200 streams. */
+function watchers(message: Buffer): Run {
+  return async (server, n) => {
+    const clients = (await openEach(n / 200, openRawHttp2, server.addresses.plants)).map((client) => client.drain());
+    const watching: FramesOf = (id) => [
+      headersFrame(id, healthCall("Watch")),
+      ...bodyFrames(id, message, 16_384, last),
+    ];
+    for (const client of clients) await sendInWaves(server, client, streamIds(200), watching, 10);
+    return { clients, units: 1 };
+  };
+}
+
 /** Sends two small messages to each stream, with frames of `sizes` bytes that nobody knows in the same write. */
 function takenSlowly(sizes: readonly number[]): Run {
   return async (server, n) => {
@@ -537,16 +550,14 @@ export const heldRows: readonly HeldRow[] = [
     what: "watchers of health",
     atMost: "64 MiB in all",
     n: 400,
-    run: async (server, n) => {
-      const clients = (await openEach(n / 200, openRawHttp2, server.addresses.plants)).map((client) => client.drain());
-      for (const client of clients) {
-        await sendInWaves(server, client, streamIds(200), (id) => [
-          headersFrame(id, healthCall("Watch")),
-          dataFrame(id, emptyMessage, last),
-        ]);
-      }
-      return { clients, units: 1 };
-    },
+    run: watchers(emptyMessage),
+  },
+  {
+    what: "watchers of health that send 60 KB of fields that nobody knows",
+    atMost: "64 MiB in all",
+    n: 400,
+    // Each is a number of one byte in field 2.
+    run: watchers(encodeEnvelope(0, Buffer.alloc(60_000, Buffer.from([0x10, 1])))),
   },
   {
     what: "streams that are opened and reset",
