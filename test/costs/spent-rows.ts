@@ -154,6 +154,15 @@ export const spentRows: readonly SpentRow[] = [
     ),
   },
   {
+    what: "an `Accept` of 12 KB on a stream over REST",
+    atMost: "20",
+    n: 100,
+    run: repeated(
+      "greenhouse",
+      Buffer.from(`GET /sensors/x/readings?count=1 HTTP/1.1\r\nhost: x\r\naccept: ${";".repeat(12_000)}\r\n\r\n`),
+    ),
+  },
+  {
     what: "a query of 8 KB",
     atMost: "150",
     n: 50,

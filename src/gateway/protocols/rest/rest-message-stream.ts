@@ -97,7 +97,7 @@ export class RestMessageStream extends RestStream {
  */
 function negotiateForm(accept: string | null, [first, ...others]: readonly [StreamForm, ...StreamForm[]]): StreamForm {
   if (accept === null || accept === "") return first;
-  const weights = parseWeights(accept.replaceAll(parameter, ""));
+  const weights = parseWeights(accept.slice(0, acceptLengthMax).replaceAll(parameter, ""));
   let chosen = first;
   let highest = weightOf(first.contentType, weights);
   for (const form of others) {
@@ -109,6 +109,9 @@ function negotiateForm(accept: string | null, [first, ...others]: readonly [Stre
   }
   return chosen;
 }
+
+/** How many characters of `Accept` are read: several times what browsers send, and few enough to cost nothing. */
+const acceptLengthMax = 1024;
 
 // The parameters of a media type are ignored: there is one form for each type.
 const parameter = /;(?![\t ]*q=)[^;,]*/gi;
