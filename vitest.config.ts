@@ -1,5 +1,6 @@
 import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/config";
 import { compileCache } from "./test/support/process/child-program.ts";
+import { ClipFailures } from "./test/support/clip-failures.ts";
 import { ClientLines } from "./test/support/process/client-lines.ts";
 import { waitLimitMs } from "./test/support/deadline.ts";
 
@@ -31,6 +32,7 @@ const report = process.env["TEST_REPORT"];
 const config: ViteUserConfig = {
   test: {
     reporters: [
+      new ClipFailures(),
       "default",
       new ClientLines(),
       ...(report === undefined ? [] : [["json", { outputFile: report }] satisfies [string, object]]),
@@ -44,7 +46,7 @@ const config: ViteUserConfig = {
     testTimeout: 2 * waitLimitMs,
     // Names are sentences: no value in them is cut, unless it fills a line by itself.
     taskTitleValueFormatTruncate: 120,
-    setupFiles: ["test/support/seed-properties.ts", "test/support/clip-failures.ts"],
+    setupFiles: ["test/support/seed-properties.ts"],
     // A million lines are compared for minutes, and few of them are shown.
     diff: { truncateThreshold: 5000 },
     expect: { poll: { timeout: waitLimitMs } },
