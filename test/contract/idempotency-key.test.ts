@@ -4,7 +4,8 @@ import type { TokenVerifier } from "../../src/auth/index.ts";
 import { openSqliteStore } from "../../src/plants/index.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
-import { carriages, deletePlantRequest, exchange, type Carriage } from "../support/gateway/wire-format.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { carriages, deletePlantRequest, type Carriage } from "../support/gateway/wire-format.ts";
 import { openLogLines } from "../support/operations/log-lines.ts";
 import { readSqlite } from "../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
@@ -36,13 +37,15 @@ describe.each(http2Engines)("a server, with %s for HTTP/2,", (http2) => {
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 100n } });
     server = await startPlantServer({ store, auth, http2, log: log.log, cors: { origins: "*" } });
   });
+  const connections = new KeptConnections();
   afterAll(async () => {
+    connections[Symbol.dispose]();
     await server[Symbol.asyncDispose]();
     folder[Symbol.dispose]();
   });
 
   const ask = async (carriage: Carriage, id: bigint, want: Want, ...header: readonly Field[]): Promise<void> => {
-    const answer = await exchange(
+    const answer = await connections.exchange(
       server.address,
       carriage.httpVersion,
       deletePlantRequest(carriage.format, id, header),

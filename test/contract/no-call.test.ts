@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import { fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
 import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
-import { exchange, wireFormats, type WireFormat } from "../support/gateway/wire-format.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { wireFormats, type WireFormat } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 import { noCallTable, type NoCallRow } from "./no-call-table.ts";
 import { credentialMissing } from "./situations.ts";
@@ -18,17 +19,21 @@ describe.each(http2Engines)("where no call comes of a request, with %s for HTTP/
   beforeAll(async () => {
     server = await startPlantServer({ store: openMemoryStore(plants), http2 });
   });
-  afterAll(() => server[Symbol.asyncDispose]());
+  const connections = new KeptConnections();
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
 
   test.each<Row>(served)("$name, over HTTP/$httpVersion", async ({ request, want, httpVersion }) => {
     const authentic = { ...request, header: [...request.header, authorized] };
-    const answer = await exchange(server.address, httpVersion, authentic);
+    const answer = await connections.exchange(server.address, httpVersion, authentic);
     expect(seenAnswer(formatOf(answer), answer)).toStrictEqual(want);
     expect(plants).toStrictEqual(new Set([7n]));
   });
 
   test.each<Row>(served)("a client without a credential is not told: $name, over HTTP/$httpVersion", async (row) => {
-    const answer = await exchange(server.address, row.httpVersion, row.request);
+    const answer = await connections.exchange(server.address, row.httpVersion, row.request);
     const format = { ...wireFormats[row.caller], contentType: fieldValue(answer.header, "content-type") };
     expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, credentialMissing));
   });

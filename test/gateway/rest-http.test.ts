@@ -12,8 +12,8 @@ import { Health } from "../../src/gen/es/grpc/health/v1/health_pb.ts";
 import { createGateway } from "../../src/gateway/index.ts";
 import type { Field, HttpAnswer, HttpRequest, HttpVersion } from "../support/carriers/exchange.ts";
 import { exchangeFetch } from "../support/carriers/fetch.ts";
-import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
-import { exchangeHttp2 } from "../support/carriers/http2-connection.ts";
+import { openHttp1 } from "../support/carriers/http1-connection.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
 
 const shop = "https://shop.example";
@@ -23,6 +23,7 @@ const archive = { case: "custom", value: { kind: "ARCHIVE", path: "/a" } } as co
 const carriers: readonly (HttpVersion | "fetch")[] = ["1.1", "2", "fetch"];
 let gateway: TestGateway;
 let talking: TestGateway;
+const connections = new KeptConnections();
 
 beforeAll(async () => {
   gateway = await startKitchenSink({ cors: { origins: [shop] }, readMaxBytes: 10_000 });
@@ -30,6 +31,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  connections[Symbol.dispose]();
   await gateway[Symbol.asyncDispose]();
   await talking[Symbol.asyncDispose]();
 });
@@ -58,7 +60,7 @@ async function startTalking(): Promise<TestGateway> {
 
 async function exchange(carrier: HttpVersion | "fetch", request: HttpRequest, to = gateway): Promise<HttpAnswer> {
   if (carrier === "fetch") return await exchangeFetch(to.fetch, request);
-  return carrier === "1.1" ? await exchangeHttp1(to.address, request) : await exchangeHttp2(to.address, request);
+  return await connections.exchange(to.address, carrier, request);
 }
 
 function get(path: string, ...header: Field[]): HttpRequest {
