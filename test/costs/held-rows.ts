@@ -163,7 +163,20 @@ const shortNote: FramesOf = (id) => {
   ]);
   return [headersFrame(id, header), dataFrame(id, Buffer.from(`{"note":"${"s".repeat(1_000)}"}`), last)];
 };
+const trailerRequest = create(WaterBedRequestSchema, { note: "with a trailer" });
+const trailerMessage = encodeEnvelope(0, toBinary(WaterBedRequestSchema, trailerRequest));
+const trailerNote: FramesOf = (id) => [greenhouseCall(id, "WaterBed"), ...bodyFrames(id, trailerMessage, 16_384, last)];
 const longNotes: FramesOf = (id) => [greenhouseCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
+
+/** One connection of HTTP/2 that asks on so many streams, one after the other, and whose window lets no answer pass. */
+function waitingAnswers(framesOf: FramesOf): Run {
+  return async (server, n) => {
+    const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
+    client.send(settingFrame(4, 0));
+    await sendInWaves(server, client, streamIds(n), framesOf, 1);
+    return { clients: [client], units: n };
+  };
+}
 
 /** Clients, each of which watches health on 200 streams. */
 function watchers(message: Buffer): Run {
@@ -277,6 +290,20 @@ export const heldRows: readonly HeldRow[] = [
     run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(60_000)))),
   },
   {
+    what: "a few bytes of a header block of HTTP/2 that does not end",
+    atMost: "32 KiB a connection",
+    n: 25,
+    run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(20)))),
+  },
+  {
+    what: "a few bytes of a frame of HTTP/2 that does not end",
+    atMost: "32 KiB a connection",
+    n: 25,
+    run: connections(openRawHttp2, (client) =>
+      client.write(Buffer.from([0, 0, 100, frameType.headers, 0, 0, 0, 0, 1])),
+    ),
+  },
+  {
     what: "an HPACK table full of small fields",
     atMost: "48 KiB a connection",
     n: 25,
@@ -309,12 +336,13 @@ export const heldRows: readonly HeldRow[] = [
     what: "small answers over HTTP/2 that are asked for one by one, and that no window lets pass",
     atMost: "8 KiB a stream",
     n: 50,
-    run: perN(async (server, n) => {
-      const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
-      client.send(settingFrame(4, 0));
-      await sendInWaves(server, client, streamIds(n), shortNote, 1);
-      return { clients: [client], units: n };
-    }),
+    run: waitingAnswers(shortNote),
+  },
+  {
+    what: "small answers over HTTP/2 with trailers, in the same way",
+    atMost: "8 KiB a stream",
+    n: 50,
+    run: waitingAnswers(trailerNote),
   },
   {
     what: "large answers over HTTP/2 that nobody reads",

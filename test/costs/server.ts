@@ -25,6 +25,9 @@ subscribe("net.server.socket", (message) => {
   });
 });
 
+/** Whether node's pool is to be used up, as on a busy server. */
+let poolIsUsed = false;
+
 /** What takes long here takes until the next release. */
 let released = Promise.withResolvers<void>();
 
@@ -49,7 +52,11 @@ const greenhouse = createGateway({
         await released.promise;
         return {};
       },
-      waterBed: ({ bed, liters, note }) => ({ bed, liters, note }),
+      waterBed: ({ bed, liters, note }, { responseTrailer }) => {
+        if (note === "with a trailer") responseTrailer.set("x-watered", "yes");
+        if (poolIsUsed) useUpPool();
+        return { bed, liters, note };
+      },
       recordReadings: async (readings: AsyncIterable<Reading>) => {
         let count = 0;
         for await (const _ of readings) count++;
@@ -97,7 +104,10 @@ const answers: { readonly [Q in Question]: () => Promise<Answers[Q]> } = {
     return { bytes: heapUsed + external, residentBytes: rss, readBytes: readBytes() };
   },
   release: async () => release(),
-  usePool: async () => usePool(Buffer.allocUnsafe(1)),
+  usePool: async () => {
+    poolIsUsed = true;
+    usePool(Buffer.allocUnsafe(1));
+  },
   quiet: untilQuiet,
   spent: async () => {
     const { user, system } = process.cpuUsage();
@@ -126,8 +136,12 @@ function usePool(before: Buffer): void {
   const isUnused = next.buffer === before.buffer && next.byteOffset === before.byteOffset + 8;
   // Not at each turn of an idle process, which would take a whole processor.
   if (isUnused) return void setTimeout(usePool, 1, next);
-  for (let halves = 0; halves < 2; halves++) Buffer.allocUnsafe(Buffer.poolSize / 2 - 1);
+  useUpPool();
   setImmediate(usePool, Buffer.allocUnsafe(1));
+}
+
+function useUpPool(): void {
+  for (let halves = 0; halves < 2; halves++) Buffer.allocUnsafe(Buffer.poolSize / 2 - 1);
 }
 
 async function answer(question: Question): Promise<void> {

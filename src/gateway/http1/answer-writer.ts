@@ -57,7 +57,7 @@ export class AnswerWriter {
     if (this.#framing === "chunked") this.#sendAll([`${byteLength.toString(16)}\r\n`, piece, "\r\n"]);
     // The client would take the excess for its next answer.
     else if (typeof this.#framing === "number" && this.#bytesLeft < 0) this.#socket.destroy();
-    else this.#sendAll([piece]);
+    else this.#send(this.#socket.writableLength > 0 ? unpooled(piece) : piece);
   }
 
   /** Ends the body, and returns whether as much was sent as was announced. */
@@ -130,7 +130,7 @@ export class AnswerWriter {
       else this.#advance();
       // A slice keeps the whole buffer alive while it waits in the socket. The last one is copied, so that the rest of
       // the buffer, which has been taken, can be freed.
-      this.#write(isLast && typeof slice !== "string" ? Buffer.from(slice) : slice);
+      this.#write(isLast && typeof slice !== "string" ? new Uint8Array(slice) : slice);
     }
     this.#count(0);
   }

@@ -144,6 +144,7 @@ export class Http2Stream {
     this.#ending = trailer === undefined ? none : [trailer];
     if (piece !== undefined && piece.byteLength > 0) this.#enqueue(piece);
     if (this.queuedBytes === 0) this.#sendEnding();
+    else if (trailer !== undefined) this.#ending = [unpooled(trailer)];
   }
 
   /** Ends both sides at once, with RST_STREAM. */
