@@ -2,10 +2,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import { decompressInTurn } from "../../../src/gateway/protocols/decompress-in-turn.ts";
+import { brotli } from "../../../src/gateway/zlib/index.ts";
 
 const message = new Uint8Array(1);
 
-/** A compression that takes as long as it is told. */
+/** One of our own compressions, which takes as long as it is told. */
 function openSlow(): {
   readonly compression: Compression;
   readonly begun: PromiseWithResolvers<Uint8Array<ArrayBuffer>>[];
@@ -16,7 +17,7 @@ function openSlow(): {
     begun.push(decompressed);
     return decompressed.promise;
   };
-  return { compression: { name: "slow", compress: async (bytes) => new Uint8Array(bytes), decompress }, begun };
+  return { compression: { ...brotli, decompress }, begun };
 }
 
 /** The exchange of a call that has not ended. */
@@ -53,4 +54,17 @@ test("a message whose call has ended meanwhile is not decompressed", async () =>
   begun[8]?.resolve(message);
   await Promise.all([...first, last]);
   expect(begun).toHaveLength(9);
+});
+
+test("a compression of the program's own holds up no other, although it is never done", async () => {
+  const { compression, begun } = openSlow();
+  const { name, compress, decompress } = compression;
+  const first = Array.from({ length: 9 }, () =>
+    decompressInTurn({ name, compress, decompress }, message, 1, openExchange()),
+  );
+  expect(begun).toHaveLength(9);
+  const other = decompressInTurn(compression, message, 1, openExchange());
+  expect(begun).toHaveLength(10);
+  for (const { resolve } of begun) resolve(message);
+  await Promise.all([...first, other]);
 });
