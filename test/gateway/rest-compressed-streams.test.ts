@@ -1,6 +1,7 @@
 import { once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { AnsweredRequest, GatewayOptions } from "../../src/gateway/index.ts";
 import type { PieceEncoder, StreamCompression } from "../../src/gateway/protocols/index.ts";
 import { fieldValue, type HttpRequest, type HttpVersion } from "../support/carriers/exchange.ts";
@@ -49,6 +50,32 @@ const fails = (): Promise<void> => Promise.reject(new Error("rain"));
 const notFound = (): never => {
   throw new ConnectError("no sensor", Code.NotFound);
 };
+
+/** Time that a test makes pass, from where something stops its clock. */
+interface StoppableClock extends Disposable {
+  /** Stops it, for the deadlines that are set from here on. */
+  stop(): void;
+  /** Waits until it is stopped, makes so much time pass at once, and lets it go on. */
+  pass(ms: number): Promise<void>;
+}
+
+function stoppableClock(): StoppableClock {
+  const stopped = Promise.withResolvers<void>();
+  return {
+    stop: () => {
+      vi.useFakeTimers({ toFake: ["setTimeout"] });
+      stopped.resolve();
+    },
+    pass: async (ms) => {
+      await within(stopped.promise, "the clock to be stopped");
+      vi.advanceTimersByTime(ms);
+      vi.useRealTimers();
+      // What was waiting for that time has its turn.
+      await nextTurn();
+    },
+    [Symbol.dispose]: () => void vi.useRealTimers(),
+  };
+}
 
 type Implementation = Parameters<typeof startGreenhouse>[0];
 
@@ -168,6 +195,25 @@ describe.each<Way>([
     await within(cut, "the error of a body that is cut");
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.Internal } });
     expect([faults, closed]).toEqual([[failure], 1]);
+  });
+
+  test("a stream of messages that ends at once keeps them before an error that is never compressed", async () => {
+    using clock = stoppableClock();
+    const coding = codingWith(() => {
+      clock.stop();
+      return new Promise(() => {});
+    });
+    const watch: Implementation["watchReadings"] = async function* () {
+      yield { sensor: "a" };
+      notFound();
+    };
+    await using greenhouse = await start(coding, [], {}, { watchReadings: watch });
+    const asked = exchange(greenhouse.address, version, { httpMethod: "GET", path: "/readings", header });
+    await clock.pass(1000);
+    const { httpStatus, body } = await asked;
+    const error = { "@error": expect.objectContaining({ code: Code.NotFound }) };
+    expect([httpStatus, JSON.parse(String(body))]).toEqual([200, [{ sensor: "a" }, error]]);
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
   });
 
   test("a stream of messages is cut, and frees its encoder, if its error is never encoded", async () => {

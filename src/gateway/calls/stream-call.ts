@@ -207,8 +207,11 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   protected override writeError(error: ConnectError): void | Promise<void> {
     if (this.#begun && this.#closed) return this.#breakOff();
+    const pieces = this.#pieces;
     const written = this.#close(this.protocol.responseTrailer, error);
     this.#closed = true;
+    // Called again, it sends the same messages.
+    this.#pieces = pieces;
     return written;
   }
 

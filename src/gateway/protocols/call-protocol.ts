@@ -91,7 +91,7 @@ export interface StreamProtocol extends CallProtocol {
    */
   end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
 
-  /** Answers in one go. May be called again, with an error and without bytes, while nothing has been sent. */
+  /** Answers in one go. May be called again, with an error, while nothing has been sent. */
   answer(
     header: HeaderFields,
     bytes: Uint8Array,
