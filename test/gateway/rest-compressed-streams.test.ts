@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
@@ -216,23 +217,56 @@ describe.each<Way>([
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
   });
 
-  test("a stream of messages is cut, and frees its encoder, if its error is never encoded", async () => {
-    let closed = 0;
-    const coding = codingWith(same, { end: () => new Promise(() => {}), close: () => void (closed += 1) });
-    const begun = Promise.withResolvers<void>();
-    const watch: Implementation["watchReadings"] = async function* () {
-      yield { sensor: "a" };
-      await begun.promise;
-      await fails();
+  describe("a stream of messages whose error takes long to be encoded", () => {
+    /** Begins a stream, and stops the clock when its error is given to its coding. */
+    const begin = async (clock: StoppableClock, encode: PieceEncoder["end"], close: () => void) => {
+      const end: PieceEncoder["end"] = (bytes) => {
+        clock.stop();
+        return encode(bytes);
+      };
+      const begun = Promise.withResolvers<void>();
+      const watch: Implementation["watchReadings"] = async function* () {
+        yield { sensor: "a" };
+        await begun.promise;
+        notFound();
+      };
+      const greenhouse = await start(codingWith(same, { end, close }), [], {}, { watchReadings: watch });
+      const answer = await openAnswer(greenhouse, version, "/readings", header);
+      begun.resolve();
+      return { greenhouse, answer };
     };
-    await using greenhouse = await start(coding, [], {}, { watchReadings: watch });
-    using answer = await openAnswer(greenhouse, version, "/readings", header);
-    const cut = once(answer.body, "error");
-    answer.body.resume();
-    begun.resolve();
-    await within(cut, "the error of a body that is cut");
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.Internal } });
-    expect(closed).toBe(1);
+
+    test("is sent whole after almost 30 s", async () => {
+      using clock = stoppableClock();
+      const encoded = Promise.withResolvers<void>();
+      const encode: PieceEncoder["end"] = (bytes) => encoded.promise.then(() => same(bytes));
+      const { greenhouse, answer } = await begin(clock, encode, () => undefined);
+      await using _ = greenhouse;
+      using begun = answer;
+      const whole = text(begun.body);
+      await clock.pass(29_999);
+      encoded.resolve();
+      const error = { "@error": expect.objectContaining({ code: Code.NotFound }) };
+      expect(JSON.parse(await within(whole, "the body"))).toEqual([{ sensor: "a" }, error]);
+    });
+
+    test("is cut after 30 s, and frees its encoder", async () => {
+      using clock = stoppableClock();
+      let closed = 0;
+      const { greenhouse, answer } = await begin(
+        clock,
+        () => new Promise(() => {}),
+        () => void (closed += 1),
+      );
+      await using _ = greenhouse;
+      using begun = answer;
+      const cut = once(begun.body, "error");
+      begun.body.resume();
+      await clock.pass(30_000);
+      await within(cut, "the error of a body that is cut");
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
+      expect(closed).toBe(1);
+    });
   });
 
   test("a stream of messages is cut at its deadline, while its end is being encoded", async () => {

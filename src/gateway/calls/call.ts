@@ -129,6 +129,12 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   /** Answers with an error. Called again if that takes too long: then it is not encoded, or the answer breaks off. */
   protected abstract writeError(error: ConnectError): void | Promise<void>;
 
+  /** Milliseconds that an error may take to be encoded, before {@link writeError} is called again. */
+  protected get errorCodingMsMax(): number {
+    // Far more than what gzip takes for a megabyte.
+    return 1000;
+  }
+
   /** Ends the call with an answer that was written, or without any. */
   protected settle(error: ConnectError | undefined): void {
     // Writing an answer may end its stream, which reports back before this runs.
@@ -190,7 +196,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     if (!(written instanceof Promise)) return this.#owner.settled(error);
     // A coding of the program's own may never end, and no deadline and no client ends this call any more.
     const late = Promise.withResolvers<void>();
-    const stop = startDeadline(errorCodingMsMax, late.resolve);
+    const stop = startDeadline(this.errorCodingMsMax, late.resolve);
     void Promise.race([written, late.promise.then(() => this.writeError(error))])
       .catch(giveUp)
       .then(() => this.#owner.settled(error))
@@ -306,10 +312,6 @@ function timeLeft(deadlineMs: number): () => number {
 }
 
 const empty = new Uint8Array(0);
-
-/** Milliseconds that an error may take to be encoded, before it is sent as it is. */
-// Far more than what gzip takes for a megabyte.
-const errorCodingMsMax = 1000;
 
 /** The abort reason of every call that succeeded. Shared, because a new DOMException costs as much as ten aborts. */
 const completed = new DOMException("This operation was aborted", "AbortError");

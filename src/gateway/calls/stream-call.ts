@@ -13,6 +13,10 @@ const collectedBytesMax = 64 * 1024;
 // 15 s: half as long as the most impatient of common proxies waits.
 const heartbeatMs = 15_000;
 
+/** Milliseconds that the error of an answer that has begun may take to be encoded, before the answer breaks off. */
+// 30 s: such an error cannot be sent as it is, and however quick its coding is, node's thread pool may be busy.
+const begunErrorCodingMsMax = 30_000;
+
 /**
  * One streaming call.
  *
@@ -213,6 +217,10 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     // Called again, it sends the same messages.
     this.#pieces = pieces;
     return written;
+  }
+
+  protected override get errorCodingMsMax(): number {
+    return this.#begun ? begunErrorCodingMsMax : super.errorCodingMsMax;
   }
 
   /** Lets the client see that the body is incomplete, because no error can be put behind it. */
