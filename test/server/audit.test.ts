@@ -10,10 +10,11 @@ import {
   startIdentityProvider,
   testAudience,
 } from "../support/auth/identity-provider.ts";
-import { type LogLines, openLogLines } from "../support/operations/log-lines.ts";
+import { openLogLines } from "../support/operations/log-lines.ts";
 import { bearer, startPlantServer } from "../support/server/plant-server.ts";
 import { quietLog } from "../support/operations/quiet-log.ts";
-import { type Carriage, carriages, deletePlantRequest, exchange } from "../support/gateway/wire-format.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { carriages, deletePlantRequest } from "../support/gateway/wire-format.ts";
 
 const ciToken = "ci-token-0123456789";
 // Beyond what a JSON number keeps.
@@ -83,42 +84,46 @@ const rows: readonly Row[] = [
   },
 ];
 
-interface Call {
-  readonly log: LogLines;
-  readonly token: string;
-  readonly answer: HttpAnswer;
-}
-
-async function call(row: Row, { format, httpVersion }: Carriage): Promise<Call> {
-  const log = openLogLines("trace");
-  const token = await row.token();
-  const store = openMemoryStore(new Set(row.plants ?? [plant]));
-  await using server = await startPlantServer({ auth: verifier, store, log: log.log });
-  const answer = await exchange(server.address, httpVersion, deletePlantRequest(format, plant, [bearer(token)]));
-  return { log, token, answer };
-}
-
 const audited = new Set(["subject", "issuer", "refusal", "reason", "plantId", "code"]);
 
 describe("the audit line", () => {
-  test.each(rows.flatMap((row) => carriages.map((carriage) => ({ row, carriage }))))(
-    "of $row.name says all of it once, and not the token: $carriage.name",
-    async ({ row, carriage }) => {
-      const { log, token, answer } = await call(row, carriage);
-      const calls = log.lines().filter(({ msg }) => msg === "call");
-      expect(calls).toHaveLength(1);
-      expect(Object.fromEntries(Object.entries(calls[0] ?? {}).filter(([name]) => audited.has(name)))).toEqual(
-        row.want(),
-      );
-      expect(calls[0]).toMatchObject({
-        time: expect.any(String),
-        requestId: expect.any(String),
-        peer: "127.0.0.1",
-        httpStatus: answer.httpStatus,
-      });
-      if (token !== "!") expect(log.text()).not.toContain(token);
-    },
-  );
+  const calls = rows.flatMap((row, i) => carriages.map((carriage, j) => ({ row, carriage, requestId: `${i}-${j}` })));
+  const answers = new Map<string, { readonly token: string; readonly answer: HttpAnswer }>();
+  const log = openLogLines("trace");
+
+  // The lines are complete once the server has closed: one for all calls.
+  beforeAll(async () => {
+    const plants = new Set<bigint>();
+    await using server = await startPlantServer({ auth: verifier, store: openMemoryStore(plants), log: log.log });
+    using connections = new KeptConnections();
+    for (const { row, carriage, requestId } of calls) {
+      plants.clear();
+      for (const id of row.plants ?? [plant]) plants.add(id);
+      const token = await row.token();
+      const request = deletePlantRequest(carriage.format, plant, [bearer(token), ["x-request-id", requestId]]);
+      const answer = await connections.exchange(server.address, carriage.httpVersion, request);
+      answers.set(requestId, { token, answer });
+    }
+  });
+
+  test.each(calls)("of $row.name says all of it once, and not the token: $carriage.name", ({ row, requestId }) => {
+    const { token = "", answer } = answers.get(requestId) ?? {};
+    const lines = log.lines().filter((line) => line["msg"] === "call" && line["requestId"] === requestId);
+    expect(lines).toHaveLength(1);
+    expect(Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => audited.has(name)))).toEqual(
+      row.want(),
+    );
+    expect(lines[0]).toMatchObject({
+      time: expect.any(String),
+      peer: "127.0.0.1",
+      httpStatus: answer?.httpStatus,
+    });
+    if (token !== "!") expect(log.text()).not.toContain(token);
+  });
+
+  test("is written for these calls, and for nothing else", () => {
+    expect(log.lines().filter(({ msg }) => msg === "call")).toHaveLength(calls.length);
+  });
 });
 
 interface StartedRow {

@@ -1,8 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ServerReflection, ServerReflectionRequestSchema } from "../../src/gen/es/grpc/reflection/v1/reflection_pb.ts";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
 import { openLogLines } from "../support/operations/log-lines.ts";
+import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { type Carriage, carriages, carriagesOf } from "../support/gateway/wire-format.ts";
 import { deletePlantRequest, encodeMessage, exchange, rpcRequest } from "../support/gateway/wire-format.ts";
 import {
@@ -15,18 +16,39 @@ import {
 const made = /^[0-9a-f]{16}-[0-9a-z]+$/;
 const longest = "a".repeat(128);
 
-/** The ids in the header of the answer, and the id that the call is logged under. */
-async function idsOf(
-  { httpVersion }: Pick<Carriage, "httpVersion">,
-  request: HttpRequest,
-  options: TestPlantServerOptions = {},
-): Promise<{ readonly answered: readonly string[]; readonly logged: unknown }> {
+interface Ids {
+  /** Those in the header of the answer. */
+  readonly answered: readonly string[];
+  /** The one that the call is logged under. */
+  readonly logged: unknown;
+}
+
+/** A server for many requests, one after another. */
+interface LoggedServer extends AsyncDisposable {
+  idsOf(carriage: Pick<Carriage, "httpVersion">, request: HttpRequest): Promise<Ids>;
+}
+
+/** Starts a server that has the plant 7 each time it is asked. */
+async function startLogged(options: TestPlantServerOptions): Promise<LoggedServer> {
   const { log, lines } = openLogLines("info");
-  await using server = await startPlantServer({ store: openMemoryStore(new Set([7n])), log, ...options });
-  const { header } = await exchange(server.address, httpVersion, request);
-  await expect.poll(() => lines().find(({ msg }) => msg === "call")).toBeDefined();
-  const answered = header.flatMap(([name, value]) => (name === "x-request-id" ? [value] : []));
-  return { answered, logged: lines().find(({ msg }) => msg === "call")?.["requestId"] };
+  const calls = () => lines().filter(({ msg }) => msg === "call");
+  const plants = new Set<bigint>();
+  const server = await startPlantServer({ store: openMemoryStore(plants), log, ...options });
+  const connections = new KeptConnections();
+  return {
+    async idsOf({ httpVersion }, request) {
+      plants.add(7n);
+      const before = calls().length;
+      const { header } = await connections.exchange(server.address, httpVersion, request);
+      await expect.poll(calls, { interval: 1 }).toHaveLength(before + 1);
+      const answered = header.flatMap(([name, value]) => (name === "x-request-id" ? [value] : []));
+      return { answered, logged: calls()[before]?.["requestId"] };
+    },
+    async [Symbol.asyncDispose]() {
+      connections[Symbol.dispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
 }
 
 const sent: Field = ["x-request-id", "from-the-client"];
@@ -35,33 +57,43 @@ const taken = { answered: ["from-the-client"], logged: "from-the-client" };
 describe.each(http2Engines)("with %s for HTTP/2", (http2) => {
   // HTTP/1.1 is served by the same, whatever serves HTTP/2.
   const served = carriages.filter(({ httpVersion }) => http2 === "own" || httpVersion === "2");
+  let server: LoggedServer;
+  let always: LoggedServer;
+  beforeAll(async () => {
+    server = await startLogged({ http2 });
+    always = await startLogged({ http2, requestIdAnswers: "always" });
+  });
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+    await always[Symbol.asyncDispose]();
+  });
 
   test.each(served)("$name, the id of the client is answered and logged", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [authorized, sent]);
-    expect(await idsOf(carriage, request, { http2 })).toEqual(taken);
+    expect(await server.idsOf(carriage, request)).toEqual(taken);
   });
 
   test.each(served)("$name, so it is with an error", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 8n, [authorized, sent]);
-    expect(await idsOf(carriage, request, { http2 })).toEqual(taken);
+    expect(await server.idsOf(carriage, request)).toEqual(taken);
   });
 
   test.each(served)("$name, and with a refusal", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [sent]);
-    expect(await idsOf(carriage, request, { http2 })).toEqual(taken);
+    expect(await server.idsOf(carriage, request)).toEqual(taken);
   });
 
   test.each(served)("$name, an error carries an id that was made", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 8n, [authorized]);
-    const { answered, logged } = await idsOf(carriage, request, { http2 });
+    const { answered, logged } = await server.idsOf(carriage, request);
     expect(answered).toEqual([expect.stringMatching(made)]);
     expect(logged).toBe(answered[0]);
   });
 
   test.each(served)("$name, a success carries one only where every answer is to", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [authorized]);
-    expect((await idsOf(carriage, request, { http2 })).answered).toEqual([]);
-    const { answered, logged } = await idsOf(carriage, request, { http2, requestIdAnswers: "always" });
+    expect((await server.idsOf(carriage, request)).answered).toEqual([]);
+    const { answered, logged } = await always.idsOf(carriage, request);
     expect(answered).toEqual([expect.stringMatching(made)]);
     expect(logged).toBe(answered[0]);
   });
@@ -75,7 +107,7 @@ describe.each(http2Engines)("with %s for HTTP/2", (http2) => {
       const procedure = `/${ServerReflection.typeName}/ServerReflectionInfo`;
       for (const header of [[], [sent]]) {
         const request = rpcRequest(carriage.format, message, [authorized, ...header], procedure);
-        const { answered, logged } = await idsOf(carriage, request, { http2 });
+        const { answered, logged } = await server.idsOf(carriage, request);
         expect(answered).toEqual([logged]);
       }
     },
@@ -85,15 +117,20 @@ describe.each(http2Engines)("with %s for HTTP/2", (http2) => {
 const rest = carriagesOf("rest").map(({ httpVersion }) => ({ httpVersion }));
 
 describe.each(rest)("over HTTP/$httpVersion", (carriage) => {
+  let server: LoggedServer;
+  beforeAll(async () => {
+    server = await startLogged({});
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
   test.each([
     { name: "a UUID", id: "0190a6f2-3c5e-7b1a-9d2f-4e6a8b0c1d2e" },
     { name: "base64", id: "q83vEjRWeJA+/w==" },
     { name: "all other characters", id: "a._~:@Z9" },
     { name: "128 characters", id: longest },
   ])("$name is taken", async ({ id }) => {
-    const { httpVersion } = carriage;
     const request = { httpMethod: "GET", path: "/livez", header: [["x-request-id", id]] satisfies Field[] };
-    expect(await idsOf({ httpVersion }, request)).toEqual({ answered: [id], logged: id });
+    expect(await server.idsOf(carriage, request)).toEqual({ answered: [id], logged: id });
   });
 
   test.each<{ name: string; header: readonly Field[] }>([
@@ -104,7 +141,7 @@ describe.each(rest)("over HTTP/$httpVersion", (carriage) => {
     { name: "a byte above ASCII", header: [["x-request-id", "\u00e9"]] },
     { name: "two", header: [sent, sent] },
   ])("$name is no id, and one is made", async ({ header }) => {
-    const { answered, logged } = await idsOf(carriage, { httpMethod: "GET", path: "/livez", header });
+    const { answered, logged } = await server.idsOf(carriage, { httpMethod: "GET", path: "/livez", header });
     expect({ answered, logged }).toEqual({ answered: [], logged: expect.stringMatching(made) });
   });
 });
