@@ -25,9 +25,9 @@ const begunErrorCodingMsMax = 30_000;
  */
 export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #heartbeat: Interval | undefined;
-  /** Set until the header is final. */
-  #header: Headers | undefined = this.protocol.responseHeader;
-  #headerFields: HeaderFields = [];
+  #header: Headers = this.protocol.responseHeader;
+  /** The header as it is sent; `undefined` until it is final. */
+  #headerFields: HeaderFields | undefined;
   #trailer: Headers = this.protocol.responseTrailer;
   /** What the client streams, if it does. */
   #requests: RequestMessages | undefined;
@@ -151,8 +151,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   #send(): void {
     if (!this.#begun) {
-      this.#settleHeader();
-      this.protocol.begin(this.#headerFields);
+      this.protocol.begin(this.#settleHeader());
       this.#begun = true;
     }
     if (this.#pieces.length === 0) return;
@@ -172,14 +171,13 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   }
 
   /** Fixes the header, which handlers may change up to their first message. */
-  #settleHeader(): void {
-    const header = this.#header;
-    if (header === undefined) return;
+  #settleHeader(): HeaderFields {
+    if (this.#headerFields !== undefined) return this.#headerFields;
+    const given = this.#header;
     const { responseHeader } = this.protocol;
     // An error is answered with the call's own header where the one that was given cannot be sent.
     this.#header = responseHeader;
-    this.#headerFields = this.protocol.headerToSend(this.toSend(header, responseHeader));
-    this.#header = undefined;
+    return (this.#headerFields = this.protocol.headerToSend(this.toSend(given, responseHeader)));
   }
 
   #takePieces(): Uint8Array {
@@ -203,8 +201,8 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   /** Sends what was collected, and the end. */
   #close(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
-    this.#settleHeader();
-    if (!this.#begun) return this.protocol.answer(this.#headerFields, this.#takePieces(), trailer, error);
+    const header = this.#settleHeader();
+    if (!this.#begun) return this.protocol.answer(header, this.#takePieces(), trailer, error);
     this.#send();
     return this.protocol.end(trailer, error);
   }

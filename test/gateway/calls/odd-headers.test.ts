@@ -16,6 +16,7 @@ const odd = [
   { name: "an empty name", header: new Map([["", "a"]]) },
   { name: "a character above U+00FF", header: new Map([["x-user", "\u010a"]]) },
   { name: "no list at all", header: { "x-user": "a" } },
+  { name: "no value", header: undefined },
 ];
 
 /** Puts in the place of header or trailer what a request asks for. */
@@ -37,6 +38,11 @@ const gateway = await openEveryCarrier({
       },
     }),
   interceptors: [interceptor],
+  rest: {
+    rules: [
+      { selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern: { case: "get", value: "/readings" } },
+    ],
+  },
   onFault: (_, what) => reported.push(what),
 });
 
@@ -74,6 +80,11 @@ const ways: readonly Way[] = [
   wayOf("Connect", connect, waterBedProcedure),
   wayOf("gRPC", grpc, waterBedProcedure),
   wayOf("gRPC-Web", grpcWeb, waterBedProcedure),
+  {
+    name: "a stream of REST",
+    request: (header) => ({ httpMethod: "GET", path: "/readings", header }),
+    codeOf: ({ httpStatus, body }) => (httpStatus === 500 || body.includes('"@error":{"code":13,') ? 13 : 0),
+  },
   {
     name: "a stream of Connect",
     request: (header) => ({
