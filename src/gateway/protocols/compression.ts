@@ -4,6 +4,8 @@ import { errorWithHttpStatus } from "../rest/index.ts";
 
 /** A compression that also reads bodies piece by piece. */
 export interface PieceDecompression extends Compression {
+  /** Whether `decompress` takes little memory for a message above its limit, whatever the window of that message. */
+  readonly stopsEarly: boolean;
   /**
    * Undoes the content coding of a body as it arrives, with back-pressure.
    *

@@ -1,3 +1,4 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { type Exchange, goneAway } from "../carriers/index.ts";
 import { decodesPieces } from "./compression.ts";
@@ -7,13 +8,17 @@ import { decodesPieces } from "./compression.ts";
 // are given by turns, so that each would keep this until the last is done. Twice as many as there are threads by default.
 const atOnceMax = 8;
 
+/** Bytes that a message may decode to without waiting. */
+const smallBytesMax = 64 * 1024;
+
 let running = 0;
 const waiting: (() => void)[] = [];
 
 /**
  * Decompresses a message once enough of those before it are done, so that all together take little memory.
  *
- * A compression that the user has added takes no turns, because it may never be done.
+ * Where the coding allows it, a small message does not wait for large ones. A compression that the user has added takes
+ * no turns, because it may never be done.
  *
  * @param exchange - that of its call: nothing is done for a call that has ended meanwhile
  */
@@ -24,6 +29,10 @@ export async function decompressInTurn(
   exchange: Pick<Exchange, "abortReceiver">,
 ): Promise<Uint8Array> {
   if (!decodesPieces(compression)) return compression.decompress(bytes, readMaxBytes);
+  if (running === atOnceMax && compression.stopsEarly) {
+    const small = await decompressSmall(compression, bytes, readMaxBytes);
+    if (small !== undefined) return small;
+  }
   // Whoever is done passes its place on.
   if (running === atOnceMax) await new Promise<void>((resolve) => waiting.push(resolve));
   else running += 1;
@@ -34,5 +43,19 @@ export async function decompressInTurn(
     const next = waiting.shift();
     if (next === undefined) running -= 1;
     else next();
+  }
+}
+
+/** Returns a message, or `undefined` if it is not small. */
+async function decompressSmall(
+  compression: Compression,
+  bytes: Uint8Array,
+  readMaxBytes: number,
+): Promise<Uint8Array | undefined> {
+  try {
+    return await compression.decompress(bytes, Math.min(readMaxBytes, smallBytesMax));
+  } catch (error) {
+    if (ConnectError.from(error).code === Code.ResourceExhausted) return undefined;
+    throw error;
   }
 }

@@ -51,6 +51,8 @@ function createCompression(
 ): StreamCompression {
   return {
     name,
+    // In br nothing comes out before the window is full, or the message is complete.
+    stopsEarly: name !== "br",
     compress: async (bytes) => new Uint8Array(await deflate(bytes)),
     decompress: async (bytes, readMaxBytes) => {
       // Some clients send an empty message as no bytes, although no format has an empty form.

@@ -187,6 +187,7 @@ test("a stream whose client goes away lets go of its encoder", async () => {
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {
     name: "gzip",
+    stopsEarly: true,
     compress: unchanged,
     decompress: unchanged,
     decodePieces: (pieces) => pieces,

@@ -1,8 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import { decompressInTurn } from "../../../src/gateway/protocols/decompress-in-turn.ts";
-import { brotli } from "../../../src/gateway/zlib/index.ts";
+import { brotli, gzip, zstd } from "../../../src/gateway/zlib/index.ts";
 
 const message = new Uint8Array(1);
 
@@ -67,4 +69,26 @@ test("a compression of the program's own holds up no other, although it is never
   expect(begun).toHaveLength(10);
   for (const { resolve } of begun) resolve(message);
   await Promise.all([...first, other]);
+});
+
+test.each([
+  { compression: gzip, compressSync: gzipSync },
+  { compression: zstd, compressSync: zstdCompressSync },
+])("a small message in $compression.name does not wait for large ones", async ({ compression, compressSync }) => {
+  const slow = openSlow();
+  const first = Array.from({ length: 8 }, () => decompressInTurn(slow.compression, message, 1, openExchange()));
+  const read = (bytes: Uint8Array, readMaxBytes: number): Promise<Uint8Array> =>
+    decompressInTurn(compression, bytes, readMaxBytes, openExchange());
+  const small = new Uint8Array(64 * 1024);
+  const large = new Uint8Array(small.byteLength + 1);
+  expect(await read(compressSync(small), large.byteLength)).toEqual(small);
+  await expect(read(message, large.byteLength)).rejects.toMatchObject({ code: Code.InvalidArgument });
+  const later = [read(compressSync(large), large.byteLength), read(compressSync(large), small.byteLength)];
+  const outcomes = Promise.allSettled(later);
+  for (const { resolve } of slow.begun) resolve(message);
+  expect(await outcomes).toMatchObject([
+    { status: "fulfilled", value: large },
+    { status: "rejected", reason: { code: Code.ResourceExhausted } },
+  ]);
+  await Promise.all(first);
 });
