@@ -146,6 +146,38 @@ describe.each(["node", "own"] as const)("an HTTP/2 stream on the engine %j", (ht
     });
   });
 
+  describe("whose body is whole, but not read to its end,", () => {
+    test.each<{ name: string; end: (connection: FrameConnection, answer: () => void) => void }>([
+      { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
+      { name: "the answer ends", end: (_, answer) => answer() },
+    ])("is no end of a stream of messages once $name", async ({ end }) => {
+      const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
+      const answer = Promise.withResolvers<void>();
+      await using greenhouse = await startGreenhouse(
+        {
+          recordReadings: async (readings) => {
+            const iterator = readings[Symbol.asyncIterator]();
+            await iterator.next();
+            begun.resolve(() => iterator.next());
+            await answer.promise;
+            return {};
+          },
+        },
+        {},
+        { http2 },
+      );
+      using connection = await openFrames(greenhouse.address);
+      const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
+      connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
+      const next = await within(begun.promise, "the first message");
+      connection.send(dataFrame(1, emptyMessage), dataFrame(1, emptyMessage, frameFlag.endStream));
+      await settle(connection);
+      end(connection, answer.resolve);
+      await greenhouse.answered(1);
+      await expect(within(next(), "the end of the messages")).rejects.toThrow("gone away");
+    });
+  });
+
   test("that its client gives up with much of its body unread takes no answer, which is no fault", async () => {
     const reached = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<object>();
