@@ -14,7 +14,7 @@ export interface JsonMark {
 
 // V8 copies shorter parts of a text anyway; a longer one is a view, which keeps the text alive.
 const viewLengthMin = 13;
-// What a part may keep alive, in characters: to copy it costs as much as to read a few more of them.
+// Characters. A shorter text may be kept alive: reading it cost less than a copy.
 const copiedTextMin = 1024;
 
 // The escapes of RFC 8259 §7, by the character after the backslash.
@@ -96,7 +96,7 @@ export class JsonScanner {
       }
       if (unit < 0x20) throw this.#problemAt(at, "a control character in a string");
       if (unit !== 0x5c) continue;
-      value += text.slice(from, at) + this.#escapeAt(at + 1);
+      value += this.#own(text.slice(from, at)) + this.#escapeAt(at + 1);
       at += text.charCodeAt(at + 1) === 0x75 ? 5 : 1;
       from = at + 1;
     }

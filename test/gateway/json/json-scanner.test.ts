@@ -189,6 +189,11 @@ describe("JsonScanner", () => {
 test.each([
   { what: "a value", take: (scanner: JsonScanner) => scanner.readString(), of: (name: string) => name },
   {
+    what: "a value with an escape",
+    take: (scanner: JsonScanner) => scanner.readString(),
+    of: (name: string) => name.replace("number", String.raw`\u006eumber`),
+  },
+  {
     what: "a key",
     take: (scanner: JsonScanner) => (scanner.openObject(), scanner.firstKey()),
     of: (name: string) => `{${name}:1}`,
