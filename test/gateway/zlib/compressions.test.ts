@@ -107,7 +107,7 @@ test.each([
   expect(outcomes.map(({ status }) => status)).toEqual([want, want]);
 });
 
-test("br takes no longer than gzip, which its best quality would a hundred times", async () => {
+test("br makes what its quality of 4 makes, because its best takes a hundred times as long", async () => {
   const text = Buffer.from(JSON.stringify(Array.from({ length: 100 }, (_, id) => ({ id, name: `plant ${id * id}` }))));
   const quick = brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
   expect(Buffer.from(await brotli.compress(text))).toEqual(quick);
