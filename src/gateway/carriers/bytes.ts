@@ -16,10 +16,7 @@ export const allocateBuffer: (length: number) => Uint8Array = pooled?.allocUnsaf
 export function unpooled(bytes: Uint8Array): Uint8Array {
   const { byteLength, buffer } = bytes;
   const isSlice = buffer.byteLength > 2 * byteLength;
-  if (!isSlice || byteLength >= slicesBytesMax) return bytes;
-  const copy = allocateBuffer(byteLength);
-  copy.set(bytes);
-  return copy;
+  return isSlice && byteLength < slicesBytesMax ? new Uint8Array(bytes) : bytes;
 }
 
 /** Encodes a text as UTF-8. */

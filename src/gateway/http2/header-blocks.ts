@@ -20,7 +20,7 @@ export class HeaderBlocks {
   streamId = 0;
   readonly #limits: Http2Limits;
   readonly #decoder: HpackDecoder;
-  #parts: Buffer[] = [];
+  #parts: Uint8Array[] = [];
   #bytes = 0;
   #flags = 0;
   #dependsOn: number | undefined;
@@ -75,9 +75,7 @@ export class HeaderBlocks {
 
   #collect(bytes: Buffer, start: number, end: number): void {
     // Outside node's pool: the rest of the block may be long in coming.
-    const part = Buffer.allocUnsafeSlow(end - start);
-    bytes.copy(part, 0, start, end);
-    this.#parts.push(part);
+    this.#parts.push(new Uint8Array(bytes.subarray(start, end)));
     this.#bytes += end - start;
     if (this.#bytes > this.#limits.headerBlockBytes || this.#parts.length > this.#limits.continuations + 1) {
       throw new ConnectionError(ErrorCode.enhanceYourCalm, "a header block is too large");
