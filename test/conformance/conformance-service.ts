@@ -121,7 +121,7 @@ function requestInfo(context: HandlerContext, requests: Any[]): RequestInfo {
   return create(ConformancePayload_RequestInfoSchema, {
     requests,
     requestHeaders: toHeaders(context.requestHeader),
-    ...(timeoutMs === undefined ? {} : { timeoutMs: BigInt(Math.trunc(timeoutMs)) }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs: BigInt(timeoutMs) }),
     ...(context.requestMethod === "GET"
       ? { connectGetInfo: { queryParams: toHeaders(new URL(context.url).searchParams) } }
       : {}),

@@ -44,6 +44,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   protected readonly procedure: P;
   protected readonly protocol: W;
   readonly #owner: CallOwner;
+  readonly #timeoutMs: number | undefined;
   #controller: AbortController | undefined;
   /** Stops the deadline, and stops listening for the shutdown. */
   #release: (() => void) | undefined;
@@ -53,6 +54,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.procedure = init.procedure;
     this.protocol = init.protocol;
     this.#owner = init.owner;
+    this.#timeoutMs = init.timeoutMs;
     this.view = new CallView(this, init);
   }
 
@@ -73,10 +75,10 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.exchange.abortReceiver = this;
     if (shutdownSignal !== undefined) this.#heedShutdown(shutdownSignal);
     if (problem !== undefined) return this.fail(problem);
+    const timeoutMs = this.#timeoutMs;
+    if (timeoutMs === 0) return this.#expire();
     // Rounded up, because less than a millisecond is still some time.
-    const leftMs = Math.ceil(this.view.timeoutMs() ?? Number.POSITIVE_INFINITY);
-    if (this.protocol.timeoutMs === 0 || leftMs < 0) return this.#expire();
-    if (leftMs < Number.POSITIVE_INFINITY) this.#releaseLater(startDeadline(leftMs, () => this.#expire()));
+    if (timeoutMs !== undefined) this.#releaseLater(startDeadline(Math.ceil(timeoutMs), () => this.#expire()));
     if (requestGate === undefined) this.read();
     else this.#pass(requestGate);
   }
@@ -307,8 +309,10 @@ const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
 
 function noTimeout(): undefined {}
 
+// Whole, as Connect's own: its clients put it into the header of calls that a handler makes, where a fraction is an
+// error. Rounded down, so that such a call does not outlive this one.
 function timeLeft(deadlineMs: number): () => number {
-  return () => deadlineMs - performance.now();
+  return () => Math.floor(deadlineMs - performance.now());
 }
 
 const empty = new Uint8Array(0);

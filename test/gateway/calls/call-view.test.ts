@@ -131,6 +131,16 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(answer.note).toBe(want);
     });
 
+    test("the milliseconds that are left, which a client that it calls takes for its deadline", async () => {
+      await using behind = await start({ waterBed: (_, { timeoutMs }) => ({ note: String(timeoutMs()) }) });
+      const client = greenhouseClient(calling, behind.address);
+      await using greenhouse = await start({
+        waterBed: (_, { timeoutMs }) => client.waterBed({}, { timeoutMs: Number(timeoutMs()) }),
+      });
+      const { note } = await greenhouseClient(calling, greenhouse.address).waterBed({}, { timeoutMs: 20_000 });
+      expect(note).toMatch(/^1[0-9]{4}$/);
+    });
+
     test("the message that an interceptor put in the place of its own", async () => {
       await using greenhouse = await start({ waterBed: ({ bed }) => ({ bed }) }, { interceptors: [changeBed] });
       expect(await greenhouseClient(calling, greenhouse.address).waterBed({ bed: 7n })).toMatchObject({ bed: 8n });
