@@ -36,6 +36,18 @@ function keeper() {
   return { kept, upload };
 }
 
+/** Yields five bytes after so many turns, in a stream of some announced length. */
+function inTwoPieces(row: { readonly length: number; readonly turns: number }) {
+  return {
+    async *download(_: unknown, { responseHeader }: HandlerContext) {
+      responseHeader.set("content-length", String(row.length));
+      yield { contentType: "a/b", data: bytes.subarray(0, 3) };
+      for (let turn = 0; turn < row.turns; turn += 1) await new Promise((resolve) => setTimeout(resolve));
+      yield { data: bytes.subarray(3) };
+    },
+  };
+}
+
 describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; readonly http2: "own" | "node" }>([
   { name: "HTTP/1.1", version: "1.1", http2: "own" },
   { name: "HTTP/2", version: "2", http2: "own" },
@@ -120,6 +132,58 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
     const answer = await ask(files, ["POST", "/echo"], [["content-type", type]], body);
     expect([answer.httpStatus, fieldValue(answer.header, "content-type")]).toEqual([200, type]);
     expect(answer.body).toEqual(body);
+  });
+
+  test.each<{ readonly name: string; readonly header: readonly Field[]; readonly want: string }>([
+    { name: "with a type", header: [["content-type", "c/d"]], want: "c/d" },
+    { name: "without a type", header: [], want: "" },
+  ])("may be empty, $name", async ({ header, want }) => {
+    const taken: unknown[] = [];
+    const take = (file: HttpBody | undefined): void => {
+      taken.push(file && { contentType: file.contentType, length: file.data.byteLength });
+    };
+    const { upload, kept } = keeper();
+    await using files = await startFiles(http2, {
+      echo: (file) => {
+        take(file);
+        return file;
+      },
+      putFile: ({ file }) => {
+        take(file);
+        return {};
+      },
+      upload,
+    });
+    for (const body of [undefined, Buffer.of()]) {
+      expect((await ask(files, ["POST", "/echo"], header, body)).httpStatus).toBe(200);
+      expect((await ask(files, ["PUT", "/files/a"], header, body)).httpStatus).toBe(200);
+      expect((await ask(files, ["PUT", "/uploads/a"], header, body)).httpStatus).toBe(200);
+    }
+    expect(taken).toEqual(Array.from({ length: 4 }, () => ({ contentType: want, length: 0 })));
+    expect(kept.map(({ contentType }) => contentType)).toEqual([want, want]);
+  });
+
+  test.each(["garbage", "a/", "a/b, c/d", "a b/c"])("is refused with the content type %j", async (type) => {
+    let calls = 0;
+    const count = (): object => ({ calls: (calls += 1) });
+    await using files = await startFiles(http2, { echo: count, putFile: count, upload: async () => count() });
+    const header: readonly Field[] = [["content-type", type]];
+    const targets = [
+      ["POST", "/echo"],
+      ["PUT", "/files/a"],
+      ["PUT", "/uploads/a"],
+      ["POST", "/pipe"],
+    ] as const;
+    for (const target of targets) {
+      for (const body of [undefined, bytes]) {
+        const answer = await ask(files, target, header, body);
+        expect([answer.httpStatus, JSON.parse(answer.body.toString()).message]).toEqual([
+          415,
+          "the content type is no media type",
+        ]);
+      }
+    }
+    expect(calls).toBe(0);
   });
 
   test.each([
@@ -226,24 +290,33 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
     }
   });
 
+  const record = '{"code":13,"status":"INTERNAL","message":"internal error","details":[]}';
   test.each([
+    // The first piece has 3 octets.
+    { length: 2, turns: 0 },
+    { length: 2, turns: 1 },
     { length: 4, turns: 0 },
     { length: 6, turns: 0 },
+  ])(
+    "is refused where its handler has announced $length octets instead of 5 and sent none, in $turns turns",
+    async (row) => {
+      const faults: unknown[] = [];
+      await using files = await startFiles(http2, inTwoPieces(row), { onFault: (fault) => faults.push(fault) });
+      const { httpStatus, header, body } = await ask(files, ["GET", "/downloads/a"]);
+      expect([httpStatus, fieldValue(header, "content-type"), body.toString()]).toEqual([
+        500,
+        "application/json",
+        record,
+      ]);
+      expect([fieldValue(header, "content-length"), faults.length]).toEqual([String(record.length), 1]);
+    },
+  );
+
+  test.each([
     { length: 4, turns: 1 },
     { length: 6, turns: 1 },
   ])("is cut where its handler has announced $length octets instead of 5, after $turns turns", async (row) => {
-    await using files = await startFiles(
-      http2,
-      {
-        async *download(_, { responseHeader }) {
-          responseHeader.set("content-length", String(row.length));
-          yield { data: bytes.subarray(0, 3) };
-          for (let turn = 0; turn < row.turns; turn += 1) await new Promise((resolve) => setTimeout(resolve));
-          yield { data: bytes.subarray(3) };
-        },
-      },
-      { onFault: () => undefined },
-    );
+    await using files = await startFiles(http2, inTwoPieces(row), { onFault: () => undefined });
     await expect(ask(files, ["GET", "/downloads/a"]).then(toWhole)).rejects.toThrow();
   });
 
@@ -299,6 +372,20 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
     });
     const answer = await ask(files, ["POST", "/pipe"], [["content-type", "c/d"]], bytes);
     expect([answer.httpStatus, fieldValue(answer.header, "content-type"), answer.body]).toEqual([200, "c/d", bytes]);
+  });
+
+  test("is answered like a unary call where it fails before a piece of it is sent", async () => {
+    await using files = await startFiles(http2, {
+      async *download(_, { responseHeader }) {
+        responseHeader.set("content-length", "5");
+        responseHeader.set("etag", '"1"');
+        yield { contentType: "a/b", data: bytes };
+        throw new ConnectError("gone", Code.NotFound);
+      },
+    });
+    const { httpStatus, header, body } = await ask(files, ["GET", "/downloads/a"]);
+    expect([httpStatus, JSON.parse(body.toString()).message]).toEqual([404, "gone"]);
+    expect(["content-type", "etag"].map((name) => fieldValue(header, name))).toEqual(["application/json", '"1"']);
   });
 
   test("is told from a complete one by its client, where it fails on the way", async () => {

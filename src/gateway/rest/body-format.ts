@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorWithHttpStatus } from "./error-to-rest.ts";
-import { takesRawBody } from "./http-body.ts";
+import { isMediaType, takesRawBody } from "./http-body.ts";
 
 /** The format of the bodies of a rule. */
 export interface BodyFormat {
@@ -39,9 +39,21 @@ export function bodyFormatOf(input: DescMessage, body: string, options: BodyForm
   return options.streamInResults ? gatewayLines : lines;
 }
 
-/** Returns why a rule refuses every body of this content type; `undefined` when it does not. */
-export function bodyProblem(format: BodyFormat, contentType: string | null): ConnectError | undefined {
-  if (format.kind === "bytes") return undefined;
+/**
+ * Returns why a rule refuses every body of this content type; `undefined` when it does not.
+ *
+ * @param isEmpty - whether the body is, and so counts as none, whatever its type; but bytes have a type even then
+ */
+export function bodyProblem(
+  format: BodyFormat,
+  contentType: string | null,
+  isEmpty: boolean,
+): ConnectError | undefined {
+  if (format.kind === "bytes") {
+    if (contentType === null || isMediaType(contentType)) return undefined;
+    return errorWithHttpStatus("the content type is no media type", Code.InvalidArgument, 415);
+  }
+  if (isEmpty) return undefined;
   if (format.kind === "none") return new ConnectError("this operation takes no body", Code.InvalidArgument);
   if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
   // RFC 9110 §15.5.16.

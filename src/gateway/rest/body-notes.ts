@@ -58,9 +58,12 @@ function refuseOtherValue({ path, message }: BoundValue, target: Message): void 
   if (leaf === undefined) return;
   let parent: FieldValues = target;
   for (const field of fields.slice(0, -1)) parent = asFieldValues(loadField(parent, field));
-  const fromPath = create(leaf.parent);
-  createFieldSetter(leaf)(fromPath, loadField(parent, leaf));
-  if (equals(leaf.parent, message, fromPath)) return;
+  const fromPath = loadField(parent, leaf);
+  // Number.isNaN, because a NaN equals nothing.
+  if (Number.isNaN(fromPath) && Number.isNaN(loadField(asFieldValues(message), leaf))) return;
+  const wanted = create(leaf.parent);
+  createFieldSetter(leaf)(wanted, fromPath);
+  if (equals(leaf.parent, message, wanted)) return;
   throw new ConnectError(`${printPath(path)}: is not the value in the path`, Code.InvalidArgument);
 }
 

@@ -68,14 +68,19 @@ export interface RawBody {
   readonly body: Uint8Array;
 }
 
-// RFC 9110 §8.3.1: type "/" subtype, each a token, and parameters. Line breaks cannot smuggle in another header field.
+/** Returns whether a text is one media type (RFC 9110 §8.3.1). Line breaks cannot smuggle in another header field. */
+export function isMediaType(text: string): boolean {
+  return mediaType.test(text);
+}
+
+// Type "/" subtype, each a token, and parameters.
 const mediaType = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+\/[!#$%&'*+\-.^_`|~0-9A-Za-z]+[\t ]*(?:;[\t\x20-\x7e]*)?$/;
 
 function toRawBody(message: unknown): RawBody {
   if (!isMessage(message) || !isHttpBodyMessage(message)) return { contentType: defaultType, body: new Uint8Array(0) };
   const { contentType, data } = message;
   if (contentType === "") return { contentType: defaultType, body: data };
-  if (!mediaType.test(contentType)) throw new Error("the content type of a google.api.HttpBody is not a media type");
+  if (!isMediaType(contentType)) throw new Error("the content type of a google.api.HttpBody is not a media type");
   return { contentType, body: data };
 }
 

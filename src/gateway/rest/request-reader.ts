@@ -1,10 +1,9 @@
-import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import {
   type BoundFields,
   hasRequiredFields,
-  type JsonReadResult,
   type ReadJsonOptions,
   requireFields,
   type UnknownNames,
@@ -49,8 +48,12 @@ export interface RequestReader {
   decode(request: RestRequest): Message;
   /** Opens the stream of messages of a request with this URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
-  /** Returns why every body of this content type is refused, before it arrives; `undefined` when it is not. */
-  bodyProblem(contentType: string | null): ConnectError | undefined;
+  /**
+   * Returns why every body of this content type is refused, before it arrives; `undefined` when it is not.
+   *
+   * @param isEmpty - whether there is none, or it is empty
+   */
+  bodyProblem(contentType: string | null, isEmpty: boolean): ConnectError | undefined;
 }
 
 /**
@@ -85,16 +88,14 @@ export function createRequestReader(
     bodyFormat,
     takesStream,
     boundByPathOrBody,
-    bodyProblem: (contentType) => bodyProblem(bodyFormat, contentType),
+    bodyProblem: (contentType, isEmpty) => bodyProblem(bodyFormat, contentType, isEmpty),
     decode(request) {
       const notes = bodyNotes?.open();
-      let read: JsonReadResult<DescMessage> | undefined;
-      // An empty body counts as none, whatever the content type says.
-      if (request.body.byteLength > 0) {
-        const problem = bodyProblem(bodyFormat, request.contentType);
-        if (problem !== undefined) throw problem;
-        read = readBody(request, notes);
-      }
+      const isEmpty = request.body.byteLength === 0;
+      const problem = bodyProblem(bodyFormat, request.contentType, isEmpty);
+      if (problem !== undefined) throw problem;
+      // Bytes are a google.api.HttpBody even where there are none, such as an empty file.
+      const read = isEmpty && bodyFormat.kind !== "bytes" ? undefined : readBody(request, notes);
       const message = read?.message ?? create(input);
       const unknown = applyUrl(request, message);
       if (notes !== undefined) bodyNotes?.settle(notes, message);

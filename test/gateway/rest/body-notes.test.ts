@@ -18,6 +18,11 @@ function decode(options: RestRouteOptions, request: string, body: string): Messa
   return match.binding.decode({ captures: match.captures, query, contentType: null, body: bytes });
 }
 
+/** A rule whose path sets a field, and whose body the whole message. */
+function putAt(field: string) {
+  return { pattern: { case: "put", value: `/v1/floats/{${field}}` }, body: "*" } as const;
+}
+
 describe("a service that accepts a resource as it was read", () => {
   const options: RestRouteOptions = { sameValueAsPath: all };
 
@@ -70,6 +75,19 @@ describe("a service that accepts a resource as it was read", () => {
     { request: "PATCH /v1/shelves/1?shelf.name=shelves/1", body: "{}", want: "is bound by the path or the body" },
   ])("refuses $body at $request: $want", ({ request, body, want }) => {
     expect(() => decode(options, request, body)).toThrow(want);
+  });
+
+  test.each([
+    { field: "f_double", path: "NaN", body: '{"fDouble":"NaN"}' },
+    { field: "f_float", path: "NaN", body: '{"fFloat":"NaN"}' },
+    { field: "w_double", path: "NaN", body: '{"wDouble":"NaN"}' },
+    { field: "f_double", path: "Infinity", body: '{"fDouble":"Infinity"}' },
+  ])("accepts $body where the path has $path", ({ field, path, body }) => {
+    const rules = [{ selector: "kitchensink.v1.KitchenSink.Types", ...putAt(field) }];
+    expect(decode({ ...options, rules }, `PUT /v1/floats/${path}`, body)).toEqual(
+      decode({ ...options, rules }, `PUT /v1/floats/${path}`, "{}"),
+    );
+    expect(() => decode({ ...options, rules }, "PUT /v1/floats/1.5", body)).toThrow("is not the value in the path");
   });
 
   test("refuses another value even if it is lenient", () => {

@@ -3,18 +3,20 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../carriers/index.ts";
 import { RestStream } from "./rest-stream.ts";
 
-/** A stream of bytes, in google.api.HttpBody messages. After the first one, only a reset can report an error. */
+/** A stream of bytes, in google.api.HttpBody messages. Once some are sent, only a reset can report an error. */
 export class RestByteStream extends RestStream {
   #contentType: string | undefined;
   /** The length that the handler has announced, and the field that says so. */
   #length: number | undefined;
   #lengthField: HeaderFields = none;
-  #sentBytes = 0;
+  #bytes = 0;
 
   encode(message: Message): Uint8Array {
     const { contentType = "application/octet-stream", body = nothing } = this.target.binding.encode(message);
     // The content type of the first message applies to all.
     this.#contentType ??= contentType;
+    this.#bytes += body.byteLength;
+    this.#refuseExcess();
     return body;
   }
 
@@ -28,19 +30,18 @@ export class RestByteStream extends RestStream {
   }
 
   begin(header: HeaderFields): void {
+    // The first message, which was encoded before the length was known.
+    this.#refuseExcess();
     this.exchange.begin(this.httpStatus, [...header, ...this.#lengthField]);
   }
 
   write(bytes: Uint8Array): void | Promise<void> {
-    this.#sentBytes += bytes.byteLength;
-    // On HTTP/1.1 a client takes bytes beyond the length for the next answer, so none may be sent.
-    if (this.#length !== undefined && this.#sentBytes > this.#length) throw wrongLength();
     return this.exchange.write(bytes);
   }
 
   end(_trailer: Headers, error: ConnectError | undefined): void {
     if (error !== undefined) return this.exchange.reset();
-    if (this.#length !== undefined && this.#sentBytes < this.#length) throw wrongLength();
+    this.#refuseShortage();
     this.exchange.end();
   }
 
@@ -50,10 +51,20 @@ export class RestByteStream extends RestStream {
     _trailer: Headers,
     error: ConnectError | undefined,
   ): void | Promise<void> {
-    if (error !== undefined) return this.#contentType === undefined ? this.writeError(error) : this.exchange.reset();
+    if (error !== undefined) return this.writeError(error);
+    this.#refuseExcess();
     if (this.headOnly) return this.exchange.answer(this.httpStatus, [...header, ...this.#lengthField]);
-    if (this.#length !== undefined && this.#length !== bytes.byteLength) throw wrongLength();
+    this.#refuseShortage();
     this.exchange.answer(this.httpStatus, header, bytes);
+  }
+
+  /** Keeps back bytes beyond the announced length, which a client of HTTP/1.1 takes for the next answer. */
+  #refuseExcess(): void {
+    if (this.#length !== undefined && this.#bytes > this.#length) throw wrongLength();
+  }
+
+  #refuseShortage(): void {
+    if (this.#length !== undefined && this.#bytes < this.#length) throw wrongLength();
   }
 }
 

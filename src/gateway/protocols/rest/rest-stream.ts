@@ -26,7 +26,7 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
     super(exchange, target, writeErrorRecord, readableCodings(target));
     const { takesStream } = target.binding;
-    if (takesStream && !exchange.bodyEmpty) this.problem ??= target.binding.bodyProblem(exchange.common.contentType);
+    if (takesStream) this.problem ??= target.binding.bodyProblem(exchange.common.contentType, exchange.bodyEmpty);
   }
 
   get headOnly(): boolean {

@@ -78,14 +78,14 @@ export class RestUnary implements UnaryProtocol {
       // The URL holds the whole message. It is not read before a gate has let the call pass, nor after the deadline.
       if (procedure.options.requestGate !== undefined || timeout.timeoutMs === 0) return;
       try {
-        this.message = binding.decode({ captures, query, contentType: null, body: noBytes });
+        this.message = binding.decode({ captures, query, contentType: exchange.common.contentType, body: noBytes });
       } catch (error) {
         this.problem = error;
       }
       return;
     }
     // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
-    if (exchange.common.expect !== null) this.problem ??= binding.bodyProblem(exchange.common.contentType);
+    if (exchange.common.expect !== null) this.problem ??= binding.bodyProblem(exchange.common.contentType, false);
     const encoding = exchange.common.contentEncoding;
     if (encoding === null) return;
     this.#coding = readCoding(encoding, readable);
