@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { projectFolder } from "../support/process/child-program.ts";
+import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
+import { compileCache, projectFolder } from "../support/process/child-program.ts";
 import { type CommandLine, startCommandLine, startProgram } from "../support/process/command-line.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 
@@ -25,7 +26,12 @@ interface RulesAnswer {
 }
 
 interface AlertsAnswer {
-  readonly data: { readonly alerts: readonly { readonly state: string }[] };
+  readonly data: { readonly alerts: readonly Alert[] };
+}
+
+interface Alert {
+  readonly state: string;
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 interface Dashboard {
@@ -47,47 +53,84 @@ test("every alert comes when it should, and no other", async () => {
   expect(await promtool("test", "rules", "alerts-test.yml")).toMatchObject({ code: 0 });
 });
 
+/** A running Prometheus. */
+interface Prometheus extends AsyncDisposable {
+  ask<Answer>(path: string): Promise<Answer>;
+  /** The value of the first series of a query; NaN if there is none. */
+  valueOf(query: string): Promise<number>;
+}
+
+/** Starts a Prometheus that scrapes every second. @param change - makes other rules of those of deploy/prometheus */
+async function startPrometheus(
+  targets: readonly string[],
+  change: (rules: string) => string = (rules) => rules,
+): Promise<Prometheus> {
+  const folder = createTempFolder();
+  const configuration = readFileSync(join(deployed, "prometheus.yml"), "utf8")
+    .replace('"127.0.0.1:9464"', targets.map((target) => JSON.stringify(target)).join())
+    .replaceAll("15s", "1s");
+  writeFileSync(folder.file("prometheus.yml"), configuration);
+  writeFileSync(folder.file("alerts.yml"), change(readFileSync(join(deployed, "alerts.yml"), "utf8")));
+  mkdirSync(folder.file("data"));
+  const program = startProgram(
+    "prometheus",
+    ["--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:0"],
+    folder.path,
+  );
+  const [, listening = ""] = await program.find(/Listening on"? address=(\S+)/);
+  const ask = async <Answer>(path: string): Promise<Answer> =>
+    JSON.parse(await (await fetch(`http://${listening}${path}`)).text());
+  return {
+    ask,
+    valueOf: async (query) => {
+      const { data, status } = await ask<QueryAnswer>(`/api/v1/query?query=${encodeURIComponent(query)}`);
+      expect(status).toBe("success");
+      return Number(data.result[0]?.value[1] ?? Number.NaN);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await program[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+const serving = {
+  PORT: "0",
+  PLANTSTORE_TOKENS: token,
+  PLANTSTORE_DRAIN_DELAY_MS: "0",
+  PLANTSTORE_ADMIN_ADDRESS: "0",
+  LOG_LEVEL: "info",
+  PLANTSTORE_AUDIT: "by-level",
+};
+
+/** Where a server that has been started serves calls, and its metrics. */
+async function addressesOf(server: CommandLine): Promise<{ calls: string; metrics: string }> {
+  const [, admin = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const [, port = ""] = await server.find(/"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/);
+  return { calls: `127.0.0.1:${port}`, metrics: `127.0.0.1:${admin}` };
+}
+
+/** Deletes one plant after the other over REST until a signal comes. */
+async function deletePlants(at: string, signal: AbortSignal, tokenFor: (id: number) => string): Promise<void> {
+  for (let id = 1; !signal.aborted; id++) {
+    const request = { method: "DELETE", headers: { authorization: `Bearer ${tokenFor(id)}` } };
+    await (await fetch(`http://${at}/plants/${id}`, request)).text();
+  }
+}
+
 describe("a Prometheus", () => {
   let folder: TempFolder;
   let server: CommandLine;
-  let prometheus: CommandLine;
-  let base: string;
+  let prometheus: Prometheus;
   const end = new AbortController();
   let load: Promise<void>;
 
   beforeAll(async () => {
     folder = createTempFolder();
-    server = startCommandLine(["serve"], folder.path, {
-      PORT: "0",
-      DATABASE_URL: "sqlite:plants.db",
-      PLANTSTORE_TOKENS: token,
-      PLANTSTORE_DRAIN_DELAY_MS: "0",
-      PLANTSTORE_ADMIN_ADDRESS: "0",
-      LOG_LEVEL: "info",
-      PLANTSTORE_AUDIT: "by-level",
-    });
-    const [, admin = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
-    const [, port = ""] = await server.find(/"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/);
-    load = (async () => {
-      for (let id = 1; !end.signal.aborted; id++) {
-        const authorization = id % 5 === 0 ? "Bearer nobody-knows-this-one" : `Bearer ${token}`;
-        const request = { method: "DELETE", headers: { authorization } };
-        await (await fetch(`http://127.0.0.1:${port}/plants/${id}`, request)).text();
-      }
-    })();
-    const configuration = readFileSync(join(deployed, "prometheus.yml"), "utf8")
-      .replace("127.0.0.1:9464", `127.0.0.1:${admin}`)
-      .replaceAll("15s", "1s")
-      .replace("alerts.yml", join(deployed, "alerts.yml"));
-    writeFileSync(folder.file("prometheus.yml"), configuration);
-    mkdirSync(folder.file("data"));
-    prometheus = startProgram(
-      "prometheus",
-      ["--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:0"],
-      folder.path,
-    );
-    const [, listening = ""] = await prometheus.find(/Listening on"? address=(\S+)/);
-    base = `http://${listening}`;
+    server = startCommandLine(["serve"], folder.path, { ...serving, DATABASE_URL: "sqlite:plants.db" });
+    const { calls, metrics } = await addressesOf(server);
+    load = deletePlants(calls, end.signal, (id) => (id % 5 === 0 ? "nobody-knows-this-one" : token));
+    prometheus = await startPrometheus([metrics]);
   });
   afterAll(async () => {
     end.abort();
@@ -97,30 +140,24 @@ describe("a Prometheus", () => {
     folder[Symbol.dispose]();
   });
 
-  async function ask<Answer>(path: string): Promise<Answer> {
-    return JSON.parse(await (await fetch(base + path)).text());
-  }
-
-  async function valueOf(query: string): Promise<number> {
-    const { data, status } = await ask<QueryAnswer>(`/api/v1/query?query=${encodeURIComponent(query)}`);
-    expect(status).toBe("success");
-    return Number(data.result[0]?.value[1] ?? Number.NaN);
-  }
-
   test("scrapes the server and sees its load", async () => {
-    await expect.poll(() => valueOf('up{job="plantstore"}')).toBe(1);
-    await expect.poll(() => valueOf("sum(rate(http_server_request_duration_seconds_count[10s]))")).toBeGreaterThan(1);
-    await expect.poll(() => valueOf('sum(rate(gateway_refusals_total{kind="invalid"}[10s]))')).toBeGreaterThan(0);
-    await expect.poll(() => valueOf("sum(rate(plantstore_delete_batch_size_sum[10s]))")).toBeGreaterThan(0);
+    await expect.poll(() => prometheus.valueOf('up{job="plantstore"}')).toBe(1);
+    await expect
+      .poll(() => prometheus.valueOf("sum(rate(http_server_request_duration_seconds_count[10s]))"))
+      .toBeGreaterThan(1);
+    await expect
+      .poll(() => prometheus.valueOf('sum(rate(gateway_refusals_total{kind="invalid"}[10s]))'))
+      .toBeGreaterThan(0);
+    await expect.poll(() => prometheus.valueOf("sum(rate(plantstore_delete_batch_size_sum[10s]))")).toBeGreaterThan(0);
   });
 
   test("evaluates all rules, and none of them fires", async () => {
     const healths = async (): Promise<string[]> => {
-      const { data } = await ask<RulesAnswer>("/api/v1/rules");
+      const { data } = await prometheus.ask<RulesAnswer>("/api/v1/rules");
       return data.groups.flatMap(({ rules }) => rules.map(({ health, lastError }) => lastError ?? health));
     };
     await expect.poll(healths).toEqual(Array(11).fill("ok"));
-    const { data } = await ask<AlertsAnswer>("/api/v1/alerts");
+    const { data } = await prometheus.ask<AlertsAnswer>("/api/v1/alerts");
     expect(data.alerts.filter(({ state }) => state === "firing")).toEqual([]);
   });
 
@@ -130,8 +167,92 @@ describe("a Prometheus", () => {
     expect(queries.length).toBeGreaterThan(20);
     for (const query of queries) {
       const plain = query.replaceAll("$__rate_interval", "10s").replaceAll("$instance", ".*");
-      const { status, error } = await ask<QueryAnswer>(`/api/v1/query?query=${encodeURIComponent(plain)}`);
+      const { status, error } = await prometheus.ask<QueryAnswer>(`/api/v1/query?query=${encodeURIComponent(plain)}`);
       expect({ query, status, error }).toEqual({ query, status: "success", error: undefined });
     }
   });
 });
+
+/** A server with plants whose store fails once {@link Outage.begin} is called. */
+interface Outage extends AsyncDisposable {
+  readonly server: CommandLine;
+  begin(): Promise<void> | void;
+}
+
+async function withPostgres(begin: (postgres: PostgresServer, url: string) => Promise<unknown>): Promise<Outage> {
+  const folder = createTempFolder();
+  const postgres = await startPostgres();
+  const url = await postgres.createPlants(Array.from({ length: 5_000 }, (_, i) => BigInt(i + 1)));
+  const server = startCommandLine(["serve"], folder.path, { ...serving, DATABASE_URL: url });
+  return {
+    server,
+    begin: async () => void (await begin(postgres, url)),
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await postgres[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+// A disk of its own, of 16 MiB, that is full once a line comes.
+const onSmallDisk = `
+  mount -t tmpfs -o size=16m none "$1"
+  cd "$1"
+  "$2" "$3" migrate
+  seq 20000 | "$2" "$3" import
+  exec 3<&0
+  { read -r _ <&3; cat /dev/zero > full; } 2> /dev/null &
+  exec "$2" "$3" serve`;
+
+function withSmallDisk(): Outage {
+  const folder = createTempFolder();
+  const program = [process.execPath, join(projectFolder, "src/cli/main.ts")];
+  const inShell = ["sh", "-ec", onSmallDisk, "sh", folder.path, ...program];
+  const environment = { ...compileCache, ...serving, DATABASE_URL: "sqlite:plants.db" };
+  const server = startProgram("unshare", ["--user", "--map-root-user", "--mount", ...inShell], "/", environment);
+  return {
+    server,
+    begin: () => void server.process.stdin.end("fill\n"),
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+const slowCommits = `
+  CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(12); RETURN NULL; END';
+  CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`;
+
+test.each<{ name: string; start: () => Outage | Promise<Outage> }>([
+  { name: "PostgreSQL is killed", start: () => withPostgres((postgres) => postgres.stop("immediate")) },
+  { name: "the disk is full", start: withSmallDisk },
+  { name: "commits take 12 s", start: () => withPostgres((_, url) => runSql(url, slowCommits)) },
+])(
+  "an operator sees by the metric of REST calls, and is paged, that $name",
+  { timeout: 120_000 },
+  async ({ start }) => {
+    await using outage = await start();
+    const { calls, metrics } = await addressesOf(outage.server);
+    // Ten seconds instead of minutes.
+    await using prometheus = await startPrometheus([metrics], (rules) =>
+      rules.replaceAll("for: 5m", "for: 2s").replaceAll("5m", "10s"),
+    );
+    const end = new AbortController();
+    const load = Array.from({ length: 10 }, () => deletePlants(calls, end.signal, () => token));
+    const series = "http_server_request_duration_seconds_count";
+    await expect.poll(() => prometheus.valueOf(`sum(rate(${series}[5s]))`)).toBeGreaterThan(0);
+    expect(await prometheus.valueOf(`sum(rate(${series}{error_type!=""}[5s]))`)).toBe(Number.NaN);
+    await outage.begin();
+    const failing = `sum(rate(${series}{error_type="unavailable"}[10s])) / sum(rate(${series}[10s]))`;
+    await expect.poll(() => prometheus.valueOf(failing), { timeout: 60_000 }).toBeGreaterThan(0.99);
+    const isPaged = async (): Promise<boolean> => {
+      const { data } = await prometheus.ask<AlertsAnswer>("/api/v1/alerts");
+      return data.alerts.some(({ state, labels }) => state === "firing" && labels["alertname"] === "PlantstoreErrors");
+    };
+    await expect.poll(isPaged, { timeout: 60_000 }).toBe(true);
+    end.abort();
+    await Promise.all(load);
+  },
+);

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import type { AnsweredRequest } from "../../gateway/index.ts";
 import type { Attributes } from "./metric-family.ts";
 
@@ -8,47 +8,50 @@ import type { Attributes } from "./metric-family.ts";
  */
 export function rpcAttributes({ procedure, protocol, error }: AnsweredRequest): Attributes {
   const status = protocol === "connect" ? connectStatusOf(error?.code) : grpcStatusOf(error?.code);
-  const isServerError = error !== undefined && serverErrors.has(error.code);
   return {
     "rpc.system.name": protocol === "connect" ? "connectrpc" : "grpc",
     "rpc.method": procedure?.slice(1) ?? "_OTHER",
     ...(status !== undefined && { "rpc.response.status_code": status }),
-    ...(isServerError && { "error.type": status ?? "_OTHER" }),
+    ...(isServerError(error) && { "error.type": status ?? "_OTHER" }),
   };
 }
 
-/** Returns the attributes of an HTTP request by the semantic conventions; the route is its template, never its path. */
-export function httpAttributes({
-  httpMethod,
-  httpRoute,
-  httpStatus,
-  httpVersion,
-  scheme,
-  error,
-}: AnsweredRequest): Attributes {
+/**
+ * Returns the attributes of an HTTP request by the semantic conventions; the route is its template, never its path.
+ *
+ * Where an RPC failed, its code decides whether the server is to blame, because a service may answer each error with
+ * the same status. A client that goes away is not an error here either: such a request has no status.
+ */
+export function httpAttributes(answer: AnsweredRequest): Attributes {
+  const { httpMethod, httpRoute, httpStatus, httpVersion, scheme } = answer;
+  const code = blamedCode(answer);
   return {
     "http.request.method": knownMethods.includes(httpMethod) ? httpMethod : "_OTHER",
     "url.scheme": scheme,
     ...(httpVersion !== undefined && { "network.protocol.version": httpVersion === "2.0" ? "2" : httpVersion }),
     ...(httpRoute !== undefined && { "http.route": httpRoute }),
     ...(httpStatus !== 0 && { "http.response.status_code": httpStatus }),
-    ...(httpStatus === 0 && { "error.type": snakeCase(unansweredCode(error)) }),
     ...(httpStatus >= 500 && { "error.type": String(httpStatus) }),
+    ...(code !== undefined && { "error.type": snakeCase(code) }),
   };
 }
 
 /** Returns a number that two requests of a route share exactly when their {@link httpAttributes} are the same. */
-export function httpSeriesKey({ httpMethod, httpStatus, httpVersion, scheme, error }: AnsweredRequest): number {
+export function httpSeriesKey(answer: AnsweredRequest): number {
+  const { httpMethod, httpStatus, httpVersion, scheme } = answer;
   const method = knownMethods.indexOf(httpMethod) + 1;
   const version = httpVersions.indexOf(httpVersion);
-  // A code is never taken for a status: all codes are smaller.
-  const outcome = httpStatus === 0 ? unansweredCode(error) : httpStatus;
+  const outcome = (blamedCode(answer) ?? 0) * 1_000 + httpStatus;
   return ((outcome * 16 + method) * 4 + version) * 2 + (scheme === "https" ? 1 : 0);
 }
 
-/** Returns why there was no answer: the client went away, unless an error says otherwise. */
-function unansweredCode(error: AnsweredRequest["error"]): Code {
-  return error?.code ?? Code.Canceled;
+/**
+ * Returns the code of a failed RPC for which the server is to blame. To HTTP, a path or method that nothing serves is a
+ * mistake of the client, while gRPC and the conventions for RPC blame the server for it.
+ */
+function blamedCode({ error, procedure }: AnsweredRequest): Code | undefined {
+  if (!isServerError(error)) return undefined;
+  return error.code === Code.Unimplemented && procedure === undefined ? undefined : error.code;
 }
 
 const httpVersions: readonly AnsweredRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
@@ -56,7 +59,11 @@ const httpVersions: readonly AnsweredRequest["httpVersion"][] = ["2.0", "1.1", "
 // RFC 9110 §9 and RFC 5789. Clients may invent others, each of which would be a series of its own.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-// The codes for which the conventions blame a server; the others are answers to what the client asked.
+/** Returns whether the conventions for RPC blame the server; other errors are answers to what the client asked. */
+function isServerError(error: AnsweredRequest["error"]): error is ConnectError {
+  return error !== undefined && serverErrors.has(error.code);
+}
+
 const serverErrors: ReadonlySet<Code> = new Set([
   Code.Unknown,
   Code.DeadlineExceeded,

@@ -18,20 +18,52 @@ const answered: AnsweredRequest = {
   peer: { address: "127.0.0.1", port: 1 },
 };
 
-const outcomes = [
-  { name: "an answer", httpStatus: 200, code: undefined, want: undefined },
-  { name: "a client that went away", httpStatus: 0, code: undefined, want: "canceled" },
-  { name: "a client that cancelled", httpStatus: 0, code: Code.Canceled, want: "canceled" },
-  { name: "an answer that could not be written", httpStatus: 0, code: Code.Internal, want: "internal" },
-  { name: "a deadline that passed", httpStatus: 0, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
-  { name: "a fault of the server", httpStatus: 500, code: Code.Internal, want: "500" },
-] as const;
-
-function outcomeOf({ httpStatus, code }: (typeof outcomes)[number]): AnsweredRequest {
-  return { ...answered, httpStatus, error: code === undefined ? undefined : new ConnectError("", code) };
+interface Outcome {
+  readonly name: string;
+  readonly httpStatus: number;
+  readonly code?: Code;
+  /** The RPC that failed. */
+  readonly procedure?: string;
+  readonly want?: string;
 }
 
-test.each(outcomes)("$name has the error.type of its cause", (outcome) => {
+const procedure = "/plants.Service/Water";
+
+// A service may answer each error of an RPC with 400.
+const outcomes: readonly Outcome[] = [
+  { name: "an answer", httpStatus: 200 },
+  { name: "a client that went away", httpStatus: 0 },
+  { name: "a client that cancelled", httpStatus: 0, code: Code.Canceled },
+  { name: "an answer that could not be written", httpStatus: 0, code: Code.Internal, want: "internal" },
+  { name: "a deadline that passed", httpStatus: 0, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
+  { name: "a probe that fails", httpStatus: 503, want: "503" },
+  { name: "a path that nothing serves", httpStatus: 404, code: Code.NotFound },
+  { name: "a method that a path does not have", httpStatus: 405, code: Code.Unimplemented },
+  { name: "an RPC without a handler", httpStatus: 400, procedure, code: Code.Unimplemented, want: "unimplemented" },
+  { name: "an RPC that fails", httpStatus: 400, procedure, code: Code.Unknown, want: "unknown" },
+  { name: "an RPC that is late", httpStatus: 400, procedure, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
+  { name: "a fault", httpStatus: 500, procedure, code: Code.Internal, want: "internal" },
+  { name: "a store that is away", httpStatus: 400, procedure, code: Code.Unavailable, want: "unavailable" },
+  { name: "a store that is damaged", httpStatus: 400, procedure, code: Code.DataLoss, want: "data_loss" },
+  ...[
+    Code.Canceled,
+    Code.InvalidArgument,
+    Code.NotFound,
+    Code.AlreadyExists,
+    Code.PermissionDenied,
+    Code.ResourceExhausted,
+    Code.FailedPrecondition,
+    Code.Aborted,
+    Code.OutOfRange,
+    Code.Unauthenticated,
+  ].map((code) => ({ name: `an answer of ${Code[code]}`, httpStatus: 400, procedure, code })),
+];
+
+function outcomeOf({ code, ...rest }: Outcome): AnsweredRequest {
+  return { ...answered, ...rest, error: code === undefined ? undefined : new ConnectError("", code) };
+}
+
+test.each(outcomes)("$name has an error.type if the server is to blame: $want", (outcome) => {
   expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
 });
 
