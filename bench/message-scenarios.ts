@@ -14,7 +14,6 @@ const streamedMessages = 10_000;
 const subjects: readonly Subject[] = [
   server("node:http2", "servers/echo-node-http2"),
   server(ownName, "servers/echo"),
-  server(`${ownName} on node:http2`, "servers/echo", { HTTP2_ENGINE: "node" }),
   server("connect-node", "servers/echo-connect-node"),
 ];
 

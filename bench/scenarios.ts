@@ -78,7 +78,6 @@ export const http2Load: (shape: LoadShape) => Load = hasTool("h2load") ? h2loadL
 const nodeHttp = server("node:http", "servers/node-http");
 const nodeHttp2 = server("node:http2", "servers/node-http2");
 const own = server(ownName, "servers/plantstore");
-const ownOnNode = server(`${ownName} on node:http2`, "servers/plantstore", { HTTP2_ENGINE: "node" });
 const grpcJs = server("grpc-js", "servers/grpc-js");
 
 const buildable = nativePeers.filter(({ canBuild }) => canBuild);
@@ -122,7 +121,6 @@ export const scenarios: readonly Scenario[] = [
     subjects: [
       nodeHttp2,
       own,
-      ownOnNode,
       grpcJs,
       server("connect-node", "servers/connect-node", { HTTP_VERSION: "2" }),
       ...nativeSubjects("grpc"),
@@ -136,7 +134,7 @@ export const scenarios: readonly Scenario[] = [
     shape,
     load: http2Load(shape),
     probe: grpcProbe(shape),
-    subjects: [nodeHttp2, own, ownOnNode, grpcJs, ...nativeSubjects("grpc")],
+    subjects: [nodeHttp2, own, grpcJs, ...nativeSubjects("grpc")],
     absent: absentSubjects("grpc"),
   })),
 ];

@@ -18,10 +18,9 @@ const server = createPlantServer({
   store: fakeStore({ delete: (id) => Promise.resolve(plants.delete(id)) }),
   ...(await measured()),
 });
-const http2 = process.env["HTTP2_ENGINE"] === "node" ? "node" : "own";
 // Where several processes share a port, the first one chooses it.
 const port = Number(process.env["PORT"] ?? 0);
-await serve(() => server.listen({ host: "127.0.0.1", port, reusePort: process.env["PORT"] !== undefined, http2 }));
+await serve(() => server.listen({ host: "127.0.0.1", port, reusePort: process.env["PORT"] !== undefined }));
 
 /** Imported only where it is measured: a checkout to compare with may not have it. */
 async function measured(): Promise<Partial<PlantServerOptions>> {

@@ -17,7 +17,7 @@ const titles: Partial<Record<keyof Configuration, string>> = {
   publicUrl: "What clients and pages see",
   trustedProxies: "Proxies",
   ratePerPrincipal: "Rates",
-  tlsCertFile: "TLS and HTTP/2",
+  tlsCertFile: "TLS",
   requestIdAnswers: "Request ids and logs",
   drainDelayMs: "Shutdown and metrics",
 };

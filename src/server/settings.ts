@@ -36,7 +36,6 @@ export interface Configuration extends CredentialConfiguration {
   readonly ratePerAddress: number | undefined;
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
-  readonly http2: "own" | "node";
   readonly requestIdAnswers: RequestIdAnswers;
   readonly logLevel: LogLevel;
   readonly audit: "always" | "by-level";
@@ -171,13 +170,6 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     flag: "tls-key-file",
     about: "private key in PEM; needs the certificate",
     read: readableFile,
-  },
-  http2: {
-    variable: "PLANTSTORE_HTTP2",
-    flag: "http2",
-    about: "the engine for HTTP/2: the gateway's own, or node's",
-    fallback: "own",
-    ...oneOf(["own", "node"]),
   },
   requestIdAnswers: {
     variable: "PLANTSTORE_REQUEST_ID_ANSWERS",

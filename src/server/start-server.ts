@@ -140,19 +140,18 @@ function trustedProxiesOf(configuration: Configuration): TrustedProxiesOptions |
   return trustedProxies && { addresses: trustedProxies, fields };
 }
 
-function listenOptionsOf({ host, port, socketMode, http2, proxyProtocol }: Configuration): ListenOptions {
+function listenOptionsOf({ host, port, socketMode, proxyProtocol }: Configuration): ListenOptions {
   const path = socketPathOf(host);
   const place = path === undefined ? { host, port } : { path, socketMode };
-  return { ...place, http2, proxyProtocol: proxyProtocol === "on" };
+  return { ...place, proxyProtocol: proxyProtocol === "on" };
 }
 
 /** Returns what is served, and how, for the log line about the start. */
 function describeServing(configuration: Configuration): object {
-  const { database, tlsCertFile, http2, publicUrl } = configuration;
+  const { database, tlsCertFile, publicUrl } = configuration;
   return {
     protocols: "REST, Connect, gRPC, gRPC-Web",
     tls: tlsCertFile !== undefined,
-    http2,
     store: database.kind,
     credentials: credentialSourcesOf(configuration),
     // JSON omits what is not set.

@@ -11,7 +11,7 @@ test.each([
     typed: ["serve", "--log-level", ""],
     want: ["silent", "fatal", "error", "warn", "info", "debug", "trace"],
   },
-  { typed: ["check", "--http2", "n"], want: ["node"] },
+  { typed: ["check", "--audit", "b"], want: ["by-level"] },
   { typed: ["token", "create", "ci", "--s"], want: ["--scope"] },
   // Which may be repeated, while a file is named once.
   {

@@ -3,7 +3,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { describe, expect, test } from "vitest";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { http2Engines, startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 
 interface Row {
   readonly name: string;
@@ -32,9 +32,9 @@ const transports: readonly Row[] = [
 /** Beyond what a double holds, so that a client that goes through one shows. */
 const id = 2n ** 53n + 1n;
 
-describe.each(http2Engines)("connect-node's client, with %s for HTTP/2,", (http2) => {
+describe("connect-node's client", () => {
   test.each(transports)("deletes a plant once, as $name", async ({ open }) => {
-    await using server = await startPlantServer({ store: openMemoryStore(new Set([id])), http2 });
+    await using server = await startPlantServer({ store: openMemoryStore(new Set([id])) });
     const client = createClient(PlantService, open(`http://127.0.0.1:${String(server.address.port)}`));
     const headers = { authorization: `Bearer ${tokens.good}` };
 

@@ -14,7 +14,7 @@ import { PlantServiceClient } from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { within } from "../support/deadline.ts";
-import { http2Engines, startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 
 /** Beyond what a double holds, so that a client that goes through one shows. */
 const id = 2n ** 53n + 1n;
@@ -47,9 +47,9 @@ const clients: readonly Row[] = [
   },
 ];
 
-describe.each(http2Engines)("grpc-js, with %s for HTTP/2", (http2) => {
+describe("grpc-js", () => {
   test.each(clients)("deletes a plant once, with $name", async ({ open }) => {
-    await using server = await startPlantServer({ store: openMemoryStore(new Set([id])), http2 });
+    await using server = await startPlantServer({ store: openMemoryStore(new Set([id])) });
     const { client, deletePlant } = await open(`127.0.0.1:${String(server.address.port)}`);
     const authorized = new Metadata();
     authorized.set("authorization", `Bearer ${tokens.good}`);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ProgramResult, runProgram } from "../support/process/child-program.ts";
-import { http2Engines, tokens } from "../support/server/plant-server.ts";
+import { tokens } from "../support/server/plant-server.ts";
 import { type ServerPair, startServerPair } from "../support/server/server-pair.ts";
 import { situations } from "../support/plants/situation-store.ts";
 import { hasProgram } from "../support/process/tools-folder.ts";
@@ -16,8 +16,6 @@ const definitions = [
   { name: "by the proto", flags: ["-import-path", "proto", "-proto", "plantstore/v1/plant_service.proto"] },
 ];
 
-const rows = definitions.flatMap((definition) => http2Engines.map((http2) => ({ ...definition, http2 })));
-
 // Reflection needs a credential of its own, so that the refusal is that of the call.
 const reflecting = ["-reflect-header", `Authorization: Bearer ${tokens.good}`];
 
@@ -25,11 +23,11 @@ function bearer(token: string): string[] {
   return ["-H", `Authorization: Bearer ${token}`];
 }
 
-describe.runIf(hasProgram("grpcurl")).each(rows)("grpcurl, $name, with $http2 for HTTP/2", ({ flags, http2 }) => {
+describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl, $name", ({ flags }) => {
   let servers: ServerPair;
 
   beforeAll(async () => {
-    servers = await startServerPair(new Set([1n, 2n]), http2);
+    servers = await startServerPair(new Set([1n, 2n]));
   });
   afterAll(() => servers[Symbol.asyncDispose]());
 

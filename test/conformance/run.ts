@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 // `npm run test:conformance`: runs Connect's conformance suite against this server. Needs Go, for the suite.
-// Once for each server of HTTP/2 that the gateway has. Arguments go to the suite: `-- --run 'Basic/**' --trace`.
+// Once for the gateway's own server, once for its handler in servers of node's. Arguments go to the suite: `-- --run 'Basic/**' --trace`.
 
 const suiteModule = "connectrpc.com/conformance";
 
@@ -19,8 +19,8 @@ const outputLimitBytes = 64 * 1024 * 1024;
  */
 const serversMax = 1;
 
-/** What may serve HTTP/2. */
-const http2Engines = ["node", "own"];
+/** What may serve the gateway. */
+const servers = ["own", "mounted"];
 
 /**
  * The cases that depend on the machine: a server must have read the deadline of a call within half a second, or must
@@ -42,7 +42,7 @@ if (!isInstalled()) {
 generateMessages();
 // The server imports what was just generated, so nothing could check its types before.
 execFileSync("tsc", ["-p", folder], { stdio: "inherit" });
-const runs = http2Engines.map(runSuite);
+const runs = servers.map(runSuite);
 report(runs);
 process.exitCode = runs.every(({ exitCode }) => exitCode === 0) ? 0 : 1;
 const isWhole = process.argv.length === 2;
@@ -60,25 +60,25 @@ interface Run {
   readonly late: readonly string[];
 }
 
-function runSuite(http2Engine: string): Run {
-  const run = runCases(http2Engine, process.argv.slice(2));
+function runSuite(server: string): Run {
+  const run = runCases(server, process.argv.slice(2));
   const hasOtherFailures = run.failed !== run.late.length;
   if (run.late.length === 0 || hasOtherFailures) return run;
   const again = runCases(
-    http2Engine,
+    server,
     run.late.flatMap((name) => ["--run", name]),
   );
   return { ...again, passed: run.passed + again.passed };
 }
 
-function runCases(http2Engine: string, cases: readonly string[]): Run {
-  console.log(`\nwith ${http2Engine} for HTTP/2`);
+function runCases(server: string, cases: readonly string[]): Run {
+  console.log(`\nserver: ${server}`);
   const command = [process.execPath, join(folder, "server.ts")];
   const { stdout, status } = spawnSync(suite, [...options, ...cases, "--", ...command], {
     stdio: ["ignore", "pipe", "inherit"],
     encoding: "utf8",
     maxBuffer: outputLimitBytes,
-    env: { ...process.env, HTTP2_ENGINE: http2Engine, NODE_COMPILE_CACHE: join(folder, "gen/.compile-cache") },
+    env: { ...process.env, SERVER: server, NODE_COMPILE_CACHE: join(folder, "gen/.compile-cache") },
   });
   process.stdout.write(stdout);
   const [, passed, failed] = /(\d+) passed, (\d+) failed/.exec(stdout) ?? [];

@@ -1,5 +1,9 @@
 import { create, createRegistry, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { once } from "node:events";
+import http from "node:http";
+import http2 from "node:http2";
+import https from "node:https";
+import type { Server } from "node:net";
 import type { TlsOptions } from "node:tls";
 import { createGateway } from "../../src/gateway/index.ts";
 import { conformanceService } from "./conformance-service.ts";
@@ -23,18 +27,39 @@ const gateway = createGateway({
   jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },
   ...(request.messageReceiveLimit === 0 ? {} : { readMaxBytes: request.messageReceiveLimit }),
 });
-const { port } = await gateway.listen({
-  host: "127.0.0.1",
-  port: 0,
-  http2: engineOf(process.env["HTTP2_ENGINE"]),
-  ...tlsOf(request),
-});
+const host = "127.0.0.1";
+const { port, close } = await (process.env["SERVER"] === "mounted" ? mount(request) : listen(request));
 const pemCert = request.serverCreds?.cert ?? new Uint8Array();
-writeDelimited(
-  toBinary(ServerCompatResponseSchema, create(ServerCompatResponseSchema, { host: "127.0.0.1", port, pemCert })),
-);
+writeDelimited(toBinary(ServerCompatResponseSchema, create(ServerCompatResponseSchema, { host, port, pemCert })));
 await once(process, "SIGTERM");
-await gateway.close();
+await close();
+
+async function listen(from: ServerCompatRequest): Promise<{ port: number; close: () => Promise<void> }> {
+  const { port } = await gateway.listen({ host, port: 0, ...tlsOf(from) });
+  return { port, close: () => gateway.close() };
+}
+
+/** Mounts the gateway's handler in a server of node's. */
+async function mount(from: ServerCompatRequest): Promise<{ port: number; close: () => Promise<void> }> {
+  const server = serverOf(from).listen(0, host);
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  return {
+    port: address.port,
+    close: async () => {
+      server.close();
+      await gateway.close();
+    },
+  };
+}
+
+function serverOf(from: ServerCompatRequest): Server {
+  const { tls } = tlsOf(from);
+  const isHttp1 = from.httpVersion === HTTPVersion.HTTP_VERSION_1;
+  if (tls === undefined) return isHttp1 ? http.createServer(gateway.handler) : http2.createServer(gateway.handler);
+  return isHttp1 ? https.createServer(tls, gateway.handler) : http2.createSecureServer(tls, gateway.handler);
+}
 
 function tlsOf({ serverCreds, clientTlsCert }: ServerCompatRequest): { readonly tls?: TlsOptions } {
   if (serverCreds === undefined) return {};
@@ -56,8 +81,4 @@ function writeDelimited(bytes: Uint8Array): void {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(bytes.byteLength);
   process.stdout.write(Buffer.concat([length, bytes]));
-}
-
-function engineOf(name: string | undefined): "own" | "node" {
-  return name === "own" ? "own" : "node";
 }

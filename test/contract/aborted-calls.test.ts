@@ -13,7 +13,7 @@ import {
   resetFrame,
   type Frame,
 } from "../support/carriers/http2-frames.ts";
-import { authorized, http2Engines, startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { authorized, startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { openRecordingStore } from "../support/plants/recording-store.ts";
 import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
 
@@ -45,10 +45,10 @@ const beginnings: readonly { readonly name: string; readonly frames: readonly Fr
   },
 ];
 
-describe.each(http2Engines)("with %s for HTTP/2, a call that is cancelled", (http2) => {
+describe("a call that is cancelled", () => {
   test.each(beginnings)("after $name does not run", async ({ frames }) => {
     const store = openRecordingStore(new Set([slowPlant]));
-    await using server = await startPlantServer({ store, http2 });
+    await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
     connection.send(...frames, resetFrame(1, cancel), ...call(3, nextPlant));
     expect(await connection.readEnd(3)).toStrictEqual({ kind: "answered", httpStatus: 200 });
@@ -57,7 +57,7 @@ describe.each(http2Engines)("with %s for HTTP/2, a call that is cancelled", (htt
 
   test.each(beginnings)("by the end of its connection after $name does not run", async ({ frames }) => {
     const store = openRecordingStore(new Set([slowPlant]));
-    await using server = await startPlantServer({ store, http2 });
+    await using server = await startPlantServer({ store });
     {
       using connection = await openFrames(server.address);
       connection.send(...frames);
@@ -71,7 +71,7 @@ describe.each(http2Engines)("with %s for HTTP/2, a call that is cancelled", (htt
 
   test("while it runs gives up, and the connection goes on", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
-    await using server = await startPlantServer({ store, http2 });
+    await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
     connection.send(...call(1, slowPlant));
     await within(store.isAsked(slowPlant), "the store to be asked");
@@ -82,7 +82,7 @@ describe.each(http2Engines)("with %s for HTTP/2, a call that is cancelled", (htt
 
   test("by the end of its connection while it runs gives up", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
-    await using server = await startPlantServer({ store, http2 });
+    await using server = await startPlantServer({ store });
     {
       using connection = await openFrames(server.address);
       connection.send(...call(1, slowPlant));
@@ -93,7 +93,7 @@ describe.each(http2Engines)("with %s for HTTP/2, a call that is cancelled", (htt
 
   test("by the end of its HTTP/1.1 connection while it runs gives up", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
-    await using server = await startPlantServer({ store, http2 });
+    await using server = await startPlantServer({ store });
     {
       using connection = await openHttp1(server.address);
       connection.request({ httpMethod: "DELETE", path: `/plants/${String(slowPlant)}`, header: [authorized] });
@@ -104,7 +104,7 @@ describe.each(http2Engines)("with %s for HTTP/2, a call that is cancelled", (htt
 
   test("by the server's end gives up, and its stream ends", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
-    await using server = await startPlantServer({ store, http2 });
+    await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
     connection.send(...call(1, slowPlant));
     await within(store.isAsked(slowPlant), "the store to be asked");
@@ -114,20 +114,20 @@ describe.each(http2Engines)("with %s for HTTP/2, a call that is cancelled", (htt
   });
 });
 
-describe.each(http2Engines)("with %s for HTTP/2, a call whose client does not end its side", (http2) => {
+describe("a call whose client does not end its side", () => {
   const refusal = header.map((field): Field =>
     field[0] === "authorization" ? ["authorization", `Bearer ${tokens.unknown}`] : field,
   );
 
   test("is refused on its header alone", async () => {
-    await using server = await startPlantServer({ http2 });
+    await using server = await startPlantServer();
     using connection = await openFrames(server.address);
     connection.send(headersFrame(1, refusal));
     expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
   });
 
   test("is told to stop once it has sent too much after that", async () => {
-    await using server = await startPlantServer({ http2 });
+    await using server = await startPlantServer();
     using connection = await openHttp2(server.address);
     const request = { httpMethod: "POST", path: deletePlantProcedure, header: refusal.slice(4) };
     const stream = connection.open(request, { endStream: false });

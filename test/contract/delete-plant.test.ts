@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
 import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { carriages, type Carriage } from "../support/gateway/wire-format.ts";
@@ -21,11 +21,11 @@ const rows: readonly Row[] = situationTable
   )
   .map((row, index) => ({ ...row, plant: BigInt(index + 1) }));
 
-describe.each(http2Engines)("the server, with %s for HTTP/2,", (http2) => {
+describe("the server", () => {
   const plants = new Set(rows.map(({ plant }) => plant));
   let server: TestPlantServer;
   beforeAll(async () => {
-    server = await startPlantServer({ store: openSituationStore(plants), http2 });
+    server = await startPlantServer({ store: openSituationStore(plants) });
   });
   const connections = new KeptConnections();
   afterAll(async () => {
@@ -33,15 +33,12 @@ describe.each(http2Engines)("the server, with %s for HTTP/2,", (http2) => {
     await server[Symbol.asyncDispose]();
   });
 
-  test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
-    "$situation.name, $carriage.name",
-    async ({ carriage, situation, plant }) => {
-      const { format, httpVersion } = carriage;
-      const answer = await connections.exchange(server.address, httpVersion, situation.request(format, plant));
-      expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, situation.want));
-      expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
-      // A refusal deletes nothing.
-      expect(plants.has(plant)).toBe(situation.want.code !== "ok");
-    },
-  );
+  test.each(rows)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
+    const { format, httpVersion } = carriage;
+    const answer = await connections.exchange(server.address, httpVersion, situation.request(format, plant));
+    expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, situation.want));
+    expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
+    // A refusal deletes nothing.
+    expect(plants.has(plant)).toBe(situation.want.code !== "ok");
+  });
 });

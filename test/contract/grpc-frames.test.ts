@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { openMemoryStore } from "../../src/plants/index.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import type { Field } from "../support/carriers/exchange.ts";
-import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { carriagesOf, rpcRequest } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
@@ -167,11 +167,11 @@ const rows = [...envelopeRows, ...compressionRows, ...messageRows, ...timeoutRow
   carriagesOf("grpc", "grpc-web").map((carriage) => ({ ...row, carriage })),
 );
 
-describe.each(http2Engines)("with %s for HTTP/2, a gRPC call", (http2) => {
+describe("a gRPC call", () => {
   const plants = new Set<bigint>();
   let server: TestPlantServer;
   beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants), http2 });
+    server = await startPlantServer({ store: openMemoryStore(plants) });
   });
   beforeEach(() => plants.add(7n));
   const connections = new KeptConnections();
@@ -180,22 +180,19 @@ describe.each(http2Engines)("with %s for HTTP/2, a gRPC call", (http2) => {
     await server[Symbol.asyncDispose]();
   });
 
-  test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
-    "with $name comes to $want.code, $carriage.name",
-    async ({ body, header = [], want, carriage }) => {
-      const { format, httpVersion } = carriage;
-      const request = rpcRequest(format, message, [authorized, ...header]);
-      const answer = await connections.exchange(server.address, httpVersion, { ...request, body });
-      const seen = seenAnswer(format, answer);
-      const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = seen.header;
-      expect({ ...seen, header: others }).toStrictEqual(expectedAnswer(format, want));
-      // Without a preference of the client, the answer is encoded as the request was.
-      const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
-      const unknown = want.message?.startsWith("unknown compression") === true;
-      expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
-      // gRPC's compression document: a client that sent an unknown encoding is told the known ones.
-      expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
-      expect(plants.has(7n)).toBe(want.code !== "ok");
-    },
-  );
+  test.each(rows)("with $name comes to $want.code, $carriage.name", async ({ body, header = [], want, carriage }) => {
+    const { format, httpVersion } = carriage;
+    const request = rpcRequest(format, message, [authorized, ...header]);
+    const answer = await connections.exchange(server.address, httpVersion, { ...request, body });
+    const seen = seenAnswer(format, answer);
+    const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = seen.header;
+    expect({ ...seen, header: others }).toStrictEqual(expectedAnswer(format, want));
+    // Without a preference of the client, the answer is encoded as the request was.
+    const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
+    const unknown = want.message?.startsWith("unknown compression") === true;
+    expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
+    // gRPC's compression document: a client that sent an unknown encoding is told the known ones.
+    expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
+    expect(plants.has(7n)).toBe(want.code !== "ok");
+  });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../support/carriers/http2-frames.ts";
-import { authorized, http2Engines, startPlantServer } from "../support/server/plant-server.ts";
+import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
 interface Row {
   readonly name: string;
@@ -66,10 +66,10 @@ const rows: readonly Row[] = [
   { name: "a length that is not that of the body", header: header({}, ["content-length", "5"]), want: malformed },
 ];
 
-describe.each(http2Engines)("over HTTP/2 by %s, the server", (http2) => {
+describe("over HTTP/2, the server", () => {
   test.each(rows)("meets $name as it should, and goes on", async ({ header: sent, want }) => {
     const plants = new Set([7n, 8n]);
-    await using server = await startPlantServer({ store: openMemoryStore(plants), http2 });
+    await using server = await startPlantServer({ store: openMemoryStore(plants) });
     using connection = await openFrames(server.address);
     connection.send(headersFrame(1, sent, frameFlag.endStream));
     expect(await connection.readEnd(1)).toStrictEqual(want);

@@ -9,7 +9,7 @@ import { carriages, deletePlantRequest, type Carriage } from "../support/gateway
 import { openLogLines } from "../support/operations/log-lines.ts";
 import { readSqlite } from "../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
-import { bearer, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { bearer, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
 /** The token of each caller is its name, behind its issuer if it has one. */
@@ -28,14 +28,14 @@ const ok: Want = { code: "ok" };
 const taken: Want = { code: "already_exists", message: "the idempotency key belongs to another deletion" };
 const notFound = (id: bigint): Want => ({ code: "not_found", message: `plant ${String(id)} not found` });
 
-describe.each(http2Engines)("a server, with %s for HTTP/2,", (http2) => {
+describe("a server", () => {
   const folder = createTempFolder();
   const file = folder.file("plants.db");
   const log = openLogLines("debug");
   let server: TestPlantServer;
   beforeAll(async () => {
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 100n } });
-    server = await startPlantServer({ store, auth, http2, log: log.log, cors: { origins: "*" } });
+    server = await startPlantServer({ store, auth, log: log.log, cors: { origins: "*" } });
   });
   const connections = new KeptConnections();
   afterAll(async () => {
@@ -53,9 +53,7 @@ describe.each(http2Engines)("a server, with %s for HTTP/2,", (http2) => {
     expect(seenAnswer(carriage.format, answer)).toStrictEqual(expectedAnswer(carriage.format, want));
   };
 
-  const rows = carriages
-    .filter(({ httpVersion }) => http2 === "node" || httpVersion === "2")
-    .map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
+  const rows = carriages.map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
 
   test.each(rows)("answers a repeated call as the first time, $carriage.name", async ({ carriage, plant }) => {
     const key: Field = ["idempotency-key", `"key of \\"${plant}\\""`];

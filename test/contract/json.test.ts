@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
-import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { carriagesOf, rpcRequest } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
@@ -108,11 +108,11 @@ const rows = [...acceptedRows, ...idRows, ...fieldRows, ...syntaxRows].flatMap((
   carriagesOf("connect-json", "grpc-json", "grpc-web-json").map((carriage) => ({ ...row, carriage })),
 );
 
-describe.each(http2Engines)("a message in JSON, with %s for HTTP/2,", (http2) => {
+describe("a message in JSON", () => {
   const plants = new Set<bigint>();
   let server: TestPlantServer;
   beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants), http2 });
+    server = await startPlantServer({ store: openMemoryStore(plants) });
   });
   beforeEach(() => plantsAtFirst.forEach((id) => plants.add(id)));
   const connections = new KeptConnections();
@@ -121,19 +121,16 @@ describe.each(http2Engines)("a message in JSON, with %s for HTTP/2,", (http2) =>
     await server[Symbol.asyncDispose]();
   });
 
-  test.each(rows.filter(({ carriage }) => http2 === "node" || carriage.httpVersion === "2"))(
-    "with $name is read for what it says, $carriage.name",
-    async ({ text, want, carriage }) => {
-      const { format, httpVersion } = carriage;
-      const answer = await connections.exchange(
-        server.address,
-        httpVersion,
-        rpcRequest(format, Buffer.from(text), [authorized]),
-      );
-      const outcome =
-        typeof want === "bigint" ? ({ code: "ok" } as const) : ({ code: "invalid_argument", message: want } as const);
-      expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, outcome));
-      expect(plantsAtFirst.filter((id) => !plants.has(id))).toStrictEqual(typeof want === "bigint" ? [want] : []);
-    },
-  );
+  test.each(rows)("with $name is read for what it says, $carriage.name", async ({ text, want, carriage }) => {
+    const { format, httpVersion } = carriage;
+    const answer = await connections.exchange(
+      server.address,
+      httpVersion,
+      rpcRequest(format, Buffer.from(text), [authorized]),
+    );
+    const outcome =
+      typeof want === "bigint" ? ({ code: "ok" } as const) : ({ code: "invalid_argument", message: want } as const);
+    expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, outcome));
+    expect(plantsAtFirst.filter((id) => !plants.has(id))).toStrictEqual(typeof want === "bigint" ? [want] : []);
+  });
 });

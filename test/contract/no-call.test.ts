@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import { fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
-import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { wireFormats, type WireFormat } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
@@ -12,12 +12,12 @@ const httpVersions: readonly HttpVersion[] = ["1.1", "2"];
 const rows = noCallTable.flatMap((row) => httpVersions.map((httpVersion) => ({ ...row, httpVersion })));
 type Row = NoCallRow & { readonly httpVersion: HttpVersion };
 
-describe.each(http2Engines)("where no call comes of a request, with %s for HTTP/2,", (http2) => {
-  const served = rows.filter(({ httpVersion }) => http2 === "node" || httpVersion === "2");
+describe("where no call comes of a request", () => {
+  const served = rows;
   const plants = new Set([7n]);
   let server: TestPlantServer;
   beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants), http2 });
+    server = await startPlantServer({ store: openMemoryStore(plants) });
   });
   const connections = new KeptConnections();
   afterAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plants/index.ts";
 import type { HttpVersion } from "../support/carriers/exchange.ts";
-import { authorized, http2Engines, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { wireFormats } from "../support/gateway/wire-format.ts";
 import { seenAnswer, type SeenAnswer } from "./expected-answer.ts";
@@ -14,11 +14,11 @@ const rows = [...pathRows, ...methodRows, ...extraRows].flatMap((row) =>
 
 const plantsAtFirst = [0n, 1n, plant, 8n, 9n];
 
-describe.each(http2Engines)("REST, with %s for HTTP/2,", (http2) => {
+describe("REST", () => {
   const plants = new Set<bigint>();
   let server: TestPlantServer;
   beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants), http2 });
+    server = await startPlantServer({ store: openMemoryStore(plants) });
   });
   beforeEach(() => plantsAtFirst.forEach((id) => plants.add(id)));
   const connections = new KeptConnections();
@@ -27,9 +27,7 @@ describe.each(http2Engines)("REST, with %s for HTTP/2,", (http2) => {
     await server[Symbol.asyncDispose]();
   });
 
-  test.each<RestRow & { httpVersion: HttpVersion }>(
-    rows.filter(({ httpVersion }) => http2 === "node" || httpVersion === "2"),
-  )(
+  test.each<RestRow & { httpVersion: HttpVersion }>(rows)(
     "$name: $request.path is answered $want.httpStatus over HTTP/$httpVersion",
     async ({ request, want, httpVersion }) => {
       const answer = await connections.exchange(server.address, httpVersion, toHttpRequest(request, authorized));

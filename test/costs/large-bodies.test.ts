@@ -19,7 +19,7 @@ import {
 } from "../support/carriers/http2-frames.ts";
 import { windowUpdateFrame } from "../support/http2/http2-requests.ts";
 import { heldBytes } from "../support/carriers/held-bytes.ts";
-import { http2Engines } from "../support/server/plant-server.ts";
+import { http2Servers } from "../support/gateway/listen-for-tests.ts";
 
 // Streams that are far larger than what may be held of them: as long as their reader is slow, their writer waits.
 
@@ -108,7 +108,7 @@ function initialWindow(settings: Buffer): number {
   return 65_535;
 }
 
-describe.each(http2Engines)("of 32 MiB over HTTP/2 by %s, a quarter is held at most", (http2) => {
+describe.each(http2Servers)("of 32 MiB over HTTP/2, %s, a quarter is held at most", (http2) => {
   test("when a client sends them to a slow handler", async () => {
     const gauge = new Gauge(await heldBytes());
     const blocked = Promise.withResolvers<void>();

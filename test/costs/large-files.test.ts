@@ -8,6 +8,7 @@ import { type HttpVersion } from "../support/carriers/exchange.ts";
 import { openHttp2 } from "../support/carriers/http2-connection.ts";
 import { startFiles, type TestFiles } from "../support/gateway/files.ts";
 import { openAnswer } from "../support/gateway/rest-answer.ts";
+import { type Http2Server } from "../support/gateway/listen-for-tests.ts";
 
 // Files of a gigabyte as streams of google.api.HttpBody: no more of them is held than what is on its way.
 
@@ -58,10 +59,10 @@ async function upload({ address: { address, port } }: TestFiles, version: HttpVe
   return await json(await answer);
 }
 
-describe.each<{ readonly name: string; readonly version: HttpVersion; readonly http2: "own" | "node" }>([
+describe.each<{ readonly name: string; readonly version: HttpVersion; readonly http2: Http2Server }>([
   { name: "HTTP/1.1", version: "1.1", http2: "own" },
   { name: "HTTP/2", version: "2", http2: "own" },
-  { name: "HTTP/2 of node", version: "2", http2: "node" },
+  { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
 ])("of a gigabyte over $name little is held", { timeout: 300_000 }, ({ version, http2 }) => {
   test("while it is downloaded", async () => {
     await using files = await startFiles(http2, {

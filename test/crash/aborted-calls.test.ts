@@ -13,7 +13,7 @@ import {
   type Frame,
 } from "../support/carriers/http2-frames.ts";
 import { expectNothingKept } from "../support/carriers/leaks.ts";
-import { authorized, http2Engines, startPlantServer } from "../support/server/plant-server.ts";
+import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
 
 /** The calls that must leave nothing behind, and those before them, which warm up what is kept for good. */
@@ -32,10 +32,10 @@ const growthLimitBytes = calls * 6;
 /** HTTP/2's CANCEL. */
 const cancel = 8;
 
-const name = `with %s for HTTP/2, ${String(calls)} calls that are cancelled leave nothing behind`;
-test.each(http2Engines)(name, { timeout: 300_000 }, async (http2) => {
+const name = `${String(calls)} calls that are cancelled leave nothing behind`;
+test(name, { timeout: 300_000 }, async () => {
   const waiting = new Set<bigint>();
-  await using server = await startPlantServer({ store: openWaitingStore(waiting), http2 });
+  await using server = await startPlantServer({ store: openWaitingStore(waiting) });
 
   await abortCalls(server.address, warmUpCalls);
   await expectNothingKept(() => abortCalls(server.address, calls), growthLimitBytes);

@@ -5,7 +5,6 @@ import { type CommandLine, startCommandLine } from "../support/process/command-l
 import { type PostgresServer, startPostgres } from "../support/plants/postgres-server.ts";
 import { runCommand } from "../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
-import { http2Engines } from "../support/server/plant-server.ts";
 
 const token = "token-of-the-restart-test";
 
@@ -49,34 +48,30 @@ async function untilReady(balancer: Balancer, ports: readonly number[]): Promise
   await expect.poll(() => ports.map((port) => balancer.isReady(port))).toEqual(ports.map(() => true));
 }
 
-test.each(http2Engines)(
-  "two replicas behind a balancer are restarted in turn, and no call fails, with %s for HTTP/2",
-  async (http2) => {
-    using folder = createTempFolder();
-    const environment = { DATABASE_URL: await postgres.createSchema(), PLANTSTORE_HTTP2: http2 };
-    await runCommand(["migrate"], environment);
-    const started = [await startReplica(folder, environment), await startReplica(folder, environment)];
-    const ports = started.map(({ port }) => port);
-    const replicas = started.map(({ replica }) => replica);
-    await using balancer = await startBalancer(ports);
+test("two replicas behind a balancer are restarted in turn, and no call fails", async () => {
+  using folder = createTempFolder();
+  const environment = { DATABASE_URL: await postgres.createSchema() };
+  await runCommand(["migrate"], environment);
+  const started = [await startReplica(folder, environment), await startReplica(folder, environment)];
+  const ports = started.map(({ port }) => port);
+  const replicas = started.map(({ replica }) => replica);
+  await using balancer = await startBalancer(ports);
+  await untilReady(balancer, ports);
+  const callers = [openRestCaller, openRestCaller, openGrpcCaller, openGrpcCaller];
+  const load = startLoad(callers.map((open) => open(balancer.address, token)));
+  for (let step = 0; step < restarts * ports.length; step++) {
+    const before = load.answered();
+    await expect.poll(load.answered).toBeGreaterThan(before + callsPerStep);
+    const index = step % ports.length;
+    const [replica, port] = [replicas[index], ports[index]];
+    if (replica === undefined || port === undefined) throw new Error("there is no such replica");
+    replicas[index] = await restart(folder, environment, replica, port);
     await untilReady(balancer, ports);
-    const callers = [openRestCaller, openRestCaller, openGrpcCaller, openGrpcCaller];
-    const load = startLoad(callers.map((open) => open(balancer.address, token)));
-    for (let step = 0; step < restarts * ports.length; step++) {
-      const before = load.answered();
-      await expect.poll(load.answered).toBeGreaterThan(before + callsPerStep);
-      const index = step % ports.length;
-      const [replica, port] = [replicas[index], ports[index]];
-      if (replica === undefined || port === undefined) throw new Error("there is no such replica");
-      replicas[index] = await restart(folder, environment, replica, port);
-      await untilReady(balancer, ports);
-    }
-    const { failed, unprocessed, answered } = await load.stop();
-    for (const replica of replicas) await replica[Symbol.asyncDispose]();
-    expect(failed).toEqual([]);
-    expect(answered).toBeGreaterThan(restarts * ports.length * callsPerStep);
-    // Each restart may cross one call on each connection of gRPC.
-    expect(unprocessed).toBeLessThanOrEqual(2 * restarts * ports.length);
-  },
-  300_000,
-);
+  }
+  const { failed, unprocessed, answered } = await load.stop();
+  for (const replica of replicas) await replica[Symbol.asyncDispose]();
+  expect(failed).toEqual([]);
+  expect(answered).toBeGreaterThan(restarts * ports.length * callsPerStep);
+  // Each restart may cross one call on each connection of gRPC.
+  expect(unprocessed).toBeLessThanOrEqual(2 * restarts * ports.length);
+}, 300_000);

@@ -5,7 +5,7 @@ import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { frame, headerBlock, headersFrame, openFrames, type Frame } from "../support/carriers/http2-frames.ts";
-import { http2Engines, startPlantServer, tokens, type TestPlantServer } from "../support/server/plant-server.ts";
+import { startPlantServer, tokens, type TestPlantServer } from "../support/server/plant-server.ts";
 import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
 import { numRunsOf } from "../support/test-seed.ts";
 
@@ -96,19 +96,15 @@ const anyFrame: fc.Arbitrary<Frame> = fc.oneof(
 );
 
 describe("whatever a client sends, the server answers or closes, and goes on", () => {
-  let servers: Readonly<Record<(typeof http2Engines)[number], TestPlantServer>>;
+  let server: TestPlantServer;
   beforeAll(async () => {
-    const store = openMemoryStore(new Set([7n]));
-    servers = {
-      node: await startPlantServer({ store, http2: "node" }),
-      own: await startPlantServer({ store, http2: "own" }),
-    };
+    server = await startPlantServer({ store: openMemoryStore(new Set([7n])) });
   });
-  afterAll(() => Promise.all(http2Engines.map((engine) => servers[engine][Symbol.asyncDispose]())));
+  afterAll(() => server[Symbol.asyncDispose]());
 
   test("over HTTP/1.1", async () => {
     await overMany(http1Bytes, async (bytes) => {
-      using connection = await openHttp1(servers.own.address);
+      using connection = await openHttp1(server.address);
       connection.socket.end(Buffer.from(bytes, "latin1"));
       const answered = (await connection.readToEnd()).toString("latin1");
       // Nothing that a client sends over REST is the server's fault.
@@ -117,9 +113,9 @@ describe("whatever a client sends, the server answers or closes, and goes on", (
     });
   });
 
-  test.each(http2Engines)("over HTTP/2, on the engine of %s", async (engine) => {
+  test("over HTTP/2", async () => {
     await overMany(fc.array(anyFrame, { maxLength: 12 }), async (frames) => {
-      using connection = await openFrames(servers[engine].address);
+      using connection = await openFrames(server.address);
       connection.send(...frames);
       connection.socket.end();
       while ((await connection.readFrame()) !== undefined) {
@@ -130,7 +126,7 @@ describe("whatever a client sends, the server answers or closes, and goes on", (
 
   test("over bytes that are no protocol", async () => {
     await overMany(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
-      using connection = await openHttp1(servers.own.address);
+      using connection = await openHttp1(server.address);
       connection.socket.end(bytes);
       await connection.readToEnd();
     });

@@ -11,6 +11,7 @@ import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { startFiles, type TestFiles } from "../support/gateway/files.ts";
 import { openUpload } from "../support/gateway/rest-upload.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
+import { type Http2Server } from "../support/gateway/listen-for-tests.ts";
 
 /** Fails for an answer that was reset: on HTTP/2 by a code, over Fetch with status 500 if it had not begun. */
 function toWhole(answer: HttpAnswer & { readonly resetCode?: number }): HttpAnswer {
@@ -48,10 +49,10 @@ function inTwoPieces(row: { readonly length: number; readonly turns: number }) {
   };
 }
 
-describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; readonly http2: "own" | "node" }>([
+describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; readonly http2: Http2Server }>([
   { name: "HTTP/1.1", version: "1.1", http2: "own" },
   { name: "HTTP/2", version: "2", http2: "own" },
-  { name: "HTTP/2 of node", version: "2", http2: "node" },
+  { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
   { name: "Fetch", version: "fetch", http2: "own" },
 ])("a body of bytes over $name", ({ version, http2 }) => {
   const ask = async (

@@ -11,6 +11,7 @@ import { reasonOf } from "../support/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../support/gateway/greenhouse.ts";
 import { openUpload, type Upload } from "../support/gateway/rest-upload.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
+import { type Http2Server } from "../support/gateway/listen-for-tests.ts";
 
 // Streams of a client over REST: lines of JSON in the body of a request.
 
@@ -33,13 +34,13 @@ const rules: Rules = [
 interface Way {
   readonly name: string;
   readonly version: HttpVersion | "fetch";
-  readonly http2: "own" | "node";
+  readonly http2: Http2Server;
 }
 
 const ways: readonly Way[] = [
   { name: "HTTP/1.1", version: "1.1", http2: "own" },
   { name: "HTTP/2", version: "2", http2: "own" },
-  { name: "HTTP/2 of node", version: "2", http2: "node" },
+  { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
   { name: "Fetch", version: "fetch", http2: "own" },
 ];
 

@@ -90,14 +90,12 @@ type Implementation = Parameters<typeof startGreenhouse>[0];
 interface Way {
   readonly name: string;
   readonly version: HttpVersion;
-  readonly http2: "own" | "node";
 }
 
 describe.each<Way>([
-  { name: "HTTP/1.1", version: "1.1", http2: "own" },
-  { name: "HTTP/2", version: "2", http2: "own" },
-  { name: "HTTP/2 of node", version: "2", http2: "node" },
-])("over $name", ({ version, http2 }) => {
+  { name: "HTTP/1.1", version: "1.1" },
+  { name: "HTTP/2", version: "2" },
+])("over $name", ({ version }) => {
   const start = (
     coding: StreamCompression,
     faults: unknown[],
@@ -106,9 +104,7 @@ describe.each<Way>([
   ): Promise<TestGreenhouse> => {
     const onFault = (fault: unknown): void => void faults.push(fault);
     const options = { rest: { rules }, acceptCompression: [coding], compressMinBytes: 0, onFault, ...more };
-    return startGreenhouse({ watchReadings, recordReadings, waterBed: () => ({}), ...implementation }, options, {
-      http2,
-    });
+    return startGreenhouse({ watchReadings, recordReadings, waterBed: () => ({}), ...implementation }, options);
   };
   const header = [
     ["accept", "application/json"],

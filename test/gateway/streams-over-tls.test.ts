@@ -82,16 +82,15 @@ function readerOf(answer: Promise<Readable>): Pick<Exchange, "until" | "ended"> 
   };
 }
 
-describe.each<{ readonly name: string; readonly openExchange: Open; readonly http2: "own" | "node" }>([
-  { name: "HTTP/1.1", openExchange: openHttp1Exchange, http2: "own" },
-  { name: "HTTP/2", openExchange: openHttp2Exchange, http2: "own" },
-  { name: "HTTP/2 of node", openExchange: openHttp2Exchange, http2: "node" },
-])("over TLS and $name", ({ openExchange, http2 }) => {
+describe.each<{ readonly name: string; readonly openExchange: Open }>([
+  { name: "HTTP/1.1", openExchange: openHttp1Exchange },
+  { name: "HTTP/2", openExchange: openHttp2Exchange },
+])("over TLS and $name", ({ openExchange }) => {
   let greenhouse: TestGreenhouse;
   const open = (httpMethod: string, path: string): Promise<Exchange> =>
     openExchange(greenhouse.address, httpMethod, path);
   beforeAll(async () => {
-    greenhouse = await startGreenhouse(implementation, { rest: { rules } }, { http2, tls: certificate });
+    greenhouse = await startGreenhouse(implementation, { rest: { rules } }, { tls: certificate });
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 

@@ -13,7 +13,7 @@ import { buildRustClient } from "../support/clients/rust-clients.ts";
 import { countedBytes, startStreamServer } from "../support/clients/stream-server.ts";
 import { buildLimitMs } from "../support/process/build-step.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
-import { http2Engines, startPlantServer, type TestPlantServerOptions, tokens } from "../support/server/plant-server.ts";
+import { startPlantServer, type TestPlantServerOptions, tokens } from "../support/server/plant-server.ts";
 
 // Clients as their users have them, with all of their defaults, and as busy as they can be: what they do by themselves then,
 // such as measuring the bandwidth, or sending as far ahead as the windows reach, no single call shows.
@@ -66,8 +66,8 @@ describe.each(clients)("$name", { timeout: answerLimitMs }, ({ build }) => {
     program = await build();
   }, buildLimitMs);
 
-  test.each(http2Engines)("is told on one connection what each of its calls did, with %s for HTTP/2", async (http2) => {
-    await callFor(callSeconds.cleartext, { http2 }, program);
+  test("is told on one connection what each of its calls did", async () => {
+    await callFor(callSeconds.cleartext, {}, program);
   });
 
   test("is told on one connection what each of its calls did, over TLS", async () => {
@@ -78,8 +78,8 @@ describe.each(clients)("$name", { timeout: answerLimitMs }, ({ build }) => {
     await callFor(callSeconds.tls, { tls }, program, authorityFile);
   });
 
-  test.each(http2Engines)("sends and gets long streams whole on one connection, with %s for HTTP/2", async (http2) => {
-    await using server = await startStreamServer({ http2 });
+  test("sends and gets long streams whole on one connection", async () => {
+    await using server = await startStreamServer();
     using connections = countConnections();
     using client = startClient(program, [authorityOf("localhost", server)]);
     expect(await client.load("echo", undefined, echoed.pieces)).toEqual(whole(echoed));

@@ -46,7 +46,7 @@ const program = `
     process.once("SIGTERM", () => server.close());
   } else {
     const tls = ${JSON.stringify(certificate)};
-    const options = { own: {}, node: { http2: "node" }, tls: { tls } }[way];
+    const options = way === "tls" ? { tls } : {};
     const { port } = await gateway.listen({ host, port: 0, ...options });
     process.once("SIGTERM", () => gateway.drain(1_000));
     console.log("port " + port);
@@ -81,7 +81,7 @@ const greeting = '{"name":"Hello Ann"}';
 /** The rows of the table: how the gateway serves, and what a call comes to. */
 const rows: readonly {
   row: string;
-  way: "own" | "node" | "mounted" | "tls";
+  way: "own" | "mounted" | "tls";
   call: (at: Address) => Promise<unknown>;
   want: unknown;
 }[] = [
@@ -94,8 +94,7 @@ const rows: readonly {
   },
   { row: "Connect", way: "own", call: (at) => callRpc(at, "connect-json"), want: 0 },
   { row: "gRPC-Web", way: "own", call: (at) => callRpc(at, "grpc-web"), want: 0 },
-  { row: "gRPC, by our own HTTP/2", way: "own", call: (at) => callRpc(at, "grpc"), want: 0 },
-  { row: 'gRPC, by `listen({ http2: "node" })`', way: "node", call: (at) => callRpc(at, "grpc"), want: 0 },
+  { row: "gRPC", way: "own", call: (at) => callRpc(at, "grpc"), want: 0 },
   { row: "TLS, HTTP/2 by ALPN", way: "tls", call: callByTls, want: greeting },
   {
     row: "`handler` in a server of `node:http`",

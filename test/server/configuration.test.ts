@@ -69,7 +69,6 @@ test("what is not given has its default", () => {
     audit: "always",
     drainDelayMs: 5000,
     drainTimeoutMs: 20_000,
-    http2: "own",
   });
 });
 

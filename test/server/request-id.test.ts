@@ -6,12 +6,7 @@ import { openLogLines } from "../support/operations/log-lines.ts";
 import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { type Carriage, carriages, carriagesOf } from "../support/gateway/wire-format.ts";
 import { deletePlantRequest, encodeMessage, exchange, rpcRequest } from "../support/gateway/wire-format.ts";
-import {
-  authorized,
-  http2Engines,
-  startPlantServer,
-  type TestPlantServerOptions,
-} from "../support/server/plant-server.ts";
+import { authorized, startPlantServer, type TestPlantServerOptions } from "../support/server/plant-server.ts";
 
 const made = /^[0-9a-f]{16}-[0-9a-z]+$/;
 const longest = "a".repeat(128);
@@ -29,7 +24,7 @@ interface LoggedServer extends AsyncDisposable {
 }
 
 /** Starts a server that has the plant 7 each time it is asked. */
-async function startLogged(options: TestPlantServerOptions): Promise<LoggedServer> {
+async function startLogged(options: TestPlantServerOptions = {}): Promise<LoggedServer> {
   const { log, lines } = openLogLines("info");
   const calls = () => lines().filter(({ msg }) => msg === "call");
   const plants = new Set<bigint>();
@@ -54,43 +49,41 @@ async function startLogged(options: TestPlantServerOptions): Promise<LoggedServe
 const sent: Field = ["x-request-id", "from-the-client"];
 const taken = { answered: ["from-the-client"], logged: "from-the-client" };
 
-describe.each(http2Engines)("with %s for HTTP/2", (http2) => {
-  // HTTP/1.1 is served by the same, whatever serves HTTP/2.
-  const served = carriages.filter(({ httpVersion }) => http2 === "own" || httpVersion === "2");
+describe("over every protocol and version of HTTP", () => {
   let server: LoggedServer;
   let always: LoggedServer;
   beforeAll(async () => {
-    server = await startLogged({ http2 });
-    always = await startLogged({ http2, requestIdAnswers: "always" });
+    server = await startLogged();
+    always = await startLogged({ requestIdAnswers: "always" });
   });
   afterAll(async () => {
     await server[Symbol.asyncDispose]();
     await always[Symbol.asyncDispose]();
   });
 
-  test.each(served)("$name, the id of the client is answered and logged", async (carriage) => {
+  test.each(carriages)("$name, the id of the client is answered and logged", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [authorized, sent]);
     expect(await server.idsOf(carriage, request)).toEqual(taken);
   });
 
-  test.each(served)("$name, so it is with an error", async (carriage) => {
+  test.each(carriages)("$name, so it is with an error", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 8n, [authorized, sent]);
     expect(await server.idsOf(carriage, request)).toEqual(taken);
   });
 
-  test.each(served)("$name, and with a refusal", async (carriage) => {
+  test.each(carriages)("$name, and with a refusal", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [sent]);
     expect(await server.idsOf(carriage, request)).toEqual(taken);
   });
 
-  test.each(served)("$name, an error carries an id that was made", async (carriage) => {
+  test.each(carriages)("$name, an error carries an id that was made", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 8n, [authorized]);
     const { answered, logged } = await server.idsOf(carriage, request);
     expect(answered).toEqual([expect.stringMatching(made)]);
     expect(logged).toBe(answered[0]);
   });
 
-  test.each(served)("$name, a success carries one only where every answer is to", async (carriage) => {
+  test.each(carriages)("$name, a success carries one only where every answer is to", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [authorized]);
     expect((await server.idsOf(carriage, request)).answered).toEqual([]);
     const { answered, logged } = await always.idsOf(carriage, request);
@@ -98,7 +91,7 @@ describe.each(http2Engines)("with %s for HTTP/2", (http2) => {
     expect(logged).toBe(answered[0]);
   });
 
-  test.each(served.filter(({ format }) => ["grpc", "grpc-web"].includes(format.name)))(
+  test.each(carriages.filter(({ format }) => ["grpc", "grpc-web"].includes(format.name)))(
     "$name, every stream carries one, once",
     async (carriage) => {
       const message = encodeMessage(carriage.format, ServerReflectionRequestSchema, {
@@ -119,7 +112,7 @@ const rest = carriagesOf("rest").map(({ httpVersion }) => ({ httpVersion }));
 describe.each(rest)("over HTTP/$httpVersion", (carriage) => {
   let server: LoggedServer;
   beforeAll(async () => {
-    server = await startLogged({});
+    server = await startLogged();
   });
   afterAll(() => server[Symbol.asyncDispose]());
 

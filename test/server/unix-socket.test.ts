@@ -13,11 +13,7 @@ import { carriages, deletePlantRequest, exchange } from "../support/gateway/wire
 import { openLogLines } from "../support/operations/log-lines.ts";
 import { startNode } from "../support/process/command-line.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
-import { authorized, http2Engines, startPlantServer } from "../support/server/plant-server.ts";
-
-const overBoth = carriages.flatMap((carriage) =>
-  http2Engines.map((http2) => ({ ...carriage, name: `${carriage.name}, HTTP/2 by ${http2}`, http2 })),
-);
+import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
 /** Leaves a socket in a folder as a process does that is killed, and returns its path. */
 async function leaveSocketBehind(folder: TempFolder): Promise<string> {
@@ -28,11 +24,10 @@ async function leaveSocketBehind(folder: TempFolder): Promise<string> {
   return path;
 }
 
-test.each(overBoth)("a Unix socket serves $name", async ({ format, httpVersion, http2 }) => {
+test.each(carriages)("a Unix socket serves $name", async ({ format, httpVersion }) => {
   using folder = createTempFolder();
   await using server = await startPlantServer({
     path: folder.file("s"),
-    http2,
     store: openMemoryStore(new Set([7n])),
   });
   const request = deletePlantRequest(format, 7n, [authorized]);

@@ -31,19 +31,15 @@ export interface SideBySide {
 /** The most a message may have here, so that a row can go over it. */
 export const readMaxBytes = 10_000;
 
-/** Starts both with the same routes, interceptors and options; the gateway with one server of HTTP/2 or the other. */
-export async function startSideBySide(gatewayHttp2: "own" | "node"): Promise<SideBySide> {
+/** Starts both with the same routes, interceptors and options. */
+export async function startSideBySide(): Promise<SideBySide> {
   const options = { routes, interceptors: [tellOfTheCall], readMaxBytes };
   const handler = connectNodeAdapter(options);
   const servers = { "1.1": createHttp1Server(handler), "2": createHttp2Server(handler) };
   // A connection may be quiet for long where the machine is busy.
   servers["1.1"].keepAliveTimeout = 0;
   const gateway = createGateway(options);
-  const [http1, http2, own] = await Promise.all([
-    listen(servers["1.1"]),
-    listen(servers["2"]),
-    gateway.listen({ http2: gatewayHttp2 }),
-  ]);
+  const [http1, http2, own] = await Promise.all([listen(servers["1.1"]), listen(servers["2"]), gateway.listen()]);
   return {
     connectNode: { "1.1": http1, "2": http2 },
     gateway: own,

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../support/deadline.ts";
 import type { HttpVersion } from "../../support/carriers/exchange.ts";
-import { http2Engines } from "../../support/server/plant-server.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
 import { streamCallTable, transcribe, type StreamCallRow } from "./stream-calls.ts";
 
@@ -37,20 +36,18 @@ const ways: readonly Way[] = [
 
 type Pair = { readonly row: StreamCallRow; readonly way: Way; readonly name: string };
 
-const allRows: readonly Pair[] = streamCallTable.flatMap((row) =>
+const rows: readonly Pair[] = streamCallTable.flatMap((row) =>
   ways
     .filter(({ httpVersion }) => row.bidi !== true || httpVersion === "2")
     .map((way) => ({ row, way, name: `${row.name} by ${way.name}` })),
 );
 
-describe.each(http2Engines)("a client of Connect, with %s for HTTP/2,", (http2) => {
-  // HTTP/1.1 is served by the same, whatever serves HTTP/2.
-  const rows = allRows.filter(({ way }) => http2 === "own" || way.httpVersion === "2");
+describe("a client of Connect", () => {
   let servers: SideBySide;
   /** The clients of connect-node and of the gateway: each has one connection over HTTP/2, which its next call uses too. */
   let clients: ReadonlyMap<Way, readonly Client<typeof GreenhouseService>[]>;
   beforeAll(async () => {
-    const started = await startSideBySide(http2);
+    const started = await startSideBySide();
     servers = started;
     clients = new Map(
       ways.map((way) => [

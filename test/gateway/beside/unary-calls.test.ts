@@ -3,26 +3,23 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decodeEnvelopes } from "../../support/gateway/envelope.ts";
 import { fieldValue, type Field, type HttpAnswer } from "../../support/carriers/exchange.ts";
 import { readOutcome } from "../../support/gateway/outcome.ts";
-import { http2Engines } from "../../support/server/plant-server.ts";
 import { KeptConnections } from "../../support/gateway/kept-connections.ts";
 import { carriages, type Carriage, type WireFormat } from "../../support/gateway/wire-format.ts";
 import { differences, type Difference } from "./differences.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
 import { unaryCallTable, type UnaryCallRow } from "./unary-calls.ts";
 
-const allRows = unaryCallTable.flatMap((row) =>
+const rows = unaryCallTable.flatMap((row) =>
   carriages
     .filter((carriage) => isSpoken(carriage) && (row.only?.(carriage) ?? true))
     .map((carriage) => ({ row, carriage, name: `${row.name} by ${carriage.name}` })),
 );
 type Pair = { readonly row: UnaryCallRow; readonly carriage: Carriage; readonly name: string };
 
-describe.each(http2Engines)("a client of the gateway, with %s for HTTP/2,", (http2) => {
-  // HTTP/1.1 is served by the same, whatever serves HTTP/2.
-  const rows = allRows.filter(({ carriage }) => http2 === "own" || carriage.httpVersion === "2");
+describe("a client of the gateway", () => {
   let servers: SideBySide;
   beforeAll(async () => {
-    servers = await startSideBySide(http2);
+    servers = await startSideBySide();
   });
   const connections = new KeptConnections();
   afterAll(async () => {

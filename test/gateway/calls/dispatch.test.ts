@@ -19,10 +19,11 @@ import {
 } from "../../support/gateway/greenhouse.ts";
 import { decodeBase64Parts, readOutcome } from "../../support/gateway/outcome.ts";
 import { carriages, exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
-import { http2Engines } from "../../support/server/plant-server.ts";
+import { type Http2Server, http2Servers } from "../../support/gateway/listen-for-tests.ts";
 
 const empty = Buffer.alloc(0);
-const both: readonly HttpVersion[] = ["1.1", "2"];
+/** What a server of each kind speaks. */
+const versionsBy: Readonly<Record<Http2Server, readonly HttpVersion[]>> = { own: ["1.1", "2"], mounted: ["2"] };
 const fail = (): Promise<never> => Promise.reject(new TypeError("no compression"));
 const brokenGzip: Compression = { name: "gzip", compress: fail, decompress: fail };
 
@@ -35,7 +36,7 @@ function get(path: string): HttpRequest {
 }
 
 // A fault of the program around the gateway: the request goes unanswered, and no other request notices.
-describe.each(http2Engines)("an answer that cannot be written, with %s for HTTP/2,", (http2) => {
+describe.each(http2Servers)("an answer that cannot be written, server: %s,", (http2) => {
   const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
   const refuse = (): never => {
     throw new ConnectError("not you ".repeat(200), Code.PermissionDenied, undefined, unwritable);
@@ -66,7 +67,7 @@ describe.each(http2Engines)("an answer that cannot be written, with %s for HTTP/
     },
   ])("ends its request alone, and at once: $name", async ({ request, waterBed, options = {} }) => {
     await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
-    for (const version of both) {
+    for (const version of versionsBy[http2]) {
       const before = greenhouse.answers.length;
       const end = version === "1.1" ? "the peer ended" : "with error code 2";
       await expect(exchange(greenhouse.address, version, request)).rejects.toThrow(end);
@@ -83,7 +84,7 @@ describe.each(http2Engines)("an answer that cannot be written, with %s for HTTP/
       },
     };
     await using greenhouse = await startGreenhouse({}, { endpoints: [page] }, { http2 });
-    for (const version of both) {
+    for (const version of versionsBy[http2]) {
       const { httpStatus, body } = await exchange(greenhouse.address, version, get("/page"));
       expect(httpStatus).toBe(500);
       expect(String(body)).not.toContain("secret");
@@ -95,7 +96,7 @@ function later(answer: Endpoint["answer"]): Endpoint {
   return { path: "/page", open: true, answer };
 }
 
-describe.each(http2Engines)("an endpoint that answers later, with %s for HTTP/2,", (http2) => {
+describe.each(http2Servers)("an endpoint that answers later, server: %s,", (http2) => {
   test.each<{ name: string; answer: Endpoint["answer"]; want: { httpStatus: number; text: string } }>([
     {
       name: "is awaited, and has seen the header",
@@ -115,38 +116,42 @@ describe.each(http2Engines)("an endpoint that answers later, with %s for HTTP/2,
   ])("$name", async ({ answer, want }) => {
     const options = { endpoints: [later(answer)], onFault: () => {} };
     await using greenhouse = await startGreenhouse({}, options, { http2 });
-    for (const version of both) {
+    for (const version of versionsBy[http2]) {
       const request: HttpRequest = { ...get("/page"), header: [["x-name", "ada"]] };
       const { httpStatus, body } = await exchange(greenhouse.address, version, request);
       expect({ httpStatus, text: String(body) }).toEqual(want);
     }
-    expect(await greenhouse.answered(2)).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
+    const answered = await greenhouse.answered(versionsBy[http2].length);
+    expect(answered).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
   });
 
-  test.each(both)("is told of as canceled if its client has left by then, over HTTP/%s", async (version) => {
-    const asked = Promise.withResolvers<void>();
-    const left = Promise.withResolvers<void>();
-    const admit: Admit = ({ connection }) => {
-      if (connection instanceof EventEmitter) connection.once("close", left.resolve);
-      asked.resolve();
-    };
-    const answer: Endpoint["answer"] = async () => {
-      await left.promise;
-      return { httpStatus: 200, body: "late" };
-    };
-    const endpoints = [{ ...later(answer), open: false }];
-    await using greenhouse = await startGreenhouse({}, { admit, endpoints }, { http2 });
-    if (version === "1.1") {
-      using connection = await openHttp1(greenhouse.address);
-      connection.request(get("/page"));
-      await within(asked.promise, "the endpoint");
-    } else {
-      using connection = await openHttp2(greenhouse.address);
-      connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
-      await within(asked.promise, "the endpoint");
-    }
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-  });
+  test.each(versionsBy[http2])(
+    "is told of as canceled if its client has left by then, over HTTP/%s",
+    async (version) => {
+      const asked = Promise.withResolvers<void>();
+      const left = Promise.withResolvers<void>();
+      const admit: Admit = ({ connection }) => {
+        if (connection instanceof EventEmitter) connection.once("close", left.resolve);
+        asked.resolve();
+      };
+      const answer: Endpoint["answer"] = async () => {
+        await left.promise;
+        return { httpStatus: 200, body: "late" };
+      };
+      const endpoints = [{ ...later(answer), open: false }];
+      await using greenhouse = await startGreenhouse({}, { admit, endpoints }, { http2 });
+      if (version === "1.1") {
+        using connection = await openHttp1(greenhouse.address);
+        connection.request(get("/page"));
+        await within(asked.promise, "the endpoint");
+      } else {
+        using connection = await openHttp2(greenhouse.address);
+        connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
+        await within(asked.promise, "the endpoint");
+      }
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    },
+  );
 });
 
 describe("what is told of an answer", () => {
@@ -162,7 +167,7 @@ describe("what is told of an answer", () => {
   ])("$path has the route $httpRoute", async ({ path, httpRoute }) => {
     const options = { requestPathPrefix: "/api", endpoints: [page, root] };
     await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, options);
-    for (const version of both) await exchange(greenhouse.address, version, get(path));
+    for (const version of versionsBy.own) await exchange(greenhouse.address, version, get(path));
     const versions = await Promise.all([1, 2].map((count) => greenhouse.answered(count)));
     expect(versions.map((answer) => ({ route: answer.httpRoute, version: answer.httpVersion }))).toEqual([
       { route: httpRoute, version: "1.1" },
@@ -177,7 +182,7 @@ describe("what is told of an answer", () => {
     };
     await using greenhouse = await startGreenhouse({}, { onAnswer });
     const request = { ...get("/nothing"), header: [["authorization", "Bearer s3cret"]] satisfies Field[] };
-    for (const version of both) await exchange(greenhouse.address, version, request);
+    for (const version of versionsBy.own) await exchange(greenhouse.address, version, request);
     expect(logged).toHaveLength(4);
     expect(logged.filter((text) => text.includes("s3cret"))).toEqual([]);
   });
@@ -232,7 +237,7 @@ describe("CORS", () => {
   ];
 
   test.each(calls)("lets a page of its origin read the answer of $name, and its refusal", async ({ request }) => {
-    for (const version of both) {
+    for (const version of versionsBy.own) {
       for (const more of [[], [["x-refuse", "1"] as const]]) {
         const header = [...request.header, origin, ...more];
         const answer = await exchange(greenhouse.address, version, { ...request, header });
@@ -251,7 +256,7 @@ describe("CORS", () => {
 
   test.each(calls)("answers the preflight of $name without asking admit", async ({ request }) => {
     asked = 0;
-    for (const version of both) {
+    for (const version of versionsBy.own) {
       const header: Field[] = [origin, ["access-control-request-method", request.httpMethod], ["x-refuse", "1"]];
       const answer = await exchange(greenhouse.address, version, { httpMethod: "OPTIONS", path: request.path, header });
       expect(answer).toMatchObject({ httpStatus: 204, body: empty });

@@ -25,7 +25,7 @@ import {
 } from "../../support/gateway/greenhouse.ts";
 import { decodeBase64Parts, readOutcome } from "../../support/gateway/outcome.ts";
 import { carriages, exchange, rpcRequest, type WireFormat, wireFormats } from "../../support/gateway/wire-format.ts";
-import { http2Engines } from "../../support/server/plant-server.ts";
+import { type Http2Server, http2Servers } from "../../support/gateway/listen-for-tests.ts";
 
 // Just as much as a limit says is taken, and one more is not.
 
@@ -64,7 +64,7 @@ class Greenhouses {
   constructor(options: Partial<GatewayOptions>) {
     const implementation = { waterBed: ({ note }: { note: string }) => ({ note }), getReading: () => ({}) };
     beforeAll(async () => {
-      for (const http2 of http2Engines)
+      for (const http2 of http2Servers)
         this.#started.set(http2, await startGreenhouse(implementation, options, { http2 }));
     });
     afterAll(async () => {
@@ -72,7 +72,7 @@ class Greenhouses {
     });
   }
 
-  address(http2: (typeof http2Engines)[number]): Address {
+  address(http2: Http2Server): Address {
     const greenhouse = this.#started.get(http2);
     if (greenhouse === undefined) throw new Error("the greenhouse has not started");
     return greenhouse.address;
@@ -84,7 +84,7 @@ describe("readMaxBytes", () => {
   const rows = carriages.flatMap(({ name, ...carriage }) =>
     carriage.httpVersion === "1.1"
       ? [{ ...carriage, name, http2: "own" as const }]
-      : http2Engines.map((http2) => ({ ...carriage, name: `${name} by ${http2}`, http2 })),
+      : http2Servers.map((http2) => ({ ...carriage, name: `${name} ${http2}`, http2 })),
   );
 
   test.each(rows)("is what a message may have, $name", async ({ format, httpVersion, http2 }) => {
@@ -168,8 +168,8 @@ const comings = [
 
 describe.each([
   { carrier: "HTTP/1.1", http2: "own", send: sendChunks },
-  { carrier: "HTTP/2 by node", http2: "node", send: sendFrames },
-  { carrier: "HTTP/2 by own", http2: "own", send: sendFrames },
+  { carrier: "HTTP/2, mounted", http2: "mounted", send: sendFrames },
+  { carrier: "HTTP/2", http2: "own", send: sendFrames },
 ] as const)("over $carrier readMaxBytes", ({ http2, send }) => {
   const format = wireFormats["connect-proto"];
   let admission = Promise.withResolvers<void>();
@@ -192,7 +192,7 @@ describe.each([
   });
 });
 
-describe.each(http2Engines)("over HTTP/2 by %s readMaxBytes", (http2) => {
+describe.each(http2Servers)("over HTTP/2, %s readMaxBytes", (http2) => {
   const format = wireFormats["connect-proto"];
   const greenhouses = new Greenhouses({ readMaxBytes: limitBytes });
 

@@ -11,7 +11,7 @@ import { heldBytes } from "../../support/carriers/held-bytes.ts";
 import { openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { openHttp2 } from "../../support/carriers/http2-connection.ts";
 import { dataFrame, frameFlag, headersFrame, openFrames } from "../../support/carriers/http2-frames.ts";
-import { http2Engines } from "../../support/server/plant-server.ts";
+import { type Http2Server, http2Servers } from "../../support/gateway/listen-for-tests.ts";
 
 const noteKey = createContextKey("none");
 const bidirectional = callings.filter(({ name }) => !name.includes("1.1"));
@@ -297,8 +297,8 @@ describe.each(bidirectional)("both streams at once by $name", (calling) => {
   });
 });
 
-test.each(http2Engines)(
-  "messages that are announced take no memory before they come, over HTTP/2 by %s",
+test.each(http2Servers)(
+  "messages that are announced take no memory before they come, over HTTP/2, %s",
   async (http2) => {
     const streams = 64;
     let waiting = 0;
@@ -332,8 +332,8 @@ test.each(http2Engines)(
 
 test.each([
   { name: "HTTP/1.1", http2: "own" },
-  { name: "HTTP/2 on node's engine", http2: "node" },
-  { name: "HTTP/2 on the engine of our own", http2: "own" },
+  { name: "HTTP/2, mounted", http2: "mounted" },
+  { name: "HTTP/2", http2: "own" },
 ] as const)("a stream whose client leaves while it is admitted does not run over $name", async ({ name, http2 }) => {
   let ran = false;
   const asked = Promise.withResolvers<void>();
@@ -444,7 +444,7 @@ const recordReadings = "/greenhouse.v1.GreenhouseService/RecordReadings";
 
 describe("readings that come after the deadline of their call", () => {
   interface Late {
-    readonly http2: "own" | "node";
+    readonly http2: Http2Server;
     /** How many messages are read before the deadline. */
     readonly read: number;
     readonly goOn: Promise<void>;
@@ -471,8 +471,8 @@ describe("readings that come after the deadline of their call", () => {
 
   const lastAlone = [dataFrame(1, emptyMessage), dataFrame(1, Buffer.of(), frameFlag.endStream)];
   const lastWithEnd = [dataFrame(1, emptyMessage, frameFlag.endStream)];
-  test.each(http2Engines)(
-    "are missed in a stream whose end has come, but was not read, over HTTP/2 by %s",
+  test.each(http2Servers)(
+    "are missed in a stream whose end has come, but was not read, over HTTP/2, %s",
     async (http2) => {
       const { greenhouse, heard } = await startLate({ http2, read: 1, goOn: Promise.resolve() });
       await using _ = greenhouse;
@@ -488,8 +488,8 @@ describe("readings that come after the deadline of their call", () => {
     { engine: "own", name: "with its end", read: 1, frames: lastWithEnd },
     { engine: "own", name: "before its end", read: 1, frames: lastAlone },
     { engine: "own", name: "before its end", read: 0, frames: lastAlone },
-    { engine: "node", name: "before its end", read: 1, frames: lastAlone },
-    { engine: "node", name: "before its end", read: 0, frames: lastAlone },
+    { engine: "mounted", name: "before its end", read: 1, frames: lastAlone },
+    { engine: "mounted", name: "before its end", read: 0, frames: lastAlone },
   ] as const)(
     "are not left out of a whole stream over HTTP/2 by $engine, if $read were read before and the last comes $name",
     async ({ engine, read, frames }) => {

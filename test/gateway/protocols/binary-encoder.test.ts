@@ -27,7 +27,7 @@ import { FileService } from "../../gen/files/v1/files_pb.ts";
 import { SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { within } from "../../support/deadline.ts";
 import { startFiles } from "../../support/gateway/files.ts";
-import { http2Engines } from "../../support/server/plant-server.ts";
+import { http2Servers } from "../../support/gateway/listen-for-tests.ts";
 
 const large = 64 * 1024;
 const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7);
@@ -84,7 +84,7 @@ describe("a message with large bytes", () => {
   });
 });
 
-describe.each(http2Engines)("over gRPC by %s", (http2) => {
+describe.each(http2Servers)("over gRPC, %s", (http2) => {
   test.each([large - 1, large, 1_000_000])("%i bytes come back as they were sent", async (length) => {
     await using files = await startFiles(http2, { echo: (body) => body });
     const file = create(HttpBodySchema, { contentType: "text/plain", data: bytesOf(length), extensions: [{}] });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildLimitMs } from "../process/build-step.ts";
 import { answerLimitMs, authorityOf, type ClientProgram, type RunningClient, startClient } from "./client-program.ts";
-import { http2Engines, tokens } from "../server/plant-server.ts";
+import { tokens } from "../server/plant-server.ts";
 import { type ServerPair, startServerPair } from "../server/server-pair.ts";
 import { situations } from "../plants/situation-store.ts";
 
@@ -17,13 +17,9 @@ export interface ClientUnderTest {
 /** Beyond what a double holds, so that a client that goes through one shows. */
 const longId = 2n ** 53n + 1n;
 
-/** Describes what every client must come to, whatever its language and protocol, and whatever serves HTTP/2. */
-export function describeClient(client: ClientUnderTest): void {
-  for (const http2 of http2Engines) describeClientOn(http2, client);
-}
-
-function describeClientOn(http2: "own" | "node", { name, build, onDeadline = /^4\b/ }: ClientUnderTest): void {
-  describe(http2 === "own" ? name : `${name}, with node:http2`, { timeout: answerLimitMs }, () => {
+/** Describes what every client must come to, whatever its language and protocol. */
+export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnderTest): void {
+  describe(name, { timeout: answerLimitMs }, () => {
     let plants: Set<bigint>;
     const opened = new AsyncDisposableStack();
     let servers: ServerPair;
@@ -33,7 +29,7 @@ function describeClientOn(http2: "own" | "node", { name, build, onDeadline = /^4
     beforeAll(async () => {
       program = await build();
       plants = new Set([1n, 2n]);
-      servers = opened.use(await startServerPair(plants, http2));
+      servers = opened.use(await startServerPair(plants));
       client = opened.use(startClient(program, [authorityOf("127.0.0.1", servers.cleartext)]));
     }, buildLimitMs);
 

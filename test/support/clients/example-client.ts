@@ -30,7 +30,7 @@ export function describeExample({ language, program, environment }: ExampleClien
     let run: (command: string) => Promise<string>;
 
     beforeAll(async () => {
-      servers = opened.use(await startServerPair(new Set([42n]), "own"));
+      servers = opened.use(await startServerPair(new Set([42n])));
       const folder = layOut(language);
       const settings = { PATH: path, ...(await environment?.(servers.authorityFile)) };
       // Its standard output alone: tools tell on the other what they do.

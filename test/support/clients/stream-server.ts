@@ -1,4 +1,4 @@
-import { createGateway, type ListenOptions } from "../../../src/gateway/index.ts";
+import { createGateway } from "../../../src/gateway/index.ts";
 import { StreamService } from "../../gen/streams/v1/stream_service_pb.ts";
 import type { Address } from "../carriers/exchange.ts";
 
@@ -6,14 +6,12 @@ import type { Address } from "../carriers/exchange.ts";
 export const countedBytes = 16;
 
 /** Starts a gateway with the stream service on a free port of loopback. Dispose of it with `await using`. */
-export async function startStreamServer(
-  options: ListenOptions,
-): Promise<{ readonly address: Address } & AsyncDisposable> {
+export async function startStreamServer(): Promise<{ readonly address: Address } & AsyncDisposable> {
   const gateway = createGateway({
     routes: (router) =>
       router.service(StreamService, { echo: (pieces) => pieces, count: ({ pieces }) => count(pieces) }),
   });
-  const address = await gateway.listen(options);
+  const address = await gateway.listen();
   return { address, [Symbol.asyncDispose]: () => gateway.close() };
 }
 

@@ -11,7 +11,6 @@ import { KeptConnections } from "./kept-connections.ts";
 export const carrierNames = [
   "our HTTP/1.1",
   "our HTTP/2",
-  "node's HTTP/2",
   "a handler in node:http",
   "a handler in node:http2",
   "Fetch",
@@ -27,15 +26,14 @@ export interface EveryCarrier extends AsyncDisposable {
 
 /** Starts a gateway on every carrier. */
 export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCarrier> {
-  const [own, node] = [createGateway(options), createGateway(options)];
+  const own = createGateway(options);
   const [http1, http2] = [createServer(own.handler), createHttp2Server(own.handler)];
   // A connection may be quiet for long where the machine is busy.
   http1.keepAliveTimeout = 0;
-  const ownAddress = await own.listen({ host: "127.0.0.1", http2: "own" });
+  const ownAddress = await own.listen({ host: "127.0.0.1" });
   const addresses: Readonly<Record<Exclude<CarrierName, "Fetch">, readonly [Address, HttpVersion]>> = {
     "our HTTP/1.1": [ownAddress, "1.1"],
     "our HTTP/2": [ownAddress, "2"],
-    "node's HTTP/2": [await node.listen({ host: "127.0.0.1", http2: "node" }), "2"],
     "a handler in node:http": [await addressOf(http1), "1.1"],
     "a handler in node:http2": [await addressOf(http2), "2"],
   };
@@ -49,7 +47,7 @@ export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCa
       connections[Symbol.dispose]();
       http1.close();
       http2.close();
-      await Promise.all([own.close(), node.close()]);
+      await own.close();
     },
   };
 }

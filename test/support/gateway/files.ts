@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../src/gateway/index.ts";
 import { FileService } from "../../gen/files/v1/files_pb.ts";
 import type { Address } from "../carriers/exchange.ts";
-import { listenForTests } from "./listen-for-tests.ts";
+import { type Http2Server, listenForTests } from "./listen-for-tests.ts";
 
 /** A gateway with a service of files behind it. Dispose of it with `await using`. */
 export interface TestFiles extends AsyncDisposable {
@@ -12,7 +12,7 @@ export interface TestFiles extends AsyncDisposable {
 
 /** Starts a gateway. RPCs that the implementation leaves out are unimplemented. */
 export async function startFiles(
-  http2: "own" | "node",
+  http2: Http2Server,
   implementation: Partial<ServiceImpl<typeof FileService>>,
   options: Partial<GatewayOptions> = {},
 ): Promise<TestFiles> {

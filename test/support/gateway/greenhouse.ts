@@ -2,16 +2,10 @@ import { EventEmitter, once } from "node:events";
 import { type Client, createClient, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import {
-  type AnsweredRequest,
-  createGateway,
-  type Gateway,
-  type GatewayOptions,
-  type ListenOptions,
-} from "../../../src/gateway/index.ts";
+import { type AnsweredRequest, createGateway, type Gateway, type GatewayOptions } from "../../../src/gateway/index.ts";
 import { within } from "../deadline.ts";
 import type { Address } from "../carriers/exchange.ts";
-import { listenForTests } from "./listen-for-tests.ts";
+import { listenForTests, type TestListenOptions } from "./listen-for-tests.ts";
 
 /** The procedures that tests call by hand. */
 export const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";
@@ -21,6 +15,8 @@ export const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading"
 export interface TestGreenhouse {
   readonly gateway: Gateway;
   readonly address: Address;
+  /** How many requests are open. */
+  openRequests(): number;
   /** What `onAnswer` was told, in order. */
   readonly answers: readonly AnsweredRequest[];
   /** Waits until so many requests have been answered, and returns the last one's answer. */
@@ -38,7 +34,7 @@ export function nextEvent(connection: object, event: "close" | "end" | "pause"):
 export async function startGreenhouse(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
   options: Partial<GatewayOptions> = {},
-  listenOptions: ListenOptions = {},
+  listenOptions: TestListenOptions = {},
 ): Promise<TestGreenhouse> {
   const answers: AnsweredRequest[] = [];
   const told = new EventEmitter();
@@ -61,6 +57,7 @@ export async function startGreenhouse(
   return {
     gateway,
     address: listening.address,
+    openRequests: () => listening.openRequests(),
     answers,
     answered: (count) => within(enough(count), `${String(count)} answers`),
     [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
@@ -70,7 +67,7 @@ export async function startGreenhouse(
 /** One way for Connect's own client to call, and how the server must listen for it. */
 export interface Calling {
   readonly name: string;
-  readonly listen: ListenOptions;
+  readonly listen: TestListenOptions;
   readonly transport: (address: Address) => Transport;
 }
 
@@ -92,17 +89,17 @@ export const callings: readonly Calling[] = [
   },
   {
     name: "Connect over HTTP/2",
-    listen: { http2: "node" },
+    listen: {},
     transport: (address) => createConnectTransport({ baseUrl: baseUrl(address), httpVersion: "2" }),
   },
   {
-    name: "gRPC",
-    listen: { http2: "node" },
+    name: "gRPC to a mounted handler",
+    listen: { http2: "mounted" },
     transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }),
   },
   {
-    name: "gRPC on the engine of our own",
-    listen: { http2: "own" },
+    name: "gRPC",
+    listen: {},
     transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }),
   },
 ];

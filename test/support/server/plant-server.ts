@@ -44,13 +44,8 @@ export interface TestPlantServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What may serve HTTP/2: every row of a table that goes over it holds for each. */
-export const http2Engines = ["node", "own"] as const;
-
 /** The options of a plant server, and the certificate with which it speaks TLS and nothing else. */
 export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
-  /** What serves HTTP/2. Default "own", as where it is not said. */
-  readonly http2?: "own" | "node";
   readonly tls?: Certificate;
   /** Where it listens. Default 127.0.0.1. */
   readonly host?: string;
@@ -63,7 +58,6 @@ export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
 /** Starts a plant server that knows the {@link tokens}; its store is empty unless one is given. */
 export async function startPlantServer({
   tls,
-  http2 = "own",
   host = "127.0.0.1",
   proxyProtocol = false,
   path,
@@ -72,7 +66,7 @@ export async function startPlantServer({
   const store: PlantStore = options.store ?? openMemoryStore();
   const server = createPlantServer({ auth: testVerifier, ...options, store });
   const place = path === undefined ? { host, port: 0 } : { path };
-  const address = await server.listen({ ...place, http2, proxyProtocol, ...(tls && { tls }) });
+  const address = await server.listen({ ...place, proxyProtocol, ...(tls && { tls }) });
   return {
     address,
     [Symbol.asyncDispose]: async () => {

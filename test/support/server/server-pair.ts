@@ -14,14 +14,14 @@ export interface ServerPair extends AsyncDisposable {
 }
 
 /** Starts the two over a store that is the given set. */
-export async function startServerPair(plants: Set<bigint>, http2: "own" | "node" = "own"): Promise<ServerPair> {
+export async function startServerPair(plants: Set<bigint>): Promise<ServerPair> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(createTempFolder());
   const authorityFile = folder.file("authority.pem");
   const tls = createIssuedCertificate("localhost");
   writeFileSync(authorityFile, tls.authority);
-  const cleartext = opened.use(await startPlantServer({ store: openSituationStore(plants), http2 }));
-  const secure = opened.use(await startPlantServer({ store: openSituationStore(plants), http2, tls }));
+  const cleartext = opened.use(await startPlantServer({ store: openSituationStore(plants) }));
+  const secure = opened.use(await startPlantServer({ store: openSituationStore(plants), tls }));
   const toClose = opened.move();
   return { cleartext, secure, authorityFile, [Symbol.asyncDispose]: () => toClose.disposeAsync() };
 }

@@ -1,10 +1,9 @@
 /**
  * Which bytes of a socket are one exchange?
  *
- * A listener accepts connections and tells HTTP/1.1 from HTTP/2; our own HTTP/1.1, our own HTTP/2 or node:http2 turns
- * each request into an exchange: header in, body in, answer out. This room knows connections and what to do with a body
- * that nobody reads; it knows nothing of RPC. What only node's servers need is in `node/`, be they the gateway's
- * node:http2 or the server of a program that mounts the gateway.
+ * A listener accepts connections and tells HTTP/1.1 from HTTP/2; our own HTTP/1.1 or HTTP/2 turns each request into an
+ * exchange: header in, body in, answer out. This room knows connections and what to do with a body that nobody reads;
+ * it knows nothing of RPC. What only node's servers need, in programs that mount the gateway, is in `node/`.
  */
 export type { BindOptions, BoundAddress } from "./bind.ts";
 export type { GatewayLoad } from "./http-server.ts";

@@ -7,7 +7,6 @@ import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
 import { createOwnHttp1Server } from "./own-http1-server.ts";
 import { OpenConnections } from "./open-connections.ts";
-import { createNodeHttp2Server } from "./node/node-http2-server.ts";
 import { createOwnHttp2Server } from "./own-http2-server.ts";
 import { sniff, type FirstProtocol } from "./sniff.ts";
 import { showPeer, takeProxyHeader } from "./take-proxy-header.ts";
@@ -21,8 +20,6 @@ export interface ListenOptions extends BindOptions {
    */
   readonly tls?: TlsOptions;
   readonly allowCleartext?: boolean;
-  /** The implementation of HTTP/2: the gateway's own, or node:http2. Default "own". */
-  readonly http2?: "own" | "node";
   /**
    * Whether connections from the `trustedProxies` begin with a PROXY protocol header, version 1 or 2, before TLS if
    * there is any. On all other connections such a header is bad HTTP. Not possible with TLS on a Unix socket. Default
@@ -82,7 +79,6 @@ export class Listener {
     if (this.#net !== undefined) throw new Error("the gateway is listening already");
     this.#isUnix = options.path !== undefined;
     if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined) throw new Error(noSourceInTls);
-    if (options.http2 === "node") this.#servers.http2 = createNodeHttp2Server(this.#options);
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
     if (options.proxyProtocol === true) this.#proxiesWithHeader = this.#trustedProxies ?? nobody;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;

@@ -11,8 +11,7 @@ import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../..
 import { settingFrame, windowUpdateFrame } from "../../../support/http2/http2-requests.ts";
 
 // A client that ends its side of a connection, by FIN or under TLS by close_notify, may still be reading, or be gone.
-// On HTTP/2 what we send tells the one from the other. HTTP/1.1 has nothing to send before the answer; there, and to
-// node:http2, it is gone.
+// On HTTP/2 what we send tells the one from the other. HTTP/1.1 has nothing to send before the answer; there it is gone.
 
 const { authority, ...certificate } = createIssuedCertificate("localhost");
 const trusting = { ca: authority, servername: "localhost" };
@@ -22,41 +21,38 @@ const windowMax = 2 ** 31 - 1;
 
 interface Way {
   readonly name: string;
-  readonly http2: "own" | "node";
   readonly tls: boolean;
 }
 
-const http2Ways: readonly Way[] = (["own", "node"] as const).flatMap((http2) =>
-  [false, true].map((tls) => ({ name: `on HTTP/2 by ${http2}${tls ? " over TLS" : ""}`, http2, tls })),
-);
-const isOwn = ({ http2 }: Way): boolean => http2 === "own";
+const http2Ways: readonly Way[] = [
+  { name: "on HTTP/2", tls: false },
+  { name: "on HTTP/2 over TLS", tls: true },
+];
 
-let greenhouses: Record<"own" | "node", TestGreenhouse>;
+let greenhouse: TestGreenhouse;
 let asked: PromiseWithResolvers<void>;
 let answer: PromiseWithResolvers<object>;
 let aborted: PromiseWithResolvers<unknown>;
 
 beforeEach(async () => {
-  const start = (http2: "own" | "node"): Promise<TestGreenhouse> =>
-    startGreenhouse(
-      {
-        waterBed: (_, { signal }) => {
-          signal.addEventListener("abort", () => aborted.resolve(signal.reason));
-          asked.resolve();
-          return answer.promise;
-        },
-      },
-      {},
-      { http2, tls: certificate, allowCleartext: true },
-    );
   asked = Promise.withResolvers();
   answer = Promise.withResolvers();
   aborted = Promise.withResolvers();
-  greenhouses = { own: await start("own"), node: await start("node") };
+  greenhouse = await startGreenhouse(
+    {
+      waterBed: (_, { signal }) => {
+        signal.addEventListener("abort", () => aborted.resolve(signal.reason));
+        asked.resolve();
+        return answer.promise;
+      },
+    },
+    {},
+    { tls: certificate, allowCleartext: true },
+  );
 });
 
 afterEach(async () => {
-  for (const greenhouse of Object.values(greenhouses)) await greenhouse[Symbol.asyncDispose]();
+  await greenhouse[Symbol.asyncDispose]();
 });
 
 /** The handler learns of it, and so does the log, which still knows the caller. */
@@ -70,8 +66,8 @@ async function expectCancelled({ answers }: TestGreenhouse): Promise<void> {
 type OpenCall = Awaited<ReturnType<typeof openFrames>>;
 
 /** Opens a connection with a call on it that its handler has begun with. */
-async function openCall({ http2, tls }: Way): Promise<OpenCall> {
-  const connection = await openFrames(greenhouses[http2].address, tls ? { tls: trusting } : {});
+async function openCall({ tls }: Way): Promise<OpenCall> {
+  const connection = await openFrames(greenhouse.address, tls ? { tls: trusting } : {});
   connection.send(settingFrame(4, windowMax), windowUpdateFrame(0, windowMax - 65_535));
   const header = [
     ...([
@@ -91,7 +87,7 @@ async function openCall({ http2, tls }: Way): Promise<OpenCall> {
 }
 
 describe("a client that ends its side behind a request", () => {
-  test.each(http2Ways.filter(isOwn))("is answered all of it, $name", async (way) => {
+  test.each(http2Ways)("is answered all of it, $name", async (way) => {
     using connection = await openCall(way);
     connection.socket.end();
     // It is asked for a sign of life, so it is known by now that it has ended.
@@ -106,17 +102,11 @@ describe("a client that ends its side behind a request", () => {
     expect(await connection.readUntil(() => false)).toBeUndefined();
   });
 
-  test.each(http2Ways.filter((way) => !isOwn(way)))("is taken to be gone, $name", async (way) => {
-    using connection = await openCall(way);
-    connection.socket.end();
-    await expectCancelled(greenhouses[way.http2]);
-  });
-
   test.each([{ tls: false }, { tls: true }])("is taken to be gone, on HTTP/1.1 (TLS: $tls)", async ({ tls }) => {
     const socket = await openHttp1(tls);
     const fields = "host: localhost\r\ncontent-type: application/json\r\ncontent-length: 2";
     socket.end(`POST ${waterBedProcedure} HTTP/1.1\r\n${fields}\r\n\r\n{}`);
-    await expectCancelled(greenhouses.own);
+    await expectCancelled(greenhouse);
     socket.destroy();
   });
 });
@@ -126,11 +116,11 @@ test.each(http2Ways)("a client that is gone altogether has its call cancelled, $
   // With nothing left to read: otherwise its system would reset the connection, which is noticed at once.
   await connection.readUntil(({ type, flags }) => type === frameType.settings && flags === frameFlag.ack);
   connection.socket.destroy();
-  await expectCancelled(greenhouses[way.http2]);
+  await expectCancelled(greenhouse);
 });
 
 async function openHttp1(tls: boolean): Promise<Socket> {
-  const { address: host, port } = greenhouses.own.address;
+  const { address: host, port } = greenhouse.address;
   const socket = tls ? connectTls({ host, port, ...trusting }) : connectTcp({ host, port });
   await within(once(socket, tls ? "secureConnect" : "connect"), "a connection");
   return socket.resume();

@@ -109,8 +109,6 @@ describe("a connection beyond the limit that has a request is kept until it is a
     { name: "HTTP/1.1 in TLS", options: tls, ask: askHttp1InTls },
     { name: "HTTP/2", options: {}, ask: (address) => askHttp2(address) },
     { name: "HTTP/2 in TLS", options: tls, ask: askHttp2InTls },
-    { name: "node's HTTP/2", options: { http2: "node" }, ask: (address) => askHttp2(address) },
-    { name: "node's HTTP/2 in TLS", options: { ...tls, http2: "node" }, ask: askHttp2InTls },
   ])("over $name", ({ options, ask }) => survives(options, ask));
 
   test("over HTTP/1.1 in TLS on a Unix socket", async () => {

@@ -3,7 +3,7 @@ import { type ClientHttp2Stream, constants } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { Admit, Gateway } from "../../../../src/gateway/index.ts";
+import type { Admit } from "../../../../src/gateway/index.ts";
 import { within } from "../../../support/deadline.ts";
 import type { Address, Field, HttpRequest } from "../../../support/carriers/exchange.ts";
 import { grpcHeader } from "../../../support/carriers/grpc-frames.ts";
@@ -11,10 +11,10 @@ import { heldBytes } from "../../../support/carriers/held-bytes.ts";
 import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
 import { openHttp2 } from "../../../support/carriers/http2-connection.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../support/carriers/http2-frames.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
 import { settingFrame, windowUpdateFrame } from "../../../support/http2/http2-requests.ts";
 import { leastOf } from "../../../support/least-of.ts";
-import { http2Engines } from "../../../support/server/plant-server.ts";
+import { http2Servers } from "../../../support/gateway/listen-for-tests.ts";
 
 // What happens to bodies whose requests are refused, and which will never be read.
 
@@ -89,8 +89,8 @@ async function openHttp2Carrier(address: Address): Promise<Carrier> {
 
 describe.each([
   { name: "HTTP/1.1", http2: "own", open: openHttp1Carrier },
-  { name: "HTTP/2 by node", http2: "node", open: openHttp2Carrier },
-  { name: "HTTP/2 by own", http2: "own", open: openHttp2Carrier },
+  { name: "HTTP/2, mounted", http2: "mounted", open: openHttp2Carrier },
+  { name: "HTTP/2", http2: "own", open: openHttp2Carrier },
 ] as const)("over $name", ({ http2, open }) => {
   test("the part of a body that comes before its request is refused is released", async () => {
     const admissions: PromiseWithResolvers<void>[] = [];
@@ -130,7 +130,7 @@ describe.each([
         const admission = once(asked, "asked");
         await carrier.leave(at, request, async () => void (await within(admission, "admit")));
       }
-      await within(untilAlone(greenhouse.gateway), "the end of all requests");
+      await within(untilAlone(greenhouse), "the end of all requests");
     };
     const limitBytes = (requests * 60_000) / 2;
     expect(await leastOf(() => heldAfter(open(greenhouse.address), leaveAll), limitBytes)).toBeLessThan(limitBytes);
@@ -150,9 +150,8 @@ describe.each([
 });
 
 /** Waits until the server knows of no request. */
-async function untilAlone(gateway: Gateway): Promise<void> {
-  const open = (): number => gateway.load.requests.http1 + gateway.load.requests.http2;
-  while (open() > 0) await nextTurn();
+async function untilAlone(greenhouse: TestGreenhouse): Promise<void> {
+  while (greenhouse.openRequests() > 0) await nextTurn();
 }
 
 /** The bytes that are held after requests, while what they were sent over is still open. */
@@ -168,20 +167,17 @@ const refuse: Admit = () => {
 };
 
 // A second each, and all of it waiting, so they wait together.
-test.concurrent.for(http2Engines)(
-  "a client that does not end its body is asked to, over HTTP/2 by %s",
-  async (http2) => {
-    await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
-    using connection = await openFrames(greenhouse.address);
-    connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
-    const answer = await connection.readUntil(({ streamId }) => streamId === 1);
-    expect(answer).toMatchObject({ type: frameType.headers, flags: frameFlag.endHeaders | frameFlag.endStream });
-    const end = await connection.readUntil(({ streamId }) => streamId === 1);
-    expect(end).toMatchObject({ type: frameType.resetStream, payload: Buffer.alloc(4) });
-  },
-);
+test.concurrent.for(http2Servers)("a client that does not end its body is asked to, over HTTP/2, %s", async (http2) => {
+  await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
+  using connection = await openFrames(greenhouse.address);
+  connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
+  const answer = await connection.readUntil(({ streamId }) => streamId === 1);
+  expect(answer).toMatchObject({ type: frameType.headers, flags: frameFlag.endHeaders | frameFlag.endStream });
+  const end = await connection.readUntil(({ streamId }) => streamId === 1);
+  expect(end).toMatchObject({ type: frameType.resetStream, payload: Buffer.alloc(4) });
+});
 
-test.each(http2Engines)("an answer that has to wait is not cut by a body of any length, by %s", async (http2) => {
+test.each(http2Servers)("an answer that has to wait is not cut by a body of any length, %s", async (http2) => {
   await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
   using connection = await openFrames(greenhouse.address);
   connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader("/nothing/here").slice(0, 4)));
@@ -190,7 +186,7 @@ test.each(http2Engines)("an answer that has to wait is not cut by a body of any 
   expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
 });
 
-test.each(http2Engines)("trailers that have to wait are not cut by a body of any length, by %s", async (http2) => {
+test.each(http2Servers)("trailers that have to wait are not cut by a body of any length, %s", async (http2) => {
   const ended = Promise.withResolvers<void>();
   const controlClimate = async function* () {
     yield { sensor: "s".repeat(100) };

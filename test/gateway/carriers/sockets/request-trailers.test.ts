@@ -7,7 +7,7 @@ import type { Address, Field } from "../../../support/carriers/exchange.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
 import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../support/carriers/http2-frames.ts";
-import { http2Engines } from "../../../support/server/plant-server.ts";
+import { type Http2Server, http2Servers } from "../../../support/gateway/listen-for-tests.ts";
 
 // Trailer fields of a request: neither HandlerContext nor the request of Connect's protocol handlers has a place for
 // them. They come behind the body, when all that a field can say of a call has been decided by its header; so they
@@ -70,9 +70,9 @@ interface Outcome {
 
 type Send = (address: Address, call: Call, trailer: readonly Field[]) => Promise<readonly [Outcome["fields"], Buffer]>;
 
-const carriers: readonly { readonly name: string; readonly http2: "own" | "node"; readonly send: Send }[] = [
+const carriers: readonly { readonly name: string; readonly http2: Http2Server; readonly send: Send }[] = [
   { name: "HTTP/1.1", http2: "own", send: sendOverHttp1 },
-  ...http2Engines.map((http2) => ({ name: `HTTP/2 by ${http2}`, http2, send: sendOverHttp2 })),
+  ...http2Servers.map((http2) => ({ name: `HTTP/2 ${http2}`, http2, send: sendOverHttp2 })),
 ];
 
 describe.each(carriers)("the trailer section of a request over $name", ({ http2, send }) => {

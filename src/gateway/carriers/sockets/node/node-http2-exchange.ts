@@ -25,8 +25,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   readonly httpVersion = "2.0";
   readonly #stream: CarryingStream;
   readonly #session: CarryingSession | undefined;
-  /** Whether {@link reset} was called. */
-  givenUp = false;
+  #isReset = false;
   #linger: NodeJS.Timeout | undefined;
 
   constructor(stream: ServerHttp2Stream, header: IncomingHttpHeaders, fields: HeaderFields) {
@@ -43,11 +42,8 @@ export class NodeHttp2Exchange extends NodeExchange {
     });
     this.#stream = stream;
     this.#session = session;
-    if (this.#session !== undefined) {
-      openExchangesOf(this.#session).add(this);
-      // The address is unknown once the connection has closed, and calls are reported after that.
-      this.#session[peerKey] ??= peerOf(this.#session.socket);
-    }
+    // The address is unknown once the connection has closed, and calls are reported after that.
+    if (this.#session !== undefined) this.#session[peerKey] ??= peerOf(this.#session.socket);
     // `close` reports a reset to the call; without a listener the error would end the process.
     stream.on("error", ignore);
     // A stream that is never read to its end is never freed.
@@ -56,11 +52,6 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   get peer(): Peer {
     return this.#session?.[peerKey] ?? peerOf(undefined);
-  }
-
-  /** Whether the client still has to send the rest of the body, or to read its answer. */
-  get awaitsClient(): boolean {
-    return this.#stream.writableLength > 0 || (!this.bodyEmpty && !this.#stream.readableEnded);
   }
 
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
@@ -95,7 +86,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   }
 
   reset(): void {
-    this.givenUp = true;
+    this.#isReset = true;
     this.#stream.close(ErrorCode.internalError);
   }
 
@@ -109,7 +100,9 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   protected override wanted(): void {
     const stream = this.#stream;
-    const awaited = this.common.expect?.toLowerCase() === "100-continue" && stream.readableLength === 0;
+    // Without a listener for `checkContinue`, node has sent it already.
+    const isDue = stream.readableLength === 0 && stream.sentInfoHeaders === undefined;
+    const awaited = isDue && this.common.expect?.toLowerCase() === "100-continue";
     if (awaited && !stream.headersSent && !stream.destroyed && !stream.closed) stream.additionalHeaders(continued);
     super.wanted();
   }
@@ -141,13 +134,12 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   protected override closed(): void {
     clearInterval(this.#linger);
-    if (this.#session !== undefined) openExchangesOf(this.#session).delete(this);
     super.closed();
   }
 
   protected closeReason(): ConnectError {
     // node closes the streams of a broken connection with an error code of its own.
-    const brokenOff = this.givenUp || this.#session?.destroyed === true;
+    const brokenOff = this.#isReset || this.#session?.destroyed === true;
     return brokenOff ? goneAway() : resetError(this.#stream.rstCode);
   }
 }
@@ -165,14 +157,8 @@ function stopReceiving(stream: CarryingStream): void {
   stream.close(ErrorCode.noError);
 }
 
-const exchangesKey: unique symbol = Symbol("exchanges");
 const peerKey: unique symbol = Symbol("peer");
-type CarryingSession = Http2Session & { [exchangesKey]?: Set<NodeHttp2Exchange>; [peerKey]?: Peer };
-
-/** Returns the exchanges of a session whose streams are still open. */
-export function openExchangesOf(session: CarryingSession): Set<NodeHttp2Exchange> {
-  return (session[exchangesKey] ??= new Set());
-}
+type CarryingSession = Http2Session & { [peerKey]?: Peer };
 
 // Milliseconds that a client may go on sending its body after the answer: time for the answer to arrive.
 const lingerMs = 1000;
