@@ -1,11 +1,14 @@
 import { randomBytes } from "node:crypto";
+import { createHook } from "node:async_hooks";
 import { EventEmitter, once } from "node:events";
 import { createBrotliDecompress, createGunzip, createZstdDecompress, gunzipSync } from "node:zlib";
 import type { JsonValue } from "@bufbuild/protobuf";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { type GatewayOptions, createGateway } from "../../src/gateway/index.ts";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { FileService } from "../gen/files/v1/files_pb.ts";
 import { fieldValue, type HttpAnswer, type HttpRequest, type HttpVersion } from "../support/carriers/exchange.ts";
 import { exchangeFetch } from "../support/carriers/fetch.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
@@ -20,6 +23,8 @@ const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
   { selector, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
 ];
+
+const stuck: Promise<never> = new Promise(() => {});
 
 /** So many readings, and then the error that the sensor's name asks for. */
 async function* watchReadings({ sensor, count }: { sensor: string; count: number }) {
@@ -129,6 +134,77 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
     const answer = await get(greenhouse, "/sensors/broken/readings", "text/event-stream");
     expect([answer.httpStatus, answer.body.toString()]).toEqual([404, record]);
     expect(fieldValue(answer.header, "content-type")).toBe("application/json");
+  });
+
+  test.each([
+    { accept: "application/x-ndjson", message: '{"sensor":"late"}\n', end: `{"@error":${record}}\n` },
+    { accept: "application/json", message: '[{"sensor":"late"}', end: `,\n{"@error":${record}}]` },
+    {
+      accept: "text/event-stream",
+      message: 'retry: 3000\ndata: {"sensor":"late"}\n\n',
+      end: `event: error\ndata: ${record}\n\n`,
+    },
+  ])("sends its header as $accept before it has a message", async ({ accept, message, end }) => {
+    const next = new EventEmitter();
+    await using greenhouse = await start({
+      async *watchReadings(_, { responseHeader }) {
+        responseHeader.set("x-early", "1");
+        await once(next, "go");
+        responseHeader.set("x-late", "1");
+        yield { sensor: "late" };
+        await once(next, "go");
+        throw new ConnectError("no sensor", Code.NotFound);
+      },
+    });
+    using answer = await openAnswer(greenhouse, version, "/sensors/a/readings", [["accept", accept]]);
+    const fields = ["content-type", "x-early", "x-late"].map((name) => fieldValue(answer.header, name));
+    expect(fields).toEqual([accept, "1", undefined]);
+    const seen = new TextCollector(answer.body);
+    const ended = once(answer.body, "end");
+    next.emit("go");
+    await seen.until(message);
+    next.emit("go");
+    await seen.until(end);
+    await within(ended, "the end of the stream");
+  });
+
+  test("sends its header as the error of a stream that fails before it has a message", async () => {
+    const fail = Promise.withResolvers<never>();
+    await using greenhouse = await start({
+      // oxlint-disable-next-line require-yield -- it fails before it has anything
+      watchReadings: async function* () {
+        await fail.promise;
+      },
+    });
+    using answer = await openAnswer(greenhouse, version, "/sensors/a/readings");
+    const seen = new TextCollector(answer.body);
+    fail.reject(new ConnectError("no sensor", Code.NotFound));
+    await seen.until(`{"@error":${record}}\n`);
+  });
+
+  test("answers HEAD before it has a message", async () => {
+    const ended = Promise.withResolvers<unknown>();
+    await using greenhouse = await start({
+      async *watchReadings(_, { signal }) {
+        ended.resolve(await reasonOf(signal));
+        yield { sensor: "late" };
+      },
+    });
+    const answer = await send(greenhouse, { httpMethod: "HEAD", path: "/sensors/a/readings", header: [] });
+    expect([answer.httpStatus, fieldValue(answer.header, "content-type")]).toEqual([200, "application/x-ndjson"]);
+    await within(ended.promise, "the end of the call");
+  });
+
+  test("has the status of an error that comes a few turns after its start", async () => {
+    await using greenhouse = await start({
+      // oxlint-disable-next-line require-yield -- it fails before it has anything
+      watchReadings: async function* () {
+        for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+        throw new ConnectError("no sensor", Code.NotFound);
+      },
+    });
+    const answer = await get(greenhouse, "/sensors/a/readings");
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([404, record]);
   });
 
   test.each([
@@ -269,6 +345,43 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
 const routes: GatewayOptions["routes"] = (router) => router.service(GreenhouseService, {});
 
 describe("a server stream on REST", () => {
+  test.each([
+    { name: "its interceptors still decide", request: { httpMethod: "GET", path: "/sensors/undecided/readings" } },
+    { name: "it sends bytes, whose type comes with them", request: { httpMethod: "GET", path: "/downloads/a" } },
+    { name: "its client sends a stream too", request: { httpMethod: "POST", path: "/climate" } },
+  ])("sends no header alone where $name", async ({ request }) => {
+    const failure = Promise.withResolvers<never>();
+    const asked = Promise.withResolvers<void>();
+    const fail = async (): Promise<never> => {
+      asked.resolve();
+      return await failure.promise;
+    };
+    const failing = async function* () {
+      yield await fail();
+    };
+    const silent = async function* () {
+      yield await stuck;
+    };
+    const control = "greenhouse.v1.GreenhouseService.ControlClimate";
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        routes: (router) => {
+          router.service(GreenhouseService, { watchReadings: silent, controlClimate: failing });
+          router.service(FileService, { download: failing });
+        },
+        interceptors: [(next) => async (call) => (call.url.includes("undecided") ? await fail() : await next(call))],
+        rest: { rules: [...rules, { selector: control, pattern: { case: "post", value: "/climate" }, body: "*" }] },
+      },
+    );
+    const answer = exchange(greenhouse.address, "1.1", { ...request, header: [] });
+    await within(asked.promise, "the call");
+    // As long as the header of a stream that has nothing to send takes.
+    using _ = await openAnswer(greenhouse, "1.1", "/sensors/a/readings");
+    failure.reject(new ConnectError("no sensor", Code.NotFound));
+    expect((await answer).httpStatus).toBe(404);
+  });
+
   test("sends each message as soon as it is there, and aborts its handler when the client goes", async () => {
     const gone = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
@@ -289,6 +402,34 @@ describe("a server stream on REST", () => {
     );
     controller.abort();
     expect(await within(gone.promise, "the abort of the handler")).toMatchObject({ code: Code.Canceled });
+  });
+
+  test("leaves no timer behind", async () => {
+    const inTurns = async function* (request: { sensor: string; count: number }) {
+      yield { sensor: "first" };
+      await nextTurn();
+      yield* watchReadings(request);
+    };
+    const { fetch: call } = createGateway({
+      routes: (router) => router.service(GreenhouseService, { watchReadings: inTurns }),
+      rest: { rules },
+    });
+    const timers = new Set<number>();
+    let watching = true;
+    const hook = createHook({
+      init: (id, type) => void (watching && type === "Timeout" && timers.add(id)),
+      destroy: (id) => void timers.delete(id),
+    }).enable();
+    let started = 0;
+    for (const sensor of ["a", "broken"]) {
+      await (await call(new Request(`http://a/sensors/${sensor}/readings?count=1`))).text();
+      started = Math.max(started, timers.size);
+    }
+    watching = false;
+    // The hook is told a turn later.
+    await nextTurn();
+    hook.disable();
+    expect([started > 0, timers.size]).toEqual([true, 0]);
   });
 
   test("ends by closing the connection for a client of HTTP/1.0, without chunks", async () => {

@@ -1,6 +1,13 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, StreamRequest, StreamResponse } from "@connectrpc/connect";
-import { afterTurn, concatBytes, type HeaderFields, type Interval, startInterval } from "../carriers/index.ts";
+import {
+  afterTurn,
+  concatBytes,
+  type HeaderFields,
+  type Interval,
+  startDeadline,
+  startInterval,
+} from "../carriers/index.ts";
 import type { RequestMessages, StreamProcedure, StreamProtocol } from "../protocols/index.ts";
 import { Call, type CallView } from "./call.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
@@ -8,6 +15,10 @@ import { YieldedMessages } from "./yielded-messages.ts";
 /** Bytes of messages collected in a turn, above which the handler is not asked for more. */
 // 64 KiB: otherwise a handler that never waits would never let the turn end, and this would grow without bound.
 const collectedBytesMax = 64 * 1024;
+
+/** Milliseconds without a message after which the header of a stream that has a heartbeat is sent alone. */
+// 250 ms: a handler that first looks something up still fails with a status, and a reader notices no wait.
+const quietMs = 250;
 
 /** Milliseconds without a message after which a stream that has a heartbeat gets one. */
 // 15 s: half as long as the most impatient of common proxies waits.
@@ -25,6 +36,8 @@ const begunErrorCodingMsMax = 30_000;
  */
 export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #heartbeat: Interval | undefined;
+  /** Stops the timer that sends the header alone. */
+  #stopQuiet: (() => void) | undefined;
   #header: Headers = this.protocol.responseHeader;
   /** The header as it is sent; `undefined` until it is final. */
   #headerFields: HeaderFields | undefined;
@@ -46,7 +59,6 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #waiting = false;
 
   protected override read(): void {
-    if (this.protocol.heartbeat !== undefined) this.#heartbeat = startInterval(heartbeatMs, () => this.#beat());
     if (this.procedure.method.methodKind === "server_streaming") super.read();
     else this.#invoke((this.#requests = this.protocol.readMessages()));
   }
@@ -68,6 +80,11 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     this.#header = header;
     this.#trailer = trailer;
     this.#messages = messages;
+    // Not while the client may still send, so that a mistake in what it sends has a status.
+    if (this.protocol.heartbeat !== undefined && this.procedure.method.methodKind === "server_streaming") {
+      // After the turn, which may bring what the handler waits for, however late the timer is.
+      this.#stopQuiet = startDeadline(quietMs, () => afterTurn(beginCall, this));
+    }
     this.#pull();
   }
 
@@ -128,6 +145,18 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     else this.#pull();
   }
 
+  /** Sends the header, if nothing was sent. */
+  begin(): void {
+    if (this.done) return;
+    try {
+      this.#settleHeader();
+    } catch (error) {
+      return this.#onFault(error);
+    }
+    if (this.protocol.headOnly === true) this.#succeed();
+    else this.flush();
+  }
+
   /** Sends a heartbeat, unless something else is being sent. */
   #beat(): void {
     const { heartbeat } = this.protocol;
@@ -153,6 +182,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     if (!this.#begun) {
       this.protocol.begin(this.#settleHeader());
       this.#begun = true;
+      if (this.protocol.heartbeat !== undefined) this.#heartbeat = startInterval(heartbeatMs, () => this.#beat());
     }
     if (this.#pieces.length === 0) return;
     const written = this.protocol.write(this.#takePieces());
@@ -229,6 +259,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   protected override end(error: ConnectError | undefined): void {
     super.end(error);
+    this.#stopQuiet?.();
     this.#heartbeat?.stop();
     this.#requests?.close?.();
     if (this.#messages !== undefined) endIterator(this.#messages);
@@ -238,6 +269,10 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
 function flushCall(call: StreamCall): void {
   call.flush();
+}
+
+function beginCall(call: StreamCall): void {
+  call.begin();
 }
 
 /** Ends an iterator early. Not awaited, so that a stuck handler cannot hold the answer back. */

@@ -62,7 +62,10 @@ export interface RequestMessages extends AsyncIterable<Message> {
  * Answered by {@link begin}, {@link write} … and {@link end}, or by {@link answer} alone.
  */
 export interface StreamProtocol extends CallProtocol {
-  /** Bytes to send when the call has sent nothing for a while; `undefined` for none. */
+  /**
+   * Bytes to send when the call has sent nothing for a while; `undefined` for none. An answer with a heartbeat may begin
+   * before its first message.
+   */
   readonly heartbeat?: Uint8Array | undefined;
   /** Whether the answer is its header section alone, as it is to HEAD (RFC 9110 §9.3.2). */
   readonly headOnly?: boolean;

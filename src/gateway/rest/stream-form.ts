@@ -7,18 +7,23 @@ export interface StreamForm {
   /** Further header fields for proxies and browsers: name, value, … */
   readonly fields: readonly string[];
   /** Sent after a while without messages, so that no proxy takes the connection for dead. */
-  readonly heartbeat: Uint8Array | undefined;
+  readonly heartbeat: Uint8Array;
   /** Writes a message that follows `before` others. */
   message(json: string, before: number): string;
   /** Writes the end of a stream of `before` messages, with the error record if it failed. */
   end(before: number, errorJson: string | undefined): string;
 }
 
+const utf8 = new TextEncoder();
+
+// White space before a JSON text or inside one (RFC 8259 §2). Not a blank line, at which readers of lines may fail.
+const space = utf8.encode(" ");
+
 // Newline-delimited JSON. An error is the last line, `{"@error": …}`.
 const ndjson: StreamForm = {
   contentType: "application/x-ndjson",
   fields: [],
-  heartbeat: undefined,
+  heartbeat: space,
   message: (json) => `${json}\n`,
   end: (_, errorJson) => (errorJson === undefined ? "" : `{"@error":${errorJson}}\n`),
 };
@@ -51,7 +56,7 @@ const retryMs = 3000;
 const serverSentEvents: StreamForm = {
   contentType: "text/event-stream",
   fields: ["cache-control", "no-cache", "x-accel-buffering", "no"],
-  heartbeat: new TextEncoder().encode(":\n\n"),
+  heartbeat: utf8.encode(":\n\n"),
   message: (json, before) => `${before === 0 ? `retry: ${retryMs}\n` : ""}data: ${json}\n\n`,
   end: (_, errorJson) =>
     errorJson === undefined ? "event: end\ndata: {}\n\n" : `event: error\ndata: ${errorJson}\n\n`,

@@ -23,9 +23,8 @@ export async function openAnswer(
   if (version === "fetch") {
     const controller = new AbortController();
     const { signal } = controller;
-    const { headers, body } = await gateway.fetch(
-      new Request(`http://a${path}`, { headers: header.map(([name, value]) => [name, value]), signal }),
-    );
+    const request = new Request(`http://a${path}`, { headers: header.map(([name, value]) => [name, value]), signal });
+    const { headers, body } = await within(gateway.fetch(request), "an answer");
     const bytes = Readable.from(body ?? []);
     return { header: [...headers], body: bytes, [Symbol.dispose]: () => controller.abort() };
   }

@@ -8,7 +8,7 @@ import { RestStream, type RestStreamTarget } from "./rest-stream.ts";
 
 /** A stream of messages in JSON: lines, one array, or Server-Sent Events. */
 export class RestMessageStream extends RestStream {
-  readonly heartbeat: Uint8Array | undefined;
+  readonly heartbeat: Uint8Array;
   readonly #form: StreamForm;
   #messages = 0;
   #encoder: PieceEncoder | undefined;
@@ -16,7 +16,7 @@ export class RestMessageStream extends RestStream {
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
     super(exchange, target, writeErrorRecord);
     this.#form = negotiateForm(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
-    this.heartbeat = this.headOnly ? undefined : this.#form.heartbeat;
+    this.heartbeat = this.#form.heartbeat;
   }
 
   encode(message: Message): Uint8Array {
