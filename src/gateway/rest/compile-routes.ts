@@ -14,6 +14,7 @@ import { isPathPrefix } from "./raw-path.ts";
 import type { OnIgnored } from "./request-reader.ts";
 import { findShadowedBindings } from "./reachability.ts";
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
+import { RuleProblem } from "./rule-problem.ts";
 
 /** Options of {@link compileRestRoutes}: how REST requests are read and answers are written. */
 export interface RestRouteOptions {
@@ -45,6 +46,11 @@ export interface RestRouteOptions {
   readonly omit?: readonly string[];
   /** Rules from outside the definition. Each replaces the annotation of its RPC. */
   readonly rules?: readonly OutsideHttpRule[];
+  /**
+   * Ignores those of the {@link rules} whose RPCs are not registered here, such as those of the mixins of a service
+   * config. A selector that names no RPC of a service that is registered here is refused in any case.
+   */
+  readonly ignoreUnregistered?: boolean;
   /** Decodes `%2F` in path variables of several segments too; `fully_decode_reserved_expansion` of google.api.Http. */
   readonly fullyDecodeReservedExpansion?: boolean;
 }
@@ -111,9 +117,10 @@ class Compiler {
     if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
       this.#problems.push(`requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`);
     }
+    const { rules = [], ignoreUnregistered = false } = this.#options;
     const findRule =
-      this.#collect("rules", () => createHttpRuleFinder(this.#options.rules ?? [], this.#methods)) ??
-      createHttpRuleFinder([], []);
+      this.#collect("rules", () => createHttpRuleFinder(rules, this.#methods, ignoreUnregistered)) ??
+      createHttpRuleFinder([], [], false);
     const selectors = new Set(this.#methods.map(selectorOf));
     for (const selector of this.#options.omit ?? []) {
       if (!selectors.has(selector)) this.#problems.push(`omit: selector "${selector}" is no RPC`);
@@ -141,19 +148,19 @@ class Compiler {
   #addPattern(method: DescMethod, pattern: HttpPattern, reserved: ReadonlySet<string>): void {
     const { parsedMethods } = this.#constraints;
     if (pattern.httpMethod !== anyMethod && parsedMethods?.has(pattern.httpMethod) === false) {
-      throw new Error("has a method that no parser of HTTP/1.1 lets through");
+      throw new RuleProblem("has a method that no parser of HTTP/1.1 lets through");
     }
     const options = bindingOptions(method, this.#options);
     const answersStream = method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
     if (answersStream && !options.streamInResults && mayLookLikeError(method.output, pattern.responseBody)) {
-      throw new Error("streams what could look like an error; rest.streamInResults tells them apart");
+      throw new RuleProblem("streams what could look like an error; rest.streamInResults tells them apart");
     }
     const binding = compileBinding(method, pattern, options);
     const { template } = binding;
     const path = fixedPathOf(template);
-    if (path !== undefined && reserved.has(path)) throw new Error("has the path of an RPC or an endpoint");
+    if (path !== undefined && reserved.has(path)) throw new RuleProblem("has the path of an RPC or an endpoint");
     const taken = this.#table.add(pattern.httpMethod, template, binding);
-    if (taken !== undefined) throw new Error(`is the same as ${describe(taken)}`);
+    if (taken !== undefined) throw new RuleProblem(`is the same as ${describe(taken)}`);
     this.#bindings.push(binding);
   }
 
@@ -161,7 +168,8 @@ class Compiler {
     try {
       return compile();
     } catch (error) {
-      this.#problems.push(`${where}: ${error instanceof Error ? error.message : String(error)}`);
+      if (!(error instanceof RuleProblem)) throw error;
+      this.#problems.push(`${where}: ${error.message}`);
       return undefined;
     }
   }

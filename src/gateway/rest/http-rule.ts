@@ -3,6 +3,7 @@ import { create, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../gen/es/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema, HttpSchema } from "../../gen/es/google/api/http_pb.ts";
 import { readJson } from "../json/index.ts";
+import { RuleProblem } from "./rule-problem.ts";
 
 /** One binding of an HTTP rule: a method, a path template, and which fields are the bodies. */
 export interface HttpPattern {
@@ -36,16 +37,27 @@ export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
  * else its annotation. Annotations are found by the number of the extension, so it does not matter which generated
  * `annotations_pb` a service imports.
  *
- * @throws Error that names every selector that matches none of these RPCs
+ * @param ignoreUnregistered - whether selectors of RPCs that are not among these are ignored. One that names no RPC of a
+ * service that is among them is still refused
+ * @throws RuleProblem that names every selector that matches none of these RPCs
  */
 export function createHttpRuleFinder(
   outside: readonly OutsideHttpRule[],
   methods: readonly DescMethod[],
+  ignoreUnregistered: boolean,
 ): FindHttpRule {
+  const services = new Map(methods.map(({ parent }) => [parent.typeName, parent]));
+  const mayBeElsewhere = (selector: string): boolean => {
+    const service = services.get(selector.slice(0, selector.lastIndexOf(".")));
+    return service === undefined || service.methods.some((method) => selectorOf(method) === selector);
+  };
   const selectors = new Set(methods.map(selectorOf));
   const bySelector = new Map(outside.map((rule) => [rule.selector ?? "", create(HttpRuleSchema, rule)]));
-  const unknown = [...bySelector.keys()].filter((selector) => !selectors.has(selector));
-  if (unknown.length > 0) throw new Error(unknown.map((selector) => `selector "${selector}" is no RPC`).join("\n"));
+  const unknown = [...bySelector.keys()].filter(
+    (selector) => !selectors.has(selector) && !(ignoreUnregistered && mayBeElsewhere(selector)),
+  );
+  if (unknown.length > 0)
+    throw new RuleProblem(unknown.map((selector) => `selector "${selector}" is no RPC`).join("\n"));
   return (method) =>
     bySelector.get(selectorOf(method)) ?? (hasOption(method, http) ? getOption(method, http) : undefined);
 }
@@ -61,21 +73,21 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
  * Returns the bindings of a rule: its own pattern first, then the additional ones in order.
  *
- * @throws Error when a pattern is missing, when additional bindings are nested (http.proto allows one level), or when a
+ * @throws RuleProblem when a pattern is missing, when additional bindings are nested (http.proto allows one level), or when a
  * custom kind is not an HTTP method
  */
 export function toHttpPatterns(rule: HttpRule): readonly HttpPattern[] {
   const nested = rule.additionalBindings.find((additional) => additional.additionalBindings.length > 0);
-  if (nested !== undefined) throw new Error("additional_bindings are nested");
+  if (nested !== undefined) throw new RuleProblem("additional_bindings are nested");
   return [rule, ...rule.additionalBindings].map(toHttpPattern);
 }
 
 function toHttpPattern({ body, responseBody, pattern }: HttpRule): HttpPattern {
-  if (pattern.case === undefined) throw new Error("a binding has no method and path");
+  if (pattern.case === undefined) throw new RuleProblem("a binding has no method and path");
   if (pattern.case !== "custom") {
     return { httpMethod: pattern.case.toUpperCase(), pathTemplate: pattern.value, body, responseBody };
   }
   const { kind, path } = pattern.value;
-  if (!token.test(kind)) throw new Error(`custom kind "${kind}" is no HTTP method`);
+  if (!token.test(kind)) throw new RuleProblem(`custom kind "${kind}" is no HTTP method`);
   return { httpMethod: kind, pathTemplate: path, body, responseBody };
 }

@@ -1,5 +1,6 @@
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
 import { decodePercent } from "./percent.ts";
+import { RuleProblem } from "./rule-problem.ts";
 
 /**
  * Parses a path template by the grammar of google/api/http.proto:
@@ -17,7 +18,7 @@ import { decodePercent } from "./percent.ts";
  * because no path can match them. Two things are allowed beyond the grammar and its prose: the template `/`, because
  * the root needs a name, and segments after `**`, which some public APIs have; a second `**` would be ambiguous.
  *
- * @throws Error that quotes the template and says what is wrong and where
+ * @throws RuleProblem that quotes the template and says what is wrong and where
  */
 export function parsePathTemplate(text: string): PathTemplate {
   return new Parser(text).parse();
@@ -43,7 +44,7 @@ class Parser {
     if (this.#done) return { segments: [{ kind: "literal", text: "" }], variables: [], verb: undefined };
     this.#parseSegments(false);
     const verb = this.#take(":") ? this.#parseLiteral("a verb") : undefined;
-    if (!this.#done) throw this.#problem('wants "/", ":" or its end');
+    if (!this.#done) throw this.#problem(verb === undefined ? 'wants "/", ":" or its end' : "wants its end");
     return { segments: this.#segments, variables: this.#variables, verb };
   }
 
@@ -54,19 +55,21 @@ class Parser {
   }
 
   #parseSegment(insideVariable: boolean): void {
-    if (this.#take("**")) this.#addRest();
+    const start = this.#at;
+    if (this.#take("**")) this.#addRest(start);
     else if (this.#take("*")) this.#segments.push({ kind: "*" });
-    else if (this.#take("{")) this.#parseVariable(insideVariable);
-    else this.#segments.push({ kind: "literal", text: this.#parseLiteral('a literal, "*", "**" or a variable') });
+    else if (this.#take("{")) {
+      if (insideVariable) throw this.#problem("has a variable inside of a variable", start);
+      this.#parseVariable();
+    } else this.#segments.push({ kind: "literal", text: this.#parseLiteral('a literal, "*", "**" or a variable') });
   }
 
-  #addRest(): void {
-    if (this.#segments.some((segment) => segment.kind === "**")) throw this.#problem('has a second "**"');
+  #addRest(at: number): void {
+    if (this.#segments.some((segment) => segment.kind === "**")) throw this.#problem('has a second "**"', at);
     this.#segments.push({ kind: "**" });
   }
 
-  #parseVariable(insideVariable: boolean): void {
-    if (insideVariable) throw this.#problem("has a variable inside of a variable");
+  #parseVariable(): void {
     const fieldPath = this.#parseFieldPath();
     const start = this.#segments.length;
     // {var} is short for {var=*}.
@@ -77,6 +80,7 @@ class Parser {
   }
 
   #parseFieldPath(): readonly string[] {
+    const at = this.#at;
     const fieldPath: string[] = [];
     do {
       const ident = this.#takeToken(identToken);
@@ -84,16 +88,17 @@ class Parser {
       fieldPath.push(ident);
     } while (this.#take("."));
     const taken = this.#variables.find((variable) => overlaps(variable.fieldPath, fieldPath));
-    if (taken !== undefined) throw this.#problem(`binds field ${fieldPath.join(".")} more than once`);
+    if (taken !== undefined) throw this.#problem(`binds field ${fieldPath.join(".")} more than once`, at);
     return fieldPath;
   }
 
   #parseLiteral(what: string): string {
+    const at = this.#at;
     const raw = this.#takeToken(literalToken);
     if (raw === undefined) throw this.#problem(`wants ${what}`);
     const text = decodePercent(raw);
-    if (text === undefined) throw this.#problem("has an escape that is not UTF-8");
-    if (text === "." || text === "..") throw this.#problem(`has the segment "${text}", which no path can match`);
+    if (text === undefined) throw this.#problem("has an escape that is not UTF-8", at);
+    if (text === "." || text === "..") throw this.#problem(`has the segment "${text}", which no path can match`, at);
     return text;
   }
 
@@ -119,8 +124,8 @@ class Parser {
     return text;
   }
 
-  #problem(what: string): Error {
-    return new Error(`path template "${this.#text}" ${what} at character ${this.#at + 1}`);
+  #problem(what: string, at = this.#at): RuleProblem {
+    return new RuleProblem(`path template "${this.#text}" ${what} at character ${at + 1}`);
   }
 }
 

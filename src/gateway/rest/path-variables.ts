@@ -11,6 +11,7 @@ import {
 import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
 import type { PathTemplate, TemplateVariable } from "./path-template.ts";
 import { canCapture } from "./reachability.ts";
+import { RuleProblem } from "./rule-problem.ts";
 
 /** The variables of a path template, compiled for a request message. */
 export interface PathVariables {
@@ -34,7 +35,7 @@ interface BoundVariable {
 /**
  * Compiles the variables of a template for a request message.
  *
- * @throws Error when a variable names no field, or a field that cannot be set from a path
+ * @throws RuleProblem when a variable names no field, or a field that cannot be set from a path
  */
 export function compilePathVariables(input: DescMessage, template: PathTemplate): PathVariables {
   const variables = template.variables.map((variable) => bindVariable(input, template, variable));
@@ -55,14 +56,14 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   const path = resolveFieldPath(input, fieldPath);
   // Rules name fields by their proto names; JSON names are for requests only.
   if (path === undefined || printFieldPath(path) !== name) {
-    throw new Error(`path variable "${name}" is no field of ${input.typeName}`);
+    throw new RuleProblem(`path variable "${name}" is no field of ${input.typeName}`);
   }
   const leaf = leafOf(path);
   const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf);
-  if (parse === undefined) throw new Error(`path variable "${name}" is repeated, a map or a message`);
+  if (parse === undefined) throw new RuleProblem(`path variable "${name}" is repeated, a map or a message`);
   const names = (leaf.enum?.values ?? []).map((value) => value.name);
   if (!canCapture(template, variable, names, (text) => takes(parse, text))) {
-    throw new Error(`path variable "${name}" can never be a value of its field`);
+    throw new RuleProblem(`path variable "${name}" can never be a value of its field`);
   }
   return { name, path, parse, set: createPathSetter(path) };
 }

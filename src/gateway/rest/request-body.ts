@@ -11,6 +11,7 @@ import {
 } from "../json/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { createRawReader } from "./http-body.ts";
+import { RuleProblem } from "./rule-problem.ts";
 
 /** The whole body of a request, or a message of a stream, with content codings undone. */
 export interface RequestBody {
@@ -31,7 +32,7 @@ export type BodyReader = (request: RequestBody, notes: ReadNotes | undefined) =>
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
  * @param boundByPath - the fields that the path sets, so that the body must not
- * @throws Error when there is no such field, or the path sets it
+ * @throws RuleProblem when there is no such field, or the path sets it
  */
 export function createBodyReader(
   input: DescMessage,
@@ -53,7 +54,7 @@ export function createBodyReader(
   }
   const field = bodyFieldOf(input, body);
   const below = boundByPath.get(field);
-  if (below === "whole") throw new Error(`body "${body}" is a field that the path binds`);
+  if (below === "whole") throw new RuleProblem(`body "${body}" is a field that the path binds`);
   const readField = createJsonFieldReader(field, options, below);
   return (request, notes) => {
     const message = create(input);
@@ -64,7 +65,7 @@ export function createBodyReader(
 /**
  * Adds the fields that the body may set to those that the path sets: the query must set none of them.
  *
- * @throws Error when the body is a field that does not exist
+ * @throws RuleProblem when the body is a field that does not exist
  */
 export function bindBody(input: DescMessage, body: string, boundByPath: BoundFields): BoundFields {
   if (body === "") return boundByPath;
@@ -74,7 +75,7 @@ export function bindBody(input: DescMessage, body: string, boundByPath: BoundFie
 
 function bodyFieldOf(input: DescMessage, body: string): DescField {
   const field = findProtoField(input, body);
-  if (field === undefined) throw new Error(`body "${body}" is no field of ${input.typeName}`);
+  if (field === undefined) throw new RuleProblem(`body "${body}" is no field of ${input.typeName}`);
   return field;
 }
 

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type BoundFields, isRequiredField } from "../json/index.ts";
 import type { BodyFormat } from "./body-format.ts";
 import type { RequestBody } from "./request-body.ts";
+import { RuleProblem } from "./rule-problem.ts";
 
 /** The parts of a request's URL that set fields. */
 export interface RequestUrl {
@@ -64,14 +65,14 @@ export class RequestStream {
  * Checks that a rule can be applied to a stream of messages: that there is a body for them, and that the messages after
  * the first, which have neither path nor query, can be complete.
  *
- * @throws Error that says why not
+ * @throws RuleProblem that says why not
  */
 export function requireStreamable(input: DescMessage, body: string, boundByPath: BoundFields): void {
-  if (body === "") throw new Error("takes a stream of messages, and has no body for them");
+  if (body === "") throw new RuleProblem("takes a stream of messages, and has no body for them");
   const outside = body === "*" ? [] : input.fields.filter((field) => field.name !== body && isRequiredField(field));
   const lost = outside[0] ?? findRequired(boundByPath);
   if (lost !== undefined) {
-    throw new Error(`takes a stream, whose first message alone can have the required field "${lost.name}"`);
+    throw new RuleProblem(`takes a stream, whose first message alone can have the required field "${lost.name}"`);
   }
 }
 

@@ -2,6 +2,7 @@ import type { DescField, DescMessage, JsonValue, Message, ScalarType } from "@bu
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import { type WriteJsonOptions, createJsonFieldWriter, writeJson } from "../json/index.ts";
 import { findProtoField } from "./field-path.ts";
+import { RuleProblem } from "./rule-problem.ts";
 
 /** The answer to a request that succeeded. */
 export interface RestResponse {
@@ -42,7 +43,7 @@ export function prepareResponse(
  * Creates the function that writes a response message, or the field of it that is the body, as JSON.
  *
  * @param responseBody - the field that is the body; `""` for the whole message
- * @throws Error when the response has no such field
+ * @throws RuleProblem when the response has no such field
  */
 export function createJsonWriter(
   output: DescMessage,
@@ -51,7 +52,7 @@ export function createJsonWriter(
 ): (message: Message) => string {
   if (responseBody === "") return (message) => writeJson(output, message, options.writeJson);
   const field = findProtoField(output, responseBody);
-  if (field === undefined) throw new Error(`response_body "${responseBody}" is no field of ${output.typeName}`);
+  if (field === undefined) throw new RuleProblem(`response_body "${responseBody}" is no field of ${output.typeName}`);
   const write = createJsonFieldWriter(field, options.writeJson);
   return (message) => JSON.stringify(write(message) ?? zeroJson(field));
 }

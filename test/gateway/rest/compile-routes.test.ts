@@ -8,6 +8,11 @@ import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb
 import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const { unbound } = KitchenSink.method;
+
+function fail(): never {
+  throw new RangeError("no such service");
+}
+
 // The methods that node's parser knows, except for the one that never becomes a request.
 const parsedMethods = new Set(METHODS.filter((name) => name !== "CONNECT"));
 const unboundSelector = "kitchensink.v1.KitchenSink.Unbound";
@@ -204,9 +209,35 @@ describe("compileRestRoutes() refuses", () => {
     );
   });
 
+  test.each([
+    { selector: "google.longrunning.Operations.GetOperation", want: undefined },
+    { selector: "kitchensink.v1.KitchenSink.Types", want: undefined },
+    { selector: "kitchensink.v1.KitchenSink.Typos", want: 'selector "kitchensink.v1.KitchenSink.Typos" is no RPC' },
+  ])(
+    "rules of RPCs that are not registered, if they are to be ignored, for typos alone: $selector",
+    ({ selector, want }) => {
+      const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
+      const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
+      if (want === undefined) expect(compile().bindings).toHaveLength(1);
+      else expect(compile).toThrow(want);
+      expect(() => compileRestRoutes([unbound], { rules })).toThrow(`selector "${selector}" is no RPC`);
+    },
+  );
+
   test("a selector that is not an RPC among others that are", () => {
     const rules = ["x.Y.Z", unboundSelector].map((each) => ruleOf("GET /a", [], each));
     expect(() => compileRestRoutes([unbound], { rules })).toThrow('rules: selector "x.Y.Z" is no RPC');
+  });
+
+  test.each<{ name: string; options: object; error: Error }>([
+    {
+      name: "one that is no function",
+      options: { lenient: true },
+      error: new TypeError("options.lenient is not a function"),
+    },
+    { name: "one that fails", options: { sameValueAsPath: fail }, error: new RangeError("no such service") },
+  ])("no callback of its caller, $name, which is thrown as it is", ({ options, error }) => {
+    expect(() => compileRestRoutes([unbound], { rules: [ruleOf("GET /a")], ...options })).toThrow(error);
   });
 
   test("with all problems at once", () => {
