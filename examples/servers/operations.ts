@@ -8,6 +8,7 @@ import {
   createHealthService,
   createProbes,
   createReflectionService,
+  createRequestIds,
   Health,
   Readiness,
   ServerReflection,
@@ -28,6 +29,8 @@ const [port = "8080", adminPort = "9464"] = process.argv.slice(2);
 // What calls depend on, such as a database, and its `problem`; here nothing can fail.
 const readiness = new Readiness({ tank: { problem: undefined } });
 const metrics = new Metrics();
+// Faults are printed on standard error, with the id that the client was answered.
+const requestIds = createRequestIds("asked");
 const describe = (): string =>
   JSON.stringify(createOpenApi([GreenhouseService], { info: { title: "Greenhouse", version: "1.0.0" } }));
 
@@ -38,6 +41,8 @@ const gateway = createGateway({
     router.service(ServerReflection, createReflectionService([GreenhouseService, Health, ServerReflection]));
   },
   endpoints: [...createProbes(readiness), ...createDocsPage({ document: describe, open: true })],
+  onRequest: requestIds.onRequest,
+  onError: requestIds.onError,
   onAnswer: createRequestMetrics(metrics),
 });
 measureGateway(metrics, gateway);

@@ -32,6 +32,7 @@ export {
   type Endpoint,
   type EndpointAnswer,
   type EndpointRequest,
+  type FaultyRequest,
   idempotencyFieldKey,
   type OnFault,
   type RestOptions,

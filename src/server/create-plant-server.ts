@@ -104,7 +104,9 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     onRequest: bothOf(requestIds.onRequest, options.onRequest),
     onError: requestIds.onError,
     ...(onAnswer && { onAnswer }),
-    onFault: (err, what) => log.error({ err }, what),
+    onFault: (err, what, request) => {
+      log.error({ requestId: request?.requestId, procedure: request?.procedure, err }, what);
+    },
   });
   let endReadinessLog: (() => void) | undefined;
   return {

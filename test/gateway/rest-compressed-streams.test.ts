@@ -53,7 +53,7 @@ const failingPiece = (): Partial<PieceEncoder> => {
 };
 
 const ends = (): Promise<void> => Promise.resolve();
-const fails = (): Promise<void> => Promise.reject(new Error("rain"));
+const fails = (): Promise<void> => Promise.reject(new ConnectError("rain", Code.Internal));
 
 const notFound = (): never => {
   throw new ConnectError("no sensor", Code.NotFound);

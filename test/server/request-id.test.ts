@@ -5,7 +5,13 @@ import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
 import { openLogLines } from "../support/operations/log-lines.ts";
 import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { type Carriage, carriages, carriagesOf } from "../support/gateway/wire-format.ts";
-import { deletePlantRequest, encodeMessage, exchange, rpcRequest } from "../support/gateway/wire-format.ts";
+import {
+  deletePlantProcedure,
+  deletePlantRequest,
+  encodeMessage,
+  exchange,
+  rpcRequest,
+} from "../support/gateway/wire-format.ts";
 import { authorized, startPlantServer, type TestPlantServerOptions } from "../support/server/plant-server.ts";
 
 const made = /^[0-9a-f]{16}-[0-9a-z]+$/;
@@ -152,4 +158,19 @@ test("pages of other origins may read it", async () => {
     "*",
     expect.stringMatching(made),
   ]);
+});
+
+function verify(): never {
+  throw new TypeError("no verifier");
+}
+
+test.each(carriages)("$name, a fault before the call is logged under the id that is answered", async (carriage) => {
+  const { log, lines } = openLogLines("error");
+  await using server = await startPlantServer({ auth: { verify }, log });
+  const request = deletePlantRequest(carriage.format, 7n, [authorized]);
+  const { header } = await exchange(server.address, carriage.httpVersion, request);
+  const [, requestId] = header.find(([name]) => name === "x-request-id") ?? [];
+  expect(requestId).toMatch(made);
+  const [fault] = lines();
+  expect(fault).toMatchObject({ requestId, procedure: deletePlantProcedure, err: { message: "no verifier" } });
 });

@@ -2,22 +2,42 @@ import { Code, ConnectError } from "@connectrpc/connect";
 
 /**
  * Returns the error to answer with for any thrown value, in a form that every protocol can write. Only the text of a
- * ConnectError is meant for clients. Never throws.
+ * ConnectError is meant for clients; anything else is a {@link toFault fault}. Never throws.
+ *
+ * @param what - what has failed, if it is a fault
  */
-export function toConnectError(thrown: unknown): ConnectError {
-  return readConnectError(thrown) ?? toInternalError(thrown);
+export function toConnectError(thrown: unknown, what: string): ConnectError {
+  return readConnectError(thrown) ?? toFault(thrown, what);
 }
 
-/** Returns the error to answer with for a fault, of which clients learn nothing. */
-export function toInternalError(fault: unknown): ConnectError {
-  return new ConnectError(internalError, Code.Internal, undefined, undefined, fault);
+/** Something thrown that `onFault` is told of, and what has failed. */
+interface Fault {
+  readonly thrown: unknown;
+  readonly what: string;
+}
+
+const faults = new WeakMap<ConnectError, Fault>();
+
+/** Returns the error to answer with for a fault, which {@link takeFault} then knows. Never throws. */
+export function toFault(thrown: unknown, what: string): ConnectError {
+  const error =
+    readConnectError(thrown) ?? new ConnectError(internalError, Code.Internal, undefined, undefined, thrown);
+  faults.set(error, { thrown, what });
+  return error;
+}
+
+/** Returns the fault behind an error; only once, as the program may throw the same error again. */
+export function takeFault(error: ConnectError): Fault | undefined {
+  const fault = faults.get(error);
+  faults.delete(error);
+  return fault;
 }
 
 /**
  * Returns a thrown ConnectError in a form that every protocol can write, unless a detail does not serialize; `undefined`
  * for anything else, and for an error that cannot be read. Never throws.
  */
-export function readConnectError(thrown: unknown): ConnectError | undefined {
+function readConnectError(thrown: unknown): ConnectError | undefined {
   try {
     return thrown instanceof ConnectError ? toWritable(thrown) : undefined;
   } catch {

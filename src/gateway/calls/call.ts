@@ -2,7 +2,8 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, type HandlerContext } from "@connectrpc/connect";
 import { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, startDeadline } from "../carriers/index.ts";
 import { type CallProtocol, type LazyHeaders, messageTooLarge, type Procedure } from "../protocols/index.ts";
-import { toConnectError } from "./call-error.ts";
+import { toConnectError, toFault } from "./call-error.ts";
+import { unserved, unwritten } from "./faults.ts";
 
 /** Learns how a call ended, and decides which error answers a failure. */
 export interface CallOwner {
@@ -10,11 +11,9 @@ export interface CallOwner {
   toError(thrown: unknown, context: HandlerContext): ConnectError;
   /** Called once: with `undefined` when the answer is a message, otherwise with the error. */
   settled(error: ConnectError | undefined): void;
-  /** Called before an error is answered. */
+  /** Called before an error is answered; reports the fault behind it, if there is one. */
   failing(error: ConnectError): void;
-  /** Returns the error to answer with for what the request gate has thrown, and reports it if it is no refusal. */
-  toRefusalError(thrown: unknown): ConnectError;
-  /** Called when an answer cannot be written. */
+  /** Called when an error cannot be written. */
   faulted(error: unknown): void;
 }
 
@@ -91,7 +90,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
         if (!this.done) this.read();
       },
       (error: unknown) => {
-        if (!this.done) this.fail(this.#owner.toRefusalError(error));
+        this.fail(error);
       },
     );
   }
@@ -166,9 +165,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
 
   /** Ends the call because its answer cannot be written: the client learns that, but not why. */
   protected failToWrite(error: unknown): void {
-    if (this.done) return;
-    this.#owner.faulted(error);
-    this.fail(error);
+    if (!this.done) this.fail(toFault(error, unwritten));
   }
 
   /** Ends the call with the error for what its handler or an interceptor has thrown. */
@@ -179,7 +176,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   /** Ends the call, and answers with an error. */
   protected fail(thrown: unknown): void {
     if (this.done) return;
-    const error = toConnectError(thrown);
+    const error = toConnectError(thrown, unserved);
     this.end(error);
     this.#owner.failing(error);
     // The error cannot be written, for example because its details do not serialize.

@@ -9,7 +9,7 @@ import {
   type ErrorRecordPolicy,
   type RestRouteOptions,
 } from "../rest/index.ts";
-import { toConnectError } from "./call-error.ts";
+import { toConnectError, toFault } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
 import { createProcedures } from "./create-procedures.ts";
 import type { AnsweredRequest } from "./answered-request.ts";
@@ -40,7 +40,8 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly onRequest?: (request: AdmitRequest) => void;
   /**
    * Returns the error to answer with for what a handler or an interceptor has thrown. Default: a `ConnectError` as it
-   * is, and `Internal` for anything else, whose text no client sees. What it throws itself goes to {@link onFault}.
+   * is, and `Internal` for anything else, which goes to {@link onFault} and whose text no client sees. What it throws
+   * itself goes there too.
    */
   readonly toError?: (thrown: unknown, context: HandlerContext) => ConnectError;
   /** Called before a request is answered with an error. What it throws goes to {@link onFault}, once for each cause. */
@@ -48,8 +49,9 @@ export interface ServingOptions extends ConnectRouterOptions {
   /** Called after every answered request. What it throws goes to {@link onFault}, once for each cause. */
   readonly onAnswer?: (answer: AnsweredRequest) => void;
   /**
-   * Called with faults that no answer reveals: an answer that could not be written, or a callback that failed. Default:
-   * a warning of the process, or of the console where there is none.
+   * Called with the faults of the server, which no answer reveals: a handler or an `admit` that threw anything but a
+   * `ConnectError`, an answer that could not be written, a callback that failed. Default: printed on standard error with
+   * procedure, request id and stack, 20 in 10 seconds at most.
    */
   readonly onFault?: OnFault;
 }
@@ -128,7 +130,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     table,
     admit: options.admit,
     writeErrorRecord,
-    toError: guardToError(options.toError, report),
+    toError: guardToError(options.toError),
     cors: options.cors === undefined ? undefined : createCors(options.cors, httpMethods),
     onRequest: guardCallback("onRequest", options.onRequest, report),
     onError: guardCallback("onError", options.onError, report),
@@ -150,16 +152,19 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
   };
 }
 
-/** Wraps the program's `toError`: if it fails, that is reported, and the call fails with it. */
-function guardToError(convert: ServingOptions["toError"] = toConnectError, report: OnFault): typeof convert {
+/** Wraps the program's `toError`: if it fails, that is the fault that the call ends with. */
+function guardToError(convert: ServingOptions["toError"] = toErrorDefault): typeof convert {
   return (thrown, context) => {
     try {
       return convert(thrown, context);
     } catch (fault) {
-      report(fault, "toError has failed");
-      return toConnectError(fault);
+      return toFault(fault, "toError has failed");
     }
   };
+}
+
+function toErrorDefault(thrown: unknown): ConnectError {
+  return toConnectError(thrown, "a handler or an interceptor has failed");
 }
 
 /** Returns the rules for reading JSON. Unknown fields are ignored by default, as in Connect. */

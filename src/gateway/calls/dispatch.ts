@@ -5,7 +5,15 @@ import {
   createContextKey,
   type HandlerContext,
 } from "@connectrpc/connect";
-import { type Exchange, type HeaderFields, type HeaderReader, type Peer, toUtf8, goneAway } from "../carriers/index.ts";
+import {
+  type Exchange,
+  goneAway,
+  type HeaderFields,
+  type HeaderReader,
+  type Peer,
+  readHeaderField,
+  toUtf8,
+} from "../carriers/index.ts";
 import {
   openStreamProtocol,
   openUnaryProtocol,
@@ -19,10 +27,10 @@ import type { Client, TrustedProxies } from "../proxies/index.ts";
 import { Answered, type AnsweredRequest, type AnsweredSource } from "./answered-request.ts";
 import type { CallOwner } from "./call.ts";
 import { CallValues } from "./call-values.ts";
-import { readConnectError, toInternalError } from "./call-error.ts";
+import { takeFault, toConnectError } from "./call-error.ts";
 import type { Cors } from "./cors.ts";
 import { type Endpoint, type EndpointAnswer, type Match, matchRequest, type MatchTable } from "./match.ts";
-import type { OnFault } from "./faults.ts";
+import { type OnFault, unserved, unwritten } from "./faults.ts";
 import { refuse } from "./refuse.ts";
 import { StreamCall } from "./stream-call.ts";
 import { UnaryCall } from "./unary-call.ts";
@@ -206,10 +214,18 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
 
   failing(error: ConnectError): void {
     this.#options.onError?.(this, error);
+    const fault = takeFault(error);
+    if (fault !== undefined) this.#report(fault.thrown, fault.what);
   }
 
   faulted(error: unknown): void {
-    this.#options.report(error, `an answer of ${this.procedure ?? "nothing"} could not be written`);
+    this.#report(error, unwritten);
+  }
+
+  /** Reports a fault, after `onError`, which may have given the answer the id of its request. */
+  #report(error: unknown, what: string): void {
+    const { procedure, contextValues, header } = this;
+    this.#options.report(error, what, { procedure, requestId: requestIdOf(header), contextValues });
   }
 
   settled(error: ConnectError | undefined): void {
@@ -266,15 +282,8 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     this.settled(undefined);
   }
 
-  toRefusalError(thrown: unknown): ConnectError {
-    const refusal = readConnectError(thrown);
-    if (refusal !== undefined) return refusal;
-    this.#options.report(thrown, "a request could not be admitted or answered");
-    return toInternalError(thrown);
-  }
-
   #reject(thrown: unknown): void {
-    const error = this.toRefusalError(thrown);
+    const error = toConnectError(thrown, unserved);
     this.#refuse(error, httpStatusOf(error), []);
   }
 
@@ -284,10 +293,19 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     const { protocol, procedure } = this;
     this.failing(error);
     const refusal = { protocol, httpStatus, error, procedure, fields, connectStream };
-    refuse(this.header, refusal, this.#options.writeErrorRecord, this.#options.report);
+    refuse(this.header, refusal, this.#options.writeErrorRecord, (fault, what) => this.#report(fault, what));
     this.settled(error);
   }
 }
+
+/** Returns the id by which the client knows a request: that of its answer, or else the one that it has sent. */
+function requestIdOf({ addedFields, common }: Exchange): string | undefined {
+  const requestId = readHeaderField(addedFields, "x-request-id") ?? common.xRequestId;
+  return requestId !== null && printableId.test(requestId) ? requestId : undefined;
+}
+
+// Whoever sends an id must not be able to write lines of a log with it, or long ones.
+const printableId = /^[!-~]{1,128}$/;
 
 /** Answers a preflight and returns whether it was one. If not, adds the fields for pages of other origins. */
 function answerPreflight(exchange: Exchange, cors: Cors): boolean {

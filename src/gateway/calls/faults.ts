@@ -1,16 +1,34 @@
-/**
- * Called with a fault on the server's side that no answer reveals, and a text that says what failed.
- *
- * Default: a warning of the process, or of the console where there is none, also emitted if this callback fails.
- */
-export type OnFault = (error: unknown, what: string) => void;
+import type { ContextValues } from "@connectrpc/connect";
 
-/** Creates a function that reports faults to the program's `onFault` and never throws. */
-export function createFaultReporter(onFault: OnFault = warn): OnFault {
-  return (error, what) => {
-    (async () => onFault(error, what))().catch((failure: unknown) => {
-      warn(error, what);
-      warn(failure, "onFault has failed");
+/**
+ * Called with a fault on the server's side, which no answer reveals, and a text that says what failed.
+ *
+ * @param request - the request that it failed for; `undefined` for a fault of a connection or of a callback
+ */
+export type OnFault = (error: unknown, what: string, request?: FaultyRequest) => void;
+
+/** A request for which something on the server's side has failed. Without its credential and its body: a log may print all of it. */
+export interface FaultyRequest {
+  /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
+  readonly procedure: string | undefined;
+  /** The `X-Request-Id` of the answer, or else of the request: up to 128 characters of printable ASCII. */
+  readonly requestId: string | undefined;
+  readonly contextValues: ContextValues;
+}
+
+/** What has failed where an answer cannot be sent. */
+export const unwritten = "an answer could not be written";
+/** What has failed where nothing more is known. */
+export const unserved = "a request could not be admitted or answered";
+
+/** Creates a function that reports faults to the program's `onFault`, by default to standard error, and never throws. */
+export function createFaultReporter(onFault?: OnFault): OnFault {
+  const print = createFaultPrinter();
+  if (onFault === undefined) return print;
+  return (...fault) => {
+    (async () => onFault(...fault))().catch((failure: unknown) => {
+      print(...fault);
+      print(failure, "onFault has failed");
     });
   };
 }
@@ -45,28 +63,70 @@ export function guardCallback<A extends readonly unknown[]>(
 
 /** Returns the message of an error and the line of code that threw it, whatever called that. */
 function causeOf(error: unknown): string {
-  if (!isReadable(error)) return typeof error;
-  const [place = ""] = /\n +at .*/.exec(error.stack ?? "") ?? [];
-  return error.message + place;
+  try {
+    if (!(error instanceof Error)) return typeof error;
+    const [place = ""] = /\n +at .*/.exec(error.stack ?? "") ?? [];
+    return error.message + place;
+  } catch {
+    return typeof error;
+  }
 }
 
 /** How many causes are remembered for a callback. One that has more puts parts of requests into its messages. */
 const causesMax = 64;
 
-function warn(error: unknown, what: string): void {
-  const warning = isReadable(error) ? error : new Error(what, { cause: error });
-  if (globalThis.process?.emitWarning === undefined) console.warn(warning);
-  else process.emitWarning(warning);
+/** How many faults are printed in {@link printingMs}: a broken handler fails in every call, and must not fill a disk. */
+const printedMax = 20;
+/** Milliseconds after which as many faults are printed again. */
+const printingMs = 10_000;
+/** Characters of an error that are printed: some fifty lines. It may quote a whole body. */
+const printedLengthMax = 4096;
+/** How many causes of an error are printed: enough for a driver's error within a store's. */
+const printedCausesMax = 5;
+
+/** Creates a function that prints faults on standard error, or the console of the platform. It never throws. */
+function createFaultPrinter(): OnFault {
+  let sinceMs = Number.NEGATIVE_INFINITY;
+  let printed = 0;
+  return (error, what, request) => {
+    const nowMs = performance.now();
+    if (nowMs - sinceMs >= printingMs) {
+      sinceMs = nowMs;
+      printed = 0;
+    }
+    printed += 1;
+    if (printed > printedMax) return;
+    const { procedure, requestId } = request ?? {};
+    const place = procedure === undefined ? "" : ` in ${procedure}`;
+    const id = requestId === undefined ? "" : `, request ${requestId}`;
+    const last =
+      printed === printedMax ? `\nno more faults are printed for ${printingMs / 1000} s; onFault gets all` : "";
+    console.error(`${what}${place}${id}\n${stackOf(error)}${last}`);
+  };
 }
 
 /**
- * Returns whether something is an Error whose text and stack can be read. Node prints warnings later, where a getter
- * that throws would end the process.
+ * Returns the stacks of an error and of its causes, indented, so that no text in them looks like a line of its own.
+ * Nothing else of them: other properties may hold the request, and with it a credential. Never throws.
  */
-function isReadable(error: unknown): error is Error {
+function stackOf(error: unknown, causes = 0): string {
   try {
-    return error instanceof Error && typeof error.toString() === "string" && typeof (error.stack ?? "") === "string";
+    if (typeof error !== "object" || error === null) return `    ${typeof error}: ${printable(String(error))}`;
+    const { stack, cause }: { readonly stack?: unknown; readonly cause?: unknown } = error;
+    const own = `    ${typeof stack === "string" ? printable(stack) : "an object without a stack"}`;
+    return cause === undefined || causes === printedCausesMax
+      ? own
+      : `${own}\n  caused by\n${stackOf(cause, causes + 1)}`;
   } catch {
-    return false;
+    // A getter of the program may throw.
+    return "    an error that cannot be read";
   }
+}
+
+// Control characters, and those that change the direction of a line, could rewrite what else is on a terminal.
+function printable(text: string): string {
+  return text
+    .slice(0, printedLengthMax)
+    .replaceAll(/[^\P{C}\n]/gu, "\ufffd")
+    .replaceAll("\n", "\n    ");
 }

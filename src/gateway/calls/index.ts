@@ -7,6 +7,6 @@
 export { createServing, type RestOptions, type Serving, type ServingOptions } from "./create-serving.ts";
 export type { CorsOptions } from "./cors.ts";
 export { type Endpoint, type EndpointAnswer, type EndpointRequest, type Match, matchRequest } from "./match.ts";
-export type { OnFault } from "./faults.ts";
+export type { FaultyRequest, OnFault } from "./faults.ts";
 export type { AnsweredRequest } from "./answered-request.ts";
 export { type Admit, type AdmitRequest, idempotencyFieldKey } from "./dispatch.ts";

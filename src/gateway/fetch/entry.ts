@@ -11,6 +11,7 @@ export {
   type Endpoint,
   type EndpointAnswer,
   type EndpointRequest,
+  type FaultyRequest,
   type OnFault,
   type RestOptions,
   type ServingOptions,

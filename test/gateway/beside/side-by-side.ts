@@ -38,7 +38,7 @@ export async function startSideBySide(): Promise<SideBySide> {
   const servers = { "1.1": createHttp1Server(handler), "2": createHttp2Server(handler) };
   // A connection may be quiet for long where the machine is busy.
   servers["1.1"].keepAliveTimeout = 0;
-  const gateway = createGateway(options);
+  const gateway = createGateway({ ...options, onFault: () => {} });
   const [http1, http2, own] = await Promise.all([listen(servers["1.1"]), listen(servers["2"]), gateway.listen()]);
   return {
     connectNode: { "1.1": http1, "2": http2 },
@@ -109,7 +109,7 @@ function tell(context: HandlerContext): void {
     protocol: context.protocolName,
     httpMethod: context.requestMethod,
     path: new URL(url).pathname,
-    hasDeadline: context.timeoutMs() !== undefined,
+    deadlineIsWhole: Number.isInteger(context.timeoutMs()),
     aborted: context.signal.aborted,
     value: context.values.get(callKey),
     byInterceptor: requestHeader.get("x-set-by-interceptor"),

@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { GatewayOptions } from "../../../src/gateway/index.ts";
+import { type GatewayOptions, idempotencyFieldKey } from "../../../src/gateway/index.ts";
 import type { Field, HttpRequest, HttpVersion } from "../../support/carriers/exchange.ts";
 import { grpcHeader } from "../../support/carriers/grpc-frames.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../support/carriers/http2-frames.ts";
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
-import { createFaultReporter, guardCallback } from "../../../src/gateway/calls/faults.ts";
+import { guardCallback } from "../../../src/gateway/calls/faults.ts";
 import { carrierNames, openEveryCarrier } from "../../support/gateway/every-carrier.ts";
 import { startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { readOutcome } from "../../support/gateway/outcome.ts";
@@ -125,7 +126,7 @@ describe("a callback that fails", () => {
     },
     {
       name: "once, where errors cannot be read",
-      failures: unreadableErrors.map(({ create }) => throws(create())),
+      failures: unreadableErrors.slice(1).map(({ create }) => throws(create())),
       reports: 1,
     },
   ])("often is reported $name", ({ failures, reports }) => {
@@ -142,26 +143,65 @@ describe("a callback that fails", () => {
   test.each([
     { name: "throws", onFault: throws(failure) },
     { name: "rejects", onFault: rejects(failure) },
-  ])("because onFault $name is a warning of the process", async ({ onFault }) => {
-    const warnings: string[] = [];
-    const warned = Promise.withResolvers<void>();
-    const onWarning = ({ message }: Error): void => {
-      if (warnings.push(message) === 2) warned.resolve();
-    };
-    process.on("warning", onWarning);
+  ])("because onFault $name is printed, behind the fault that it was told of", async ({ onFault }) => {
+    using printing = vi.spyOn(console, "error").mockReturnValue();
     const onAnswer = throws(new Error("what is to be told"));
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onAnswer, onFault });
     expect(await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() })).toMatchObject({ httpStatus: 200 });
-    await warned.promise;
-    process.off("warning", onWarning);
-    expect(warnings).toEqual(["what is to be told", "no metrics today"]);
+    await expect.poll(() => printing.mock.calls.length).toBe(2);
+    expect(printing.mock.calls).toMatchObject([
+      [expect.stringMatching(/^onAnswer has failed\n {4}Error: what is to be told\n/)],
+      [expect.stringMatching(/^onFault has failed\n {4}Error: no metrics today\n/)],
+    ]);
   });
 });
 
-test.each(unreadableErrors)("a fault whose $name cannot be read is a warning of its own", async ({ create }) => {
-  const warned = once(process, "warning");
-  createFaultReporter()(create(), "a plant has failed");
-  expect(await warned).toMatchObject([{ message: "a plant has failed" }]);
+describe("a fault is reported with its procedure, its context values and", () => {
+  test.each<{ name: string; header?: readonly Field[]; onError?: GatewayOptions["onError"]; want: string | undefined }>(
+    [
+      { name: "no id of a request that has none", want: undefined },
+      { name: "the id that its client has sent", header: [["x-request-id", "r-1"]], want: "r-1" },
+      {
+        name: "the id of its answer, whatever the client has sent",
+        header: [["x-request-id", "r-1"]],
+        onError: (request) => request.addToAnswer("X-Request-Id", "r-2"),
+        want: "r-2",
+      },
+      { name: "an id of 128 characters", header: [["x-request-id", "r".repeat(128)]], want: "r".repeat(128) },
+      { name: "no id that is longer", header: [["x-request-id", "r".repeat(129)]], want: undefined },
+      { name: "no id with a space", header: [["x-request-id", "r 1"]], want: undefined },
+      { name: "no id with a character outside of ASCII", header: [["x-request-id", "r\u00e4"]], want: undefined },
+    ],
+  )("$name", async ({ header = [], onError, want }) => {
+    const seen: unknown[] = [];
+    const onFault: GatewayOptions["onFault"] = (_, what, request) =>
+      seen.push([what, request?.procedure, request?.requestId, request?.contextValues.get(idempotencyFieldKey)]);
+    const request = { ...water, header: [...water.header, ["idempotency-key", "k"] as const, ...header] };
+    for (const options of [{}, { admit: throws(failure) }]) {
+      const more = onError === undefined ? options : { ...options, onError };
+      await using greenhouse = await startGreenhouse({ waterBed: throws(failure) }, { ...more, onFault });
+      await exchange(greenhouse.address, "1.1", { ...request, body: Buffer.of() });
+    }
+    expect(seen).toEqual([
+      ["a handler or an interceptor has failed", waterBedProcedure, want, "k"],
+      ["a request could not be admitted or answered", waterBedProcedure, want, "k"],
+    ]);
+  });
+});
+
+test("an error that was a fault where an answer was written is none where a handler throws it", async () => {
+  const faults: Fault[] = [];
+  const shared = new ConnectError("not now", Code.Unavailable);
+  const gzip: Compression = { name: "gzip", compress: () => Promise.reject(shared), decompress: throws(failure) };
+  await using greenhouse = await startGreenhouse(
+    { getReading: () => ({ sensor: "s" }), waterBed: throws(shared) },
+    { acceptCompression: [gzip], compressMinBytes: 0, ...collecting(faults) },
+  );
+  const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/s/reading", header: [["accept-encoding", "gzip"]] };
+  for (const request of [reading, { ...water, body: Buffer.of() }]) {
+    expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(503);
+    expect(faults).toHaveLength(1);
+  }
 });
 
 const toError: GatewayOptions["toError"] = (thrown, { method }) =>
@@ -223,7 +263,7 @@ describe("what is thrown in a call is answered as toError says:", () => {
     await using greenhouse = await startGreenhouse({ waterBed: throws("rain") }, options);
     const answer = await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() });
     expect(answer.body.toString()).toContain('"message":"internal error"');
-    expect(faults).toEqual([{ what: "toError has failed", error: failure }]);
+    expect(faults).toMatchObject([{ what: "toError has failed", error: failure }]);
   });
 });
 
@@ -247,7 +287,7 @@ const withoutTypes = (): object => ({ note: 7 });
 const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
 
 describe("an answer that cannot be written is reported:", () => {
-  const what = `an answer of ${waterBedProcedure} could not be written`;
+  const what = "an answer could not be written";
 
   test("a message, which is answered by an error", async () => {
     const faults: Fault[] = [];
@@ -279,7 +319,7 @@ describe("an answer that cannot be written is reported:", () => {
     const header: Field[] = [["content-type", "application/connect+json"]];
     const request = { httpMethod: "POST", path: procedure, header, body: encodeEnvelope(0, Buffer.from("{}")) };
     for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
-    const reported = { what: `an answer of ${procedure} could not be written` };
+    const reported = { what: "an answer could not be written" };
     expect(faults).toMatchObject([reported, reported]);
   });
 

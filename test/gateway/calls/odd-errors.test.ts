@@ -180,8 +180,8 @@ describe.each(carrierNames)("over %s", (carrier) => {
       const { body } = await gateway.ask(carrier, water(place, error));
       expect.soft(JSON.parse(body.toString()), place).toMatchObject(want);
       expect.soft(body.toString(), place).not.toContain("secret");
-      // What a handler has thrown, its own answer reveals to `onAnswer`.
-      expect.soft(reported.splice(0), place).toEqual(isFault && judging.includes(place) ? [faultOfRequest] : []);
+      const what = judging.includes(place) ? faultOfRequest : "a handler or an interceptor has failed";
+      expect.soft(reported.splice(0), place).toEqual(isFault ? [what] : []);
       expect.soft(answered.splice(0), place).toMatchObject([expect.stringMatching(` ${want.code}$`)]);
     }
   });
