@@ -18,10 +18,11 @@ export class BacklogBudget {
   /**
    * Opens the account of a connection.
    *
+   * @param socket - what the connection writes to
    * @param cut - ends the connection, which must then release everything it holds; called at most once
    */
-  open(cut: () => void): Backlog {
-    return new Backlog(this, cut);
+  open(socket: Sink, cut: () => void): Backlog {
+    return new Backlog(this, socket, cut);
   }
 
   /** Records a change to an account. This and {@link makeRoom} are for {@link Backlog} alone. */
@@ -36,42 +37,66 @@ export class BacklogBudget {
     while (this.bytes > this.#limitBytes) {
       // A connection that holds more than its share pays for its own growth.
       const [first = backlog] = this.#waiting;
-      (backlog.bytes > shareBytes ? backlog : first).cutOff();
+      const held = backlog.bytes > shareBytes ? backlog : first;
+      const { bytes } = held;
+      held.count();
+      // A socket does not tell when it has sent what it held, so a client may have read all that was counted.
+      if (held.bytes === bytes) held.cutOff();
     }
   }
+}
+
+/** What a connection writes to, such as a socket, and how many bytes of that it still holds. */
+export interface Sink {
+  readonly writableLength: number;
 }
 
 /** The account of one connection in a {@link BacklogBudget}. */
 export class Backlog {
   readonly #budget: BacklogBudget;
+  readonly #socket: Sink;
   readonly #cut: () => void;
-  /** Bytes held now. */
+  /** Bytes held now, as last counted. */
   bytes = 0;
+  /** When the client last took some of what the socket held, or the socket began to hold something; 0 before that. */
+  movedAtMs = 0;
+  /** How many of the bytes the socket held when last counted. */
+  #socketBytes = 0;
   /** Bytes that the client has taken since progress was last noted. */
   #takenBytes = 0;
   #closed = false;
 
-  constructor(budget: BacklogBudget, cut: () => void) {
+  constructor(budget: BacklogBudget, socket: Sink, cut: () => void) {
     this.#budget = budget;
+    this.#socket = socket;
     this.#cut = cut;
   }
 
-  /** Adds bytes. If there is no room for them, connections are cut off, perhaps this one. */
+  /** Adds bytes that wait outside the socket. If there is no room, connections are cut off, perhaps this one. */
   add(bytes: number): void {
-    if (this.#closed) return;
-    this.bytes += bytes;
-    this.#budget.changed(this, bytes, false);
-    this.#budget.makeRoom(this);
+    this.#change(bytes, 0);
   }
 
-  /** Removes bytes that the client has taken. */
+  /** Removes bytes that were added. */
   remove(bytes: number): void {
-    if (this.#closed) return;
-    this.bytes -= bytes;
-    this.#takenBytes += bytes;
-    const progressed = this.#takenBytes >= progressBytes;
-    if (progressed || this.bytes === 0) this.#takenBytes = 0;
-    this.#budget.changed(this, -bytes, progressed);
+    this.#change(-bytes, bytes);
+  }
+
+  /**
+   * Counts what the socket holds, after `writtenBytes` more were written to it. Cuts off as {@link add} does.
+   *
+   * @returns how many bytes it holds
+   */
+  count(writtenBytes: number = 0): number {
+    const before = this.#socketBytes;
+    const held = this.#socket.writableLength;
+    // The usual case: the system took everything.
+    if (before === 0 && held === 0) return 0;
+    const taken = before + writtenBytes - held;
+    this.#socketBytes = held;
+    if (before === 0 || taken > 0) this.movedAtMs = performance.now();
+    this.#change(held - before, taken);
+    return held;
   }
 
   /** Closes the account: it holds nothing from now on, whatever is added or removed later. */
@@ -84,6 +109,16 @@ export class Backlog {
   cutOff(): void {
     this.close();
     this.#cut();
+  }
+
+  #change(bytes: number, takenBytes: number): void {
+    if (this.#closed) return;
+    this.bytes += bytes;
+    this.#takenBytes += takenBytes;
+    const progressed = this.#takenBytes >= progressBytes;
+    if (progressed || this.bytes === 0) this.#takenBytes = 0;
+    this.#budget.changed(this, bytes, progressed);
+    if (bytes > 0) this.#budget.makeRoom(this);
   }
 }
 

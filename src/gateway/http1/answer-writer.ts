@@ -15,16 +15,14 @@ export class AnswerWriter {
   #framing: Framing = "none";
   /** Bytes still to be sent of a body whose length was announced. */
   #bytesLeft = 0;
-  /** Entries that the socket was not given in full, and their whole size: an unsent part keeps its buffer alive. */
+  /** Entries that the socket was not given in full. Each counts as a whole: an unsent part keeps its buffer alive. */
   readonly #queue: (string | Uint8Array)[] = [];
-  #queuedBytes = 0;
   /** Bytes of the first entry that the socket has been given. */
   #firstAt = 0;
-  /** Bytes that waited here and in the socket when last counted. */
-  #heldBytes = 0;
-  /** Bytes given to the socket in all, and how many of them the client had taken at the last check. */
+  /** Bytes given to the socket since it was last counted what it holds. */
   #writtenBytes = 0;
-  #takenBytes = 0;
+  /** When the client had last taken something, as of the last check. */
+  #movedAtMs = 0;
   #isLast = false;
 
   /** @param backlog - counts what the client does not take */
@@ -75,22 +73,22 @@ export class AnswerWriter {
   /** Drops what waits, because the socket has closed. */
   drop(): void {
     this.#queue.length = 0;
-    this.#queuedBytes = 0;
   }
 
   /** Continues to send, because the socket takes more again. */
   drained(): void {
     this.congested = false;
     this.#pump();
+    this.#count();
     if (this.#isLast) this.close();
   }
 
-  /** Returns whether something waits, and the client has taken none of it since the last check. */
+  /** Returns whether the socket holds something, and the client has taken none of it since the last check. */
   hasStalled(): boolean {
-    const before = this.#takenBytes;
-    const { writableLength } = this.#socket;
-    this.#takenBytes = this.#writtenBytes - writableLength;
-    return writableLength > 0 && before === this.#takenBytes;
+    const held = this.#backlog.count();
+    const before = this.#movedAtMs;
+    this.#movedAtMs = this.#backlog.movedAtMs;
+    return held > 0 && before === this.#movedAtMs;
   }
 
   /** Sends parts in one write: joined if they are small, uncopied if they are large. */
@@ -103,22 +101,22 @@ export class AnswerWriter {
       return this.#send(joined(parts, mustWait ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
     }
     this.#socket.cork();
-    for (const part of parts) this.#send(mustWait && typeof part !== "string" ? unpooled(part) : part);
+    for (const part of parts) this.#push(mustWait && typeof part !== "string" ? unpooled(part) : part);
     this.#socket.uncork();
+    this.#count();
   }
 
   #send(data: string | Uint8Array): void {
-    const isSmall = data.length <= sliceBytes && this.#queue.length === 0;
+    this.#push(data);
+    this.#count();
+  }
+
+  #push(data: string | Uint8Array): void {
     if (!this.#socket.writable) return;
-    if (isSmall) {
-      this.#write(data);
-      this.#count(data.length);
-    } else {
-      this.#queue.push(data);
-      this.#queuedBytes += data.length;
-      this.#count(data.length);
-      if (!this.congested) this.#pump();
-    }
+    if (data.length <= sliceBytes && this.#queue.length === 0) return this.#write(data);
+    this.#queue.push(data);
+    this.#backlog.add(data.length);
+    if (!this.congested) this.#pump();
   }
 
   /** Gives the socket as much as it takes. */
@@ -127,25 +125,17 @@ export class AnswerWriter {
       const isLast = typeof first === "string" || first.length - this.#firstAt <= sliceBytes;
       const slice = typeof first === "string" ? first : first.subarray(this.#firstAt, this.#firstAt + sliceBytes);
       if (isLast) this.#shift(first.length);
-      else this.#advance();
+      else this.#firstAt += sliceBytes;
       // A slice keeps the whole buffer alive while it waits in the socket. The last one is copied, so that the rest of
       // the buffer, which has been taken, can be freed.
       this.#write(isLast && typeof slice !== "string" ? new Uint8Array(slice) : slice);
     }
-    this.#count(0);
   }
 
   #shift(bytes: number): void {
     this.#queue.shift();
-    this.#queuedBytes -= bytes;
+    this.#backlog.remove(bytes);
     this.#firstAt = 0;
-  }
-
-  /** Notes that the client makes progress, although its whole buffer is still held. */
-  #advance(): void {
-    this.#firstAt += sliceBytes;
-    this.#backlog.remove(sliceBytes);
-    this.#backlog.add(sliceBytes);
   }
 
   #write(data: string | Uint8Array): void {
@@ -154,15 +144,10 @@ export class AnswerWriter {
     if (!more) this.congested = true;
   }
 
-  /** Updates the backlog, now that `addedBytes` more are to be sent. */
-  #count(addedBytes: number): void {
-    const before = this.#heldBytes;
-    const held = this.#socket.writableLength + this.#queuedBytes;
-    // The usual case: the system took everything.
-    if (before === 0 && held === 0) return;
-    this.#heldBytes = held;
-    this.#backlog.add(addedBytes);
-    this.#backlog.remove(before + addedBytes - held);
+  /** Counts what the socket holds, once all that can be written was written. */
+  #count(): void {
+    this.#backlog.count(this.#writtenBytes);
+    this.#writtenBytes = 0;
   }
 }
 

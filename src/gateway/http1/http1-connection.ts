@@ -95,7 +95,7 @@ export class Http1Connection {
     const { budget, limits } = options;
     this.socket = socket;
     this.#options = options;
-    this.#backlog = budget.open(() => socket.destroy());
+    this.#backlog = budget.open(socket, () => socket.destroy());
     this.#heads = new HeadReader(limits);
     this.#writer = new AnswerWriter(socket, this.#backlog);
     this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);

@@ -100,15 +100,15 @@ export class Deadlines {
   }
 
   #lookForLife(nowMs: number): void {
-    const { output, streams, limits } = this.#parts;
+    const { output, backlog, streams, limits } = this.#parts;
     const { idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs } = limits;
-    if (output.count() > 0 && nowMs - output.movedAtMs > blockedTimeoutMs) return this.#effects.destroy();
+    if (backlog.count() > 0 && nowMs - backlog.movedAtMs > blockedTimeoutMs) return this.#effects.destroy();
     if (streams.open.size > 0 || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
     this.#lastStreamId = streams.lastStreamId;
     // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) this.#effects.drain();
     // A peer that reads what was waiting for it is alive, too.
-    else if (nowMs - Math.max(this.heardAtMs, output.movedAtMs) < idleTimeoutMs) this.#pingedAtMs = undefined;
+    else if (nowMs - Math.max(this.heardAtMs, backlog.movedAtMs) < idleTimeoutMs) this.#pingedAtMs = undefined;
     else if (this.#pingedAtMs === undefined) {
       // A dead connection looks like a quiet client; a PING tells them apart.
       this.#pingedAtMs = nowMs;

@@ -1,3 +1,4 @@
+import type { Backlog } from "../carriers/index.ts";
 import type { FloodGuard } from "./flood-guard.ts";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import type { Frame, FrameReceiver } from "./frame-reader.ts";
@@ -16,6 +17,7 @@ import type { StreamTable } from "./stream-table.ts";
 export interface ConnectionParts {
   readonly limits: Http2Limits;
   readonly output: Output;
+  readonly backlog: Backlog;
   readonly guard: FloodGuard;
   readonly streams: StreamTable;
   readonly sendFlow: SendFlow;

@@ -71,13 +71,13 @@ export class Http2Connection implements StreamCarrier {
     this.#socket = socket;
     this.#ownsChunks = socket instanceof Socket;
     this.#options = options;
-    this.#backlog = budget.open(() => this.#cut());
+    this.#backlog = budget.open(socket, () => this.#cut());
     this.output = new Output(socket, this.#backlog, () => this.#drained());
     this.sendFlow = new SendFlow(this.output, limits, this.#backlog);
     this.receiveFlow = new ReceiveFlow(limits, this.output);
     const { output, sendFlow, receiveFlow } = this;
     const guard = new FloodGuard(limits, output);
-    const parts = { limits, output, guard, streams: this.#streams, sendFlow, receiveFlow };
+    const parts = { limits, output, backlog: this.#backlog, guard, streams: this.#streams, sendFlow, receiveFlow };
     this.#rules = new FrameRules(parts, {
       opened: (streamId, head, headTooLarge, ended) => this.#open(streamId, head, headTooLarge, ended),
       ponged: (payload) => {

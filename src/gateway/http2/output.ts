@@ -23,8 +23,6 @@ export class Output {
   /** Header blocks and DATA frames sent. */
   headerBlocks = 0;
   dataFrames = 0;
-  /** When the peer last took something that had been waiting, or we began to wait; 0 before that. */
-  movedAtMs = 0;
   readonly #socket: Duplex;
   readonly #backlog: Backlog;
   readonly #drained: () => void;
@@ -37,8 +35,6 @@ export class Output {
   #closed = false;
   /** Bytes queued here since the last flush. */
   #queuedBytes = 0;
-  /** Bytes in the socket when last checked. */
-  #heldBytes = 0;
 
   /** @param drained - called when the socket takes more again */
   constructor(socket: Duplex, backlog: Backlog, drained: () => void) {
@@ -47,7 +43,7 @@ export class Output {
     this.#drained = drained;
     socket.on("drain", () => {
       this.congested = false;
-      this.count();
+      backlog.count();
       this.#drained();
     });
   }
@@ -55,24 +51,6 @@ export class Output {
   /** Bytes that wait here and in the socket. */
   get waitingBytes(): number {
     return this.#queuedBytes + this.#socket.writableLength;
-  }
-
-  /**
-   * Counts what the socket still holds, after `writtenBytes` more were written to it.
-   *
-   * @returns how many bytes it holds
-   */
-  count(writtenBytes: number = 0): number {
-    const before = this.#heldBytes;
-    const held = this.#socket.writableLength;
-    // The usual case: the system took everything.
-    if (before === 0 && held === 0) return 0;
-    const taken = before + writtenBytes - held;
-    this.#heldBytes = held;
-    if (before === 0 || taken > 0) this.movedAtMs = performance.now();
-    this.#backlog.add(writtenBytes);
-    this.#backlog.remove(taken);
-    return held;
   }
 
   /** Adds a frame. The payload is copied or, if it is large, kept until it is sent. */
@@ -159,7 +137,7 @@ export class Output {
     for (const piece of pieces) more = this.#socket.write(piece, piece === last ? written : undefined);
     if (pieces.length > 1) this.#socket.uncork();
     if (!more) this.congested = true;
-    this.count(bytes);
+    this.#backlog.count(bytes);
   }
 
   #continuedBlock(streamId: number, endFlag: number, block: Buffer): void {

@@ -106,7 +106,7 @@ describe("where connections hold too much together, the budget cuts off", () => 
   ])("$name", ({ steps, cut, bytes }) => {
     const budget = new BacklogBudget(100 * kib);
     const seen: string[] = [];
-    const open = (name: string): Backlog => budget.open(() => seen.push(name));
+    const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => seen.push(name));
     const backlogs = { a: open("a"), b: open("b"), c: open("c") };
     for (const [who, change] of steps) {
       if (change > 0) backlogs[who].add(change * kib);
@@ -116,10 +116,27 @@ describe("where connections hold too much together, the budget cuts off", () => 
     expect(budget.bytes).toBe(bytes);
   });
 
+  test.each([
+    { name: "none, when the first has been sent all that it waited for", sentKib: 50, cut: [], bytes: 80 * kib },
+    { name: "the first, when it has been sent next to nothing", sentKib: 15, cut: ["a"], bytes: 80 * kib },
+    { name: "the second, when the first has been sent some", sentKib: 16, cut: ["b"], bytes: 34 * kib },
+  ])("$name, which its socket did not tell", ({ sentKib, cut, bytes }) => {
+    const budget = new BacklogBudget(100 * kib);
+    const seen: string[] = [];
+    const socket = { writableLength: 50 * kib };
+    budget.open(socket, () => seen.push("a")).count(socket.writableLength);
+    const other = budget.open({ writableLength: 0 }, () => seen.push("b"));
+    socket.writableLength -= sentKib * kib;
+    other.add(80 * kib);
+    expect(seen).toEqual(cut);
+    expect(budget.bytes).toBe(bytes);
+  });
+
   test("the one that asks, when it has more than 16 MiB itself", () => {
     const budget = new BacklogBudget(20 * mib);
     const seen: string[] = [];
-    const [small, large] = [budget.open(() => seen.push("small")), budget.open(() => seen.push("large"))];
+    const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => seen.push(name));
+    const [small, large] = [open("small"), open("large")];
     small.add(4 * mib);
     large.add(16 * mib);
     expect(seen).toStrictEqual([]);

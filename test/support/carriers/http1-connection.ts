@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { createByteReader, type ByteReader } from "./byte-reader.ts";
 import { within } from "../deadline.ts";
 import { type Address, authorityOf, type Field, type HttpAnswer, type HttpRequest, openSocket } from "./exchange.ts";
@@ -28,11 +29,12 @@ export interface Http1Connection {
   [Symbol.dispose](): void;
 }
 
-/** Opens an HTTP/1.1 connection. Dispose of it with `using`. */
-export async function openHttp1(address: Address): Promise<Http1Connection> {
-  const socket = openSocket(address);
+/** Opens an HTTP/1.1 connection, inside TLS if there are options for it. Dispose of it with `using`. */
+export async function openHttp1(address: Address, tls?: ConnectionOptions): Promise<Http1Connection> {
+  const outer = openSocket(address);
+  const socket = tls === undefined ? outer : connectTls({ socket: outer, ALPNProtocols: ["http/1.1"], ...tls });
   const reader = createByteReader(socket);
-  await within(once(socket, "connect"), "a connection");
+  await within(once(socket, tls === undefined ? "connect" : "secureConnect"), "a connection");
   return overHttp1(socket, reader, authorityOf(address));
 }
 

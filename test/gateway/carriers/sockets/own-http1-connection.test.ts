@@ -1,7 +1,8 @@
 import { EventEmitter } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Admit, Endpoint } from "../../../../src/gateway/index.ts";
+import { createCertificate } from "../../../support/carriers/certificate.ts";
 import { heldBytes } from "../../../support/carriers/held-bytes.ts";
 import { leastOf } from "../../../support/least-of.ts";
 import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
@@ -124,14 +125,85 @@ test("a chunk of which nothing is kept is freed, although something was kept of 
   expect(chunks.filter(({ buffer }) => buffer.byteLength === 0)).not.toEqual([]);
 });
 
-test("of a large answer nothing waits once it is taken", async () => {
-  const page: Endpoint = { path: "/", open: true, answer: () => ({ httpStatus: 200, body: Buffer.alloc(5_000_000) }) };
-  await using greenhouse = await startGreenhouse({}, { endpoints: [page] });
-  using connection = await openHttp1(greenhouse.address);
-  connection.socket.pause();
-  connection.write(shortest);
-  await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
-  connection.socket.resume();
-  await connection.readAnswer();
-  await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
+describe("what waits of an answer is counted", () => {
+  const kib = 1024;
+  const certificate = createCertificate("localhost");
+  const tls = { ca: certificate.cert, servername: "localhost" };
+  // The clocks of a connection are looked at four times in the shortest of its time-outs.
+  const limits = { headerTimeoutMs: 1000 };
+  /** A page of as many KiB as a field says. */
+  const page: Endpoint = {
+    path: "/",
+    open: true,
+    answer: ({ header }) => ({ httpStatus: 200, body: Buffer.alloc(Number(header.get("x-kib")) * kib) }),
+  };
+  const ask = (pageKib: number): string => `GET / HTTP/1.1\r\nhost: x\r\nx-kib: ${String(pageKib)}\r\n\r\n`;
+
+  test.each([1, 4, 5, 20, 60, 63, 64, 65, 200, 1000])("not once it is read: %i KiB", async (pageKib) => {
+    await using greenhouse = await startGreenhouse({}, { endpoints: [page], limits });
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(ask(pageKib));
+    expect((await connection.readAnswer()).body.byteLength).toBe(pageKib * kib);
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
+  });
+
+  test.each([60, 200, 5000])("until it is read late, and then not: %i KiB", async (pageKib) => {
+    await using greenhouse = await startGreenhouse({}, { endpoints: [page], limits });
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    let asked = 0;
+    // Until the system takes no more.
+    while (greenhouse.gateway.load.backlogBytes === 0) {
+      connection.write(ask(pageKib));
+      await greenhouse.answered(++asked);
+    }
+    connection.socket.resume();
+    for (; asked > 0; asked--) expect((await connection.readAnswer()).body.byteLength).toBe(pageKib * kib);
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
+  });
+
+  test("until the client closes the connection without reading it, and then not", async () => {
+    await using greenhouse = await startGreenhouse({}, { endpoints: [page] });
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write(ask(5000));
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
+    connection.socket.resetAndDestroy();
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
+  });
+
+  test.each([
+    { name: "", tls: undefined },
+    { name: " over TLS", tls },
+  ])("not so long that connections are cut off that have read theirs$name", async ({ tls: options }) => {
+    const slow = Promise.withResolvers<void>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: async () => {
+          await slow.promise;
+          return { note: "n" };
+        },
+      },
+      // Their clocks are not looked at meanwhile.
+      { endpoints: [page], limits: { backlogBytes: 256 * kib } },
+      { ...(options && { tls: certificate }) },
+    );
+    const connections = await Promise.all(Array.from({ length: 30 }, () => openHttp1(greenhouse.address, options)));
+    const header = [["content-type", "application/json"]] as const;
+    const calling = connections[0] ?? expect.fail("no connection");
+    for (const connection of connections) {
+      connection.write(ask(60));
+      expect((await connection.readAnswer()).body.byteLength).toBe(60 * kib);
+      if (connection === calling) {
+        calling.request({ httpMethod: "POST", path: "/beds/7:water", header, body: Buffer.from("{}") });
+      }
+    }
+    slow.resolve();
+    expect((await calling.readAnswer()).httpStatus).toBe(200);
+    for (const connection of connections) {
+      connection.write(ask(1));
+      expect((await connection.readAnswer()).httpStatus).toBe(200);
+      connection[Symbol.dispose]();
+    }
+  });
 });
