@@ -4,6 +4,7 @@ import {
   type BacklogBudget,
   freeChunk,
   freedBytesMin,
+  goneAway,
   type HeaderFields,
   type HttpProblem,
   type Limits,
@@ -12,6 +13,7 @@ import {
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
+import { Deadlines, type Stage } from "./deadlines.ts";
 import { Incoming } from "./incoming.ts";
 import { HeadReader, type Http1RequestHead, noHead, notHttp, timedOut, unreadable } from "./request-head.ts";
 
@@ -49,12 +51,6 @@ export interface Http1ConnectionOptions {
 }
 
 /**
- * What comes next on a connection: the head of a request; its body; its answer, while no further request is read; or
- * nothing, because the connection is over.
- */
-type Stage = "head" | "body" | "answer" | "over";
-
-/**
  * The server's side of an HTTP/1.1 connection (RFC 9112) on a socket.
  *
  * Requests are served one at a time, even if the client pipelines them: they may depend on each other, and only safe
@@ -68,6 +64,7 @@ export class Http1Connection {
   readonly #incoming = new Incoming();
   readonly #heads: HeadReader;
   readonly #writer: AnswerWriter;
+  readonly #deadlines: Deadlines;
   readonly #keepAlive: string;
   #stage: Stage = "head";
   /** The head of the current request, or of the last one. */
@@ -76,6 +73,8 @@ export class Http1Connection {
   #bodyBytesLeft = 0;
   #chunks: ChunkedReader | undefined;
   #continued = false;
+  /** Whether the head of the answer has been sent, but not all of its body. */
+  #begun = false;
   /** Bytes of the body that the receiver has not consumed. */
   #heldBytes = 0;
   /** Whether the answer to the current request, or to the next, is the last of the connection. */
@@ -86,18 +85,15 @@ export class Http1Connection {
   /** Whether something has kept a view of the chunk that is being read. */
   #chunkKept = false;
   #droppedBytes = 0;
-  /** Calls of {@link look} since the current wait began. */
-  #looks = 0;
-  /** Calls of {@link look} in a row that found that the client had taken nothing. */
-  #stalledLooks = 0;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
-    const { budget, limits } = options;
+    const { budget, limits, lookEveryMs } = options;
     this.socket = socket;
     this.#options = options;
     this.#backlog = budget.open(socket, () => socket.destroy());
     this.#heads = new HeadReader(limits);
     this.#writer = new AnswerWriter(socket, this.#backlog);
+    this.#deadlines = new Deadlines(limits, lookEveryMs);
     this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
@@ -161,12 +157,15 @@ export class Http1Connection {
     if (framing === "close") this.#isLast = true;
     this.#decideWhetherLast();
     const head = answerHead(httpStatus, fields, framing, this.#isLast ? closeLine : this.#keepAlive);
+    this.#begun = true;
     this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
 
   /** Sends a piece of the body. Returns whether the client has to take some of it before more is sent. */
   write(piece: Uint8Array): boolean {
     this.#writer.write(piece);
+    // A client that is gone would reset the connection.
+    if (this.#clientEnded) this.#deadlines.restart();
     return this.#writer.congested;
   }
 
@@ -181,21 +180,26 @@ export class Http1Connection {
     this.socket.destroy();
   }
 
-  /** Checks the time-outs. Called at regular intervals, which is cheaper than a timer for each. */
+  /** Checks the time-outs. Called at regular intervals. */
   look(): void {
-    const { limits, lookEveryMs } = this.#options;
-    const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
-    const waitedMs = this.#looks++ * lookEveryMs;
-    this.#stalledLooks = this.#writer.hasStalled() ? this.#stalledLooks + 1 : 0;
-    if (this.#stalledLooks * lookEveryMs >= idleTimeoutMs) return this.destroy();
-    if (this.#stage === "body" && waitedMs >= requestTimeoutMs) this.#break(timedOut());
-    // An answer that is not taken has a time-out of its own, and a handler may take its time.
-    else if (this.#writer.congested) this.#looks = 0;
-    else if (this.#stage === "over" && waitedMs >= Math.min(lingerMsMax, requestTimeoutMs)) this.destroy();
-    else if (this.#stage !== "head") return;
-    else if (this.#incoming.left === 0 && waitedMs >= idleTimeoutMs) this.#linger();
-    else if (this.#incoming.left > 0 && waitedMs >= Math.min(headerTimeoutMs, requestTimeoutMs))
-      this.#refuse(timedOut());
+    const stage = this.#stage;
+    const due = this.#deadlines.look({
+      stage,
+      headBegun: this.#incoming.left > 0,
+      clientEnded: this.#clientEnded,
+      canProbe: this.#head.section.httpVersion === "1.1" && !this.#begun,
+      begun: this.#begun,
+      congested: this.#writer.congested,
+      stalled: this.#writer.hasStalled(),
+    });
+    if (due === "cut") this.destroy();
+    else if (due === "end") this.#linger();
+    // If the client is gone, its system resets the connection on our first packet, and the next one fails. RFC 9110
+    // §15.2: clients take interim answers that they have not asked for, except for those of HTTP/1.0.
+    else if (due === "probe") this.#writer.continue();
+    else if (due === "refuse" && stage === "head") this.#refuse(timedOut());
+    // 499: what nginx logs of a client that has closed the connection.
+    else if (due === "refuse") this.#break(stage === "body" ? timedOut() : { httpStatus: 499, error: goneAway() });
   }
 
   #onData(chunk: Buffer): void {
@@ -207,7 +211,7 @@ export class Http1Connection {
     this.#read();
     if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
     // The time-out of a head starts with its first byte.
-    if (isFirst && this.#stage === "head" && incoming.left > 0) this.#looks = 0;
+    if (isFirst && this.#stage === "head" && incoming.left > 0) this.#deadlines.restart();
     // Usually nothing waits.
     if (incoming.left > 0 || this.#heldBytes > 0 || this.#writer.congested) this.#pauseOrResume();
   }
@@ -265,9 +269,9 @@ export class Http1Connection {
   #serve(head: Http1RequestHead): void {
     const { bodyBytes, persistent } = head.section;
     this.#head = head;
-    this.#continued = false;
+    this.#continued = this.#begun = false;
     this.#heldBytes = 0;
-    this.#looks = 0;
+    this.#deadlines.restart();
     if (!persistent || head.problem !== undefined) this.#isLast = true;
     this.#bodyBytesLeft = bodyBytes === "chunked" ? 0 : bodyBytes;
     this.#chunks = bodyBytes === "chunked" ? new ChunkedReader(this.#options.limits.headerBytes) : undefined;
@@ -329,7 +333,7 @@ export class Http1Connection {
   #finish(): void {
     this.receiver = undefined;
     this.#heldBytes = 0;
-    this.#looks = 0;
+    this.#deadlines.restart();
     if (this.#isLast) this.#linger();
     else if (this.#stage === "answer") this.#next();
     // The rest of the body is dropped as it arrives.
@@ -362,7 +366,7 @@ export class Http1Connection {
   #linger(): void {
     this.#stage = "over";
     this.#incoming.clear();
-    this.#looks = 0;
+    this.#deadlines.restart();
     this.#writer.close();
     this.#pauseOrResume();
   }
@@ -372,11 +376,11 @@ export class Http1Connection {
     if (this.#droppedBytes > lingerBytesMax) this.destroy();
   }
 
-  /** Called when the client has ended its side. If it is waiting for an answer, we must assume that it has gone. */
+  /** Called when the client has ended its side. It may still be reading, or be gone, which {@link look} finds out. */
   #onEnd(): void {
     this.#clientEnded = true;
+    this.#deadlines.restart();
     if (this.#stage === "body") return this.#break(notHttp());
-    if (this.#stage === "answer") return this.destroy();
     if (this.#stage === "head" && !this.#writer.congested) this.#afterLastRequest();
   }
 
@@ -411,10 +415,6 @@ export class Http1Connection {
     return this.#bodyBytesLeft <= unreadBodyBytesMax && !this.#isDraining;
   }
 }
-
-/** Milliseconds for which a connection is read after its last answer while its client still sends. */
-// Half a minute, as in nginx: 64 MiB at 18 Mbit/s, and less than an idle connection has anyway.
-export const lingerMsMax = 30_000;
 
 /** Bytes that are read, and dropped, after the last answer of a connection. */
 // Clients send such bodies in one go, and dropping one costs as much as a few hundred calls.

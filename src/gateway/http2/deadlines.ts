@@ -100,7 +100,7 @@ export class Deadlines {
   }
 
   #lookForLife(nowMs: number): void {
-    const { output, backlog, streams, limits } = this.#parts;
+    const { backlog, streams, limits } = this.#parts;
     const { idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs } = limits;
     if (backlog.count() > 0 && nowMs - backlog.movedAtMs > blockedTimeoutMs) return this.#effects.destroy();
     if (streams.open.size > 0 || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;

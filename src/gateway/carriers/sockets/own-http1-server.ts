@@ -12,7 +12,7 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
   const connections = new Set<Http1Connection>();
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
   const shortestMs = Math.min(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
-  const lookEveryMs = Math.ceil(shortestMs / looksPerTimeout);
+  const lookEveryMs = Math.min(lookEveryMsMax, Math.ceil(shortestMs / looksPerTimeout));
   const options = {
     limits,
     lookEveryMs,
@@ -44,5 +44,7 @@ function readTarget({ problem, target, section }: Http1RequestHead, limits: Limi
   return readRequestTarget(target, common.host, httpVersion === "1.1", limits);
 }
 
+// A client that has ended its side is asked each second whether it is still there, as on HTTP/2.
+const lookEveryMsMax = 1000;
 // No time-out is missed by more than a quarter.
 const looksPerTimeout = 4;

@@ -1,6 +1,3 @@
-import { once } from "node:events";
-import { connect as connectTcp, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createIssuedCertificate } from "../../../support/carriers/certificate.ts";
@@ -11,7 +8,7 @@ import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../..
 import { settingFrame, windowUpdateFrame } from "../../../support/http2/http2-requests.ts";
 
 // A client that ends its side of a connection, by FIN or under TLS by close_notify, may still be reading, or be gone.
-// On HTTP/2 what we send tells the one from the other. HTTP/1.1 has nothing to send before the answer; there it is gone.
+// What we send tells the one from the other. HTTP/1.1 has rows of its own.
 
 const { authority, ...certificate } = createIssuedCertificate("localhost");
 const trusting = { ca: authority, servername: "localhost" };
@@ -101,14 +98,6 @@ describe("a client that ends its side behind a request", () => {
     expect(bytes).toBeGreaterThan(note.length);
     expect(await connection.readUntil(() => false)).toBeUndefined();
   });
-
-  test.each([{ tls: false }, { tls: true }])("is taken to be gone, on HTTP/1.1 (TLS: $tls)", async ({ tls }) => {
-    const socket = await openHttp1(tls);
-    const fields = "host: localhost\r\ncontent-type: application/json\r\ncontent-length: 2";
-    socket.end(`POST ${waterBedProcedure} HTTP/1.1\r\n${fields}\r\n\r\n{}`);
-    await expectCancelled(greenhouse);
-    socket.destroy();
-  });
 });
 
 test.each(http2Ways)("a client that is gone altogether has its call cancelled, $name", async (way) => {
@@ -118,10 +107,3 @@ test.each(http2Ways)("a client that is gone altogether has its call cancelled, $
   connection.socket.destroy();
   await expectCancelled(greenhouse);
 });
-
-async function openHttp1(tls: boolean): Promise<Socket> {
-  const { address: host, port } = greenhouse.address;
-  const socket = tls ? connectTls({ host, port, ...trusting }) : connectTcp({ host, port });
-  await within(once(socket, tls ? "secureConnect" : "connect"), "a connection");
-  return socket.resume();
-}

@@ -125,6 +125,8 @@ test("a chunk of which nothing is kept is freed, although something was kept of 
   expect(chunks.filter(({ buffer }) => buffer.byteLength === 0)).not.toEqual([]);
 });
 
+const ask = (pageKib: number): string => `GET / HTTP/1.1\r\nhost: x\r\nx-kib: ${String(pageKib)}\r\n\r\n`;
+
 describe("what waits of an answer is counted", () => {
   const kib = 1024;
   const certificate = createCertificate("localhost");
@@ -137,7 +139,6 @@ describe("what waits of an answer is counted", () => {
     open: true,
     answer: ({ header }) => ({ httpStatus: 200, body: Buffer.alloc(Number(header.get("x-kib")) * kib) }),
   };
-  const ask = (pageKib: number): string => `GET / HTTP/1.1\r\nhost: x\r\nx-kib: ${String(pageKib)}\r\n\r\n`;
 
   test.each([1, 4, 5, 20, 60, 63, 64, 65, 200, 1000])("not once it is read: %i KiB", async (pageKib) => {
     await using greenhouse = await startGreenhouse({}, { endpoints: [page], limits });
