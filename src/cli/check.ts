@@ -8,8 +8,8 @@ export const checkCommand: Command = {
   summary: "check the settings of serve, their files and the store; changes nothing",
   settings: "taken",
   notes: [
-    "The exit code is 0 if serve would start,",
-    "78 if a setting or a file is wrong,",
+    "The exit code is 0 if serve would start and could be used,",
+    "78 if a setting or a file is wrong, or the certificate has expired,",
     "1 if the store cannot be used, or tokens cannot be verified right now.",
   ],
   run: async (flags, _operands, terminal) => {

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { issuePlantToken, openPlantDatabase, plantLocationOf } from "../server/index.ts";
+import { issuePlantToken, openPlantDatabase, plantLocationOf, settings } from "../server/index.ts";
 
 /** The folder of the demo in the working directory, with its store and token. */
 const folder = ".plantstore";
@@ -8,17 +8,37 @@ const folder = ".plantstore";
 /** The plants of a new demo store. */
 export const demoPlants = { first: 1n, last: 1000n } as const;
 
-/** A prepared demo: its token, and an environment like that of a production server. Dispose of it with `using`. */
+/**
+ * The settings that a demo takes from its caller. It brings the others itself: it must not delete the plants of a
+ * `DATABASE_URL` that is set for another program, and its lines to paste must work.
+ */
+export const demoSettings: readonly (keyof typeof settings)[] = [
+  "host",
+  "port",
+  "logLevel",
+  "audit",
+  "requestIdAnswers",
+  "adminAddress",
+  "corsOrigins",
+  "ratePerPrincipal",
+  "ratePerAddress",
+  "drainDelayMs",
+  "drainTimeoutMs",
+];
+
+const takenVariables: ReadonlySet<string> = new Set(demoSettings.map((key) => settings[key].variable));
+
+/** A prepared demo. Dispose of it with `using`. */
 export interface Demo extends Disposable {
   readonly token: string;
+  /** An environment like that of a production server. */
   readonly environment: Record<string, string | undefined>;
+  /** The variables of settings that are set and not taken. */
+  readonly ignored: readonly string[];
 }
 
 /**
  * Prepares the folder of the demo, and the environment that turns `serve` into the demo.
- *
- * Of the environment of the caller only `HOST`, `PORT` and `LOG_LEVEL` are used: a demo must not delete the plants of a
- * `DATABASE_URL` that is set for another program.
  *
  * @throws Error when another demo uses the folder, or the folder or the token file cannot be read or written
  */
@@ -26,20 +46,22 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const lock = await lockFolder();
   const token = readToken() ?? (await makeToken());
+  const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
+  const isSetting = new Set(Object.values(settings).map(({ variable }) => variable));
   return {
     [Symbol.dispose]: () => lock[Symbol.dispose](),
     token,
+    ignored: given.map(([name]) => name).filter((name) => isSetting.has(name) && !takenVariables.has(name)),
     environment: {
-      HOST: environment["HOST"],
-      PORT: environment["PORT"],
-      LOG_LEVEL: environment["LOG_LEVEL"] ?? "warn",
-      DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
-      PLANTSTORE_TOKENS: token,
-      PLANTSTORE_DOCS: "open",
+      LOG_LEVEL: "warn",
       // A person reads the log, and need not see every deletion.
       PLANTSTORE_AUDIT: "by-level",
       // There is no load balancer in front of a demo, and Ctrl-C should end it at once.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
+      ...Object.fromEntries(given.filter(([name]) => takenVariables.has(name))),
+      DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
+      PLANTSTORE_TOKENS: token,
+      PLANTSTORE_DOCS: "open",
     },
   };
 }

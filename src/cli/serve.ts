@@ -1,6 +1,7 @@
 import {
   type Configuration,
   openLog,
+  settings,
   showConfiguration,
   socketPathOf,
   startServer,
@@ -8,7 +9,7 @@ import {
   type StartOptions,
 } from "../server/index.ts";
 import { exitCode, type Command, type GivenFlags, type Terminal, UsageError } from "./command.ts";
-import { demoLines, demoPlants, firstPlants, prepareDemo } from "./demo.ts";
+import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { superviseWorkers } from "./supervise.ts";
 import { connectToSupervisor, workerPortVariable } from "./worker.ts";
@@ -16,7 +17,7 @@ import { readOrThrow, sourcesOf } from "./setting-flags.ts";
 import { disablePretenuring } from "./disable-pretenuring.ts";
 
 /** The flags that can be combined with `--demo`, which has its own store and credential. */
-const demoFlags: ReadonlySet<string> = new Set(["demo", "host", "port", "log-level"]);
+const demoFlags: ReadonlySet<string | undefined> = new Set(["demo", ...demoSettings.map((key) => settings[key].flag)]);
 
 /** Serves plants until a signal ends the process. */
 export const serveCommand: Command = {
@@ -57,8 +58,10 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
   using demo = await prepareDemo(terminal.environment);
   const configuration = readOrThrow(flags, demo.environment);
   if (socketPathOf(configuration.host) !== undefined) throw new UsageError("--demo listens on a TCP port");
+  if (demo.ignored.length > 0) terminal.err(`the demo brings its own settings; ignored: ${demo.ignored.join(", ")}`);
   return await serveUntilStopped(configuration, {
     stop: firstStopSignal(),
+    openTelemetry: openTelemetryOf(terminal.environment),
     plantsWhenCreated: demoPlants,
     onListening: async ({ port }) => {
       const plants = await firstPlants(demo.environment);

@@ -40,6 +40,14 @@ function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, p
   return undefined;
 }
 
+/** Whether the admin address would be that of the service: the same port, unless each has an address of its own. */
+function sharesPort({ host, port, adminAddress }: Partial<Configuration>): boolean {
+  if (host === undefined || adminAddress === undefined || port !== adminAddress.port || port === 0) return false;
+  const hosts = [host, adminAddress.host];
+  const areOne = host === adminAddress.host || hosts.includes("0.0.0.0") || hosts.includes("::");
+  return areOne && socketPathOf(host) === undefined;
+}
+
 function quote(text: string): string {
   return JSON.stringify(withoutPassword(text));
 }
@@ -61,6 +69,9 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
   }
   if (workers !== undefined && workers > 1 && database !== undefined && database.kind !== "postgres") {
     problems.push("PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: a file has one writer");
+  }
+  if (sharesPort(configuration)) {
+    problems.push("PLANTSTORE_ADMIN_ADDRESS must have another port than PORT");
   }
   const isUnix = host !== undefined && socketPathOf(host) !== undefined;
   if (isUnix && workers !== undefined && workers > 1) {

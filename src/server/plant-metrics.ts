@@ -54,6 +54,14 @@ export class PlantMetrics implements Disposable {
     );
   }
 
+  /** Adds the time at which the certificate expires, if there is one. */
+  watchCertificate(certificate: { readonly notAfterMs: number } | undefined): void {
+    const description = "When the certificate expires, in seconds since 1970";
+    this.#metrics.gauge({ name: "plantstore.tls.certificate.not_after", unit: "s", description }, () =>
+      certificate === undefined ? [] : [{ attributes: {}, value: certificate.notAfterMs / 1_000 }],
+    );
+  }
+
   /** Adds the numbers of lost spans. */
   watchSpans(exporter: Pick<SpanExporter, "dropped">): void {
     const description = "Spans that are lost because the queue was full, or the collector did not take them";

@@ -1,5 +1,5 @@
 import { accessSync, constants } from "node:fs";
-import { notParsed, parsed, type ParseResult } from "../auth/index.ts";
+import { explainSystemError, notParsed, parsed, type ParseResult } from "../auth/index.ts";
 import { isAddressOrNetwork } from "../gateway/index.ts";
 
 /** A setting; docs/configuration.md has a row for each. */
@@ -46,8 +46,8 @@ export function readableFile(text: string): ParseResult<string> {
   try {
     accessSync(text, constants.R_OK);
     return parsed(text);
-  } catch {
-    return notParsed("name a file that can be read");
+  } catch (reason) {
+    return notParsed(`name a file that can be read: ${explainSystemError(reason)}`);
   }
 }
 

@@ -94,6 +94,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   const certificate =
     tlsFiles && tls && followTlsFiles(tlsFiles, tls, (material) => server.setSecureContext(material), log);
   opened.defer(async () => certificate?.close());
+  telemetry?.metrics.watchCertificate(certificate);
   const toClose = opened.move();
   return {
     ...address,

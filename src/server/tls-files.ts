@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Log } from "../operations/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
@@ -21,10 +22,14 @@ export function tlsFilesOf({
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
+  /** When the first certificate of the chain expires (RFC 5280 §4.1.2.5), in ms since 1970: clients then refuse it. */
+  readonly notAfterMs: number;
 }
 
 /** The watched files of a certificate. */
 export interface FollowedTlsFiles {
+  /** {@link TlsMaterial.notAfterMs} of the certificate in use. */
+  readonly notAfterMs: number;
   /** Reads the files now; never rejects: a bad pair is logged, and the old certificate stays. */
   reload(): Promise<void>;
   close(): void;
@@ -32,6 +37,11 @@ export interface FollowedTlsFiles {
 
 /** Milliseconds between two checks: certificates are renewed days before they expire. */
 const lookIntervalMs = 10_000;
+
+const dayMs = 86_400_000;
+
+/** Renewals are usual 30 days ahead; where one has failed, this leaves two weeks to mend it. */
+const expiryWarnedMs = 14 * dayMs;
 
 /**
  * Reads a certificate and its key.
@@ -43,11 +53,32 @@ export async function readTlsFiles({ certFile, keyFile }: TlsFiles): Promise<Tls
     const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
     // Loaded only for TLS: it takes 10 ms of the start.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
-    return { cert, key };
+    return { cert, key, notAfterMs: notAfterMsOf(cert) };
   } catch (reason) {
     const why = reason instanceof Error ? reason.message : String(reason);
     throw new ConfigurationError([`TLS_CERT_FILE and TLS_KEY_FILE do not make a TLS server: ${why}`]);
   }
+}
+
+// RFC 5280 §6.1: a chain is valid only while each of its certificates is.
+function notAfterMsOf(chain: Buffer): number {
+  const certificates =
+    chain.toString("latin1").match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return Math.min(...certificates.map((pem) => new X509Certificate(pem).validToDate.getTime()));
+}
+
+/** Warns, once a day, of a certificate that has expired or will within {@link expiryWarnedMs}. */
+function createExpiryWarning({ certFile }: TlsFiles, log: Log): (material: TlsMaterial) => void {
+  let warned: TlsMaterial | undefined;
+  let warnedAtMs = 0;
+  return (material) => {
+    const leftMs = material.notAfterMs - Date.now();
+    const isDue = material !== warned || performance.now() - warnedAtMs >= dayMs;
+    if (leftMs > expiryWarnedMs || !isDue) return;
+    [warned, warnedAtMs] = [material, performance.now()];
+    const notAfter = new Date(material.notAfterMs).toISOString();
+    log.warn({ certFile, notAfter }, leftMs > 0 ? "the certificate expires soon" : "the certificate has expired");
+  };
 }
 
 /**
@@ -64,8 +95,15 @@ export function followTlsFiles(
 ): FollowedTlsFiles {
   let current = first;
   let lastProblem = "";
+  const warn = createExpiryWarning(files, log);
+  warn(first);
 
   async function reload(): Promise<void> {
+    await takeWhatIsNew();
+    warn(current);
+  }
+
+  async function takeWhatIsNew(): Promise<void> {
     try {
       const found = await readTlsFiles(files);
       lastProblem = "";
@@ -81,5 +119,11 @@ export function followTlsFiles(
   }
 
   const timer = setInterval(() => void reload(), lookIntervalMs).unref();
-  return { reload, close: () => clearInterval(timer) };
+  return {
+    get notAfterMs() {
+      return current.notAfterMs;
+    },
+    reload,
+    close: () => clearInterval(timer),
+  };
 }

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { openDatabase } from "../../src/plants/sqlite/database.ts";
+import { createCertificate } from "../support/carriers/certificate.ts";
 import { type Ended, runCommand } from "../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 
@@ -87,6 +88,19 @@ test("check tells that a certificate does not fit its key", async () => {
   expect({ exitCode, err: err.join("\n") }).toEqual({
     exitCode: 78,
     err: expect.stringContaining("do not make a TLS server"),
+  });
+});
+
+test("check tells that the certificate has expired", async () => {
+  using folder = createTempFolder();
+  const { cert, key } = createCertificate("plants", new Date("2020-03-01T00:00:00Z"));
+  writeFileSync(folder.file("cert.pem"), cert);
+  writeFileSync(folder.file("key.pem"), key);
+  const files = { TLS_CERT_FILE: folder.file("cert.pem"), TLS_KEY_FILE: folder.file("key.pem") };
+  const { exitCode, err } = await check(folder, files);
+  expect({ exitCode, err: err.join("\n") }).toEqual({
+    exitCode: 78,
+    err: expect.stringContaining("the certificate of TLS_CERT_FILE expired at 2020-03-01T00:00:00.000Z"),
   });
 });
 

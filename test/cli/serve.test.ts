@@ -133,7 +133,13 @@ describe("a demo", () => {
   let demo: Demo;
   beforeAll(async () => {
     folder = createTempFolder();
-    demo = await startDemo(folder, { DATABASE_URL: "sqlite:other.db", PLANTSTORE_TOKENS: token });
+    demo = await startDemo(folder, {
+      DATABASE_URL: "sqlite:other.db",
+      PLANTSTORE_TOKENS: token,
+      PLANTSTORE_DOCS: "",
+      PLANTSTORE_ADMIN_ADDRESS: "0",
+      LOG_LEVEL: "info",
+    });
   });
   afterAll(async () => {
     await demo[Symbol.asyncDispose]();
@@ -143,6 +149,17 @@ describe("a demo", () => {
   test("leaves alone the database and the tokens that are set for something else", async () => {
     expect(await deletePlant(demo.baseUrl, 1)).toBe(400);
     expect(existsSync(folder.file("other.db"))).toBe(false);
+  });
+
+  test("names the settings that it ignores", () => {
+    const said = "the demo brings its own settings; ignored: DATABASE_URL, PLANTSTORE_TOKENS\n";
+    expect(demo.server.stderr()).toContain(said);
+  });
+
+  test("serves metrics where it is asked to", async () => {
+    const [, port] = await demo.server.find(/"port":(\d+),"msg":"metrics are served"/);
+    const { status } = await fetch(`http://127.0.0.1:${port}/metrics`);
+    expect(status).toBe(200);
   });
 
   test("is the only one of its folder, and goes on when another is refused", async () => {

@@ -7,6 +7,7 @@ import type { Server } from "node:net";
 import type { TlsOptions } from "node:tls";
 import { createGateway } from "../../src/gateway/index.ts";
 import { conformanceService } from "./conformance-service.ts";
+import { HTTPVersion } from "./gen/connectrpc/conformance/v1/config_pb.ts";
 import {
   ServerCompatRequestSchema,
   ServerCompatResponseSchema,

@@ -193,9 +193,14 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
     want: 'LOG_LEVEL must be one of silent, fatal, error, warn, info, debug, trace, not "loud"',
   },
   {
+    name: "an admin address that is that of the service",
+    environment: { PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
+    want: "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
+  },
+  {
     name: "a file that is not there",
     environment: { PLANTSTORE_TOKEN_HASHES_FILE: "/no/such" },
-    want: 'PLANTSTORE_TOKEN_HASHES_FILE must name a file that can be read, not "/no/such"',
+    want: 'PLANTSTORE_TOKEN_HASHES_FILE must name a file that can be read: there is no /no/such, or a folder above it is missing, not "/no/such"',
   },
   {
     name: "a public URL of another scheme",

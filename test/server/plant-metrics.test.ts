@@ -1,9 +1,10 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { startServer, type StartedServer } from "../../src/server/index.ts";
 import { createSigningKey, startIdentityProvider, testAudience } from "../support/auth/identity-provider.ts";
+import { createCertificate } from "../support/carriers/certificate.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import type { Address, HttpRequest, HttpVersion } from "../support/carriers/exchange.ts";
 import { type Frame, frameType, headersFrame, openFrames, resetFrame } from "../support/carriers/http2-frames.ts";
@@ -317,6 +318,31 @@ test("the age of the keys of a provider is known, and its issuer", async () => {
   now.mockRestore();
   expect(after?.value).toBeLessThan(300);
   await trusting.drain();
+});
+
+test("the time at which the certificate expires is known, and that of a renewed one", async () => {
+  using files = createTempFolder();
+  const put = (notAfter: Date): void => {
+    const { cert, key } = createCertificate("plants", notAfter);
+    writeFileSync(files.file("cert.pem"), cert);
+    writeFileSync(files.file("key.pem"), key);
+  };
+  put(new Date("2030-01-01T00:00:00Z"));
+  const secure = await start({
+    DATABASE_URL: "memory:",
+    PLANTSTORE_ADMIN_ADDRESS: "0",
+    TLS_CERT_FILE: files.file("cert.pem"),
+    TLS_KEY_FILE: files.file("key.pem"),
+  });
+  const expiry = async (): Promise<readonly number[]> =>
+    readSamples(await scrape(secure)).flatMap(({ name, value }) =>
+      name === "plantstore_tls_certificate_not_after_seconds" ? [value * 1_000] : [],
+    );
+  expect(await expiry()).toEqual([Date.parse("2030-01-01T00:00:00Z")]);
+  put(new Date("2031-01-01T00:00:00Z"));
+  await secure.reload();
+  expect(await expiry()).toEqual([Date.parse("2031-01-01T00:00:00Z")]);
+  await secure.drain();
 });
 
 test("deletes that wait are told by what they wait for, in a store without a queue too", async () => {

@@ -92,6 +92,33 @@ test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
   expect(socket.authorized).toBe(true);
 });
 
+const dayMs = 86_400_000;
+
+test.each([
+  { name: "that expires in 15 days is not warned of", days: 15, want: undefined },
+  { name: "that expires in 13 days is warned of", days: 13, want: "the certificate expires soon" },
+  { name: "that has expired is warned of", days: -1, want: "the certificate has expired" },
+])("a certificate $name, at the start and each day", async ({ days, want }) => {
+  using folder = createTempFolder();
+  const notAfter = new Date(Math.trunc(Date.now() / 1_000) * 1_000 + days * dayMs);
+  put(folder, createCertificate("plants", notAfter));
+  const lines: string[] = [];
+  await using server = await serve(folder, (line) => void lines.push(line));
+  await server.reload();
+  const warnings = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.startsWith("the certificate"));
+  const warning = { msg: want, certFile: folder.file("cert.pem"), notAfter: notAfter.toISOString() };
+  expect(warnings).toMatchObject(want === undefined ? [] : [warning]);
+});
+
+test("a certificate is warned of that another one of its chain has made short-lived", async () => {
+  using folder = createTempFolder();
+  const { cert, key } = createCertificate("plants");
+  put(folder, { cert: cert + createCertificate("issuer", new Date("2021-01-01T00:00:00Z")).cert, key });
+  const lines: string[] = [];
+  await using _ = await serve(folder, (line) => void lines.push(line));
+  expect(lines.join("")).toContain('"msg":"the certificate has expired"');
+});
+
 test("a key that is not the certificate's is a wrong configuration at the start", async () => {
   using folder = createTempFolder();
   put(folder, { cert: createCertificate("one").cert, key: createCertificate("other").key });

@@ -30,11 +30,12 @@ const tag = {
 } as const;
 
 /**
- * Makes a certificate for localhost and 127.0.0.1 that has signed itself (RFC 5280), good for this century.
+ * Makes a certificate for localhost and 127.0.0.1 that has signed itself (RFC 5280), good for this century or, from
+ * 2020 on, until another time.
  *
  * It is its own authority, so it also vouches for a client that shows it.
  */
-export function createCertificate(name: string): Certificate {
+export function createCertificate(name: string, notAfter: Date = endOfCentury): Certificate {
   const keys = generateKeys();
   const cert = issue({
     subject: name,
@@ -42,6 +43,7 @@ export function createCertificate(name: string): Certificate {
     isAuthority: true,
     issuer: name,
     issuerKey: keys.privateKey,
+    notAfter,
   });
   return { cert, key: toPem(keys.privateKey) };
 }
@@ -54,9 +56,10 @@ export function createIssuedCertificate(name: string): Certificate & { readonly 
   const [authority, server] = [generateKeys(), generateKeys()];
   const issuer = `authority of ${name}`;
   const issuerKey = authority.privateKey;
+  const issued = { issuer, issuerKey, notAfter: endOfCentury };
   return {
-    authority: issue({ subject: issuer, publicKey: authority.publicKey, isAuthority: true, issuer, issuerKey }),
-    cert: issue({ subject: name, publicKey: server.publicKey, isAuthority: false, issuer, issuerKey }),
+    authority: issue({ ...issued, subject: issuer, publicKey: authority.publicKey, isAuthority: true }),
+    cert: issue({ ...issued, subject: name, publicKey: server.publicKey, isAuthority: false }),
     key: toPem(server.privateKey),
   };
 }
@@ -67,9 +70,12 @@ interface ToIssue {
   readonly isAuthority: boolean;
   readonly issuer: string;
   readonly issuerKey: KeyObject;
+  readonly notAfter: Date;
 }
 
-function issue({ subject, publicKey, isAuthority, issuer, issuerKey }: ToIssue): string {
+const endOfCentury = new Date("2099-12-31T23:59:59Z");
+
+function issue({ subject, publicKey, isAuthority, issuer, issuerKey, notAfter }: ToIssue): string {
   const algorithm = sequence(der(tag.oid, ecdsaWithSha256));
   const names = sequence(der(tag.dnsName, Buffer.from("localhost")), der(tag.ipAddress, Buffer.of(127, 0, 0, 1)));
   // DER leaves out what is the default, which is to be no authority.
@@ -81,7 +87,7 @@ function issue({ subject, publicKey, isAuthority, issuer, issuerKey }: ToIssue):
     der(tag.integer, Buffer.of(1), randomBytes(8)),
     algorithm,
     distinguishedName(issuer),
-    sequence(time("20200101000000Z"), time("20991231235959Z")),
+    sequence(time(new Date("2020-01-01T00:00:00Z")), time(notAfter)),
     distinguishedName(subject),
     publicKey.export({ type: "spki", format: "der" }),
     der(tag.context3, sequence(extension(subjectAltName, names), extension(basicConstraints, authority))),
@@ -122,8 +128,8 @@ function extension(oid: Buffer, value: Buffer): Buffer {
   return sequence(der(tag.oid, oid), der(tag.octetString, value));
 }
 
-function time(text: string): Buffer {
-  return der(tag.generalizedTime, Buffer.from(text));
+function time(at: Date): Buffer {
+  return der(tag.generalizedTime, Buffer.from(`${at.toISOString().replaceAll(/[-:T]|\..*/g, "")}Z`));
 }
 
 function pem(certificate: Buffer): string {
