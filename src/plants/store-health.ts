@@ -14,7 +14,7 @@ export interface StoreProblem {
   readonly needsOperator?: boolean;
   /**
    * Whether it may be over in a few seconds, like a restart or a failover. Callers wait for its end, so it counts only
-   * once it has lasted for {@link StoreHealthOptions.briefMsMax}.
+   * once it has lasted for {@link StoreHealthOptions.briefMsMax}, from when the look that has found it began.
    */
   readonly mayBeBrief?: boolean;
 }
@@ -23,9 +23,10 @@ export interface StoreProblem {
 export interface StoreHealthOptions {
   /**
    * Finds out what is wrong at the moment; must not reject. `hasWorked` says whether the store has committed a deletion
-   * lately; if not, only a write can show that it still can.
+   * lately; if not, only a write can show that it still can. By `untilMs`, on the clock of `performance.now()`, it is to
+   * have found out.
    */
-  readonly findProblem: (hasWorked: boolean) => Promise<StoreProblem | undefined>;
+  readonly findProblem: (hasWorked: boolean, untilMs: number) => Promise<StoreProblem | undefined>;
   /** How often to check a store that seems well, in milliseconds. */
   readonly watchIntervalMs: number;
   /** How long a problem that may be brief is waited for, in milliseconds. Default 0. */
@@ -34,6 +35,9 @@ export interface StoreHealthOptions {
 
 /** How often a store that is down is checked, in milliseconds: a recovered one works again after a second at most. */
 export const tryIntervalMs = 1_000;
+
+/** How long the last look has at a problem that may be brief, in milliseconds: enough to write, or to fail to. */
+const lastLookMs = 1_000;
 
 /** Tracks whether a store can delete, and notices when that changes. */
 export class StoreHealth {
@@ -74,6 +78,7 @@ export class StoreHealth {
     // The first permanent fault is the reason; later ones are its consequences.
     if (this.problem?.isTemporary === false) return;
     this.problem = problem;
+    this.#patientUntilMs = undefined;
     // Earlier commits prove nothing now.
     this.#workedAtMs = Number.NEGATIVE_INFINITY;
     if (problem.isTemporary) return this.#tryLater();
@@ -82,10 +87,10 @@ export class StoreHealth {
   }
 
   async #try(): Promise<boolean> {
-    const begunMs = performance.now();
-    const found = await this.#find();
+    const untilMs = this.#patientUntilMs ?? performance.now() + (this.#options.briefMsMax ?? 0);
+    const found = await this.#find(untilMs);
     if (found === undefined) this.#recover();
-    else if (this.problem === undefined && this.#mayStillPass(found, begunMs)) this.#tryLater();
+    else if (this.problem === undefined && this.#mayStillPass(found, untilMs)) this.#tryLater();
     else this.report(found);
     return found === undefined;
   }
@@ -95,22 +100,24 @@ export class StoreHealth {
     if (this.problem?.isTemporary === true) this.problem = undefined;
   }
 
-  #mayStillPass(found: StoreProblem, begunMs: number): boolean {
+  #mayStillPass(found: StoreProblem, untilMs: number): boolean {
     if (found.mayBeBrief !== true) return false;
-    this.#patientUntilMs ??= begunMs + (this.#options.briefMsMax ?? 0);
-    return performance.now() < this.#patientUntilMs;
+    this.#patientUntilMs ??= untilMs;
+    return performance.now() < this.#patientUntilMs - lastLookMs;
   }
 
   #tryLater(): void {
     clearTimeout(this.#nextTry);
-    this.#nextTry = setTimeout(() => void this.#try(), tryIntervalMs).unref();
+    // A timer may be a millisecond early, and the last look is to be the last one.
+    const leftMs = (this.#patientUntilMs ?? Number.POSITIVE_INFINITY) - lastLookMs - performance.now() + 2;
+    this.#nextTry = setTimeout(() => void this.#try(), Math.min(tryIntervalMs, leftMs)).unref();
   }
 
   // One check at a time: a store that does not answer is not asked again meanwhile.
-  #find(): Promise<StoreProblem | undefined> {
+  #find(untilMs: number): Promise<StoreProblem | undefined> {
     const { findProblem, watchIntervalMs } = this.#options;
     const hasWorked = this.hasWorkedSince(performance.now() - watchIntervalMs);
-    this.#finding ??= findProblem(hasWorked).finally(() => (this.#finding = undefined));
+    this.#finding ??= findProblem(hasWorked, untilMs).finally(() => (this.#finding = undefined));
     return this.#finding;
   }
 }

@@ -8,15 +8,32 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
 import { repeatWhileRefused } from "../../src/plants/postgres/repeat-while-refused.ts";
+import { toldWithinMs } from "../../src/plants/postgres/run-batch.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
 import { Session } from "../../src/plants/postgres/session.ts";
+import { openPostgresStore, watchIntervalMs } from "../../src/plants/postgres/store.ts";
+import { type CuttingProxy, startCuttingProxy } from "../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { startPostgresProxy } from "../support/plants/postgres-proxy.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
+import {
+  configOf,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../support/plants/postgres-server.ts";
 import { refusalOf } from "../support/plants/refusal.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
 const timeout = 180_000;
+
+const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+
+/** How much later than said a busy machine may be, in milliseconds. */
+const marginMs = 1_000;
+
+/** Does work while something is wrong. */
+type Situation = (url: string, proxy: CuttingProxy, work: () => Promise<void>) => Promise<void>;
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -164,7 +181,7 @@ describe("a store", () => {
     await server.stop("fast");
     const refused = await refusalOf(store.delete(1n, deleteCall()));
     expect(refused.rawMessage).toBe("the plant store cannot delete at the moment");
-    // The looks have five more seconds of patience.
+    // It has not looked by itself for as long.
     expect(store.problem).toMatch(/:5432\/postgres: connect /);
     await server.start();
     await store.close();
@@ -309,12 +326,69 @@ describe("a store", () => {
     const locking = new Client(configOf(url));
     await locking.connect();
     await locking.query("BEGIN; LOCK TABLE plants");
-    await expect.poll(() => store.problem).toMatch(/: canceling statement due to lock timeout$/);
+    await expect.poll(() => store.problem).toMatch(/: another transaction keeps a table or its rows locked: /);
     await locking.end();
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
   });
+
+  // One is asked, and one only looks by itself, after five seconds at most.
+  test.each<{ name: string; during: Situation; told: string; says: RegExp }>([
+    {
+      name: "its synchronous standby is gone",
+      during: (url, _, work) => withoutStandby(url, work),
+      told: unknown,
+      says: /: committed, but not confirmed by its synchronous standbys$/,
+    },
+    {
+      name: "its table is locked",
+      during: async (url, _, work) => {
+        const locking = new Client(configOf(url));
+        await locking.connect();
+        await locking.query("BEGIN; LOCK TABLE plants");
+        try {
+          await work();
+        } finally {
+          await locking.end();
+        }
+      },
+      told: "the plant store cannot delete at the moment",
+      says: /: another transaction keeps a table or its rows locked: /,
+    },
+    {
+      name: "the network is silent",
+      during: async (_, proxy, work) => {
+        proxy.freeze();
+        await work();
+      },
+      told: unknown,
+      says: /: (?:the server is silent: .*|\S+ does not answer)$/,
+    },
+  ])(
+    "tells its callers within ten seconds, and an operator what it waits for, when $name",
+    { timeout },
+    async (row) => {
+      const url = await server.createPlants([1n]);
+      await using proxy = await startCuttingProxy(server.socketFolder);
+      const stores = await Promise.all(
+        [1, 2].map(() => openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) })),
+      );
+      const [asked, idle] = stores;
+      // It has a connection before anything is wrong.
+      await asked?.delete(9n, deleteCall());
+      await row.during(url, proxy, async () => {
+        const begunMs = performance.now();
+        const lastedMs = (): number => performance.now() - begunMs;
+        await expect(asked?.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: row.told });
+        expect(lastedMs()).toBeLessThan(toldWithinMs + marginMs);
+        expect(asked?.problem).toMatch(row.says);
+        await expect.poll(() => idle?.problem).toMatch(row.says);
+        expect(lastedMs()).toBeLessThan(watchIntervalMs + toldWithinMs + marginMs);
+      });
+      await Promise.all(stores.map((store) => store.close()));
+    },
+  );
 
   test("is away, and leaves no backend behind, while its synchronous standby is gone", { timeout }, async () => {
     const url = await createPlants("lone", [1, 2]);
@@ -323,7 +397,6 @@ describe("a store", () => {
     await server.stop("fast");
     await server.start();
     const told = store.delete(1n, deleteCall());
-    const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
     await expect(told).rejects.toMatchObject({ rawMessage: unknown });
     await expect.poll(() => store.problem).toBeDefined();
     // Looks go on meanwhile, each of which waits for the standby in vain.

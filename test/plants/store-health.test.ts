@@ -16,15 +16,17 @@ function openHealth({ watchIntervalMs = never, briefMsMax = 0 } = {}) {
   const looks: PromiseWithResolvers<StoreProblem | undefined>[] = [];
   const asked: (() => void)[] = [];
   const knewOfWork: boolean[] = [];
-  const findProblem = (hasWorked: boolean): Promise<StoreProblem | undefined> => {
+  const limitsMs: number[] = [];
+  const findProblem = (hasWorked: boolean, untilMs: number): Promise<StoreProblem | undefined> => {
     const look = Promise.withResolvers<StoreProblem | undefined>();
     looks.push(look);
     knewOfWork.push(hasWorked);
+    limitsMs.push(untilMs);
     asked.shift()?.();
     return look.promise;
   };
   const health = new StoreHealth({ findProblem, watchIntervalMs, briefMsMax });
-  return { health, looks, knewOfWork, nextLook: () => new Promise<void>((resolve) => asked.push(resolve)) };
+  return { health, looks, knewOfWork, limitsMs, nextLook: () => new Promise<void>((resolve) => asked.push(resolve)) };
 }
 
 describe.concurrent("the health of a store", () => {
@@ -136,13 +138,24 @@ describe.concurrent("the health of a store", () => {
   });
 
   test("is bad once what may pass has lasted, and for the reason that is found last", async ({ expect }) => {
-    const { health, looks, nextLook } = openHealth({ briefMsMax: tryIntervalMs / 2 });
+    const briefMsMax = 1.5 * tryIntervalMs;
+    const { health, looks, limitsMs, nextLook } = openHealth({ briefMsMax });
+    const begunMs = performance.now();
     const suspected = health.suspect();
+    const askedMs = performance.now();
     looks[0]?.resolve(away);
     await suspected;
     await nextLook();
-    looks[1]?.resolve({ ...away });
-    await expect.poll(() => health.problem).toEqual(away);
+    expect(health.problem).toBeUndefined();
+    looks[1]?.resolve({ ...away, text: "still away" });
+    await expect.poll(() => health.problem?.text).toBe("still away");
+    // All looks have one deadline together, and the last one has enough of it.
+    const [first = 0, second] = limitsMs;
+    expect(first - briefMsMax).toBeGreaterThanOrEqual(begunMs);
+    expect(first - briefMsMax).toBeLessThanOrEqual(askedMs);
+    expect(second).toBe(first);
+    await nextLook();
+    expect(limitsMs[2]).toBeGreaterThan(first + tryIntervalMs);
     const patient = openHealth({ briefMsMax: never });
     patient.health.report(full);
     await patient.nextLook();

@@ -39,6 +39,8 @@ export interface ConnectOptions {
   readonly timeouts: SessionTimeouts | undefined;
   /** Whether a read-only host is refused: only one of several hosts is the primary. */
   readonly mustBeWritable: boolean;
+  /** When to give up, on the clock of `performance.now()`, whatever the time-out of the host. */
+  readonly untilMs: number;
   /** Called when a connection is lost, or could not be established. */
   readonly onLost: (client: Client) => void;
   readonly onNotice: (notice: Notice) => void;
@@ -52,17 +54,18 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
   let fault: unknown;
   // PgBouncer refuses unknown start-up parameters; behind it the settings of the server apply.
   const waysWithSettings = ways.map((way) => ({ ...way, ...settingsOf(options.timeouts, way.options) }));
+  const limitMs = (): number => Math.max(1, Math.min(connectTimeoutMs, options.untilMs - performance.now()));
   for (const way of [...waysWithSettings, ...ways]) {
-    const client = new Client({ ...way, connectionTimeoutMillis: connectTimeoutMs });
+    const client = new Client({ ...way, connectionTimeoutMillis: limitMs() });
     // Without a listener the loss of an idle connection would end the process.
     client.on("error", () => options.onLost(client));
     client.on("notice", options.onNotice);
     try {
       await client.connect();
-      if (options.mustBeWritable) await demandWritable(client, connectTimeoutMs);
+      if (options.mustBeWritable) await demandWritable(client, limitMs());
       return client;
     } catch (reason) {
-      fault = reason;
+      fault = isTimeout(reason) ? new Error(`${way.host} does not answer`, { cause: reason }) : reason;
       // Closes what was opened, since the caller does not get it.
       void disconnect(client);
       if (!mayAnotherWayDo(reason)) break;
@@ -91,28 +94,40 @@ const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages
 const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
-// In milliseconds, like the time to close a connection; the next attempt waits for it.
-const cancelTimeoutMs = 1_000;
+/**
+ * How long ending a statement may take, in milliseconds: a server that is up ends it within a few. The next attempt
+ * waits for it.
+ */
+export const cancelTimeoutMs = 500;
 
 /**
  * Has the server end the statement that it is running for a connection. Otherwise the statement goes on after the
  * connection is closed, and may keep its backend forever: no time-out ends a wait for synchronous standbys.
  *
- * Resolves once the server has taken the request, or does not respond. Until then the connection must stay open: when
- * it closes, PgBouncer forgets what is running for it.
+ * Resolves once the server has taken the request, or does not respond, to whether it has. Until then the connection
+ * must stay open: when it closes, PgBouncer forgets what is running for it.
  */
-export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<void> {
+export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<boolean> {
   const request = Buffer.alloc(cancelBytes);
   [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
-  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const { promise: isTaken, resolve } = Promise.withResolvers<boolean>();
   // Errors are ignored: a server that is gone runs nothing.
-  socket.on("error", () => undefined).once("close", () => resolve());
+  socket.on("error", () => undefined).once("close", () => resolve(socket.readableEnded));
   socket.setTimeout(cancelTimeoutMs, () => socket.destroy());
   // The server sends nothing but the end, which is noticed only if the socket is read. The socket is not ended here,
   // because a pooler may take that for a client that has gone.
   socket.resume().write(request);
-  await closed;
+  return await isTaken;
+}
+
+/**
+ * Cuts a statement short that takes too long. If the server still responds, the statement ends with an answer, which
+ * says what has become of it; otherwise the connection is closed. Resolves as {@link cancelStatement} does.
+ */
+export async function cutShort(client: Client): Promise<boolean> {
+  setTimeout(() => client.connection.stream.destroy(), cancelTimeoutMs).unref();
+  return await cancelStatement(client);
 }
 
 function settingsOf(timeouts: SessionTimeouts | undefined, options?: string): ClientConfig {
@@ -123,12 +138,17 @@ function settingsOf(timeouts: SessionTimeouts | undefined, options?: string): Cl
 }
 
 // Only one of several hosts is the primary; the others are its standbys, or former primaries.
-async function demandWritable(client: Client, connectTimeoutMs: number): Promise<void> {
+async function demandWritable(client: Client, limitMs: number): Promise<void> {
   const text = "SELECT current_setting('transaction_read_only') AS read_only";
   // A host that hangs here must not keep the others from being tried.
-  const timeout = { query_timeout: connectTimeoutMs };
+  const timeout = { query_timeout: limitMs };
   const { rows } = await client.query({ text, ...timeout });
   if (rows[0]?.read_only !== "off") throw new Error("the server is read-only");
+}
+
+// What node-postgres says of a connection and of a query that take too long.
+function isTimeout(fault: unknown): boolean {
+  return fault instanceof Error && (fault.message === "timeout expired" || fault.message === "Query read timeout");
 }
 
 // Ways differ in TLS and in start-up parameters. A server that is down, or rejects the password, fails on all of them.

@@ -38,9 +38,10 @@ function withoutCertainty(reason: unknown): unknown {
 export interface LockedDeletesOptions {
   /**
    * Deletes the plants that are no longer locked and hands the rest back to {@link LockedDeletes.add}. All deletions
-   * have the same token, and their plants are on the same worker.
+   * have the same token, and their plants are on the same worker. All is to have ended at `untilMs`, on the clock of
+   * `performance.now()`.
    */
-  readonly commit: (batch: readonly LockedDelete[]) => Promise<Outcomes>;
+  readonly commit: (batch: readonly LockedDelete[], untilMs: number) => Promise<Outcomes>;
   /** Returns the index of the worker that has a plant. By default there is one. */
   readonly workerOf?: (id: bigint) => number;
   /** The most deletions in one batch. */
@@ -56,8 +57,8 @@ export interface LockedDeletesOptions {
 export class LockedDeletes {
   readonly #options: LockedDeletesOptions;
   readonly #waiting: LockedDelete[] = [];
-  /** When to give up each deletion, on the clock of `performance.now()`. */
-  readonly #untilMs = new WeakMap<LockedDelete, number>();
+  /** When to give up the lock of each deletion, and when its caller is to be told, on the clock of `performance.now()`. */
+  readonly #limits = new WeakMap<LockedDelete, { readonly lockMs: number; readonly untilMs: number }>();
   #attempting: Promise<void> | undefined;
   #attempted = 0;
 
@@ -75,10 +76,15 @@ export class LockedDeletes {
     return this.#waiting.length + this.#attempted;
   }
 
-  /** Takes a deletion over. One that is handed back gets no more time. */
-  add(pending: LockedDelete): void {
+  /**
+   * Takes a deletion over, whose caller is to be told at `untilMs`, on the clock of `performance.now()`. One that is
+   * handed back gets no more time.
+   */
+  add(pending: LockedDelete, untilMs: number): void {
     if (this.#waiting.length >= this.#options.waitingMax) return pending.reject(queueFull());
-    if (!this.#untilMs.has(pending)) this.#untilMs.set(pending, performance.now() + lockedForMsMax);
+    if (!this.#limits.has(pending)) {
+      this.#limits.set(pending, { lockMs: performance.now() + lockedForMsMax, untilMs });
+    }
     this.#waiting.push(pending);
     this.#attempting ??= this.#attemptAll();
   }
@@ -103,7 +109,8 @@ export class LockedDeletes {
 
   #isWanted(pending: LockedDelete): boolean {
     const { aborted, reason } = pending.call.context.signal;
-    const isTimeOver = performance.now() >= (this.#untilMs.get(pending) ?? 0);
+    const { lockMs = 0, untilMs = 0 } = this.#limits.get(pending) ?? {};
+    const isTimeOver = performance.now() >= Math.min(lockMs, untilMs);
     if (aborted) pending.reject(reason);
     else if (isTimeOver) pending.reject(storeAway("another transaction keeps the plant locked"));
     return !aborted && !isTimeOver;
@@ -111,7 +118,8 @@ export class LockedDeletes {
 
   async #attempt(batch: readonly LockedDelete[]): Promise<void> {
     try {
-      tellOutcomes(batch, await this.#options.commit(batch));
+      const untilMs = Math.min(...batch.map((one) => this.#limits.get(one)?.untilMs ?? 0));
+      tellOutcomes(batch, await this.#options.commit(batch, untilMs));
     } catch (reason) {
       for (const pending of batch) pending.reject(reason);
     }

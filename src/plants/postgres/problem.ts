@@ -1,6 +1,6 @@
 import { StoreOpenError } from "../store-open-error.ts";
 import type { StoreProblem } from "../store-health.ts";
-import { verdictOn } from "./fault-table.ts";
+import { sqlStateOf, verdictOn } from "./fault-table.ts";
 
 /**
  * Describes a fault of the server or the connection for an operator. All such faults are temporary: servers are
@@ -12,9 +12,15 @@ export function problemOf(fault: unknown): StoreProblem {
   return { text: textOf(fault), isTemporary: true, mayBeBrief };
 }
 
+// What the server has waited for when it ends a statement, which its own text says in any language, or not at all.
+const waits: ReadonlyMap<string | undefined, string> = new Map([
+  ["55P03", "another transaction keeps a table or its rows locked: "],
+  ["57014", "a statement took too long, and was ended: "],
+]);
+
 function textOf(fault: unknown): string {
   if (fault instanceof StoreOpenError) return fault.message;
   // A name with several addresses fails with one error per address, and no message of its own.
   if (fault instanceof AggregateError) return fault.errors.map(textOf).join("; ");
-  return fault instanceof Error ? fault.message : String(fault);
+  return fault instanceof Error ? `${waits.get(sqlStateOf(fault)) ?? ""}${fault.message}` : String(fault);
 }

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sqlStateOf, verdictOn } from "./fault-table.ts";
-import { backoffMs, retryForMs } from "./run-batch.ts";
+import { backoffMs } from "./run-batch.ts";
 import type { Session } from "./session.ts";
+
+/** How long the work of an operator's command is repeated, in milliseconds from its first fault. */
+export const repeatForMs = 10_000;
 
 /**
  * Runs the work of an operator's command, and repeats it if the server rolls it back because of concurrent
@@ -18,7 +21,7 @@ export async function repeatWhileRefused<Result>(session: Session, work: () => P
     } catch (fault) {
       // Rolls back.
       session.discard();
-      patience ??= AbortSignal.timeout(retryForMs);
+      patience ??= AbortSignal.timeout(repeatForMs);
       if (patience.aborted || (verdictOn(fault) !== "repeat" && !isOutcomeUnknown(fault))) throw fault;
     }
     await sleep(backoffMs(tries));

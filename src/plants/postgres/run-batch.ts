@@ -11,10 +11,10 @@ import type { Session } from "./session.ts";
 import { ToldByKey } from "./told-by-key.ts";
 
 /**
- * How long a batch is retried, in milliseconds from its first fault, together with everything it is divided into. Long
- * enough for a restart or failover of a few seconds.
+ * How long a batch may take, in milliseconds from when it is first sent: with all repetitions, everything it is divided
+ * into, and its plants that are locked. Long enough for a restart or failover of a few seconds.
  */
-export const retryForMs = 10_000;
+export const toldWithinMs = 10_000;
 
 // In milliseconds. The victim of a deadlock is retried almost at once, and a server that is starting is not flooded.
 const backoffMsFirst = 5;
@@ -60,15 +60,15 @@ export interface RunBatchOptions {
   readonly token?: string | undefined;
   /** Whether no lock is waited for, even in the first attempt. By default only once a lock was waited for in vain. */
   readonly skipsLocked?: boolean;
-  /** Aborts when no further attempt is to be started. By default ten seconds after the first fault. */
-  readonly patience?: AbortSignal;
+  /** Whether a fault has come before, so that callers may be gone, and keys may have been used. Default false. */
+  readonly afterFault?: boolean;
   /** The deletions whose callers were answered by their key already. By default none. */
   readonly told?: ToldByKey;
 }
 
 /**
- * Deletes a batch on a session, and repeats it as long as the fault table says that this may help and a caller waits
- * for it. Deletions that are given up meanwhile are rejected, and left out of the next attempt. So are those of plants
+ * Deletes a batch on a session, and repeats it as long as the fault table says that this may help, a caller waits for
+ * it, and the session has time. Deletions that are given up meanwhile are rejected, and left out of the next attempt. So are those of plants
  * that the server keeps or others have locked: no caller waits for the plant of another.
  *
  * @throws BatchGivenUp
@@ -79,15 +79,15 @@ export async function runBatch(
   options: RunBatchOptions,
 ): Promise<Outcomes> {
   const { token = randomUUID(), told = new ToldByKey() } = options;
-  let { patience, skipsLocked = false } = options;
-  let batch = toDeleteBatch(token, pending, { afterFault: patience !== undefined, told });
+  let { afterFault = false, skipsLocked = false } = options;
+  let batch = toDeleteBatch(token, pending, { afterFault, told });
   // Invariant: true from the first fault that may have followed a commit, to the end. A later fault that did nothing
   // says nothing about the earlier attempt.
   let mayBeDone = options.token !== undefined;
   for (let tries = 0; ; tries++) {
     // All callers of a half may have been told, or be gone, before it begins.
     if (batch.firstOf.size === 0) return pending.map(() => undefined);
-    const looksFirst: boolean = patience !== undefined;
+    const looksFirst: boolean = afterFault;
     const mode: KeyedAttemptMode = { mayBeDone, skipsLocked, looksFirst };
     const attempt: KeyedAttempt =
       batch.keyed.length === 0
@@ -102,19 +102,19 @@ export async function runBatch(
     let verdict = skipsLocked ? verdictBehindLocks(attempt.verdict, fault) : attempt.verdict;
     // An earlier use of a key decides first, whatever becomes of the plant now.
     if (verdict === "divide" && batch.keyed.length > 0 && !looksFirst) verdict = "repeat";
-    patience ??= AbortSignal.timeout(retryForMs);
+    afterFault = true;
     ({ mayBeDone } = attempt);
     if (verdict === "reconnect" || verdict === "look") session.discard();
     if (verdict === "divide") {
-      const divided = { ...options, patience, skipsLocked, told };
+      const divided = { ...options, afterFault, skipsLocked, told };
       return mayBeDone
         ? await divideInDoubt(session, batch, pending, fault, { ...divided, token })
         : await divide(session, pending, fault, divided);
     }
     const reason = reasonOf(fault, mayBeDone);
-    if (verdict === "give-up" || patience.aborted) throw new BatchGivenUp(reason, fault, stateAfter(verdict));
+    if (verdict !== "give-up") await sleep(Math.max(0, Math.min(backoffMs(tries), session.leftMs)));
+    if (verdict === "give-up" || !session.hasTime) throw new BatchGivenUp(reason, fault, stateAfter(verdict));
     skipsLocked ||= verdict === "skip";
-    await sleep(backoffMs(tries));
     batch = toDeleteBatch(token, pending, { afterFault: true, told });
     // That all callers are gone says nothing about the server.
     if (batch.firstOf.size === 0) throw new BatchGivenUp(reason, fault, "well");
@@ -156,7 +156,6 @@ function outcomesOf(
 }
 
 interface DivideOptions extends RunBatchOptions {
-  readonly patience: AbortSignal;
   readonly told: ToldByKey;
 }
 
@@ -176,7 +175,7 @@ async function divide(
   const outcomes: (boolean | undefined)[] = [];
   for (const half of [pending.slice(0, middle), pending.slice(middle)]) {
     // Other batches are waiting: there is no time left for this half.
-    if (options.patience.aborted) outcomes.push(...refuse(half, reasonOf(fault, options.token !== undefined)));
+    if (!session.hasTime) outcomes.push(...refuse(half, reasonOf(fault, options.token !== undefined)));
     else outcomes.push(...(await runHalf(session, half, options)));
   }
   return outcomes;

@@ -1,8 +1,10 @@
 import type { Client } from "pg";
 import {
   cancelStatement,
+  cancelTimeoutMs,
   type ConnectOptions,
   connectTo,
+  cutShort,
   disconnect,
   type Notice,
   type SessionTimeouts,
@@ -18,6 +20,16 @@ const collationHint = "REFRESH COLLATION VERSION";
 // Processes. A server has about as many connections; those that are stuck for longest are forgotten first.
 const stuckMax = 100;
 
+/**
+ * The shortest time in which it is worth to attempt something, in milliseconds: several times as long as a statement
+ * waits for a lock. One that has to be cut short may leave its outcome unknown.
+ */
+const attemptMsMin = 500;
+
+// What an operator is told of a statement that was given up without an answer.
+const silent = "the server is silent: it neither answers nor takes a request to end what it was asked for";
+const goesOn = "the server does not end what it was asked to end, as when its disk or a standby does not respond";
+
 /** A statement that may not have come to what its answer says. */
 class InDoubt extends Error {}
 
@@ -32,9 +44,14 @@ export type Row = readonly (string | null)[];
  */
 export class Session {
   readonly shards: Shards;
+  /**
+   * When everything on this session is to have ended, on the clock of `performance.now()`: a statement that runs too
+   * long is cut short before. By default there is no end. For the one that uses the session.
+   */
+  untilMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
-  readonly #answerTimeout: { readonly query_timeout?: number };
-  readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable">;
+  readonly #answerTimeoutMs: number;
+  readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable" | "untilMs">;
   /** The index of the host to try first, modulo the number of hosts. */
   #host = 0;
   #client: Client | undefined;
@@ -52,7 +69,7 @@ export class Session {
   constructor(server: Server, timeouts?: SessionTimeouts, shards: Shards = new Shards()) {
     this.shards = shards;
     this.#server = server;
-    this.#answerTimeout = timeouts === undefined ? {} : { query_timeout: timeouts.answerTimeoutMs };
+    this.#answerTimeoutMs = timeouts?.answerTimeoutMs || Number.POSITIVE_INFINITY;
     this.#connectOptions = {
       timeouts,
       onLost: (client) => this.#forget(client),
@@ -60,9 +77,27 @@ export class Session {
     };
   }
 
-  /** Connects if there is no connection. Rejects with the error of the last host that was tried. */
+  /** Whether there is time for an attempt, and to end it if it takes too long. */
+  get hasTime(): boolean {
+    return this.leftMs >= attemptMsMin;
+  }
+
+  /** How long a statement that is sent now may run, in milliseconds: the rest of the time is for ending it. */
+  get leftMs(): number {
+    return this.untilMs - performance.now() - cancelTimeoutMs;
+  }
+
+  /**
+   * Prepares an attempt: connects if there is no connection. Rejects with the error of the last host that was tried, or
+   * if that has left too little time.
+   */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
+    await this.#connect();
+    if (!this.hasTime) throw new Error("it took too long to connect");
+  }
+
+  async #connect(): Promise<void> {
     await this.#connectToAny();
     if (this.#stuck.length > 0) await this.#endStuck();
   }
@@ -83,7 +118,7 @@ export class Session {
     if (this.#isInTransaction) throw new Error("the connection was lost in a transaction");
     // Read in this order, and once: they may change from one connection to the next.
     const { hosts, mustBeWritable } = this.#server;
-    const options = { ...this.#connectOptions, mustBeWritable };
+    const options = { ...this.#connectOptions, mustBeWritable, untilMs: this.untilMs };
     let fault: unknown = closed();
     for (let tried = 0; tried < hosts.length && !this.#isClosed; tried++) {
       const host = hosts[this.#host % hosts.length];
@@ -106,7 +141,6 @@ export class Session {
       values: [...values],
       rowMode: "array",
       types: { getTypeParser: () => String },
-      ...this.#answerTimeout,
     });
     const { rows } = await this.#endOf(client, running);
     return rows;
@@ -115,7 +149,7 @@ export class Session {
   /** Runs statements without parameters and results. */
   async run(script: string): Promise<void> {
     const client = await this.#connected();
-    await this.#endOf(client, client.query({ text: script, ...this.#answerTimeout }));
+    await this.#endOf(client, client.query(script));
   }
 
   /**
@@ -134,8 +168,9 @@ export class Session {
   }
 
   async #connected(): Promise<Client> {
-    await this.connect();
+    if (this.#client === undefined) await this.#connect();
     if (this.#client === undefined) throw new Error("the connection was lost");
+    if (this.leftMs <= 0) throw new Error("the time is over");
     return this.#client;
   }
 
@@ -143,23 +178,37 @@ export class Session {
   async #endOf<Result>(client: Client, running: Promise<Result>): Promise<Result> {
     this.#doubt = undefined;
     this.#isRunning = true;
+    const limitMs = Math.min(this.#answerTimeoutMs, this.leftMs);
+    const cut: { isTaken?: Promise<boolean> } = {};
+    const cutNow = (): void => void (cut.isTaken = cutShort(client));
+    const timer = Number.isFinite(limitMs) ? setTimeout(cutNow, limitMs) : undefined;
     try {
       const result = await running;
       if (this.#doubt === undefined) return result;
     } catch (fault) {
-      // If its end is not known, the statement may still be running, and would go on in vain; `close` has ended it.
-      if (sqlStateOf(fault) === undefined && !this.#isClosed) await this.#giveUp(client);
-      throw fault;
+      // `close` has ended it.
+      if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
+      // Its end is not known, so it may still be running, and would go on in vain.
+      const isTaken = await (cut.isTaken ?? cancelStatement(client));
+      this.#mayBeStuck(client);
+      throw cut.isTaken === undefined ? fault : new Error(isTaken ? goesOn : silent, { cause: fault });
     } finally {
+      clearTimeout(timer);
       this.#isRunning = false;
+      if (cut.isTaken !== undefined) await this.#letGoOf(client, cut.isTaken);
     }
     throw new InDoubt(this.#doubt);
   }
 
-  async #giveUp(client: Client): Promise<void> {
-    await cancelStatement(client);
-    if (this.shards.areThere && client.processID !== null)
-      this.#stuck = [...this.#stuck, client.processID].slice(-stuckMax);
+  #mayBeStuck({ processID }: Client): void {
+    if (this.shards.areThere && processID !== null) this.#stuck = [...this.#stuck, processID].slice(-stuckMax);
+  }
+
+  /** Lets go of a connection: the request to end its statement could end the next one, if it comes late. */
+  async #letGoOf(client: Client, isTaken: Promise<boolean>): Promise<void> {
+    this.#forget(client);
+    await isTaken;
+    void disconnect(client);
   }
 
   /**
@@ -188,10 +237,10 @@ export class Session {
   // Citus passes SQLSTATE and text on, but not the routine; `57P01` comes when the waiting backend is ended. So any
   // warning of a worker may be this one, and the outcome of the statement is looked up.
   #read({ routine, code = "", message = "" }: Notice): void {
-    if (routine === "SyncRepWaitForLSN") this.#doubt = "committed, but not on the synchronous standbys";
+    if (routine === "SyncRepWaitForLSN") this.#doubt = "committed, but not confirmed by its synchronous standbys";
     const isOfWorker = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
     if (isOfWorker && !message.includes(collationHint)) {
-      this.#doubt = "a worker warned, maybe that a commit is not on its synchronous standbys";
+      this.#doubt = "a worker warned, maybe that a commit is not confirmed by its synchronous standbys";
     }
   }
 

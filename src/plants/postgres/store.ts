@@ -13,7 +13,7 @@ import { type LockedDelete, LockedDeletes } from "./locked-deletes.ts";
 import { checkDatabase } from "./migrate.ts";
 import { problemOf } from "./problem.ts";
 import { Retention } from "./retention.ts";
-import { BatchGivenUp, retryForMs, runBatch } from "./run-batch.ts";
+import { BatchGivenUp, runBatch, toldWithinMs } from "./run-batch.ts";
 import { followServerUrl } from "./follow-server-url.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 import { Session } from "./session.ts";
@@ -63,8 +63,8 @@ export const deleteTimeouts: SessionTimeouts = {
  * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist:
  * processes of two releases may run at once, and the operator decides which of them migrates.
  *
- * Faults are handled as the fault table says, for ten seconds at most; then the store reports a `problem` and refuses
- * deletions until the server responds again. It does so from the start if the server is away, as it may be when a whole
+ * Faults are handled as the fault table says, for ten seconds at most from when a deletion is sent; then the store
+ * reports a `problem` and refuses deletions until the server responds again. It does so from the start if the server is away, as it may be when a whole
  * cluster starts.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema, if that will not pass by itself
@@ -81,6 +81,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 
 async function findFirstProblem(server: Server, shards: Shards): Promise<StoreProblem | undefined> {
   const session = new Session(server, deleteTimeouts, shards);
+  session.untilMs = performance.now() + toldWithinMs;
   try {
     await checkDatabase(session);
     await checkRights(session);
@@ -114,15 +115,15 @@ class PostgresStore implements PlantStore {
   #isClosed = false;
   readonly #onBatch: OnBatch | undefined;
   readonly #locked = new LockedDeletes({
-    commit: (batch) => this.#commit(batch),
+    commit: (batch, untilMs) => this.#commit(batch, untilMs),
     workerOf: (id) => this.#shards.workerOf(id),
     batchMax,
     waitingMax,
   });
   readonly #health = new StoreHealth({
-    findProblem: (hasWorked) => this.#findProblem(hasWorked),
+    findProblem: (hasWorked, untilMs) => this.#findProblem(hasWorked, untilMs),
     watchIntervalMs,
-    briefMsMax: retryForMs,
+    briefMsMax: toldWithinMs,
   });
   readonly #retention: Retention;
   readonly #away: AwayWorkers;
@@ -173,7 +174,7 @@ class PostgresStore implements PlantStore {
     await Promise.all([this.#retention.stop(), ...this.#sessions.map((session) => session.close())]);
   }
 
-  async #commit(batch: readonly LockedDelete[]): Promise<Outcomes> {
+  async #commit(batch: readonly LockedDelete[], untilMs: number = performance.now() + toldWithinMs): Promise<Outcomes> {
     // These were queued when the server became unavailable.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
     const begunMs = performance.now();
@@ -185,8 +186,8 @@ class PostgresStore implements PlantStore {
         skipsLocked: this.#locked.areThere,
         token: batch[0]?.token,
       };
-      const outcomes = await this.#withSession((session) => runBatch(session, batch, options));
-      for (const one of locked) this.#locked.add(one);
+      const outcomes = await this.#withSession(untilMs, (session) => runBatch(session, batch, options));
+      for (const one of locked) this.#locked.add(one, untilMs);
       // A batch that deletes nothing writes nothing.
       if (outcomes.includes(true)) this.#health.worked();
       if (this.#shards.areThere) this.#away.worked(this.#workerOf(batch));
@@ -218,8 +219,8 @@ class PostgresStore implements PlantStore {
     return first === undefined ? 0 : this.#shards.workerOf(first.id);
   }
 
-  async #findProblem(hasWorked: boolean): Promise<StoreProblem | undefined> {
-    return await this.#withSession(async (session) => {
+  async #findProblem(hasWorked: boolean, untilMs: number): Promise<StoreProblem | undefined> {
+    return await this.#withSession(untilMs, async (session) => {
       try {
         await checkDatabase(session);
         // The check is made for each worker, so it needs to know them.
@@ -256,8 +257,9 @@ class PostgresStore implements PlantStore {
     return session;
   }
 
-  async #withSession<Result>(use: (session: Session) => Promise<Result>): Promise<Result> {
+  async #withSession<Result>(untilMs: number, use: (session: Session) => Promise<Result>): Promise<Result> {
     const session = this.#idle.pop() ?? this.#addSession();
+    session.untilMs = untilMs;
     try {
       return await use(session);
     } finally {

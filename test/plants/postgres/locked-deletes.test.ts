@@ -5,6 +5,8 @@ import { outcomeUnknown, plantKept, queueFull, storeAway } from "../../../src/pl
 import { inDoubt, type LockedDelete, LockedDeletes } from "../../../src/plants/postgres/locked-deletes.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 
+const never = Number.POSITIVE_INFINITY;
+
 /** A deletion that is locked, and what its caller is told. */
 function lockedDelete(
   id: bigint,
@@ -43,7 +45,7 @@ describe("deletions of plants that are locked", () => {
     const { locked, attempts } = openLocked(commit, { batchMax: 2 });
     expect(locked).toMatchObject({ areThere: false, waiting: 0 });
     const deletions = [1n, 2n, 3n].map((id) => lockedDelete(id));
-    for (const { pending } of deletions) locked.add(pending);
+    for (const { pending } of deletions) locked.add(pending, never);
     expect(locked.areThere).toBe(true);
     await expect(Promise.all(deletions.map(({ told }) => told))).resolves.toEqual([true, false, true]);
     expect(attempts).toEqual([[1n, 2n], [3n]]);
@@ -57,7 +59,9 @@ describe("deletions of plants that are locked", () => {
     const { locked, attempts } = openLocked((batch) => batch.map(() => true));
     const deletions = [1n, 2n, 3n, 4n].map((id) => lockedDelete(id));
     const tokens = [undefined, "a", "b", "a"];
-    deletions.forEach(({ pending }, i) => locked.add(tokens[i] === undefined ? pending : inDoubt(pending, tokens[i])));
+    deletions.forEach(({ pending }, i) =>
+      locked.add(tokens[i] === undefined ? pending : inDoubt(pending, tokens[i]), never),
+    );
     await locked.close();
     expect(attempts).toEqual([[1n], [2n, 4n], [3n]]);
   });
@@ -65,8 +69,8 @@ describe("deletions of plants that are locked", () => {
   test("are refused where too many wait, and told when to come back", async () => {
     const { locked, attempts } = openLocked((batch) => batch.map(() => true), { waitingMax: 1 });
     const [first, second] = [lockedDelete(1n), lockedDelete(2n)];
-    locked.add(first.pending);
-    locked.add(second.pending);
+    locked.add(first.pending, never);
+    locked.add(second.pending, never);
     await expect(second.told).rejects.toMatchObject({ code: Code.ResourceExhausted });
     await expect(first.told).resolves.toBe(true);
     expect(attempts).toEqual([[1n]]);
@@ -74,12 +78,12 @@ describe("deletions of plants that are locked", () => {
 
   test("are given up after two seconds, however often they come back", async () => {
     const { locked, attempts } = openLocked((batch) => {
-      batch.forEach((one) => locked.add(one));
+      batch.forEach((one) => locked.add(one, never));
       return batch.map(() => undefined);
     });
     const { pending, told } = lockedDelete(1n);
     const begunMs = performance.now();
-    locked.add(pending);
+    locked.add(pending, never);
     await expect(told).rejects.toMatchObject({
       rawMessage: "the plant store cannot delete at the moment",
       cause: "another transaction keeps the plant locked",
@@ -95,7 +99,7 @@ describe("deletions of plants that are locked", () => {
     const { locked, attempts } = openLocked((batch) => batch.map(() => true));
     const gone = lockedDelete(1n, AbortSignal.abort(new ConnectError("too late", Code.DeadlineExceeded)));
     const here = lockedDelete(2n);
-    for (const { pending } of [gone, here]) locked.add(pending);
+    for (const { pending } of [gone, here]) locked.add(pending, never);
     await expect(gone.told).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     await expect(here.told).resolves.toBe(true);
     expect(attempts).toEqual([[2n]]);
@@ -107,11 +111,11 @@ describe("deletions of plants that are locked", () => {
       return [true];
     });
     const first = lockedDelete(1n);
-    locked.add(first.pending);
+    locked.add(first.pending, never);
     await expect(first.told).rejects.toMatchObject({ cause: "gone" });
     await locked.close();
     const second = lockedDelete(2n);
-    locked.add(second.pending);
+    locked.add(second.pending, never);
     await expect(second.told).resolves.toBe(true);
   });
 });

@@ -13,6 +13,18 @@ const addresses = new AggregateError([new Error("connect ECONNREFUSED ::1:1"), n
 test.each([
   { name: "a lost connection", fault: new Error("lost"), text: "lost", mayBeBrief: true },
   { name: "a server that starts", fault: refusal("57P03"), text: "refused", mayBeBrief: true },
+  {
+    name: "a lock",
+    fault: refusal("55P03"),
+    text: "another transaction keeps a table or its rows locked: refused",
+    mayBeBrief: true,
+  },
+  {
+    name: "a cut",
+    fault: refusal("57014"),
+    text: "a statement took too long, and was ended: refused",
+    mayBeBrief: true,
+  },
   { name: "a missing right", fault: refusal("42501"), text: "refused", mayBeBrief: false },
   { name: "an older schema", fault: new StoreOpenError("run it"), text: "run it", mayBeBrief: false },
   { name: "no address", fault: addresses, text: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT", mayBeBrief: true },

@@ -40,8 +40,8 @@ function createPlants(count: number): Promise<string> {
 }
 
 /** Runs a batch of which nothing is set aside. */
-function runBatch(session: Session, pending: readonly PendingDelete[], patience?: AbortSignal) {
-  return runBatchWith(session, pending, { setAside: failToSetAside, ...(patience && { patience }) });
+function runBatch(session: Session, pending: readonly PendingDelete[]) {
+  return runBatchWith(session, pending, { setAside: failToSetAside });
 }
 
 function failToSetAside({ id }: PendingDelete): never {
@@ -99,30 +99,41 @@ describe("a batch that fails", () => {
 
   // A caller may rely on being told that nothing was done; whether the server is well decides about readiness.
   test.each([
-    { sqlStates: ["42P01"], patience: "left", told: away, server: "refusing" },
-    { sqlStates: ["40001"], patience: "over", told: away, server: "busy" },
-    { sqlStates: ["57014"], patience: "over", told: away, server: "busy" },
-    { sqlStates: ["53100"], patience: "over", told: away, server: "away" },
-    { sqlStates: ["57P03"], patience: "over", told: away, server: "away" },
-    { sqlStates: ["XX000"], patience: "over", told: unknown, server: "away" },
-    { sqlStates: ["XX000", "42P01"], patience: "left", told: unknown, server: "refusing" },
-    { sqlStates: ["XX000", "40001", "53100", "42P01"], patience: "left", told: unknown, server: "refusing" },
-  ])(
-    "with $sqlStates and patience that is $patience is given up: $told",
-    async ({ sqlStates, patience, ...givenUp }) => {
-      const url = await createPlants(2);
-      await failTries(url, "DELETE ON plants", sqlStates);
-      const session = new Session(readServerUrl(url));
-      const signal = patience === "over" ? AbortSignal.abort() : new AbortController().signal;
-      await expect(runBatch(session, callersOf(1n, 2n), signal)).rejects.toMatchObject({
-        reason: { rawMessage: givenUp.told, code: Code.Unavailable },
-        server: givenUp.server,
-      });
-      await session.close();
-      expect(await countTries(url)).toBe(sqlStates.length);
-      expect(await plantsOf(url)).toEqual(["1", "2"]);
-    },
-  );
+    { sqlStates: ["42P01"], told: away, server: "refusing" },
+    { sqlStates: ["XX000", "42P01"], told: unknown, server: "refusing" },
+    { sqlStates: ["XX000", "40001", "53100", "42P01"], told: unknown, server: "refusing" },
+  ])("with $sqlStates is given up: $told", async ({ sqlStates, ...givenUp }) => {
+    const url = await createPlants(2);
+    await failTries(url, "DELETE ON plants", sqlStates);
+    const session = new Session(readServerUrl(url));
+    await expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
+      reason: { rawMessage: givenUp.told, code: Code.Unavailable },
+      server: givenUp.server,
+    });
+    await session.close();
+    expect(await countTries(url)).toBe(sqlStates.length);
+    expect(await plantsOf(url)).toEqual(["1", "2"]);
+  });
+
+  test.each([
+    { sqlState: "40001", told: away, server: "busy" },
+    { sqlState: "53100", told: away, server: "away" },
+    { sqlState: "57P03", told: away, server: "away" },
+    { sqlState: "XX000", told: unknown, server: "away" },
+  ])("with $sqlState for as long as there is time is given up: $told", async ({ sqlState, ...givenUp }) => {
+    const url = await createPlants(2);
+    await failTries(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
+    const session = new Session(readServerUrl(url));
+    const ended = expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
+      reason: { rawMessage: givenUp.told, code: Code.Unavailable },
+      server: givenUp.server,
+    });
+    await expect.poll(() => countTries(url)).toBeGreaterThan(0);
+    session.untilMs = 0;
+    await ended;
+    await session.close();
+    expect(await plantsOf(url)).toEqual(["1", "2"]);
+  });
 
   test.each([
     { name: "the server is not there", arrange: () => server.stop("fast"), user: "tester" },
@@ -132,8 +143,8 @@ describe("a batch that fails", () => {
     await arrange();
     const session = new Session(readServerUrl(url.replace("user=tester", `user=${user}`)));
     // A user that the server does not let in is told so at once, however long the caller would wait.
-    const patience = user === "tester" ? AbortSignal.abort() : new AbortController().signal;
-    await expect(runBatch(session, callersOf(1n), patience)).rejects.toMatchObject({
+    if (user === "tester") session.untilMs = 0;
+    await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({
       reason: { rawMessage: away },
       server: user === "tester" ? "away" : "refusing",
     });
@@ -150,7 +161,7 @@ describe("a batch that fails", () => {
     const url = await createPlants(2);
     await failTries(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
-    const options = { setAside: failToSetAside, skipsLocked: true, patience: new AbortController().signal };
+    const options = { setAside: failToSetAside, skipsLocked: true, afterFault: true };
     const running = runBatchWith(session, callersOf(1n, 2n), options);
     await expect(running.catch((fault: unknown) => fault instanceof BatchGivenUp && fault.server)).resolves.toEqual(
       ended,
@@ -178,9 +189,9 @@ describe("a batch that fails", () => {
     const url = await createPlants(1);
     await failTries(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
     const session = new Session(readServerUrl(url));
-    await expect(runBatch(session, callersOf(1n), AbortSignal.timeout(300))).rejects.toMatchObject({
-      server: "busy",
-    });
+    // Of this, a second is for the last try, and to end it.
+    session.untilMs = performance.now() + 1_300;
+    await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({ server: "busy" });
     await session.close();
     // With pauses that double from 5 ms to a second there are ten or so; as fast as the server answers, hundreds.
     expect(await countTries(url)).toBeLessThan(16);
@@ -528,7 +539,7 @@ test("a batch says without a write that a plant is not there, where there are no
   );
   // Its own functions come before those of the server.
   const session = new Session(readServerUrl(`${url}%2Cpg_catalog`));
-  await expect(runBatch(session, callersOf(9n), AbortSignal.abort())).resolves.toEqual([false]);
+  await expect(runBatch(session, callersOf(9n))).resolves.toEqual([false]);
   await session.close();
 });
 
@@ -621,7 +632,7 @@ test.each([
   const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));
   const options = {
     setAside: failToSetAside,
-    patience: AbortSignal.abort(),
+    afterFault: true,
     told: new ToldByKey(isTold ? pending : []),
   };
   await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
@@ -648,17 +659,16 @@ test.each([
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
   await runSql(url, "INSERT INTO beds VALUES (2), (7)");
   const session = new Session(readServerUrl(url));
-  const patience = new AbortController();
   const { taken, told } = listenersOf(1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n);
   const impatient = taken.map((one) => ({
     ...one,
     reject: (reason: unknown) => {
       one.reject(reason);
       // While the first quarter is under way, in its second half.
-      patience.abort();
+      session.untilMs = 0;
     },
   }));
-  const options = { setAside: failToSetAside, patience: patience.signal, token };
+  const options = { setAside: failToSetAside, token };
   await expect(runBatchWith(session, impatient, options)).resolves.toEqual([
     true,
     ...Array.from({ length: 7 }, () => undefined),

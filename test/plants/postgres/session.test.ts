@@ -8,6 +8,7 @@ import { followServerUrl } from "../../../src/plants/postgres/follow-server-url.
 import { readServerUrl } from "../../../src/plants/postgres/server-url.ts";
 import { Session } from "../../../src/plants/postgres/session.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
+import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import {
   cancelWaitsForStandby,
   type PostgresServer,
@@ -256,20 +257,89 @@ describe("a session", () => {
     expect(asked).toBe(1);
   });
 
-  test("gives up a server that does not answer, and connects again", async () => {
+  test("ends a statement that takes too long, and connects again", async () => {
     const url = await server.createSchema();
     const session = new Session(readServerUrl(`${url}&application_name=silent`), {
       lockTimeoutMs: 0,
       statementTimeoutMs: 0,
       answerTimeoutMs: 1_000,
     });
-    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
     session.discard();
     // It runs on for nobody, over a Unix socket either.
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'silent'";
     await expect.poll(() => runSql(url, running)).toEqual([]);
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
     await session.close();
+  });
+
+  // What has become of a statement is said by its own answer, if there is one.
+  test.each([
+    {
+      name: "the server ends it",
+      sql: "SELECT pg_sleep(60)",
+      says: { code: "57014" },
+    },
+    {
+      name: "its synchronous standby does not confirm it",
+      sql: "SELECT pg_logical_emit_message(true, 'waits', '')",
+      says: { message: "committed, but not confirmed by its synchronous standbys" },
+      isAlone: true,
+    },
+    {
+      name: "the server does not end it",
+      sql: `DO $$ BEGIN LOOP
+              BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN PERFORM pg_sleep(2); EXIT; END;
+            END LOOP; END $$`,
+      says: {
+        message: "the server does not end what it was asked to end, as when its disk or a standby does not respond",
+      },
+    },
+    {
+      name: "the network is silent",
+      sql: "SELECT pg_sleep(60)",
+      says: { message: "the server is silent: it neither answers nor takes a request to end what it was asked for" },
+      isSilent: true,
+    },
+  ])("says by its deadline what has become of a statement: $name", async ({ sql, says, isAlone, isSilent }) => {
+    const url = await server.createSchema();
+    await using proxy = await startCuttingProxy(server.socketFolder, port);
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
+    const ask = async (): Promise<void> => {
+      await session.connect();
+      const untilMs = performance.now() + 1_000;
+      session.untilMs = untilMs;
+      const told = session.query(sql).then(
+        () => ({}),
+        (fault: unknown) => fault,
+      );
+      if (isSilent === true) proxy.freeze();
+      expect(await told).toMatchObject(says);
+      // That of the sockets is not exact.
+      expect(performance.now()).toBeLessThan(untilMs + 400);
+    };
+    await (isAlone === true ? withoutStandby(url, ask) : ask());
+    await session.close();
+  });
+
+  test("says by its deadline that a host does not answer, however long its URL would have it wait", async () => {
+    await using mute = await listenOnPort(createServer((socket) => void socket.resume().on("error", () => undefined)));
+    const host = `127.0.0.1:${mute.port}`;
+    const session = new Session(readServerUrl(`postgres://tester@${host}/plants?connect_timeout=60`), timeouts);
+    session.untilMs = performance.now() + 200;
+    await expect(session.connect()).rejects.toThrow("127.0.0.1 does not answer");
+    await session.close();
+  });
+
+  test("sends nothing once its time is over, and begins nothing that it could not end", async () => {
+    const url = await server.createPlants([1n]);
+    const session = new Session(readServerUrl(url), timeouts);
+    session.untilMs = performance.now() + 900;
+    await expect(session.connect()).rejects.toThrow("it took too long to connect");
+    session.untilMs = 0;
+    await expect(session.query("DELETE FROM plants")).rejects.toThrow("the time is over");
+    await session.close();
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
 
   test("asks for the end of nothing that has ended, which would be that of the next statement", async () => {
@@ -298,7 +368,7 @@ describe("a session", () => {
     await session.connect();
     // It takes no further connection from now on.
     const closed = way[Symbol.asyncDispose]();
-    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server is silent");
     session.discard();
     await closed;
   });
@@ -312,7 +382,7 @@ describe("a session", () => {
       readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=unheard`),
       { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 200 },
     );
-    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server is silent");
     session.discard();
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'unheard'");
   });
@@ -324,7 +394,7 @@ describe("a session", () => {
       readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=given-up`),
       { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 1_000 },
     );
-    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Query read timeout");
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
     session.discard();
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'given-up'";
     await expect.poll(() => runSql(url, running)).toEqual([]);
@@ -347,9 +417,18 @@ describe("a session", () => {
 
   // The fields of a notice: its severity in any language, SQLSTATE, message, and the routine that sent it.
   test.each([
-    { notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"], says: "committed, but not on the synchronous standbys" },
-    { notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"], says: "a worker warned, maybe that a commit" },
-    { notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"], says: "a worker warned, maybe that a commit" },
+    {
+      notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"],
+      says: "committed, but not confirmed by its synchronous standbys",
+    },
+    {
+      notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"],
+      says: "a worker warned, maybe that a commit",
+    },
+    {
+      notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"],
+      says: "a worker warned, maybe that a commit",
+    },
     { notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
@@ -378,7 +457,7 @@ describe("a session", () => {
     const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
     await withoutStandby(url, async () => {
       await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-      const told = expect(commit(session)).rejects.toThrow("committed, but not on the synchronous standbys");
+      const told = expect(commit(session)).rejects.toThrow("committed, but not confirmed by its synchronous standbys");
       await Promise.all([told, expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([])]);
     });
     await session.close();

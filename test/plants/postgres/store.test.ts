@@ -9,6 +9,7 @@ import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { countTries, failAlways, failTries } from "../../support/plants/failing-tries.ts";
+import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
 import {
   cancelWaitsForStandby,
@@ -509,17 +510,79 @@ describe("a PostgreSQL store", () => {
     { name: "a trigger refuses a record", sqlState: "P0001", isWell: true },
     { name: "the disk is full", sqlState: "53100", isWell: false },
     { name: "a table cannot be written", sqlState: "25006", isWell: false },
-  ])("finds out whether it could delete where $name, and leaves nothing of it", async ({ sqlState, isWell }) => {
+    { name: "it is read-only", options: "%20-cdefault_transaction_read_only%3Don", fails: "25006", isWell: false },
+  ])(
+    "finds out whether it could delete where $name, and leaves nothing of it",
+    async ({ sqlState, options = "", fails = sqlState, isWell }) => {
+      const url = await server.createPlants([0n]);
+      if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
+      const session = new Session(readServerUrl(`${url}${options}`));
+      const checked = checkWrite(session);
+      if (isWell) await checked;
+      else await expect(checked).rejects.toMatchObject({ code: fails });
+      // One that was refused is of no use.
+      if (isWell) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
+      await session.close();
+      expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
+    },
+  );
+
+  test("waits for no other look, nor does a deletion wait for one", async () => {
     const url = await server.createPlants([0n]);
-    if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
-    const session = new Session(readServerUrl(url));
-    const checked = checkWrite(session);
-    if (isWell) await checked;
-    else await expect(checked).rejects.toMatchObject({ code: sqlState });
-    // One that was refused is of no use.
-    if (isWell) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
-    await session.close();
-    expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
+    const open = (): Session => new Session(readServerUrl(`${url}&application_name=looks`));
+    const [first, second, third] = [open(), open(), open()];
+    const { told } = await withoutStandby(url, async () => {
+      const untold = [checkWrite(first), checkWrite(second), third.run("DELETE FROM plants WHERE id = 0")];
+      const waiting = "SELECT wait_event FROM pg_stat_activity WHERE application_name = 'looks' AND state = 'active'";
+      // Each has done all that it does before its commit.
+      await expect.poll(() => runSql(url, waiting)).toEqual(untold.map(() => ({ wait_event: "SyncRep" })));
+      return { told: Promise.all(untold) };
+    });
+    await told;
+    for (const session of [first, second, third]) await session.close();
+  });
+
+  test("looks at a new server once the old one can no longer be written", async () => {
+    const url = await server.createPlants([1n]);
+    await runSql(url, "CREATE ROLE demoted LOGIN SUPERUSER; ALTER ROLE demoted SET default_transaction_read_only = on");
+    let connections = 0;
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      connections++;
+      client.pipe(upstream).pipe(client);
+    });
+    const throughProxy = url.replace(server.socketFolder, proxy.socketFolder).replace("user=tester", "user=demoted");
+    const store = await openPostgresStore({ url: throughProxy });
+    // The one that opens it, and that of the retention; each look has one of its own.
+    await expect.poll(() => connections).toBeGreaterThan(3);
+    await runSql(url, "ALTER ROLE demoted RESET default_transaction_read_only");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await store.close();
+  });
+
+  test("is not well where a batch is given up, and another one has only missed", async () => {
+    await using opened = await openWith([1n]);
+    // The batch of plant 1 has met its first fault, and is given up once the gate is open.
+    await runSql(
+      opened.url,
+      `CREATE SEQUENCE faults;
+       CREATE TABLE gate ();
+       INSERT INTO gate DEFAULT VALUES;
+       CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         PERFORM nextval('faults');
+         WHILE EXISTS (SELECT FROM gate) LOOP
+           BEGIN PERFORM pg_sleep(0.005); EXCEPTION WHEN query_canceled THEN END;
+         END LOOP;
+         RAISE 'no' USING ERRCODE = 'XX000';
+       END $$;
+       CREATE TRIGGER fail BEFORE UPDATE ON deletions EXECUTE FUNCTION fail()`,
+    );
+    await failTries(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
+    const refused = refusalOf(opened.store.delete(1n, deleteCall()));
+    await expect.poll(() => runSql(opened.url, "SELECT is_called FROM faults")).toEqual([{ is_called: true }]);
+    await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);
+    await runSql(opened.url, "DELETE FROM gate");
+    await refused;
+    expect(opened.store.problem).toBeDefined();
   });
 
   test.each(["", "%20-cclient_min_messages%3Derror"])(

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
 /**
@@ -20,17 +21,19 @@ export interface CuttingProxy extends PostgresProxy {
 const deletes = "WITH gone AS";
 
 /** Starts a proxy to the server whose socket is in `serverFolder`. */
-export async function startCuttingProxy(serverFolder: string): Promise<CuttingProxy> {
+export async function startCuttingProxy(serverFolder: string, port?: number): Promise<CuttingProxy> {
   let armed: { readonly cut: Cut; readonly ids: string; readonly done: () => void } | undefined;
   let cuts = 0;
+  let isFrozen = false;
 
-  const proxy = await startPostgresProxy(serverFolder, (client, server) => {
+  const pass = (client: Socket, server: Socket): void => {
     const cutNow = (done: () => void): void => {
       cuts++;
       client.destroy();
       done();
     };
     let onReply: (() => void) | undefined;
+    if (isFrozen) return;
     client.on("data", (data) => {
       const here = data.includes(deletes) ? armed : undefined;
       if (here === undefined || !data.includes(here.ids)) return void server.write(data);
@@ -45,7 +48,8 @@ export async function startCuttingProxy(serverFolder: string): Promise<CuttingPr
       if (onReply === undefined) client.write(data);
       else onReply();
     });
-  });
+  };
+  const proxy = await startPostgresProxy(serverFolder, pass, port);
 
   return {
     ...proxy,
@@ -53,6 +57,7 @@ export async function startCuttingProxy(serverFolder: string): Promise<CuttingPr
       return cuts;
     },
     freeze: () => {
+      isFrozen = true;
       for (const socket of proxy.sockets) socket.pause();
     },
     cutNext: (cut, ids = []) => new Promise((resolve) => (armed = { cut, ids: ids.join(), done: resolve })),

@@ -12,17 +12,18 @@ export interface PostgresProxy extends AsyncDisposable {
   readonly sockets: ReadonlySet<Socket>;
 }
 
-const socketName = ".s.PGSQL.5432";
-
 /**
  * Starts a proxy to the server whose socket is in `serverFolder`.
  *
  * @param pass - passes on what a client and the server say to each other; the end of one is the end of the other
+ * @param port - the number in the name of the socket
  */
 export async function startPostgresProxy(
   serverFolder: string,
   pass: (client: Socket, server: Socket) => void,
+  port = 5432,
 ): Promise<PostgresProxy> {
+  const socketName = `.s.PGSQL.${port}`;
   const folder = mkdtempSync(join(tmpdir(), "plantstore-proxy-"));
   const sockets = new Set<Socket>();
   const proxy = createServer((client) => {

@@ -82,7 +82,7 @@ const inStore: readonly Line[] = [
 ];
 
 const inCheckWrite: readonly Line[] = [
-  ["await probe(session, probeSql(lockOnWorkerSql(id),", "await probe("],
+  ["await probe(session, probeSql(id, recordOnWorkerSql(", "await probe("],
   ["await checkWorkerOf(session, id);", "await checkWorkerOf(session, id); → ;"],
   ["await checkEachWorker(session, (id) =>", "await checkEachWorker(session, (id) => checkWorkerOf(session, id)); → ;"],
   ["await check(id);", "await check(id); → ;"],
@@ -99,7 +99,7 @@ const inCheckWrite: readonly Line[] = [
   ["if (!session.shards.areThere) return await probe(", "!session.shards.areThere → true"],
   [
     "await checkEachWorker(session, async (id) => {",
-    "await checkEachWorker(session, async (id) => { await probe(session, probeSql(lo… → ;",
+    "await checkEachWorker(session, async (id) => { await probe(session, probeSql(id… → ;",
   ],
 ];
 
@@ -110,14 +110,11 @@ const inSession: readonly Line[] = [
   ["this.#stuck = [];", "this.#stuck = []; → ;"],
   ["if (sqlStateOf(fault) === undefined) this.discard();", "sqlStateOf(fault) === undefined", "this.discard(); → ;"],
   [
-    "if (this.shards.areThere && client.processID",
-    "this.shards.areThere && client.processID !== null → false",
-    "client.processID !== null →",
-  ],
-  [
-    "this.#stuck = [...this.#stuck, client.processID].slice(",
-    "this.#stuck = [...this.#stuck, client.processID].slice(-stuckMax); → ;",
-    "[...this.#stuck, client.processID] → []",
+    "if (this.shards.areThere && processID",
+    "this.shards.areThere && processID !== null → false",
+    "processID !== null →",
+    "this.#stuck = [...this.#stuck, processID].slice(-stuckMax); → ;",
+    "[...this.#stuck, processID] → []",
     "-stuckMax → stuckMax",
   ],
 ];

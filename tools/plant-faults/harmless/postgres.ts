@@ -105,7 +105,7 @@ export const harmlessInPostgres: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/postgres/locked-deletes.ts",
-    line: "const isTimeOver = performance.now() >= (this.#untilMs.get(pending) ?? 0);",
+    line: "const { lockMs = 0, untilMs = 0 } = this.#limits.get(pending)",
     fault: "0 → 1",
     why: "whatever waits has its time",
   },
@@ -208,7 +208,7 @@ export const harmlessInPostgres: readonly HarmlessFaults[] = [
   },
   {
     file: "src/plants/postgres/connect.ts",
-    line: "const cancelTimeoutMs = 1_000;",
+    line: "export const cancelTimeoutMs = 500;",
     why: "a server that has vanished is given up somewhat later",
   },
   {
