@@ -112,6 +112,18 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     expect(told).not.toContain(false);
   });
 
+  test("a store finds out by a write that its server is well again", async () => {
+    const url = await server.createPlants([1n]);
+    await runSql(url, "CREATE ROLE writer LOGIN SUPERUSER; ALTER ROLE writer SET default_transaction_read_only = on");
+    const store = await openPostgresStore({ url: through(url).replace("user=tester", "user=writer") });
+    expect(store.problem).toMatch(/: the server is read-only$/);
+    await runSql(url, "ALTER ROLE writer RESET default_transaction_read_only");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(refusals("0A000")).toBe(0);
+  });
+
   test("of all deletions of a plant, with or without a key, one is told that it deleted it", async () => {
     const url = await server.createPlants(ids);
     const store = await openPostgresStore({ url: through(url) });
