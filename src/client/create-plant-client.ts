@@ -8,7 +8,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { credentialsOf } from "./credential.ts";
-import { PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
+import { PlantServiceClient, PlantServiceService } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
 
 /** Options of {@link createPlantClient}. */
 export interface PlantClientOptions {
@@ -33,10 +33,13 @@ export interface PlantClientOptions {
 // grpc-js also makes RESOURCE_EXHAUSTED of HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to
 // slow down without saying for how long. A retry policy goes by the code alone, so such a call is repeated as well: after
 // the back-off below, and three times at most.
+const { path } = PlantServiceService.deletePlant;
+const [, service, method] = path.split("/");
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
-      name: [{ service: PlantServiceClient.serviceName }],
+      // Not of the whole service, because not every method need be idempotent.
+      name: [{ service, method }],
       retryPolicy: {
         maxAttempts: 4,
         initialBackoff: "0.1s",
@@ -49,10 +52,10 @@ const serviceConfig = JSON.stringify({
 });
 
 /**
- * Creates a client that sends the token and an idempotency key with every call, and retries calls that the server could
- * not accept, after the wait that it asks for or, if it asks for none, 0.1 s, doubled each time: up to four attempts
- * within the deadline of the call. The key is a new one, unless the metadata of the call has an `idempotency-key`; an
- * empty one there sends none.
+ * Creates a client that sends the token with every call, and an idempotency key with every deletion, which it retries
+ * where the server could not accept it, after the wait that it asks for or, if it asks for none, 0.1 s, doubled each
+ * time: up to four attempts within the deadline of the call. The key is a new one, unless the metadata of the call has
+ * an `idempotency-key`; an empty one there sends none.
  *
  * Give each call a deadline; without one it waits as long as the server does. Close the client when it is no longer
  * needed.
@@ -83,8 +86,10 @@ export function quoteIdempotencyKey(key: string): string {
 }
 
 // Interceptors see a call once, whatever the number of its attempts.
-const sendIdempotencyKey: Interceptor = (callOptions, nextCall) =>
-  new InterceptingCall(nextCall(callOptions), {
+const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
+  const call = nextCall(callOptions);
+  if (callOptions.method_definition.path !== path) return new InterceptingCall(call);
+  return new InterceptingCall(call, {
     start: (given, listener, next) => {
       // A copy, because the caller may use the object for another call.
       const metadata = given.clone();
@@ -95,6 +100,7 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) =>
       next(metadata, listener);
     },
   });
+};
 
 // An interceptor rather than call credentials, which refuse a connection without TLS even to the same machine.
 function bearer(token: PlantClientOptions["token"]): Interceptor {

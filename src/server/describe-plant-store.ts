@@ -1,3 +1,4 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import { createOpenApi, type OpenApiDocument } from "../gateway/index.ts";
 import { comments } from "../gen/comments/plantstore/v1/plant_service_comments.ts";
 import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
@@ -30,16 +31,20 @@ export function describePlantStore(baseUrl: string): OpenApiDocument {
         example: { error: 5, message: "plant 7 not found" },
       },
     ],
-    describeHeader: () => [
-      {
-        name: idempotencyKeyField,
-        description:
-          "Makes repeated requests one: while the record of the deletion is kept, a request with the same key, plant and " +
-          "subject is answered as the first time, and any other one with the key is refused; each issuer of tokens has keys " +
-          'of its own. A structured-field string, with its double quotes, such as `"8e03978e-40d5-43e8-bc93-6894a57f9324"`.',
-        schema: { type: "string", pattern: idempotencyKeyPattern },
-      },
-    ],
-    describeSuccess: ({ parent, name }) => policyOf(`/${parent.typeName}/${name}`)?.success,
+    describeHeader: (method) => (policyOf(procedureOf(method))?.takesIdempotencyKey === true ? [idempotencyKey] : []),
+    describeSuccess: (method) => policyOf(procedureOf(method))?.success,
   });
+}
+
+const idempotencyKey = {
+  name: idempotencyKeyField,
+  description:
+    "Makes repeated requests one: while the record of the deletion is kept, a request with the same key, plant and " +
+    "subject is answered as the first time, and any other one with the key is refused; each issuer of tokens has keys " +
+    'of its own. A structured-field string, with its double quotes, such as `"8e03978e-40d5-43e8-bc93-6894a57f9324"`.',
+  schema: { type: "string", pattern: idempotencyKeyPattern },
+} as const;
+
+function procedureOf({ parent, name }: DescMethod): string {
+  return `/${parent.typeName}/${name}`;
 }

@@ -7,11 +7,13 @@ interface RpcPolicy {
   readonly scope: string;
   /** The description of the successful response. */
   readonly success: string;
+  /** Whether an `Idempotency-Key` makes repeated requests one. */
+  readonly takesIdempotencyKey: boolean;
 }
 
 // An RPC without a row does not compile; otherwise a new one would be open to every token.
 const policies: Readonly<Record<keyof typeof PlantService.method, RpcPolicy>> = {
-  deletePlant: { scope: "plants:delete", success: "The plant is deleted." },
+  deletePlant: { scope: "plants:delete", success: "The plant is deleted.", takesIdempotencyKey: true },
 };
 
 const byProcedure: ReadonlyMap<string, RpcPolicy> = new Map(

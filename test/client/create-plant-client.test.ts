@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { createPlantClient, type PlantClientOptions } from "../../src/client/index.ts";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
+import { startGreenhouse } from "../support/gateway/greenhouse.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
@@ -144,3 +145,36 @@ function full(pushbackMs = "1"): ConnectError {
 function away(): ConnectError {
   return new ConnectError("away", Code.Unavailable);
 }
+
+test("deletions alone are repeated, and alone have an idempotency key", async () => {
+  const asked: string[] = [];
+  await using server = await startGreenhouse(
+    {},
+    {
+      admit: ({ header }) => {
+        asked.push(`${header.get(":path") ?? ""} ${header.get("idempotency-key") === null ? "without" : "with"} a key`);
+        throw new ConnectError("not now", Code.Unavailable, { "grpc-retry-pushback-ms": "0" });
+      },
+    },
+  );
+  const address = `127.0.0.1:${String(server.address.port)}`;
+  using client = disposable(
+    createPlantClient({ address, token: tokens.good, credentials: credentials.createInsecure() }),
+  );
+  const deletion = "/plantstore.v1.PlantService/DeletePlant";
+  const watering = "/plantstore.v1.PlantService/WaterPlant";
+  for (const path of [deletion, watering]) {
+    const code = await new Promise((resolve) => {
+      client.makeUnaryRequest(
+        path,
+        () => Buffer.of(),
+        String,
+        {},
+        (error) => resolve(error?.code),
+      );
+    });
+    expect(code).toBe(status.UNAVAILABLE);
+  }
+  const deletions = Array<string>(4).fill(`${deletion} with a key`);
+  expect(asked).toEqual([...deletions, `${watering} without a key`]);
+});

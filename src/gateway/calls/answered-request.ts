@@ -29,7 +29,6 @@ export interface AnsweredRequest {
 
 /** The source from which an {@link Answered} computes its members. */
 export interface AnsweredSource extends Pick<AdmitRequest, "procedure" | "protocol" | "contextValues" | "peer"> {
-  readonly header: Exchange;
   readonly match: Match;
   /** The path prefix of the gateway. */
   readonly prefix: string;
@@ -44,11 +43,13 @@ export class Answered implements AnsweredRequest {
   readonly error: ConnectError | undefined;
   readonly durationMs: number;
   readonly #source: AnsweredSource;
+  readonly #exchange: Exchange;
 
-  constructor(source: AnsweredSource, error: ConnectError | undefined, durationMs: number) {
+  constructor(source: AnsweredSource, exchange: Exchange, error: ConnectError | undefined, durationMs: number) {
     this.error = error;
     this.durationMs = durationMs;
     this.#source = source;
+    this.#exchange = exchange;
   }
 
   get procedure(): string | undefined {
@@ -60,11 +61,11 @@ export class Answered implements AnsweredRequest {
   }
 
   get httpMethod(): string {
-    return this.#source.header.httpMethod;
+    return this.#exchange.httpMethod;
   }
 
   get path(): string {
-    const { target } = this.#source.header;
+    const { target } = this.#exchange;
     const questionMark = target.indexOf("?");
     return questionMark < 0 ? target : target.slice(0, questionMark);
   }
@@ -74,15 +75,15 @@ export class Answered implements AnsweredRequest {
   }
 
   get httpVersion(): Exchange["httpVersion"] {
-    return this.#source.header.httpVersion;
+    return this.#exchange.httpVersion;
   }
 
   get scheme(): "http" | "https" {
-    return this.#source.header.url.startsWith("https:") ? "https" : "http";
+    return this.#exchange.url.startsWith("https:") ? "https" : "http";
   }
 
   get httpStatus(): number {
-    return this.#source.header.httpStatus;
+    return this.#exchange.httpStatus;
   }
 
   get contextValues(): ContextValues {

@@ -122,12 +122,12 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   readonly procedure: string | undefined;
   readonly stream: boolean;
-  readonly header: Exchange;
   readonly authorization: string | null;
   readonly xRequestId: string | null;
   readonly connection: object;
   contextValues: ContextValues = new CallValues();
   readonly match: Match;
+  readonly #exchange: Exchange;
   readonly #options: DispatchOptions;
   /** When the request began; 0 if there is no `onAnswer`. */
   readonly #startMs: number;
@@ -135,7 +135,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   constructor(options: DispatchOptions, exchange: Exchange, match: Match) {
     this.procedure = match.procedure?.name;
     this.stream = match.kind === "stream" || match.kind === "rest-stream";
-    this.header = exchange;
+    this.#exchange = exchange;
     const { authorization, xRequestId } = exchange.common;
     this.authorization = authorization;
     this.xRequestId = xRequestId;
@@ -146,16 +146,20 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   }
 
   // Looked up or computed on demand, because few requests need them.
+  get header(): HeaderReader {
+    return new RequestHeader(this.#exchange);
+  }
+
   get protocol(): Protocol {
     return this.match.protocol;
   }
 
   get peer(): Peer {
-    return this.#client ?? this.header.peer;
+    return this.#client ?? this.#exchange.peer;
   }
 
   get origin(): string {
-    const { url, target } = this.header;
+    const { url, target } = this.#exchange;
     const [scheme = "", host = ""] = url.slice(0, url.length - target.length).split("://");
     return `${this.#client?.scheme ?? scheme}://${this.#client?.host ?? host}`;
   }
@@ -165,7 +169,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   }
 
   get #client(): Client | undefined {
-    return this.#options.trustedProxies?.clientOf(this.header.peer, this.header);
+    return this.#options.trustedProxies?.clientOf(this.#exchange.peer, this.#exchange);
   }
 
   /** Never throws: a carrier could only end the connection, and a mounted handler the process. */
@@ -180,10 +184,10 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
 
   #admit(): void {
     const { admit, cors, onRequest } = this.#options;
-    const { idempotencyKey } = this.header.common;
+    const { idempotencyKey } = this.#exchange.common;
     if (idempotencyKey !== null) this.contextValues.set(idempotencyFieldKey, idempotencyKey);
     if (onRequest !== undefined) onRequest(this);
-    if (cors !== undefined && answerPreflight(this.header, cors)) return this.settled(undefined);
+    if (cors !== undefined && answerPreflight(this.#exchange, cors)) return this.settled(undefined);
     const isOpen = this.match.kind === "endpoint" && this.match.endpoint.open;
     if (admit === undefined || isOpen) return this.#proceed();
     const admitted = admit(this);
@@ -196,7 +200,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   }
 
   #proceedLater(): void {
-    if (this.header.gone) return this.settled(goneAway());
+    if (this.#exchange.gone) return this.settled(goneAway());
     try {
       this.#proceed();
     } catch (error) {
@@ -205,7 +209,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   }
 
   addToAnswer(name: string, value: string): void {
-    this.header.addedFields = [...this.header.addedFields, name, value];
+    this.#exchange.addedFields = [...this.#exchange.addedFields, name, value];
   }
 
   toError(thrown: unknown, context: HandlerContext): ConnectError {
@@ -224,16 +228,16 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
 
   /** Reports a fault, after `onError`, which may have given the answer the id of its request. */
   #report(error: unknown, what: string): void {
-    const { procedure, contextValues, header } = this;
-    this.#options.report(error, what, { procedure, requestId: requestIdOf(header), contextValues });
+    const { procedure, contextValues } = this;
+    this.#options.report(error, what, { procedure, requestId: requestIdOf(this.#exchange), contextValues });
   }
 
   settled(error: ConnectError | undefined): void {
     const { onAnswer } = this.#options;
     if (onAnswer === undefined) return;
     // A carrier writes nothing to a client that has gone away, which is not always told of before.
-    const outcome = error === undefined && this.header.httpStatus === 0 ? goneAway() : error;
-    onAnswer(new Answered(this, outcome, performance.now() - this.#startMs));
+    const outcome = error === undefined && this.#exchange.httpStatus === 0 ? goneAway() : error;
+    onAnswer(new Answered(this, this.#exchange, outcome, performance.now() - this.#startMs));
   }
 
   #proceed(): void {
@@ -253,7 +257,8 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
 
   #callUnary(target: UnaryTarget): void {
     const { procedure } = target;
-    const { header: exchange, contextValues: values } = this;
+    const { contextValues: values } = this;
+    const exchange = this.#exchange;
     const protocol = openUnaryProtocol(exchange, target, this.#options.writeErrorRecord);
     const timeoutMs = protocol.timeoutMs ?? this.#options.defaultTimeoutMs;
     new UnaryCall({ exchange, procedure, protocol, values, owner: this, timeoutMs }).start();
@@ -261,7 +266,8 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
 
   #callStream(target: StreamTarget | RestStreamTarget): void {
     const { procedure } = target;
-    const { header: exchange, contextValues: values } = this;
+    const { contextValues: values } = this;
+    const exchange = this.#exchange;
     const protocol = openStreamProtocol(exchange, target, this.#options.writeErrorRecord);
     const { timeoutMs } = protocol;
     new StreamCall({ exchange, procedure, protocol, values, owner: this, timeoutMs }).start();
@@ -278,7 +284,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
 
   #writeEndpoint({ httpStatus, header = {}, body }: EndpointAnswer): void {
     const bytes = typeof body === "string" ? toUtf8(body) : body;
-    this.header.answer(httpStatus, Object.entries(header).flat(), bytes);
+    this.#exchange.answer(httpStatus, Object.entries(header).flat(), bytes);
     this.settled(undefined);
   }
 
@@ -293,8 +299,21 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     const { protocol, procedure } = this;
     this.failing(error);
     const refusal = { protocol, httpStatus, error, procedure, fields, connectStream };
-    refuse(this.header, refusal, this.#options.writeErrorRecord, (fault, what) => this.#report(fault, what));
+    refuse(this.#exchange, refusal, this.#options.writeErrorRecord, (fault, what) => this.#report(fault, what));
     this.settled(error);
+  }
+}
+
+/** The header of a request as the program gets it: it can be read, while an exchange could also be answered. */
+class RequestHeader implements HeaderReader {
+  readonly #exchange: Exchange;
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange;
+  }
+
+  get(name: string): string | null {
+    return this.#exchange.get(name);
   }
 }
 

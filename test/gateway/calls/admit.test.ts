@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { AdmitRequest } from "../../../src/gateway/index.ts";
+import type { AdmitRequest, Endpoint } from "../../../src/gateway/index.ts";
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
 import {
   type Field,
@@ -317,6 +317,31 @@ describe("admit", () => {
     expect(asked).toEqual([]);
   });
 });
+
+test.each(both)(
+  "admit and an endpoint get the header to read, and nothing to answer with, over HTTP/%s",
+  async (version) => {
+    const header: Field[] = [["x-name", "ada"]];
+    const seen: unknown[] = [];
+    const look = (request: Pick<AdmitRequest, "header">): void => {
+      seen.push(request.header.get("X-Name"));
+      // All that can be had of a request but its connection, with what it inherits.
+      const own = Object.entries(request).map(([name, value]) => (name === "connection" ? undefined : value));
+      for (const value of [request, request.header, ...own])
+        if (typeof value === "object" && value !== null && "answer" in value) seen.push(value);
+    };
+    const answer: Endpoint["answer"] = (request) => {
+      look(request);
+      return { httpStatus: 200, body: "" };
+    };
+    await using greenhouse = await startGreenhouse(
+      {},
+      { admit: look, endpoints: [{ path: "/page", open: false, answer }] },
+    );
+    await exchange(greenhouse.address, version, { ...get("/page"), header });
+    expect(seen).toEqual(["ada", "ada"]);
+  },
+);
 
 test.each(both)(
   "what admit refuses with has no field of its own for the status on REST, over HTTP/%s",
