@@ -57,9 +57,14 @@ async function mount(from: ServerCompatRequest): Promise<{ port: number; close: 
 
 function serverOf(from: ServerCompatRequest): Server {
   const { tls } = tlsOf(from);
-  const isHttp1 = from.httpVersion === HTTPVersion.HTTP_VERSION_1;
-  if (tls === undefined) return isHttp1 ? http.createServer(gateway.handler) : http2.createServer(gateway.handler);
-  return isHttp1 ? https.createServer(tls, gateway.handler) : http2.createSecureServer(tls, gateway.handler);
+  // node closes a connection that is idle for five seconds; a request that crosses its end fails for such a client.
+  const options = { ...tls, keepAliveTimeout: 0 };
+  if (from.httpVersion === HTTPVersion.HTTP_VERSION_1) {
+    return tls === undefined
+      ? http.createServer(options, gateway.handler)
+      : https.createServer(options, gateway.handler);
+  }
+  return tls === undefined ? http2.createServer(gateway.handler) : http2.createSecureServer(tls, gateway.handler);
 }
 
 function tlsOf({ serverCreds, clientTlsCert }: ServerCompatRequest): { readonly tls?: TlsOptions } {
