@@ -1,6 +1,7 @@
 import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/config";
 import { compileCache } from "./test/support/process/child-program.ts";
 import { ClipFailures } from "./test/support/clip-failures.ts";
+import { InputCounts } from "./test/support/input-counts.ts";
 import { ClientLines } from "./test/support/process/client-lines.ts";
 import { waitLimitMs } from "./test/support/deadline.ts";
 
@@ -35,6 +36,7 @@ const config: ViteUserConfig = {
       new ClipFailures(),
       "default",
       new ClientLines(),
+      new InputCounts(),
       ...(report === undefined ? [] : [["json", { outputFile: report }] satisfies [string, object]]),
     ],
     // Processes rather than threads, since a test may change the working folder. A process runs many files:
@@ -46,7 +48,7 @@ const config: ViteUserConfig = {
     testTimeout: 2 * waitLimitMs,
     // Names are sentences: no value in them is cut, unless it fills a line by itself.
     taskTitleValueFormatTruncate: 120,
-    setupFiles: ["test/support/seed-properties.ts"],
+    setupFiles: ["test/support/bound-properties.ts"],
     // A million lines are compared for minutes, and few of them are shown.
     diff: { truncateThreshold: 5000 },
     expect: { poll: { timeout: waitLimitMs } },
