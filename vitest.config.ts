@@ -22,9 +22,14 @@ const longSuites = [
   "runtimes",
 ] as const;
 
-function suite(name: string, include: string, exclude: readonly string[]): TestProjectConfiguration {
+function suite(
+  name: string,
+  include: string,
+  more: { exclude?: string[]; setupFiles?: string[] } = {},
+): TestProjectConfiguration {
   // What a suite has installed brings tests of its own.
-  return { extends: true, test: { name, include: [include], exclude: ["**/node_modules/**", ...exclude] } };
+  const exclude = ["**/node_modules/**", ...(more.exclude ?? [])];
+  return { extends: true, test: { ...more, name, include: [include], exclude } };
 }
 
 // Where `.ci/run` wants to read how many tests passed.
@@ -54,12 +59,12 @@ const config: ViteUserConfig = {
     expect: { poll: { timeout: waitLimitMs } },
     hookTimeout: 2 * waitLimitMs,
     projects: [
-      suite(
-        "unit",
-        "test/**/*.test.ts",
-        longSuites.map((name) => `test/${name}/**`),
-      ),
-      ...longSuites.map((name) => suite(name, `test/${name}/**/*.test.ts`, [])),
+      suite("unit", "test/**/*.test.ts", {
+        exclude: longSuites.map((name) => `test/${name}/**`),
+        // The long suites wait for builds and installations, which block their process.
+        setupFiles: ["test/support/end-blocked-tests.ts"],
+      }),
+      ...longSuites.map((name) => suite(name, `test/${name}/**/*.test.ts`)),
     ],
   },
 };

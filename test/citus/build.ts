@@ -29,6 +29,8 @@ function build(): void {
   const header = join(source, "src/include/pg_version_compat.h");
   const renamed = readFileSync(header, "utf8").replaceAll(/\bhave_createdb_privilege\b/g, "citus_$&");
   writeFileSync(header, renamed);
+  // A clone writes its files in any order, and `make` would generate a script again that is older than its source.
+  run(source, "touch", ["configure"]);
   run(source, "./configure", ["PG_CONFIG=/usr/bin/pg_config", "--without-libcurl"]);
   run(source, "make", ["-j2", "with_llvm=no"]);
   // The programs find their libraries by where they are themselves.

@@ -1,4 +1,10 @@
-import { configureGlobal, defaultReportMessage, installGlobalPlugin, type Plugin, PreconditionFailure } from "fast-check";
+import {
+  configureGlobal,
+  defaultReportMessage,
+  installGlobalPlugin,
+  type Plugin,
+  PreconditionFailure,
+} from "fast-check";
 import { type RunnerTestCase, TestRunner } from "vitest";
 import { waitLimitMs } from "./deadline.ts";
 import { isNightly, testSeed } from "./test-seed.ts";

@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { projectFolder, runProgram } from "../support/process/child-program.ts";
+
+const program = `
+  const { startWatchdog } = await import("${projectFolder}test/support/process/watchdog.ts");
+  startWatchdog(500)("counts the stars");
+  for (;;);
+`;
+
+test("a process with an endless loop is ended, and says what it was doing", async () => {
+  const { exitCode, stderr } = await runProgram(process.execPath, ["-e", program]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: null, stderr: "blocked for 500 ms: counts the stars\n" });
+});
