@@ -76,3 +76,8 @@ describe("an example of a deployment", () => {
     expect(new Set(listed)).toEqual(new Set(there));
   });
 });
+
+test("the image has the Node that the tests run on", () => {
+  const stages = readFileSync(join(folder, "Dockerfile"), "utf8").matchAll(/^FROM node:(\S+)/gm);
+  expect(Array.from(stages, ([, tag]) => tag)).toEqual(Array(2).fill(`${process.versions.node}-slim`));
+});

@@ -133,7 +133,9 @@ test.concurrent("a watcher is told of each change, and of nothing else", async (
   expect(told).toEqual([Status.SERVING, Status.NOT_SERVING, Status.SERVING]);
 });
 
-test.concurrent("a thousand may watch, on whatever connections, with one timer for all, and one more once another has left", async () => {
+test.concurrent("a thousand may watch, on whatever connections, with one timer for all, and one more once another has left", async ({
+  expect,
+}) => {
   await using served = await serve();
   const timersBefore = openTimers();
   const connections = await Promise.all([200, 200, 200, 200, 199].map((count) => watchOn(served.address, count)));

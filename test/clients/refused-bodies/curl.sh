@@ -1,3 +1,4 @@
+#!/bin/sh
 # Sends a body with curl for each line "method url content-type bytes", and prints the status.
 # Arguments are passed on to curl.
 while read -r method url type bytes; do
