@@ -1,0 +1,105 @@
+import type { Fault } from "./faults-of.ts";
+import { isNode, isType, type Node } from "./syntax.ts";
+
+/** A name and the text of its type. */
+type Declared = readonly [name: string, type: string];
+
+/**
+ * Returns the faults that take a name for another of the same type that is declared beside it: another parameter of the
+ * function, another field of the type or class, another number among the constants of the file.
+ */
+export function siblingFaults(program: Node, source: string): Fault[] {
+  const typeOf = (node: unknown): string => {
+    const type = isNode(node) ? node["typeAnnotation"] : undefined;
+    return isNode(type) ? source.slice(type.start, type.end) : "";
+  };
+  const fields = siblings(declaredFields(program, typeOf));
+  const faults: Fault[] = [];
+  const take = (node: Node, code: string): unknown =>
+    faults.push({ kind: "sibling", start: node.start, end: node.end, code });
+  const visit = (node: Node, names: ReadonlyMap<string, string>): void => {
+    const { type, property, key, value, id, params, body } = node;
+    if (isType(node) || type === "ImportDeclaration" || type === "ObjectPattern") return;
+    const inner = new Map([
+      ...names,
+      ...siblings([declaredParameters(params, typeOf)]),
+      ...siblings([declaredNumbers(body)]),
+    ]);
+    const isNamed = node["computed"] !== true;
+    if (type === "Identifier") {
+      const other = names.get(String(node["name"]));
+      if (other !== undefined) take(node, other);
+    }
+    if (type === "MemberExpression" && isNamed && isNode(property)) {
+      const other = fields.get(source.slice(property.start, property.end));
+      if (other !== undefined) take(property, other);
+    }
+    if (node["shorthand"] === true && isNode(value)) {
+      const other = names.get(source.slice(value.start, value.end));
+      if (other !== undefined) take(node, `${source.slice(value.start, value.end)}: ${other}`);
+      return;
+    }
+    const passed = new Set([...(isNamed ? [key, property] : []), id, ...(Array.isArray(params) ? params : [])]);
+    for (const child of Object.values(node).flat().filter(isNode)) if (!passed.has(child)) visit(child, inner);
+  };
+  visit(program, new Map());
+  return faults;
+}
+
+/** Maps each name to the next one of its type; a name that is declared in several places is left out. */
+function siblings(lists: readonly (readonly Declared[])[]): ReadonlyMap<string, string> {
+  const others = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const list of lists)
+    for (const [name, type] of list) {
+      const ofType = list.filter((each) => each[1] === type && type !== "").map(([each]) => each);
+      const other = ofType[(ofType.indexOf(name) + 1) % ofType.length];
+      if (seen.has(name)) others.delete(name);
+      else if (other !== undefined && other !== name) others.set(name, other);
+      seen.add(name);
+    }
+  return others;
+}
+
+function declaredParameters(params: unknown, typeOf: (node: unknown) => string): Declared[] {
+  if (!Array.isArray(params)) return [];
+  return params.filter(isNode).flatMap((param): Declared[] => {
+    if (param.type === "Identifier") return [[String(param["name"]), typeOf(param)]];
+    const type = param["typeAnnotation"];
+    const literal = isNode(type) ? type["typeAnnotation"] : undefined;
+    return param.type === "ObjectPattern" && isNode(literal) ? declaredMembers(literal["members"], typeOf) : [];
+  });
+}
+
+function declaredMembers(members: unknown, typeOf: (node: unknown) => string): Declared[] {
+  if (!Array.isArray(members)) return [];
+  return members.filter(isNode).flatMap((member): Declared[] => {
+    const { type, key, value } = member;
+    if (!/^(TSPropertySignature|PropertyDefinition)$/.test(type) || !isNode(key)) return [];
+    const name = `${key.type === "PrivateIdentifier" ? "#" : ""}${String(key["name"])}`;
+    return [[name, typeOf(member) || (isNumber(value) ? "number" : "")]];
+  });
+}
+
+function declaredNumbers(body: unknown): Declared[] {
+  if (!Array.isArray(body)) return [];
+  return body
+    .filter(isNode)
+    .map(({ declaration, ...node }) => (isNode(declaration) ? declaration : node))
+    .flatMap(({ declarations }) => (Array.isArray(declarations) ? declarations.filter(isNode) : []))
+    .flatMap(({ id, init }): Declared[] => (isNode(id) && isNumber(init) ? [[String(id["name"]), "number"]] : []));
+}
+
+function isNumber(node: unknown): boolean {
+  if (!isNode(node)) return false;
+  const { value, left, right } = node;
+  return typeof value === "number" || (node.type === "BinaryExpression" && isNumber(left) && isNumber(right));
+}
+
+/** Returns the fields of every type and class of a source. */
+function declaredFields(node: Node, typeOf: (node: unknown) => string): Declared[][] {
+  const { type, members, body } = node;
+  const listed = type === "TSTypeLiteral" ? members : /^(TSInterfaceBody|ClassBody)$/.test(type) ? body : [];
+  const children = Object.values(node).flat().filter(isNode);
+  return [declaredMembers(listed, typeOf), ...children.flatMap((child) => declaredFields(child, typeOf))];
+}
