@@ -17,60 +17,44 @@ export interface Fault {
   readonly code: string;
 }
 
-const otherOperator: ReadonlyMap<unknown, string> = new Map([
-  ["<", "<="],
-  ["<=", "<"],
-  [">", ">="],
-  [">=", ">"],
-  ["===", "!=="],
-  ["!==", "==="],
-  ["+=", "-="],
-  ["-=", "+="],
-  ["??=", "="],
-]);
-
-const otherMethod: ReadonlyMap<string, string> = new Map(
-  [
-    ["min", "max"],
-    ["some", "every"],
-    ["shift", "pop"],
-    ["push", "unshift"],
-    ["startsWith", "endsWith"],
-    ["indexOf", "lastIndexOf"],
-  ].flatMap(([one = "", other = ""]) => [[one, other] as const, [other, one] as const]),
+const otherOperator = new Map(
+  Object.entries({ "<": "<=", "<=": "<", ">": ">=", ">=": ">", "===": "!==", "!==": "===", "??=": "=" }),
 );
+
+const otherMethod = new Map(
+  Object.entries({ min: "max", max: "min", some: "every", every: "some", shift: "pop", push: "unshift" }),
+);
+
+/** Mistakes in SQL that cause no error. */
+const otherSql = {
+  " AND ": " OR ",
+  " IMMEDIATE": "",
+  " FOR UPDATE": "",
+  " DESC": "",
+  " < ": " <= ",
+  " > ": " >= ",
+};
 
 /** Methods that are called for what they leave behind, and can be left out of a chain. */
 const chained = new Set(["finally", "unref"]);
-
-/** Mistakes in SQL that cause no error. */
-const sqlFaults: readonly (readonly [RegExp, string])[] = [
-  [/ AND /g, " OR "],
-  [/ IMMEDIATE/g, ""],
-  [/ FOR UPDATE/g, ""],
-  [/ DESC\b/g, ""],
-  [/ < /g, " <= "],
-  [/ > /g, " >= "],
-  [/ <= /g, " < "],
-  [/ >= /g, " > "],
-];
 
 /** Returns every fault that can be planted in a TypeScript source, in its order. */
 export function faultsOf(source: string): Fault[] {
   const program: unknown = parseAst(source, { lang: "ts" });
   if (!isNode(program)) return [];
-  const faults: Fault[] = [];
-  const planter = new Planter(source, faults);
-  const visit = (node: Node, parent: Node | undefined, tried: boolean, returned: boolean): void => {
-    if (isType(node) || node.type === "ImportDeclaration") return;
-    // Outside of `try` it makes no difference whether a promise is awaited before it is returned.
-    if (tried || !returned || node.type !== "AwaitExpression") planter.plant(node, parent);
+  const textOf = ({ start, end }: Pick<Node, "start" | "end">): string => source.slice(start, end);
+  const visit = (node: Node, parent: Node | undefined, tried: boolean, returned: boolean): Fault[] => {
+    if (isType(node) || node.type === "ImportDeclaration") return [];
     const triedInside = node.type === "TryStatement" || (tried && !/Function/.test(node.type));
-    for (const child of Object.values(node).flat().filter(isNode))
-      visit(child, node, triedInside, isReturned(child, node, returned));
+    const inside = Object.values(node)
+      .flat()
+      .filter(isNode)
+      .flatMap((child) => visit(child, node, triedInside, isReturned(child, node, returned)));
+    // Outside of `try` it makes no difference whether a promise is awaited before it is returned.
+    const isPlanted = tried || !returned || node.type !== "AwaitExpression";
+    return isPlanted ? [...faultsAt(node, parent, textOf), ...inside] : inside;
   };
-  visit(program, undefined, false, false);
-  faults.push(...siblingFaults(program, source));
+  const faults = [...visit(program, undefined, false, false), ...siblingFaults(program, source)];
   return faults.toSorted((a, b) => a.start - b.start || a.end - b.end);
 }
 
@@ -80,106 +64,94 @@ function isReturned(node: Node, parent: Node, parentIsReturned: boolean): boolea
   return parent.type === "ReturnStatement" || parent.type === "ArrowFunctionExpression";
 }
 
-class Planter {
-  readonly #source: string;
-  readonly #faults: Fault[];
+type TextOf = (part: Pick<Node, "start" | "end">) => string;
 
-  constructor(source: string, faults: Fault[]) {
-    this.#source = source;
-    this.#faults = faults;
-  }
-
-  plant(node: Node, parent: Node | undefined): void {
-    const { test, operator, argument, left, right, property, object, callee } = node;
-    if (Array.isArray(node["body"])) this.#swap(node["body"].filter(isNode));
-    switch (node.type) {
-      case "IfStatement":
-      case "ConditionalExpression":
-        if (isNode(test)) for (const forced of ["true", "false"]) this.#replace("flip", test, forced);
-        break;
-      case "LogicalExpression":
-        if (!isNode(left) || !isNode(right)) break;
-        if (operator !== "??") this.#replace("half", node, this.#text(left));
-        this.#replace("half", node, `(${this.#text(right)})`);
-        break;
-      case "BinaryExpression":
-      case "AssignmentExpression":
-        this.#flipOperator(node);
-        break;
-      case "UnaryExpression":
-        if (operator === "!" && isNode(argument) && node !== parent?.["test"])
-          this.#replace("flip", node, this.#text(argument));
-        break;
-      case "AwaitExpression":
-        if (isNode(argument)) this.#replace("await", node, this.#text(argument));
-        break;
-      case "ReturnStatement":
-        if (!isNode(argument)) this.#replace("statement", node, ";");
-        break;
-      case "ThrowStatement":
-      case "ContinueStatement":
-      case "BreakStatement":
-        // A case that goes on with the next one is refused by the linter.
-        if (parent?.type !== "SwitchCase") this.#replace("statement", node, ";");
-        break;
-      case "ExpressionStatement":
-        if (!/^super\(|^"use /.test(this.#text(node))) this.#replace("statement", node, ";");
-        break;
-      case "VariableDeclaration":
-        if (String(node["kind"]).endsWith("using"))
-          this.#replace("statement", node, this.#text(node).replace(/^(await )?using/, "const"));
-        break;
-      case "Property":
-        if (parent?.type === "ObjectExpression") this.#replace("member", node, "...{}");
-        break;
-      case "CallExpression":
-        if (isNode(callee) && isNode(callee["object"]) && chained.has(this.#text(callee).replace(/^.*\W/s, "")))
-          this.#replace("statement", node, this.#text(callee["object"]));
-        break;
-      case "MemberExpression": {
-        const other = isNode(property) ? otherMethod.get(this.#text(property)) : undefined;
-        if (isNode(property) && isNode(object) && other !== undefined && parent?.type === "CallExpression")
-          this.#replace("flip", property, other);
-        break;
-      }
-      case "TemplateElement":
-      case "Literal":
-        for (const code of otherLiterals(node, this.#text(node))) this.#replace("flip", node, code);
-        break;
+/** Yields the faults that replace a node, or two that follow each other in it. */
+function* faultsAt(node: Node, parent: Node | undefined, textOf: TextOf): Generator<Fault> {
+  const { start, end, test, operator, argument, left, right, property, callee } = node;
+  const lost = (kind: FaultKind, code = ";"): Fault => ({ kind, start, end, code });
+  const taken = (kind: FaultKind, part: Node, code: string): Fault => ({ ...lost(kind, code), ...boundsOf(part) });
+  if (Array.isArray(node["body"])) yield* swappedSteps(node["body"].filter(isNode), textOf);
+  switch (node.type) {
+    case "IfStatement":
+    case "ConditionalExpression":
+      if (isNode(test)) yield* ["true", "false"].map((forced) => taken("flip", test, forced));
+      break;
+    case "LogicalExpression":
+      if (isNode(left) && operator !== "??") yield lost("half", textOf(left));
+      if (isNode(right)) yield lost("half", `(${textOf(right)})`);
+      break;
+    case "BinaryExpression":
+    case "AssignmentExpression": {
+      const other = otherOperator.get(String(operator));
+      if (other !== undefined && isNode(left) && isNode(right))
+        yield lost("flip", `${textOf(left)} ${other} ${textOf(right)}`);
+      break;
     }
-  }
-
-  #text(node: Node): string {
-    return this.#source.slice(node.start, node.end);
-  }
-
-  #replace(kind: FaultKind, { start, end }: { readonly start: number; readonly end: number }, code: string): void {
-    this.#faults.push({ kind, start, end, code });
-  }
-
-  #flipOperator({ left, right, operator }: Node): void {
-    const other = otherOperator.get(operator);
-    if (other !== undefined && isNode(left) && isNode(right))
-      this.#replace("flip", { start: left.start, end: right.end }, `${this.#text(left)} ${other} ${this.#text(right)}`);
-  }
-
-  /** Swaps steps that follow each other, if both do something that the other may depend on. */
-  #swap(steps: readonly Node[]): void {
-    for (const [at, step] of steps.entries()) {
-      const next = steps[at + 1];
-      if (next === undefined || !isStep(step) || !isStep(next)) continue;
-      const [one, other] = [this.#text(step), this.#text(next)];
-      if (!mayDepend(one, other)) continue;
-      this.#replace("order", { start: step.start, end: next.end }, `${other}\n${one}`);
+    case "UnaryExpression":
+      if (operator === "!" && isNode(argument) && node !== parent?.["test"]) yield lost("flip", textOf(argument));
+      break;
+    case "AwaitExpression":
+      // A promise that nobody looks at is refused by the linter.
+      if (isNode(argument))
+        yield lost("await", `${parent?.type === "ExpressionStatement" ? "void " : ""}${textOf(argument)}`);
+      break;
+    case "ReturnStatement":
+      if (!isNode(argument)) yield lost("statement");
+      break;
+    case "ThrowStatement":
+    case "ContinueStatement":
+      yield lost("statement");
+      break;
+    case "ExpressionStatement":
+      if (!/^super\(|^"use /.test(textOf(node))) yield lost("statement");
+      break;
+    case "VariableDeclaration":
+      if (String(node["kind"]).endsWith("using"))
+        yield lost("statement", textOf(node).replace(/^(await )?using/, "const"));
+      break;
+    case "Property":
+      if (parent?.type === "ObjectExpression") yield lost("member", "...{}");
+      break;
+    case "CallExpression":
+      if (isNode(callee) && isNode(callee["object"]) && chained.has(textOf(callee).replace(/^.*\W/s, "")))
+        yield lost("statement", textOf(callee["object"]));
+      break;
+    case "MemberExpression": {
+      const other = isNode(property) ? otherMethod.get(textOf(property)) : undefined;
+      if (isNode(property) && other !== undefined && parent?.type === "CallExpression")
+        yield taken("flip", property, other);
+      break;
     }
+    case "TemplateElement":
+    case "Literal":
+      yield* otherLiterals(node, textOf(node)).map((code) => lost("flip", code));
+      break;
   }
 }
 
-/** Returns whether the order of two steps may matter: one ends what is done here, or both call the same object. */
-function mayDepend(one: string, other: string): boolean {
-  const called = (text: string): string[] => Array.from(text.matchAll(/([\w#]+)[\w#.?]*\(/g), ([, root = ""]) => root);
-  const areRelated = called(one).some((root) => called(other).includes(root));
-  return one !== other && (areRelated || /\b(await|return|throw)\b/.test(`${one} ${other}`));
+function boundsOf({ start, end }: Node): Pick<Fault, "start" | "end"> {
+  return { start, end };
+}
+
+/** Yields steps in the order of each other, where that may matter: one ends what is done, or both call one object. */
+function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Fault> {
+  for (const [at, step] of steps.entries()) {
+    const next = steps[at + 1];
+    // Two conditions that follow each other mostly exclude each other.
+    if (next === undefined || !isStep(step) || !isStep(next) || step.type + next.type === "IfStatementIfStatement")
+      continue;
+    const [one, other] = [textOf(step), textOf(next)];
+    const others = calledIn(other);
+    const mayMatter =
+      /\b(await|return|throw)\b/.test(one + other) || calledIn(one).some((root) => others.includes(root));
+    if (one !== other && mayMatter) yield { kind: "order", start: step.start, end: next.end, code: `${other}\n${one}` };
+  }
+}
+
+/** Returns what is called in a text, or of what: `socket` where it calls `socket.end()`. */
+function calledIn(text: string): string[] {
+  return Array.from(text.matchAll(/([\w#]+)[\w#.?]*\(/g), ([, root = ""]) => root);
 }
 
 function isStep({ type, alternate }: Node): boolean {
@@ -196,21 +168,20 @@ function otherLiterals(node: Node, text: string): string[] {
     case "number":
       return [String(node["value"] >= 1000 ? node["value"] * 2 : node["value"] + 1)];
     default:
-      return node["regex"] === undefined ? otherSql(text) : otherPatterns(text);
+      return node["regex"] === undefined ? otherStatements(text) : otherPatterns(text);
   }
 }
 
 function otherPatterns(text: string): string[] {
-  const start = text.replace(/^\/\^/, "/");
-  const end = text.replace(/\$(\/\w*)$/, "$1");
-  return [start, end].filter((other) => other !== text && !other.startsWith("//"));
+  return [text.replace(/^\/\^/, "/"), text.replace(/\$(\/\w*)$/, "$1")].filter(
+    (other) => other !== text && !other.startsWith("//"),
+  );
 }
 
-function otherSql(text: string): string[] {
+function otherStatements(text: string): string[] {
   if (!/\b(SELECT|INSERT|DELETE|UPDATE|BEGIN|CREATE|PRAGMA|COPY|WHERE)\b/.test(text)) return [];
-  return sqlFaults.flatMap(([pattern, other]) =>
-    [...text.matchAll(pattern)].map(
-      ({ index, 0: found }) => text.slice(0, index) + other + text.slice(index + found.length),
-    ),
-  );
+  return Object.entries(otherSql).flatMap(([from, to]) => {
+    const parts = text.split(from);
+    return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join(from) + to + parts.slice(at + 1).join(from));
+  });
 }

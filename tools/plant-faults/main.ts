@@ -1,42 +1,39 @@
 import { createHash } from "node:crypto";
-import { globSync, readFileSync } from "node:fs";
+import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { crashSuitesFor, testsNear } from "./near-tests.ts";
+import { testsNear } from "./near-tests.ts";
 import { faultsIn, type PlantedFault } from "./planted-fault.ts";
 import { ProjectCopy } from "./project-copy.ts";
+import { refusedFaults } from "./refused-faults.ts";
 import type { TestQuestion } from "./test-server.ts";
 
 // `npm run test:faults`: plants small faults in `src`, one at a time, in a copy of the project, and reports those that
 // no test notices. A fault that the compiler refuses does not count, because nobody could leave it in the code. The
-// others are given to the linter of promises, and to those tests that enter the part of the source where the fault is:
-// first those of its folder, of the folders above and of the contract, then those that are run for other faults. A first
-// run of the tests, without any fault, finds out which ones enter it. A line that ends in a comment "No test can tell: "
-// with the reason, or stands below it, gets no fault.
+// others are given to those tests that enter the part of the source where the fault is: first those of its folder, of the
+// folders above and of the contract, then those that are run for other faults. A first run of the tests, without any
+// fault, finds out which ones enter it. A line with a comment "No test can tell: " and the reason, at its end or above it,
+// gets no fault.
 //
 //   --room gateway/json    the faults of a room, of two rooms when it is given twice
 //   --file src/auth/challenge.ts
-//   --again night.log      those that an earlier run, which has written this file, has not seen noticed
 //   --sample 200           only so many faults, as many of each room and of each kind, drawn by --seed; without it, all
 //   --seed 7               any text; a fault keeps its place in the draw while the lines around it change
 //   --minutes 25           plants no further fault after that time
 //   --floor 90             fails when less than this percentage is noticed
 //   --room-floor 80        fails when less than this percentage of a room's is noticed
 //   --at-once 2            works in so many copies at the same time
-//   --crash                also runs crash suites for a fault of stores or commands that nothing else has noticed
 
 const { values: options } = parseArgs({
   options: {
     room: { type: "string", multiple: true, default: [] },
     file: { type: "string", multiple: true, default: [] },
-    again: { type: "string" },
     sample: { type: "string", default: "Infinity" },
     seed: { type: "string", default: "1" },
     minutes: { type: "string", default: "Infinity" },
     floor: { type: "string", default: "0" },
     "room-floor": { type: "string", default: "0" },
     "at-once": { type: "string", default: String(availableParallelism()) },
-    crash: { type: "boolean", default: false },
   },
 });
 
@@ -66,50 +63,26 @@ function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
 }
 
-/** How many faults of a file a test file has noticed so far, by `file test`. */
-const noticedBy = new Map<string, number>();
-
-/** Tests to run for a fault, and how long they all take. */
-interface AskedTests {
-  readonly tests: TestQuestion["tests"];
-  readonly seconds: number;
-}
-
-/** Returns the tests of some files that enter the part of the source where a fault is, the most promising first. */
-function testsEntering({ file, block }: PlantedFault, isWanted: (test: string) => boolean, secondsMax: number) {
-  const promise = (run: { file: string; seconds: number }): number =>
-    ((noticedBy.get(`${file} ${run.file}`) ?? 0) + 1) / run.seconds;
-  const enters = (id: string): boolean => entered.get(id)?.has(`${file}#${block}`) === true;
-  const runs = passedFiles
-    .filter((each) => isWanted(each.file))
-    .map(({ id, passed, ...rest }) => ({
-      ...rest,
-      tests: enters(id) ? passed : passed.filter((test) => enters(test.id)),
-    }))
-    .filter(({ tests }) => tests.length > 0)
-    .map((run) => ({ ...run, seconds: run.tests.reduce((sum, { seconds }) => sum + seconds, run.seconds) }))
-    .toSorted((a, b) => promise(b) - promise(a));
-  const asked: AskedTests = { tests: {}, seconds: 0 };
-  return runs.reduce(
-    ({ tests, seconds }, run) =>
-      seconds + run.seconds > secondsMax
-        ? { tests, seconds }
-        : { tests: { ...tests, [run.file]: run.tests.map(({ id }) => id) }, seconds: seconds + run.seconds },
-    asked,
-  );
-}
-
 /** How long the tests of other folders may take for a fault, in seconds: most tests enter some parts. */
 const otherTestsSecondsMax = 60;
 
-/** Returns the tests to run for a fault, one group after the other: those near it, then others that enter it. */
-function testsAsked(fault: PlantedFault): readonly AskedTests[] {
-  const near = new Set(testsNear(fault.file));
-  const groups = [
-    testsEntering(fault, (test) => near.has(test), Number.POSITIVE_INFINITY),
-    testsEntering(fault, (test) => !near.has(test), otherTestsSecondsMax),
-  ];
-  return groups.filter(({ seconds }) => seconds > 0);
+/** Returns the tests that enter the part of the source where a fault is, fast ones first: those near it, then others. */
+function testsAsked({ file, block }: PlantedFault): { tests: TestQuestion["tests"]; seconds: number }[] {
+  const near = new Set(testsNear(file));
+  const enters = (id: string): boolean => entered.get(id)?.has(`${file}#${block}`) === true;
+  const runs = passedFiles
+    .map((run) => ({ ...run, passed: enters(run.id) ? run.passed : run.passed.filter(({ id }) => enters(id)) }))
+    .filter(({ passed }) => passed.length > 0)
+    .map((run) => ({ ...run, seconds: run.passed.reduce((sum, { seconds }) => sum + seconds, run.seconds) }))
+    .toSorted((a, b) => a.seconds - b.seconds);
+  let left = otherTestsSecondsMax;
+  const others = runs.filter((run) => !near.has(run.file) && (left -= run.seconds) >= 0);
+  return [runs.filter((run) => near.has(run.file)), others]
+    .filter((group) => group.length > 0)
+    .map((group) => ({
+      tests: Object.fromEntries(group.map((run) => [run.file, run.passed.map(({ id }) => id)])),
+      seconds: group.reduce((sum, { seconds }) => sum + seconds, 0),
+    }));
 }
 
 /** Returns what noticed a fault; `undefined` when nothing did. */
@@ -120,27 +93,13 @@ async function noticerOf(fault: PlantedFault, copy: ProjectCopy): Promise<string
     const { failure } = await copy.runTests(tests, 4 * seconds + 30);
     if (failure !== undefined) return failure;
   }
-  const crash = options.crash ? crashSuitesFor(fault.file) : [];
-  if (crash.length === 0) return undefined;
-  return (await copy.runTests(Object.fromEntries(crash.map((file) => [file, []])), 900)).failure;
-}
-
-/** A fault as the lines of a report name it, which outlives a change of the lines above it. */
-function nameOf({ file, change, text }: PlantedFault): string {
-  return `${file}  ${change}  ${text}`;
-}
-
-function missedIn(log: string): ReadonlySet<string> {
-  const lines = log.matchAll(/^NOT \w+ {2}(\S+):\d+( {2}.*)$/gm);
-  return new Set(Array.from(lines, ([, file, rest]) => `${file}${rest}`));
+  return undefined;
 }
 
 const everyFile = globSync("src/**/*.ts").filter((file) => !/^src\/gen\/|docs-page\/files\//.test(file));
 const everyFault = everyFile.toSorted().flatMap(faultsIn);
-const missedBefore = options.again === undefined ? undefined : missedIn(readFileSync(options.again, "utf8"));
 const wanted = everyFault.filter(
   (fault) =>
-    (missedBefore === undefined || missedBefore.has(nameOf(fault))) &&
     (options.room.length === 0 || options.room.includes(fault.room)) &&
     (options.file.length === 0 || options.file.includes(fault.file)),
 );
@@ -153,24 +112,13 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () =>
 process.once("exit", () => copies.forEach((copy) => copy[Symbol.dispose]()));
 
 const began = performance.now();
-const refusals = (await copies[0]?.refusalsOf(drawn)) ?? new Map<PlantedFault, string>();
-const compiled = drawn.filter((fault) => refusals.get(fault) !== "tsc");
+const refused = await refusedFaults(copies[0]?.folder ?? ".", drawn);
+const compiled = drawn.filter((fault) => !refused.has(fault));
 const asked = [...new Set(compiled.flatMap(({ file }) => testsNear(file)))];
 const sources = [...new Set(compiled.map(({ file }) => file))];
-const sound = await Promise.all(
-  copies.map(
-    async (copy, at) =>
-      await copy.runAllTests(
-        asked.filter((_, nth) => nth % copies.length === at),
-        sources,
-      ),
-  ),
-);
-const failures = sound.flatMap(({ failure, failedFiles }) => (failure === undefined ? [] : [failure, ...failedFiles]));
-if (failures.length > 0) {
-  console.log(`without any fault there fails:\n  ${failures.join("\n  ")}`);
-  process.exit(1);
-}
+const share = (at: number): string[] => asked.filter((_, nth) => nth % copies.length === at);
+const sound = await Promise.all(copies.map(async (copy, at) => await copy.runAllTests(share(at), sources)));
+for (const { failure } of sound) if (failure !== undefined) console.log(`fails without any fault, too: ${failure}`);
 const passedFiles = sound.flatMap(({ files }) => files);
 const entered = new Map(sound.flatMap((answer) => [...answer.entered]));
 console.log(
@@ -183,10 +131,8 @@ const work = async (copy: ProjectCopy): Promise<void> => {
   for (;;) {
     const fault = (performance.now() - began) / 60_000 < Number(options.minutes) ? queue.shift() : undefined;
     if (fault === undefined) return;
-    const noticer = refusals.get(fault) ?? (await noticerOf(fault, copy));
+    const noticer = await noticerOf(fault, copy);
     results.push({ fault, noticer });
-    const key = `${fault.file} ${noticer?.split(":")[0] ?? ""}`;
-    noticedBy.set(key, (noticedBy.get(key) ?? 0) + 1);
     const missed = testsAsked(fault).length === 0 ? "NOT ENTERED" : "NOT NOTICED";
     const verdict = noticer === undefined ? missed : "noticed";
     console.log(`${verdict}  ${fault.file}:${fault.line}  ${fault.change}  ${noticer ?? fault.text}`);

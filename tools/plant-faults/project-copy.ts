@@ -16,8 +16,6 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { withCounts } from "./blocks-of.ts";
 import { enteredBlocks, enteredByChildren } from "./entered-blocks.ts";
-import type { PlantedFault } from "./planted-fault.ts";
-import { type Refuser, refusalsOf } from "./refused-faults.ts";
 import type { TestAnswer, TestQuestion } from "./test-server.ts";
 
 /** The blocks that are entered, by the id of the test, or of the test file. */
@@ -25,19 +23,19 @@ export type Entered = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A copy of the project in a folder of its own, in which faults are planted one at a time. */
 export class ProjectCopy implements Disposable {
-  // Short, for the sockets of PostgreSQL in it: the path of a Unix socket has at most 107 bytes.
-  readonly #folder = mkdtempSync(join(tmpdir(), "faults-"));
-  readonly #temp: string = join(this.#folder, "tmp");
+  /** Short, for the sockets of PostgreSQL in it: the path of a Unix socket has at most 107 bytes. */
+  readonly folder: string = mkdtempSync(join(tmpdir(), "faults-"));
+  readonly #temp: string = join(this.folder, "tmp");
   readonly #running = new Set<ChildProcess>();
   readonly #changed = new Set<string>();
   #testServer: ChildProcess | undefined;
 
   constructor(project: string) {
     // PostgreSQL runs as another user when these tests run as root.
-    chmodSync(this.#folder, 0o755);
+    chmodSync(this.folder, 0o755);
     const left = new Set(["node_modules", ".git", "dist"]);
-    cpSync(project, this.#folder, { recursive: true, filter: (name) => !left.has(basename(name)) });
-    linkPackages(join(project, "node_modules"), join(this.#folder, "node_modules"));
+    cpSync(project, this.folder, { recursive: true, filter: (name) => !left.has(basename(name)) });
+    linkPackages(join(project, "node_modules"), join(this.folder, "node_modules"));
     // A shorter deadline of each test is enough to see that one hangs.
     const deadline = "test/support/deadline.ts";
     this.replace(deadline, readFileSync(join(project, deadline), "utf8").replace("= 30_000;", "= 6_000;"));
@@ -46,12 +44,12 @@ export class ProjectCopy implements Disposable {
   /** Ends the processes that run in the copy, and removes it. */
   [Symbol.dispose](): void {
     this.#running.forEach(endGroup);
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 3 });
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 });
   }
 
   /** Writes a file of the project; disposing of the result restores the old text. */
   replace(file: string, text: string): Disposable {
-    const path = join(this.#folder, file);
+    const path = join(this.folder, file);
     const before = readFileSync(path, "utf8");
     const write = (content: string): void => {
       writeFileSync(path, content);
@@ -63,19 +61,21 @@ export class ProjectCopy implements Disposable {
 
   /** Runs all of these test files, repeats failures twice, and tells which blocks of these sources each test enters. */
   async runAllTests(files: readonly string[], sources: readonly string[]): Promise<TestAnswer & { entered: Entered }> {
-    const tools = join(this.#folder, "tools/plant-faults");
+    const tools = join(this.folder, "tools/plant-faults");
     const entered = join(tools, basename(enteredBlocks));
     writeFileSync(entered, "");
     writeFileSync(join(tools, basename(enteredByChildren)), "");
     using counted = new DisposableStack();
     for (const file of sources) {
-      const source = readFileSync(join(this.#folder, file), "utf8");
+      const source = readFileSync(join(this.folder, file), "utf8");
       counted.use(this.replace(file, withCounts(source, file, join(tools, "record-child.ts"))));
     }
     const server = await this.#startTestServer(["--all"]);
     const tests = Object.fromEntries(files.map((file) => [file, []]));
-    const answer =
-      (await this.#ask(server, { tests, changed: [] }, 1800)) ?? withoutAnswer("not done after half an hour");
+    const answer = (await this.#ask(server, { tests, changed: [] }, 1800)) ?? {
+      failure: "not done after half an hour",
+      files: [],
+    };
     this.#end(server);
     return { ...answer, entered: readEntered(readFileSync(entered, "utf8")) };
   }
@@ -88,17 +88,12 @@ export class ProjectCopy implements Disposable {
     if (answer !== undefined) return answer;
     this.#end(this.#testServer);
     this.#testServer = undefined;
-    return withoutAnswer(`no answer after ${Math.round(seconds)} s`);
-  }
-
-  /** Returns the faults that the compiler or the linter of promises refuses. */
-  async refusalsOf(faults: readonly PlantedFault[]): Promise<ReadonlyMap<PlantedFault, Refuser>> {
-    return await refusalsOf(this.#folder, faults);
+    return { failure: `no answer after ${Math.round(seconds)} s`, files: [] };
   }
 
   async #startTestServer(flags: readonly string[]): Promise<ChildProcess> {
-    const server = fork(join(this.#folder, "tools/plant-faults/test-server.ts"), flags, {
-      cwd: this.#folder,
+    const server = fork(join(this.folder, "tools/plant-faults/test-server.ts"), flags, {
+      cwd: this.folder,
       // Without the seed of a night: the verdict on a fault must not depend on luck, and more inputs would take longer.
       env: { ...process.env, TMPDIR: this.#temp, TEST_SEED: undefined },
       stdio: "ignore",
@@ -143,10 +138,6 @@ function linkPackages(from: string, to: string): void {
     else if (lstatSync(path).isSymbolicLink()) symlinkSync(readlinkSync(path), link);
     else symlinkSync(path, link);
   }
-}
-
-function withoutAnswer(failure: string): TestAnswer {
-  return { failure, failedFiles: [], files: [] };
 }
 
 /** Reads a line for each test or test file: its id and the blocks that it enters, separated by spaces. */

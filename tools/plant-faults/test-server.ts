@@ -19,8 +19,6 @@ export interface TestQuestion {
 export interface TestAnswer {
   /** The first test that failed, or whatever else went wrong; `undefined` when nothing did. */
   readonly failure: string | undefined;
-  /** Every test file that failed. */
-  readonly failedFiles: readonly string[];
   readonly files: readonly PassedFile[];
 }
 
@@ -45,7 +43,7 @@ const vitest = await createVitest(
   "test",
   {
     watch: false,
-    project: ["unit", "crash"],
+    project: "unit",
     reporters: [{ onTestCaseResult: stopAtFailure }],
     // On a busy machine, a test may be late.
     retry: all ? 2 : 0,
@@ -87,24 +85,14 @@ async function answer({ tests, changed }: TestQuestion): Promise<TestAnswer> {
     });
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   const failed = testModules.filter(hasFailed);
-  const [unhandled] = unhandledErrors;
   // With retries, a failed first try may leave an error behind although the next one passes.
-  const counts = unhandled !== undefined && !all;
-  const outside = counts ? `an error outside of every test: ${stackOf(unhandled)}` : undefined;
-  return {
-    failure: failed[0] ? failureOf(failed[0]) : outside,
-    failedFiles: failed.map(({ relativeModuleId }) => relativeModuleId),
-    files: testModules.map(passedFile),
-  };
+  const outside = unhandledErrors.length > 0 && !all ? "an error outside of every test" : undefined;
+  return { failure: failed[0] ? failureOf(failed[0]) : outside, files: testModules.map(passedFile) };
 }
 
 // A module whose run was stopped by a failure stays pending forever.
 function hasFailed(module: TestModule): boolean {
   return module.state() === "failed" || module.children.allTests("failed").next().done !== true;
-}
-
-function stackOf(error: unknown): string {
-  return error instanceof Object && "stack" in error ? String(error.stack) : String(error);
 }
 
 function failureOf(module: TestModule): string {
