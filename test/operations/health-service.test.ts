@@ -1,6 +1,6 @@
 import { Code, ConnectError, createClient, type Client } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { expect, test } from "vitest";
+import { test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../src/gen/es/grpc/health/v1/health_pb.ts";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
 import { createPlantServer } from "../../src/server/index.ts";
@@ -77,28 +77,28 @@ async function firstToldBy({ health }: Served): Promise<Status | Code | undefine
   }
 }
 
-test.each(["", "plantstore.v1.PlantService"])("a healthy server serves %j", async (service) => {
+test.for(["", "plantstore.v1.PlantService"])("a healthy server serves %j", async (service, { expect }) => {
   await using served = await serve();
   expect(await served.health.check({ service })).toMatchObject({ status: Status.SERVING });
 });
 
-test("a server whose store is away does not serve", async () => {
+test("a server whose store is away does not serve", async ({ expect }) => {
   await using served = await serve(fakeStore({ problem: "disk full" }));
   expect(await served.health.check({ service: "" })).toMatchObject({ status: Status.NOT_SERVING });
 });
 
-test("an unknown service is NOT_FOUND to a check", async () => {
+test("an unknown service is NOT_FOUND to a check", async ({ expect }) => {
   await using served = await serve();
   const error = await served.health.check({ service: "garden.v1.Gnome" }).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "the service is not known here" });
 });
 
-test.each([
+test.for([
   { named: "the server as a whole", service: "", first: Status.SERVING },
   { named: "a service that is not there", service: "garden.v1.Gnome", first: Status.SERVICE_UNKNOWN },
 ])(
   "a watcher of $named is told at once, then of the drain, and its stream does not hold up the drain",
-  async ({ service, first }) => {
+  async ({ service, first }, { expect }) => {
     await using served = await serve();
     const told: number[] = [];
     let end: unknown;
@@ -115,7 +115,7 @@ test.each([
   },
 );
 
-test.concurrent("a watcher is told of each change, and of nothing else", async () => {
+test.concurrent("a watcher is told of each change, and of nothing else", async ({ expect }) => {
   let problem: string | undefined;
   const store: PlantStore = {
     ...fakeStore({}),
