@@ -10,6 +10,7 @@ import {
   createReflectionService,
   createRequestIds,
   Health,
+  healthRequestBytesMax,
   Readiness,
   ServerReflection,
 } from "plantstore/operations";
@@ -37,7 +38,9 @@ const describe = (): string =>
 const gateway = createGateway({
   routes: (router) => {
     routes(router);
-    router.service(Health, createHealthService({ readiness, services: [GreenhouseService.typeName] }));
+    router.service(Health, createHealthService({ readiness, services: [GreenhouseService.typeName] }), {
+      readMaxBytes: healthRequestBytesMax,
+    });
     router.service(ServerReflection, createReflectionService([GreenhouseService, Health, ServerReflection]));
   },
   endpoints: [...createProbes(readiness), ...createDocsPage({ document: describe, open: true })],

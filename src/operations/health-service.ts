@@ -9,6 +9,14 @@ export interface HealthOptions {
   readonly services: readonly string[];
 }
 
+/**
+ * Bytes of a request of `grpc.health.v1.Health`: pass it as `readMaxBytes` where the service is registered.
+ *
+ * 512 have room for the full name of any service. Whoever asks needs no credential, so the limit that suits messages of
+ * admitted callers, times the streams of a connection, would be what anyone can make the server hold.
+ */
+export const healthRequestBytesMax = 512;
+
 /** Milliseconds between two checks of the readiness for watchers; probes usually run every ten seconds. */
 const watchIntervalMs = 1_000;
 

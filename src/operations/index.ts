@@ -6,7 +6,7 @@ export { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 export { ServerReflection } from "../gen/es/grpc/reflection/v1/reflection_pb.ts";
 export { type CallAudit, createCallLog } from "./call-log.ts";
 export { createDocsPage } from "./docs-page/docs-page.ts";
-export { createHealthService } from "./health-service.ts";
+export { createHealthService, healthRequestBytesMax } from "./health-service.ts";
 export { type Log, type LogLevel, logLevels, openLog, openReserveLog, silentLog } from "./log.ts";
 export { createRateLimit, type RateLimit, type RateLimitOptions } from "./rate-limit.ts";
 export { createProbes } from "./probes.ts";

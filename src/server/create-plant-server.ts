@@ -25,6 +25,7 @@ import {
   createRequestIds,
   createSafeErrors,
   type Log,
+  healthRequestBytesMax,
   logReadiness,
   requestIdKey,
 } from "../operations/index.ts";
@@ -64,8 +65,7 @@ export interface PlantServer {
 // 20 s: together with the usual drain delay of 5 s, less than the 30 s after which Kubernetes kills a container.
 const drainTimeoutMsDefault = 20_000;
 
-// 64 KiB: messages here are an id or a name. Health checks need no credential, so this, times the streams of a
-// connection, is what anyone can make the server hold.
+// 64 KiB: messages here are an id or a name.
 const messageBytesMax = 64 * 1024;
 
 /** Creates the plant server from its parts; the only place where plants, credentials, gateway and operations meet. */
@@ -81,7 +81,9 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
   const gateway = createGateway({
     routes: (router) => {
       router.service(PlantService, createPlantService({ store, principalKey, requestIdKey, idempotencyFieldKey }));
-      router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }));
+      router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }), {
+        readMaxBytes: healthRequestBytesMax,
+      });
       router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
     },
     interceptors: [...forLog, ...(options.interceptors ?? [])],

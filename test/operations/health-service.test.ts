@@ -1,6 +1,13 @@
-import { Code, ConnectError, createClient, type Client } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
-import { test } from "vitest";
+import { Code, ConnectError, createClient, type Client, type Transport } from "@connectrpc/connect";
+import {
+  compressionBrotli,
+  compressionGzip,
+  type ConnectTransportOptions,
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { describe, test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../src/gen/es/grpc/health/v1/health_pb.ts";
 import { openMemoryStore, type PlantStore } from "../../src/plants/index.ts";
 import { createPlantServer } from "../../src/server/index.ts";
@@ -65,10 +72,13 @@ function openTimers(): number {
 }
 
 /** Watches until the first answer, and returns the status in it, or the code of the error. */
-async function firstToldBy({ health }: Served): Promise<Status | Code | undefined> {
+async function firstToldBy(
+  { health }: Pick<Served, "health">,
+  request: { readonly service?: string } = {},
+): Promise<Status | Code | undefined> {
   const controller = new AbortController();
   try {
-    for await (const { status } of health.watch({}, { signal: controller.signal })) return status;
+    for await (const { status } of health.watch(request, { signal: controller.signal })) return status;
     return undefined;
   } catch (reason) {
     return ConnectError.from(reason).code;
@@ -92,6 +102,44 @@ test("an unknown service is NOT_FOUND to a check", async ({ expect }) => {
   const error = await served.health.check({ service: "garden.v1.Gnome" }).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "the service is not known here" });
 });
+
+describe.each([
+  { named: "gRPC", transport: createGrpcTransport, prefixBytes: 3 },
+  { named: "gRPC-Web", transport: createGrpcWebTransport, prefixBytes: 3 },
+  { named: "Connect", transport: createConnectTransport, prefixBytes: 3 },
+  { named: "Connect with JSON", transport: jsonTransport, prefixBytes: '{"service":""}'.length },
+])("over $named, a request of health without a credential", ({ transport, prefixBytes }) => {
+  test.for([
+    { coding: "no coding", compressed: {} },
+    { coding: "gzip", compressed: { sendCompression: compressionGzip, compressMinBytes: 0 } },
+    { coding: "br", compressed: { sendCompression: compressionBrotli, compressMinBytes: 0 } },
+  ])("may have 512 bytes in $coding, and not one more", async ({ compressed }, { expect }) => {
+    await using served = await serve();
+    const health = createClient(
+      Health,
+      transport({
+        baseUrl: `http://${served.address.address}:${String(served.address.port)}`,
+        httpVersion: "2",
+        ...compressed,
+      }),
+    );
+    const tooLarge = { service: "x".repeat(513 - prefixBytes) };
+    const largest = { service: tooLarge.service.slice(1) };
+    expect(await codeOf(health.check(largest))).toBe(Code.NotFound);
+    expect(await codeOf(health.check(tooLarge))).toBe(Code.ResourceExhausted);
+    expect(await firstToldBy({ health }, largest)).toBe(Status.SERVICE_UNKNOWN);
+    expect(await firstToldBy({ health }, tooLarge)).toBe(Code.ResourceExhausted);
+  });
+});
+
+function jsonTransport(options: ConnectTransportOptions): Transport {
+  return createConnectTransport({ ...options, useBinaryFormat: false });
+}
+
+async function codeOf(answer: Promise<unknown>): Promise<Code | undefined> {
+  const error = await answer.catch((reason: unknown) => reason);
+  return error instanceof ConnectError ? error.code : undefined;
+}
 
 test.for([
   { named: "the server as a whole", service: "", first: Status.SERVING },
