@@ -31,9 +31,12 @@ let poolIsUsed = false;
 /** What takes long here takes until the next release. */
 let released = Promise.withResolvers<void>();
 
-/** Takes long to refuse a request that asks for it, and admits all others at once. */
-function admit({ header }: AdmitRequest): void | Promise<void> {
+/** Takes long to refuse a request that asks for it, refuses those of proxies, and admits all others at once. */
+function admit(request: AdmitRequest): void | Promise<void> {
+  const { header } = request;
   if (header.get("wait") !== null) return released.promise.then(refuse);
+  // As a limit of calls, a challenge and a log do.
+  if (header.get("x-forwarded-for") !== null && [request.peer, request.origin, request.peer].length > 0) refuse();
 }
 
 function refuse(): never {
@@ -78,6 +81,7 @@ const greenhouse = createGateway({
       },
     }),
   admit,
+  trustedProxies: { addresses: ["127.0.0.0/8", "10.0.0.0/8"] },
   rest: {
     rules: [
       { selector: `${service}.WatchReadings`, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },

@@ -115,6 +115,12 @@ const compressed: readonly { readonly coding: string; readonly bytes: Buffer }[]
 /** A frame of RFC 8878 whose window has 128 MiB, and which holds next to nothing. */
 const hugeWindow = Buffer.from("28b52ffd0088010000", "hex");
 
+const proxyLists = [
+  { what: "of whatever the client sent", list: `${"a,".repeat(7_500)}203.0.113.7` },
+  { what: "of commas", list: ",".repeat(15_000) },
+  { what: "of trusted addresses", list: "10.0.0.1,".repeat(1_650) },
+];
+
 function manyFields(count: number): Field[] {
   return Array.from({ length: count }, (_, i) => [`x-${i}`, "y"]);
 }
@@ -162,6 +168,14 @@ export const spentRows: readonly SpentRow[] = [
       Buffer.from(`GET /sensors/x/readings?count=1 HTTP/1.1\r\nhost: x\r\naccept: ${";".repeat(12_000)}\r\n\r\n`),
     ),
   },
+  ...proxyLists.map(({ what, list }) => ({
+    what: `an \`X-Forwarded-For\` of 15 KB from a trusted proxy, ${what}`,
+    atMost: "12",
+    n: 200,
+    run: onStreams("greenhouse", (id) => [
+      headersFrame(id, [...grpcHeader(waterBed), ["x-forwarded-for", list]], last),
+    ]),
+  })),
   {
     what: "a query of 8 KB",
     atMost: "150",

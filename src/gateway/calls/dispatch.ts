@@ -131,6 +131,8 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   readonly #options: DispatchOptions;
   /** When the request began; 0 if there is no `onAnswer`. */
   readonly #startMs: number;
+  /** The client that trusted proxies name; `undefined` until it is asked for, and without such proxies. */
+  #tracedClient: Client | undefined;
 
   constructor(options: DispatchOptions, exchange: Exchange, match: Match) {
     this.procedure = match.procedure?.name;
@@ -169,7 +171,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   }
 
   get #client(): Client | undefined {
-    return this.#options.trustedProxies?.clientOf(this.#exchange.peer, this.#exchange);
+    return (this.#tracedClient ??= this.#options.trustedProxies?.clientOf(this.#exchange.peer, this.#exchange));
   }
 
   /** Never throws: a carrier could only end the connection, and a mounted handler the process. */

@@ -3,7 +3,8 @@ export type ForwardedElement = ReadonlyMap<string, string>;
 
 /**
  * Reads the elements of a `Forwarded` field (RFC 7239 §4) from the last, which the nearest proxy has added, to the
- * first. Ends before the first malformed element, because anything may stand to the left of it.
+ * first of as many as are asked for. Ends before the first malformed element, because anything may stand to the left of
+ * it, and before one that is longer than any proxy writes.
  *
  *     Forwarded         = 1#forwarded-element
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
@@ -12,8 +13,8 @@ export type ForwardedElement = ReadonlyMap<string, string>;
  * From the right, because a client can send an opening quotation mark that, read from the left, swallows what the
  * proxies have added.
  */
-export function* readForwarded(field: string): Generator<ForwardedElement> {
-  for (let end = field.length; end >= 0;) {
+export function* readForwarded(field: string, elementsMax: number): Generator<ForwardedElement> {
+  for (let end = field.length, left = elementsMax; end >= 0 && left > 0; left--) {
     const start = startOfElement(field, end);
     if (start === undefined) return;
     const element = parseElement(field.slice(start, end).trim());
@@ -23,13 +24,20 @@ export function* readForwarded(field: string): Generator<ForwardedElement> {
   }
 }
 
-/** Returns the start of the element that ends at `end`; `undefined` when a quotation mark in it has no partner. */
+/** Characters of an element: four parameters, of which a host may have 261. */
+const elementLengthMax = 1024;
+
+/**
+ * Returns the start of the element that ends at `end`; `undefined` when it is too long, or a quotation mark in it has no
+ * partner.
+ */
 function startOfElement(field: string, end: number): number | undefined {
   let at = end;
   while (at > 0 && field[at - 1] !== ",") {
     const opening: number = field[at - 1] === '"' ? openingQuote(field, at - 1) : at - 1;
     if (opening < 0) return undefined;
     at = opening;
+    if (end - at > elementLengthMax) return undefined;
   }
   return at;
 }
@@ -38,7 +46,7 @@ function startOfElement(field: string, end: number): number | undefined {
 function openingQuote(field: string, closing: number): number {
   let at = field.lastIndexOf('"', closing - 1);
   // RFC 9110 §5.6.4: a quotation mark that follows a backslash is part of the text.
-  while (at > 0 && field[at - 1] === "\\") at = field.lastIndexOf('"', at - 2);
+  while (at > 0 && closing - at <= elementLengthMax && field[at - 1] === "\\") at = field.lastIndexOf('"', at - 2);
   return closing === 0 ? -1 : at;
 }
 

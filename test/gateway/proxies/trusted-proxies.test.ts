@@ -81,14 +81,31 @@ describe("Forwarded", () => {
     { name: "a scheme that is none", field: "for=203.0.113.7;proto=gopher", want: { address: "203.0.113.7", port: 0 } },
     { name: "a host with a user", field: 'for=203.0.113.7;host="a@b"', want: { address: "203.0.113.7", port: 0 } },
     {
-      name: "a chain of 99 and the client",
-      field: `for=203.0.113.7, ${many(99, "for=10.2.2.2")}`,
+      name: "a chain of 19 and the client",
+      field: `for=203.0.113.7, ${many(19, "for=10.2.2.2")}`,
       want: { address: "203.0.113.7", port: 0 },
     },
     {
-      name: "a chain of 101",
-      field: `for=203.0.113.7, ${many(100, "for=10.2.2.2")}`,
+      name: "a chain of 20, and what is beyond it",
+      field: `for=203.0.113.7, ${many(20, "for=10.2.2.2")}`,
       want: { address: "10.2.2.2", port: 0 },
+    },
+    {
+      name: "19 empty elements and the client",
+      field: `for=203.0.113.7${",".repeat(19)}`,
+      want: { address: "203.0.113.7", port: 0 },
+    },
+    { name: "20 empty elements, and what is beyond them", field: `for=203.0.113.7${",".repeat(20)}`, want: peer },
+    {
+      name: "an element of 1024 characters",
+      field: `for=203.0.113.7;a=${"b".repeat(1024 - 18)}`,
+      want: { address: "203.0.113.7", port: 0 },
+    },
+    { name: "an element of 1025 characters", field: `for=203.0.113.7;a=${"b".repeat(1025 - 18)}`, want: peer },
+    {
+      name: "a text in quotes that makes an element of 1025 characters",
+      field: `for=203.0.113.7;a="${"b".repeat(1025 - 20)}"`,
+      want: peer,
     },
   ])("$name", ({ field, want }) => {
     expect(clientOf("forwarded", { forwarded: field, "x-forwarded-for": "198.51.100.66" })).toEqual(want);
@@ -151,6 +168,31 @@ describe("X-Forwarded-For, -Proto and -Host", () => {
       name: "a scheme that the client has put in front",
       header: { "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https, http" },
       want: { address: "203.0.113.7", port: 0, scheme: "http" },
+    },
+    {
+      name: "a chain of 19 and the client",
+      header: { "x-forwarded-for": `203.0.113.7, ${many(19, "10.2.2.2")}` },
+      want: { address: "203.0.113.7", port: 0 },
+    },
+    {
+      name: "a chain of 20, and what is beyond it",
+      header: { "x-forwarded-for": `203.0.113.7, ${many(20, "10.2.2.2")}` },
+      want: { address: "10.2.2.2", port: 0 },
+    },
+    {
+      name: "19 empty items and the client",
+      header: { "x-forwarded-for": `203.0.113.7${",".repeat(19)}` },
+      want: { address: "203.0.113.7", port: 0 },
+    },
+    {
+      name: "20 empty items, and what is beyond them",
+      header: { "x-forwarded-for": `203.0.113.7${",".repeat(20)}` },
+      want: peer,
+    },
+    {
+      name: "an empty item at either end",
+      header: { "x-forwarded-for": ",203.0.113.7, 10.2.2.2,", "x-forwarded-proto": ", https, http," },
+      want: { address: "203.0.113.7", port: 0, scheme: "https" },
     },
     {
       name: "a scheme without an address",
