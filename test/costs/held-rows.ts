@@ -22,7 +22,8 @@ import {
 import {
   bodyFrames,
   endlessBlock,
-  greenhouseCall,
+  filled,
+  filledRequest,
   last,
   openEach,
   sendInWaves,
@@ -33,7 +34,7 @@ import type { MeasuredServer, ServerName } from "../support/costs/measured-serve
 import { within } from "../support/deadline.ts";
 import { openRaw, openRawHttp2, openRawTls, type RawClient } from "../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
-import { postHeader, settingFrame } from "../support/http2/http2-requests.ts";
+import { getHeader, postHeader, settingFrame } from "../support/http2/http2-requests.ts";
 import { authorized, bearer } from "../support/server/plant-server.ts";
 
 /** What clients can make the server hold by one thing that they do. */
@@ -99,10 +100,10 @@ function frames(framesOf: (n: number) => readonly Frame[]): Run {
 }
 
 /** One connection of HTTP/1.1 that sends a request so many times and reads nothing. */
-function pipelined(name: ServerName, request: string): Run {
+function pipelined(name: ServerName, line: string): Run {
   return async ({ addresses }, n) => {
     const client = await openRaw(addresses[name]);
-    client.write(request.repeat(n));
+    client.write(filledRequest(line).repeat(n));
     return { clients: [client], units: 1 };
   };
 }
@@ -124,19 +125,19 @@ async function untilSent(server: MeasuredServer, { socket }: RawClient): Promise
 async function openClimates({ socket }: RawClient, n: number): Promise<ClientHttp2Stream[]> {
   const session = connect("http://greenhouse", { createConnection: () => socket }).on("error", () => {});
   await within(once(session, "remoteSettings"), "the server's SETTINGS");
-  return Array.from({ length: n }, () => {
-    const stream = session.request({
-      ":method": "POST",
-      ":path": "/greenhouse.v1.GreenhouseService/ControlClimate",
-      "content-type": "application/grpc+proto",
-      te: "trailers",
-    });
+  const header = grpcHeader("/greenhouse.v1.GreenhouseService/ControlClimate");
+  return streamIds(n).map((id) => {
+    const stream = session.request(Object.fromEntries(filled(header, id)));
     return stream.on("error", () => {}).resume();
   });
 }
 
 const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
-const healthCall = (rpc: string) => grpcHeader(`/grpc.health.v1.Health/${rpc}`);
+/** The header of a call of the greenhouse, as large as it may be. */
+const filledCall = (id: number, rpc: string, ...more: readonly Field[]): Frame =>
+  headersFrame(id, filled([...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more], id));
+const healthCall = (id: number, rpc: string): Frame =>
+  headersFrame(id, filled(grpcHeader(`/grpc.health.v1.Health/${rpc}`), id));
 
 // RFC 8446 §5.1: a record of 16 KiB of a handshake, of which nearly all is there.
 const clientHelloBegin = Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc]), Buffer.alloc(16_000)]);
@@ -161,17 +162,17 @@ const shortNote: FramesOf = (id) => {
     name,
     name === ":path" ? path : value,
   ]);
-  return [headersFrame(id, header), dataFrame(id, Buffer.from(`{"note":"${"s".repeat(1_000)}"}`), last)];
+  return [headersFrame(id, filled(header, id)), dataFrame(id, Buffer.from(`{"note":"${"s".repeat(1_000)}"}`), last)];
 };
 const trailerRequest = create(WaterBedRequestSchema, { note: "with a trailer" });
 const trailerMessage = encodeEnvelope(0, toBinary(WaterBedRequestSchema, trailerRequest));
-const trailerNote: FramesOf = (id) => [greenhouseCall(id, "WaterBed"), ...bodyFrames(id, trailerMessage, 16_384, last)];
-const longNotes: FramesOf = (id) => [greenhouseCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
+const trailerNote: FramesOf = (id) => [filledCall(id, "WaterBed"), ...bodyFrames(id, trailerMessage, 16_384, last)];
+const longNotes: FramesOf = (id) => [filledCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
 
 /** One connection of HTTP/2 that asks on so many streams, one after the other, and whose window lets no answer pass. */
-function waitingAnswers(framesOf: FramesOf): Run {
+function waitingAnswers(name: ServerName, framesOf: FramesOf): Run {
   return async (server, n) => {
-    const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
+    const client = (await openRawHttp2(server.addresses[name])).drain();
     client.send(settingFrame(4, 0));
     await sendInWaves(server, client, streamIds(n), framesOf, 1);
     return { clients: [client], units: n };
@@ -182,10 +183,7 @@ function waitingAnswers(framesOf: FramesOf): Run {
 function watchers(message: Buffer): Run {
   return async (server, n) => {
     const clients = (await openEach(n / 200, openRawHttp2, server.addresses.plants)).map((client) => client.drain());
-    const watching: FramesOf = (id) => [
-      headersFrame(id, healthCall("Watch")),
-      ...bodyFrames(id, message, 16_384, last),
-    ];
+    const watching: FramesOf = (id) => [healthCall(id, "Watch"), ...bodyFrames(id, message, 16_384, last)];
     for (const client of clients) await sendInWaves(server, client, streamIds(200), watching, 10);
     return { clients, units: 1 };
   };
@@ -196,7 +194,7 @@ function takenSlowly(sizes: readonly number[]): Run {
   return async (server, n) => {
     const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
     const ids = streamIds(n);
-    await sendInWaves(server, client, ids, (id) => [greenhouseCall(id, "ControlClimate")]);
+    await sendInWaves(server, client, ids, (id) => [filledCall(id, "ControlClimate")]);
     // Each handler waits for its first message, takes that, and leaves the second one in what the server has read.
     for (const id of ids) {
       client.send(dataFrame(id, twoMessages), ...sizes.map((bytes) => frame(unknownType, 0, 0, Buffer.alloc(bytes))));
@@ -209,7 +207,7 @@ function takenSlowly(sizes: readonly number[]): Run {
 /** Asks for the events of a sensor. */
 function watchEvents(sensor: string, count: number): (client: RawClient) => void {
   const path = `/sensors/${sensor}/readings?count=${count}`;
-  return (client) => client.write(`GET ${path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n`);
+  return (client) => client.write(filledRequest(`GET ${path}`, ["accept", "text/event-stream"]));
 }
 
 /** A body of a stream over REST that has begun. */
@@ -218,7 +216,7 @@ function encodedReadings(id: number, coding: string, body: Buffer): Frame[] {
     name,
     name === ":path" ? "/readings" : value,
   ]);
-  return [headersFrame(id, header), ...bodyFrames(id, body)];
+  return [headersFrame(id, filled(header, id)), ...bodyFrames(id, body)];
 }
 
 /** Empty lines. The first of them get hardly smaller, so that 1,032 times what is sent is more than all of them. */
@@ -329,20 +327,26 @@ export const heldRows: readonly HeldRow[] = [
   {
     what: "small answers over HTTP/2 that nobody reads",
     atMost: "2 MiB a connection",
-    n: 10_000,
-    run: deaf("plants", (id) => [headersFrame(id, healthCall("Check")), dataFrame(id, emptyMessage, last)]),
+    n: 1_000,
+    run: deaf("plants", (id) => [healthCall(id, "Check"), dataFrame(id, emptyMessage, last)]),
   },
   {
     what: "small answers over HTTP/2 that are asked for one by one, and that no window lets pass",
     atMost: "8 KiB a stream",
     n: 50,
-    run: waitingAnswers(shortNote),
+    run: waitingAnswers("greenhouse", shortNote),
   },
   {
     what: "small answers over HTTP/2 with trailers, in the same way",
     atMost: "8 KiB a stream",
     n: 50,
-    run: waitingAnswers(trailerNote),
+    run: waitingAnswers("greenhouse", trailerNote),
+  },
+  {
+    what: "refusals over HTTP/2 that no window lets pass",
+    atMost: "8 KiB a stream",
+    n: 50,
+    run: waitingAnswers("plants", (id) => [headersFrame(id, filled(getHeader, id), last)]),
   },
   {
     what: "large answers over HTTP/2 that nobody reads",
@@ -364,7 +368,7 @@ export const heldRows: readonly HeldRow[] = [
     atMost: "256 KiB a stream",
     n: 16,
     run: perN(
-      deaf("greenhouse", (id) => [greenhouseCall(id, "WatchReadings"), ...bodyFrames(id, endlessWatch, 16_384, last)]),
+      deaf("greenhouse", (id) => [filledCall(id, "WatchReadings"), ...bodyFrames(id, endlessWatch, 16_384, last)]),
     ),
   },
   {
@@ -382,25 +386,25 @@ export const heldRows: readonly HeldRow[] = [
   },
   {
     what: "Server-Sent Events over HTTP/1.1 of which none has come yet",
-    atMost: "16 KiB a connection",
+    atMost: "48 KiB a connection",
     n: 50,
     run: connections(openRaw, watchEvents("later", 0), "greenhouse"),
   },
   {
     what: "requests over HTTP/1.1 whose refusals nobody reads",
     atMost: "1 MiB a connection",
-    n: 20_000,
-    run: pipelined("plants", "GET / HTTP/1.1\r\nhost: x\r\n\r\n"),
+    n: 2_000,
+    run: pipelined("plants", "GET /"),
   },
   {
     what: "requests over HTTP/1.1 that are sent ahead of a call that takes long",
     atMost: "1 MiB a connection",
     n: 1_000,
-    run: pipelined("greenhouse", "GET /sensors/x/reading HTTP/1.1\r\nhost: x\r\n\r\n"),
+    run: pipelined("greenhouse", "GET /sensors/x/reading"),
   },
   {
     what: "calls over HTTP/2 that take long",
-    atMost: "4 KiB a stream",
+    atMost: "24 KiB a stream",
     n: 200,
     run: async (server, n) => {
       const clients = (await openEach(n / 200, openRawHttp2, server.addresses.greenhouse)).map((client) =>
@@ -408,7 +412,7 @@ export const heldRows: readonly HeldRow[] = [
       );
       for (const client of clients) {
         await sendInWaves(server, client, streamIds(200), (id) => [
-          greenhouseCall(id, "GetReading"),
+          filledCall(id, "GetReading"),
           dataFrame(id, emptyMessage, last),
         ]);
       }
@@ -419,23 +423,26 @@ export const heldRows: readonly HeldRow[] = [
     what: "bodies that come with requests that are refused",
     atMost: "1.5 MiB a connection",
     n: 60,
-    run: listening("plants", (id) => [headersFrame(id, deletePlant), ...bodyFrames(id, Buffer.alloc(16_000))]),
+    run: listening("plants", (id) => [
+      headersFrame(id, filled(deletePlant, id)),
+      ...bodyFrames(id, Buffer.alloc(16_000)),
+    ]),
   },
   {
     what: "bodies that come while it is decided whether to refuse",
-    atMost: "1.5 MiB a connection",
-    n: 15,
+    atMost: "8 MiB a connection",
+    n: 64,
     run: listening("greenhouse", (id) => [
-      greenhouseCall(id, "WaterBed", ["wait", "1"]),
+      filledCall(id, "WaterBed", ["wait", "1"]),
       ...bodyFrames(id, Buffer.alloc(16_000)),
     ]),
   },
   {
     what: "such bodies in pieces of 64 bytes",
-    atMost: "1.5 MiB a connection",
+    atMost: "2 MiB a connection",
     n: 3,
     run: listening("greenhouse", (id) => [
-      greenhouseCall(id, "WaterBed", ["wait", "1"]),
+      filledCall(id, "WaterBed", ["wait", "1"]),
       ...bodyFrames(id, Buffer.alloc(85_000), 64),
     ]),
   },
@@ -445,7 +452,7 @@ export const heldRows: readonly HeldRow[] = [
     n: 60,
     run: perN(
       listening("plants", (id) => [
-        headersFrame(id, [...deletePlant, authorized]),
+        headersFrame(id, filled([...deletePlant, authorized], id)),
         ...bodyFrames(id, Buffer.alloc(60_000)),
       ]),
     ),
@@ -456,7 +463,7 @@ export const heldRows: readonly HeldRow[] = [
     n: 4,
     run: perN(
       listening("plants", (id) => [
-        headersFrame(id, [...deletePlant, authorized]),
+        headersFrame(id, filled([...deletePlant, authorized], id)),
         ...bodyFrames(id, Buffer.alloc(60_000), 9),
       ]),
     ),
@@ -483,7 +490,7 @@ export const heldRows: readonly HeldRow[] = [
     n: 1_000_000,
     run: async (server, n) => {
       const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
-      client.send(greenhouseCall(1, "RecordReadings"));
+      client.send(filledCall(1, "RecordReadings"));
       const body = encodeEnvelope(0, Buffer.alloc(n), 4 * 1024 * 1024);
       // As far as the windows are open, which the server opens again when it is quiet.
       for (let from = 0; from < n; from += 60_000) {
@@ -528,7 +535,7 @@ export const heldRows: readonly HeldRow[] = [
     n: 60,
     run: perN(
       listening("greenhouse", (id) => [
-        greenhouseCall(id, "RecordReadings"),
+        filledCall(id, "RecordReadings"),
         dataFrame(id, encodeEnvelope(0, Buffer.of(), 4_000_000)),
       ]),
     ),
@@ -538,28 +545,25 @@ export const heldRows: readonly HeldRow[] = [
     atMost: "1 MiB a stream",
     n: 1,
     run: perN(
-      listening("greenhouse", (id) => [
-        greenhouseCall(id, "ControlClimate"),
-        ...times(12, () => dataFrame(id, reading)),
-      ]),
+      listening("greenhouse", (id) => [filledCall(id, "ControlClimate"), ...times(12, () => dataFrame(id, reading))]),
     ),
   },
   {
     what: "messages of a few bytes among much else that are taken slowly",
-    atMost: "8 KiB a stream",
+    atMost: "28 KiB a stream",
     n: 60,
     run: takenSlowly([16_384, 16_384, 16_384]),
   },
   {
     what: "messages of a few bytes among 16 KiB that are taken slowly",
-    atMost: "24 KiB a stream",
+    atMost: "44 KiB a stream",
     n: 60,
     // With the heads of both frames, a byte less than what is copied.
     run: takenSlowly([16_383 - 2 * 9 - twoMessages.byteLength]),
   },
   {
     what: "messages of many streams that are taken slowly",
-    atMost: "8 MiB a connection",
+    atMost: "12 MiB a connection",
     // 256 in the end, as many as a connection may have.
     n: 64,
     run: async (server, n) => {
@@ -581,17 +585,34 @@ export const heldRows: readonly HeldRow[] = [
     run: watchers(emptyMessage),
   },
   {
-    what: "watchers of health that send 60 KB of fields that nobody knows",
+    what: "watchers of health that send as many fields that nobody knows as they may",
     atMost: "64 MiB in all",
     n: 400,
     // Each is a number of one byte in field 2.
-    run: watchers(encodeEnvelope(0, Buffer.alloc(60_000, Buffer.from([0x10, 1])))),
+    run: watchers(encodeEnvelope(0, Buffer.alloc(512, Buffer.from([0x10, 1])))),
+  },
+  {
+    what: "bodies of calls of health that do not end",
+    atMost: "32 KiB a stream",
+    n: 60,
+    run: perN(
+      listening("plants", (id) => [healthCall(id, "Check"), dataFrame(id, encodeEnvelope(0, Buffer.alloc(500), 512))]),
+    ),
+  },
+  {
+    what: "bodies of calls of health that are too large",
+    atMost: "1.5 MiB a connection",
+    n: 60,
+    run: listening("plants", (id) => [
+      healthCall(id, id % 4 === 1 ? "Check" : "Watch"),
+      ...bodyFrames(id, encodeEnvelope(0, Buffer.alloc(60_000))),
+    ]),
   },
   {
     what: "streams that are opened and reset",
     atMost: "512 KiB a connection",
     n: 90,
-    run: listening("plants", (id) => [headersFrame(id, deletePlant), resetFrame(id, 8)]),
+    run: listening("plants", (id) => [headersFrame(id, filled(deletePlant, id)), resetFrame(id, 8)]),
   },
   {
     what: "PINGs whose answers nobody reads",

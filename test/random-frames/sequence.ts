@@ -77,8 +77,8 @@ function watch(stream: Http2Stream, open: Set<Http2Stream>): void {
   };
 }
 
-function isComplete({ closed, localEnded, remoteEnded }: Http2Stream): boolean {
-  return closed && localEnded && remoteEnded;
+function isComplete({ closed, localEnded }: Http2Stream): boolean {
+  return closed && localEnded;
 }
 
 /** What is wrong with what the engine said. */

@@ -151,10 +151,11 @@ export class Http2Connection implements StreamCarrier {
 
   #open(streamId: number, head: Http2RequestHead, headTooLarge: boolean, ended: boolean): void {
     const sendWindow = this.#rules.peer.initialWindowSize;
+    const { contentLength } = head;
     const nowMs = this.#deadlines.heardAtMs;
-    const stream = new Http2Stream(this, streamId, { head, ended, sendWindow, nowMs });
+    const stream = new Http2Stream(this, streamId, { contentLength, ended, sendWindow, nowMs });
     this.#streams.open.set(streamId, stream);
-    stream.begin(this.#options.onStream, headTooLarge);
+    stream.begin(this.#options.onStream, head, headTooLarge);
   }
 
   #read(chunk: Buffer): void {

@@ -1,4 +1,4 @@
-import { freedBytesMin, unpooled } from "../carriers/index.ts";
+import { freedBytesMin, unpooled, unreadBodyBytesMax } from "../carriers/index.ts";
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import { ErrorCode } from "./http2-error.ts";
 import type { Output } from "./output.ts";
@@ -6,7 +6,10 @@ import type { Http2RequestHead } from "./request-head.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
 import type { SendFlow } from "./send-flow.ts";
 
-/** Receives what happens on a stream. If a method throws, the stream ends with INTERNAL_ERROR; other streams go on. */
+/**
+ * Receives what happens on a stream until its answer is complete, or handed over to be sent as the windows allow. If a
+ * method throws, the stream ends with INTERNAL_ERROR; other streams go on.
+ */
 export interface StreamReceiver {
   /**
    * Receives a piece of the body: a view of its chunk, which may be kept, but keeps the whole chunk alive. Call
@@ -44,13 +47,15 @@ export interface StreamCarrier {
 /**
  * Serves a stream whose header has arrived.
  *
+ * @param head - not kept by the stream, because an answer may wait for a window long after its call is over
  * @param headTooLarge - whether the header list exceeds the limit; the head then has only the fields that fit
  */
-export type ServeStream = (stream: Http2Stream, headTooLarge: boolean) => void;
+export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, headTooLarge: boolean) => void;
 
 /** Options of a new {@link Http2Stream}. */
 export interface StreamInit {
-  readonly head: Http2RequestHead;
+  /** The length that the header announces; `undefined` if it announces none. */
+  readonly contentLength: number | undefined;
   /** Whether the request has no body. */
   readonly ended: boolean;
   readonly sendWindow: number;
@@ -66,9 +71,8 @@ export interface StreamInit {
  */
 export class Http2Stream {
   readonly id: number;
-  readonly head: Http2RequestHead;
   readonly openedAtMs: number;
-  /** Set by the code that serves the stream. */
+  /** Set by the code that serves the stream, and dropped when our side ends. */
   receiver: StreamReceiver | undefined;
   /** Set by the code that serves the stream when it waits for the whole body, which must then arrive in time. */
   bodyAwaited = false;
@@ -85,9 +89,11 @@ export class Http2Stream {
   /** Bytes that we may send, kept by {@link SendFlow}; negative after the peer narrowed it (RFC 9113 §6.9.2). */
   sendWindow: number;
   readonly #carrier: StreamCarrier;
+  readonly #contentLength: number | undefined;
   #receiveWindow: number;
-  /** Bytes of body received. */
+  /** Bytes of body received, and how many of them were to be dropped because our side had ended. */
   #receivedBytes = 0;
+  #droppedBytes = 0;
   /** Bytes received, with padding, that are not used yet. */
   #heldBytes = 0;
   /** Bytes used for which the peer has not been given new credit. */
@@ -96,10 +102,10 @@ export class Http2Stream {
   /** What ends the stream after the queue: a trailer block, or nothing but the end. */
   #ending: readonly Uint8Array[] | undefined;
 
-  constructor(carrier: StreamCarrier, id: number, { head, ended, sendWindow, nowMs }: StreamInit) {
+  constructor(carrier: StreamCarrier, id: number, { contentLength, ended, sendWindow, nowMs }: StreamInit) {
     this.#carrier = carrier;
     this.id = id;
-    this.head = head;
+    this.#contentLength = contentLength;
     this.remoteEnded = ended;
     this.sendWindow = sendWindow;
     // Until our settings are acknowledged, the peer may assume the initial value.
@@ -140,7 +146,7 @@ export class Http2Stream {
    */
   end(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
-    this.localEnded = true;
+    this.#endReceiving();
     this.#ending = trailer === undefined ? none : [trailer];
     if (piece !== undefined && piece.byteLength > 0) this.#enqueue(piece);
     if (this.queuedBytes === 0) this.#sendEnding();
@@ -169,11 +175,6 @@ export class Http2Stream {
     this.#uncreditedBytes = 0;
   }
 
-  /** Discards what has arrived of the body and was not used. */
-  discard(): void {
-    this.consumed(this.#heldBytes);
-  }
-
   /** Sends one frame of the queue; the windows must have room. Other streams get their turn in between. */
   sendNext(): void {
     const piece = this.#queue[0];
@@ -191,9 +192,9 @@ export class Http2Stream {
   }
 
   /** Hands the stream to the code that serves it. */
-  begin(serve: ServeStream, headTooLarge: boolean): void {
+  begin(serve: ServeStream, head: Http2RequestHead, headTooLarge: boolean): void {
     try {
-      serve(this, headTooLarge);
+      serve(this, head, headTooLarge);
     } catch (error) {
       this.#fault(error);
     }
@@ -214,6 +215,10 @@ export class Http2Stream {
     this.#receivedBytes += bytes;
     if (!this.#isLengthPossible(last)) return ErrorCode.protocolError;
     this.remoteEnded = last;
+    if (this.localEnded) {
+      this.#drop(bytes);
+      return undefined;
+    }
     try {
       if (bytes === 0) {
         if (last) this.receiver?.onEnd();
@@ -224,7 +229,6 @@ export class Http2Stream {
       this.#carrier.keepChunk();
       this.#fault(error);
     }
-    if (last && this.answeredAtMs > 0) this.#close();
     return undefined;
   }
 
@@ -240,6 +244,16 @@ export class Http2Stream {
     } catch (error) {
       this.#fault(error);
     }
+  }
+
+  /** Takes bytes that arrive after our end, until it is sent and they are too many. */
+  #drop(bytes: number): void {
+    this.consumed(bytes);
+    this.#droppedBytes += bytes;
+    if (this.answeredAtMs === 0) return;
+    if (this.remoteEnded) this.#close();
+    // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
+    else if (this.#droppedBytes > unreadBodyBytesMax) this.reset(ErrorCode.noError);
   }
 
   #tellWritable(): void {
@@ -301,8 +315,15 @@ export class Http2Stream {
     this.#end();
   }
 
-  #end(): void {
+  /** Lets go of the receiver, and with it of the request, and drops what has arrived of the body and was not used. */
+  #endReceiving(): void {
     this.localEnded = true;
+    this.receiver = undefined;
+    this.consumed(this.#heldBytes);
+  }
+
+  #end(): void {
+    if (!this.localEnded) this.#endReceiving();
     if (this.remoteEnded) return this.#close();
     this.answeredAtMs = Math.trunc(performance.now());
     this.#carrier.lingers();
@@ -318,9 +339,8 @@ export class Http2Stream {
 
   /** Returns whether the body can have the announced length. Otherwise the request is malformed (§8.1.1). */
   #isLengthPossible(last: boolean): boolean {
-    const { contentLength } = this.head;
-    if (contentLength === undefined) return true;
-    return last ? this.#receivedBytes === contentLength : this.#receivedBytes <= contentLength;
+    if (this.#contentLength === undefined) return true;
+    return last ? this.#receivedBytes === this.#contentLength : this.#receivedBytes <= this.#contentLength;
   }
 }
 

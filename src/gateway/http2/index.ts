@@ -10,3 +10,4 @@ export { type ErrorScope, Http2Connection } from "./http2-connection.ts";
 export { ErrorCode, errorName } from "./http2-error.ts";
 export { defaultHttp2Limits, type Http2Limits } from "./http2-limits.ts";
 export type { Http2Stream, StreamReceiver } from "./http2-stream.ts";
+export type { Http2RequestHead } from "./request-head.ts";

@@ -87,8 +87,8 @@ describe("the connection's window", () => {
   ])("is as wide as before behind a stream that $name", async ({ leave }) => {
     const used: string[] = [];
     await using engine = await startEngine({
-      serve: (stream) => {
-        if (!stream.head.fields.includes("used")) return echoUnlessHeld(stream);
+      serve: (stream, head) => {
+        if (!head.fields.includes("used")) return echoUnlessHeld(stream, head);
         stream.receiver = receiving(stream, { onReset: () => used.push("reset") });
       },
       limits: { connectionWindowBytes: 65_535, resets: 1e6, emptyData: 1e6, streamWindowBytes: 65_535 },

@@ -15,7 +15,6 @@ import {
 import {
   answered,
   begun,
-  getHeader,
   echoUnlessHeld,
   goAwayWith,
   postHeader,
@@ -122,14 +121,6 @@ describe("the engine", () => {
         (i === 0 ? endStream : 0) | (i === frames.length - 1 ? endHeaders : 0),
       ]),
     );
-  });
-
-  test("answers HEAD without a body", async () => {
-    await using engine = await startEngine({ serve: (stream) => answer(stream, text("body")) });
-    using connection = await openFrames(engine.address);
-    connection.send(headersFrame(1, [[":method", "HEAD"], ...getHeader.slice(1)], endStream));
-    const only = await connection.readUntil(({ streamId }) => streamId === 1);
-    expect(only).toMatchObject({ type: frameType.headers, flags: endHeaders | endStream });
   });
 
   test("ends an answer of which nothing is left by an empty DATA frame, not by a trailer section (§8.1)", async () => {

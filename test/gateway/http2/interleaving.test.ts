@@ -159,7 +159,7 @@ describe("streams whose frames come in any order", () => {
   let engine: Engine;
   beforeAll(async () => {
     engine = await startEngine({
-      serve: (stream) => ways[stream.head.path]?.(stream),
+      serve: (stream, { path }) => ways[path]?.(stream),
       limits: { resets: 1e9, emptyData: 1e9, ignoredFrames: 1e9 },
       onFault: () => {},
     });

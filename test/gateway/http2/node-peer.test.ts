@@ -53,8 +53,8 @@ beforeEach(async () => {
   requested = [];
   respond = pipe;
   engine = await startEngine({
-    serve: (stream) => {
-      requested = stream.head.fields.filter((_, i, all) => all[i - (i % 2)]?.startsWith("x-"));
+    serve: (stream, head) => {
+      requested = head.fields.filter((_, i, all) => all[i - (i % 2)]?.startsWith("x-"));
       respond(stream);
     },
   });

@@ -67,6 +67,28 @@ export async function trickle(client: RawClient, frames: readonly Frame[]): Prom
   }
 }
 
+/** Bytes of a header list that a server takes, by RFC 9113 §6.5.2. */
+const listBytesMax = 16 * 1024;
+
+/**
+ * Fills a header up to the limit. With small fields, which take more memory than their text, and which differ from
+ * stream to stream: equal header blocks are decoded once.
+ */
+export function filled(header: readonly Field[], streamId: number): Field[] {
+  const usedBytes = header.reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
+  const more = Array.from({ length: Math.trunc((listBytesMax - usedBytes) / 42) }, (_, i): Field => [
+    `f${String(i).padStart(3, "0")}`,
+    String(streamId).padStart(6, "0"),
+  ]);
+  return [...header, ...more];
+}
+
+/** A request over HTTP/1.1 whose header is as large as it may be. */
+export function filledRequest(line: string, ...header: readonly Field[]): string {
+  const lines = filled([["host", "x"], ...header], 1).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${line} HTTP/1.1\r\n${lines.join("")}\r\n`;
+}
+
 /** The header of a call of the greenhouse on HTTP/2, whose body is still to come. */
 export function greenhouseCall(streamId: number, rpc: string, ...more: readonly Field[]): Frame {
   return headersFrame(streamId, [...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more]);

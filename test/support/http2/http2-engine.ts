@@ -10,6 +10,7 @@ import {
   type ErrorScope,
   Http2Connection,
   type Http2Limits,
+  type Http2RequestHead,
   type Http2Stream,
   type StreamReceiver,
 } from "../../../src/gateway/http2/index.ts";
@@ -18,7 +19,7 @@ import type { Address } from "../carriers/exchange.ts";
 /** What the engine under test serves, and within which limits. */
 export interface EngineOptions {
   /** Default: {@link echo}. */
-  readonly serve?: (stream: Http2Stream) => void;
+  readonly serve?: (stream: Http2Stream, head: Http2RequestHead) => void;
   readonly limits?: Partial<Http2Limits>;
   /** Default: one for each connection. */
   readonly budget?: BacklogBudget;
@@ -107,7 +108,7 @@ export function statusBlock(httpStatus: number): Uint8Array {
 
 /** Answers with status 200 and a body. */
 export function answer(stream: Http2Stream, body: Uint8Array = new Uint8Array(0)): void {
-  const empty = body.byteLength === 0 || stream.head.method === "HEAD";
+  const empty = body.byteLength === 0;
   stream.sendHeaders([statusBlock(200)], empty);
   if (!empty) stream.end(body, undefined);
 }

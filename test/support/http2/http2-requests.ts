@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../../src/gateway/http2/index.ts";
+import type { ErrorCode, Http2RequestHead, Http2Stream } from "../../../src/gateway/http2/index.ts";
 import type { Field } from "../carriers/exchange.ts";
 import { echo, receiving } from "./http2-engine.ts";
 import {
@@ -68,7 +68,7 @@ export function goAwayWith(errorCode: ErrorCode): StreamEnd {
 export const hold: Field = ["hold", "1"];
 
 /** Answers with the body, unless it is told to hold it. */
-export const echoUnlessHeld: typeof echo = (stream) => {
-  if (!stream.head.fields.includes(hold[0])) return echo(stream);
+export const echoUnlessHeld = (stream: Http2Stream, { fields }: Http2RequestHead): void => {
+  if (!fields.includes(hold[0])) return echo(stream);
   stream.receiver = receiving(stream, { onData: () => {} });
 };

@@ -1,6 +1,13 @@
 import type { Socket } from "node:net";
-import { encodeBlock, encodeStatus, ErrorCode, type Http2Stream, type StreamReceiver } from "../../http2/index.ts";
-import { type BodyReceiver, type HeaderFields, type Peer, PreparedHeaderFields, unreadBodyBytesMax } from "../index.ts";
+import {
+  encodeBlock,
+  encodeStatus,
+  ErrorCode,
+  type Http2RequestHead,
+  type Http2Stream,
+  type StreamReceiver,
+} from "../../http2/index.ts";
+import { type BodyReceiver, type HeaderFields, type Peer, PreparedHeaderFields } from "../index.ts";
 import { peerOf } from "./peer.ts";
 import { dateFields, SocketExchange } from "./socket-exchange.ts";
 import { resetError } from "./reset-error.ts";
@@ -9,10 +16,12 @@ import { resetError } from "./reset-error.ts";
 export class OwnHttp2Exchange extends SocketExchange implements StreamReceiver {
   declare readonly connection: Socket;
   readonly #stream: Http2Stream;
+  readonly #head: Http2RequestHead;
 
-  constructor(stream: Http2Stream, socket: Socket) {
-    const { method: httpMethod, path: target, url, fields, common } = stream.head;
+  constructor(stream: Http2Stream, head: Http2RequestHead, socket: Socket) {
+    const { method: httpMethod, path: target, url, fields, common } = head;
     super(socket, { httpMethod, target, url, fields, common, bodyEmpty: stream.remoteEnded });
+    this.#head = head;
     this.#stream = stream;
     stream.receiver = this;
   }
@@ -26,7 +35,7 @@ export class OwnHttp2Exchange extends SocketExchange implements StreamReceiver {
   }
 
   protected get bodyBytes(): number {
-    return this.#stream.head.contentLength ?? 0;
+    return this.#head.contentLength ?? 0;
   }
 
   override readBody(limitBytes: number, receiver: BodyReceiver): void {
@@ -42,7 +51,7 @@ export class OwnHttp2Exchange extends SocketExchange implements StreamReceiver {
     const trailerBlock = trailer === undefined ? undefined : blockOf(trailer);
     // Set only after all fields have been encoded, which may fail.
     this.httpStatus = httpStatus;
-    this.#finish();
+    this.complete();
     const hasBody = body !== undefined && body.byteLength > 0 && this.httpMethod !== "HEAD";
     stream.answer(parts, hasBody ? body : undefined, trailerBlock);
   }
@@ -56,7 +65,7 @@ export class OwnHttp2Exchange extends SocketExchange implements StreamReceiver {
 
   end(trailer?: HeaderFields): void {
     const trailerBlock = trailer === undefined || trailer.length === 0 ? undefined : blockOf(trailer);
-    this.#finish();
+    this.complete();
     this.#stream.end(undefined, trailerBlock);
   }
 
@@ -75,13 +84,10 @@ export class OwnHttp2Exchange extends SocketExchange implements StreamReceiver {
 
   protected consumed(bytes: number): void {
     this.#stream.consumed(bytes);
-    // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
-    if (this.unreadBytes > unreadBodyBytesMax && this.#stream.answeredAtMs > 0) this.#stream.reset(ErrorCode.noError);
   }
 
   protected wanted(): void {
-    const { head, remoteEnded } = this.#stream;
-    if (head.expectsContinue && !remoteEnded) this.#stream.sendHeaders([statusBlock(100)], false);
+    if (this.#head.expectsContinue && !this.#stream.remoteEnded) this.#stream.sendHeaders([statusBlock(100)], false);
   }
 
   #headerParts(httpStatus: number, fields: HeaderFields, length: HeaderFields): readonly Uint8Array[] {
@@ -89,11 +95,6 @@ export class OwnHttp2Exchange extends SocketExchange implements StreamReceiver {
     if (length.length > 0) parts.push(encodeBlock(length));
     if (this.addedFields.length > 0) parts.push(encodeBlock(this.addedFields));
     return parts;
-  }
-
-  #finish(): void {
-    this.complete();
-    if (!this.#stream.remoteEnded) this.#stream.discard();
   }
 }
 

@@ -20,13 +20,13 @@ export function createOwnHttp2Server({
     const connection = new Http2Connection(socket, {
       limits: http2Limits,
       budget,
-      onStream: (stream, headTooLarge) => {
-        const exchange = new OwnHttp2Exchange(stream, socket);
+      onStream: (stream, head, headTooLarge) => {
+        const exchange = new OwnHttp2Exchange(stream, head, socket);
         if (headTooLarge) {
           refuse(exchange, headerTooLarge(limits));
           return;
         }
-        const authority = stream.head.authority ?? exchange.common.host;
+        const authority = head.authority ?? exchange.common.host;
         const target = readRequestTarget(exchange.target, authority, true, limits);
         if (typeof target === "string") serve(exchange);
         else refuse(exchange, target);
