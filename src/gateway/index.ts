@@ -23,6 +23,7 @@ export {
   type OutsideHttpRule,
   parseHttpRules,
   type RestFailure,
+  type RestOptions,
 } from "./rest/index.ts";
 export {
   type Admit,
@@ -35,7 +36,6 @@ export {
   type FaultyRequest,
   idempotencyFieldKey,
   type OnFault,
-  type RestOptions,
   type ServingOptions,
 } from "./calls/index.ts";
 export type { BindOptions, BoundAddress, GatewayLoad, ListenOptions } from "./carriers/sockets/index.ts";

@@ -35,7 +35,7 @@ import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "./loopback.ts";
 import { describePlantStore } from "./describe-plant-store.ts";
 import type { PlantDescriptionOptions, PlantServerOptions } from "./plant-server-options.ts";
-import { errorRecord } from "./rest-policy.ts";
+import { restOptions } from "./rest-policy.ts";
 import { policyOf } from "./rpc-policy.ts";
 
 /** A plant server: all protocols on one port. */
@@ -92,7 +92,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     readMaxBytes: messageBytesMax,
     // Nobody reads them here, and one of two bytes would take 165 for as long as its call lasts.
     binaryOptions: { readUnknownFields: false },
-    rest: { errorRecord, emptyResponse: 204, json: { unknownFields: "reject", canonicalIntegers: true } },
+    rest: restOptions,
     endpoints: [
       ...createProbes(readiness),
       ...describe(options.description ?? {}, requestPathPrefix),

@@ -3,6 +3,7 @@ import { createOpenApi, type OpenApiDocument } from "../gateway/index.ts";
 import { comments } from "../gen/comments/plantstore/v1/plant_service_comments.ts";
 import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { idempotencyKeyField, idempotencyKeyPattern } from "../plants/index.ts";
+import { restOptions } from "./rest-policy.ts";
 import { policyOf } from "./rpc-policy.ts";
 
 /**
@@ -21,7 +22,7 @@ export function describePlantStore(baseUrl: string): OpenApiDocument {
     servers: [{ url: baseUrl }],
     security: { bearerAuth: { type: "http", scheme: "bearer" } },
     comments,
-    rest: { emptyResponse: 204 },
+    rest: restOptions,
     errors: [
       {
         status: "400",

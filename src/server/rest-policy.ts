@@ -1,4 +1,4 @@
-import type { ErrorRecordPolicy } from "../gateway/index.ts";
+import type { ErrorRecordPolicy, RestOptions } from "../gateway/index.ts";
 
 // These are decided before the operation is known, or because there is none; proxies and tools rely on them.
 const statusesWithoutOperation: ReadonlySet<number> = new Set([404, 405, 414, 431]);
@@ -15,4 +15,11 @@ export const errorRecord: ErrorRecordPolicy = (error, failure) => {
     httpStatus: keepsStatus ? failure.httpStatus : 400,
     body: { error: error.code, message: error.rawMessage },
   };
+};
+
+/** How the plant store answers on REST, and how strictly it reads JSON. */
+export const restOptions: RestOptions = {
+  errorRecord,
+  emptyResponse: 204,
+  json: { unknownFields: "reject", canonicalIntegers: true },
 };

@@ -3,12 +3,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, type Limits } from "../carriers/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../proxies/index.ts";
-import {
-  createErrorRecordWriter,
-  compileRestRoutes,
-  type ErrorRecordPolicy,
-  type RestRouteOptions,
-} from "../rest/index.ts";
+import { createErrorRecordWriter, compileRestRoutes, type RestOptions } from "../rest/index.ts";
 import { toConnectError, toFault } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
 import { createProcedures } from "./create-procedures.ts";
@@ -54,14 +49,6 @@ export interface ServingOptions extends ConnectRouterOptions {
    * procedure, request id and stack, 20 in 10 seconds at most.
    */
   readonly onFault?: OnFault;
-}
-
-/** Options of REST and JSON: how they differ from the standard mapping. */
-export interface RestOptions extends Omit<RestRouteOptions, "readJson" | "writeJson"> {
-  /** The form of an error. Default: google.rpc.Status as JSON, with the HTTP status of its code. */
-  readonly errorRecord?: ErrorRecordPolicy;
-  /** How JSON is read, by the RPC protocols and on REST. REST has a rule of its own for unknown fields. */
-  readonly json?: ReadJsonOptions;
 }
 
 /** The parts of a gateway that depend on its platform. */

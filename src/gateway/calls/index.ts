@@ -4,7 +4,7 @@
  * match → admit → dispatch → unary or streaming call → answer. Knows procedures and their handlers; knows nothing of
  * sockets, or of how a protocol writes its messages.
  */
-export { createServing, type RestOptions, type Serving, type ServingOptions } from "./create-serving.ts";
+export { createServing, type Serving, type ServingOptions } from "./create-serving.ts";
 export type { CorsOptions } from "./cors.ts";
 export { type Endpoint, type EndpointAnswer, type EndpointRequest, type Match, matchRequest } from "./match.ts";
 export type { FaultyRequest, OnFault } from "./faults.ts";

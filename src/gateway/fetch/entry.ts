@@ -13,7 +13,6 @@ export {
   type EndpointRequest,
   type FaultyRequest,
   type OnFault,
-  type RestOptions,
   type ServingOptions,
 } from "../calls/index.ts";
 export type { HeaderReader, Limits, Peer } from "../carriers/index.ts";
@@ -25,6 +24,7 @@ export {
   type OutsideHttpRule,
   parseHttpRules,
   type RestFailure,
+  type RestOptions,
 } from "../rest/index.ts";
 export { createFetchGateway, type FetchGateway } from "./create-fetch-gateway.ts";
 export type { FetchContext, FetchHandler } from "./fetch-handler.ts";

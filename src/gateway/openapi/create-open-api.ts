@@ -6,7 +6,8 @@
  * This room knows nothing about sockets, and about a server's errors only what its options say.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
-import { codeNames, compileRestRoutes, type RestRouteOptions } from "../rest/index.ts";
+import type { WriteJsonOptions } from "../json/index.ts";
+import { codeNames, compileRestRoutes, type RestOptions } from "../rest/index.ts";
 import { commentOf, type Comments } from "./comments.ts";
 import type {
   OpenApiDocument,
@@ -36,8 +37,10 @@ export interface OpenApiOptions {
   readonly security?: Readonly<Record<string, OpenApiSecurityScheme>>;
   /** The comments of the definition, for summaries and descriptions. */
   readonly comments?: Comments;
-  /** The options of the gateway that serves the interface. */
-  readonly rest?: Pick<RestRouteOptions, "emptyResponse" | "rules" | "writeJson">;
+  /** The `rest` options of the gateway that serves the interface. */
+  readonly rest?: RestOptions;
+  /** The `jsonOptions` of that gateway. */
+  readonly jsonOptions?: WriteJsonOptions;
   /** The error answers. Default: google.rpc.Status as JSON, as 4XX and 5XX. */
   readonly errors?: readonly OpenApiError[];
   /** Describes the success of an RPC, such as "The plant is deleted." */
@@ -67,12 +70,12 @@ export interface OpenApiError {
  * @throws Error with every problem of the HTTP rules, as the gateway does
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
-  const { openapi = "3.1.0", rest = {}, comments = new Map<string, string>(), security } = options;
+  const { openapi = "3.1.0", rest = {}, jsonOptions = {}, comments = new Map<string, string>(), security } = options;
   const { bindings } = compileRestRoutes(
     services.flatMap((service) => service.methods),
     rest,
   );
-  const { useProtoFieldName = false, alwaysEmitImplicit = false } = rest.writeJson ?? {};
+  const { useProtoFieldName = false, alwaysEmitImplicit = false } = jsonOptions;
   const abridged = alwaysEmitImplicit
     ? new Set<DescMessage>()
     : messagesIn(bindings.map(({ method }) => method.output));

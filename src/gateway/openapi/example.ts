@@ -2,8 +2,10 @@ import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@b
 import { ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import type { BoundFields } from "../json/index.ts";
+import { isRequired } from "./field-behavior.ts";
 
-// How deep messages inside messages are shown: enough to see their form, and a tree of many branches stays short.
+// How deep messages inside messages are shown, unless they are required: enough to see their form, and a tree of many
+// branches stays short.
 const depthMax = 3;
 
 /** Returns the name of a field in JSON. */
@@ -11,9 +13,10 @@ type NameOf = (field: DescField) => string;
 
 /**
  * Creates an example of a message as JSON that the gateway accepts: the first member of each oneof, one element of each
- * list, no message inside itself, and no field that the path sets.
+ * list, no message inside itself, and no field that the path sets. `undefined` for a message that must have a field of
+ * which there is no example.
  */
-export function createExample(desc: DescMessage, nameOf: NameOf, boundByPath?: BoundFields): JsonObject {
+export function createExample(desc: DescMessage, nameOf: NameOf, boundByPath?: BoundFields): JsonObject | undefined {
   return exampleOfFields(desc, nameOf, [desc], boundByPath);
 }
 
@@ -22,13 +25,14 @@ function exampleOfFields(
   nameOf: NameOf,
   above: readonly DescMessage[],
   boundByPath: BoundFields = new Map(),
-): JsonObject {
+): JsonObject | undefined {
   const example: Record<string, JsonValue> = {};
   for (const field of desc.fields) {
     const below = boundByPath.get(field);
     if (below === "whole" || isLaterMember(field)) continue;
     const value = exampleOfField(field, nameOf, above, below);
     if (value !== undefined) example[nameOf(field)] = value;
+    else if (isRequired(field)) return undefined;
   }
   return example;
 }
@@ -50,16 +54,17 @@ function exampleOfField(
 }
 
 function exampleOfElement(
-  { message, enum: enumeration, scalar }: DescField,
+  field: DescField,
   nameOf: NameOf,
   above: readonly DescMessage[],
   boundByPath: BoundFields | undefined,
 ): JsonValue | undefined {
+  const { message, enum: enumeration, scalar } = field;
   if (enumeration !== undefined) return exampleOfEnum(enumeration);
   if (message === undefined) return scalar === undefined ? undefined : exampleOfScalar(scalar);
   if (isWrapperDesc(message)) return exampleOfScalar(message.fields[0].scalar);
   if (message.typeName in wellKnownExamples) return wellKnownExamples[message.typeName];
-  if (above.includes(message) || above.length > depthMax) return undefined;
+  if (above.includes(message) || (above.length > depthMax && !isRequired(field))) return undefined;
   return exampleOfFields(message, nameOf, [...above, message], boundByPath);
 }
 

@@ -8,9 +8,12 @@ function has(field: DescField, behavior: FieldBehavior): boolean {
   return getOption(field, field_behavior).includes(behavior);
 }
 
-/** Returns whether a request must set a field: it is annotated so, or `required` in proto2. */
+/**
+ * Returns whether a request must set a field: it is annotated so, or `required` in proto2. Of the members of a oneof
+ * each can do without the others.
+ */
 export function isRequired(field: DescField): boolean {
-  if (isOutputOnly(field)) return false;
+  if (isOutputOnly(field) || (field.oneof !== undefined && field.oneof.fields.length > 1)) return false;
   return field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED || has(field, FieldBehavior.REQUIRED);
 }
 

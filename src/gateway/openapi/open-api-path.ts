@@ -1,12 +1,14 @@
 import { type PathTemplate, printTemplateLiteral, type TemplateSegment, type TemplateVariable } from "../rest/index.ts";
 
-/** A parameter of a path: a whole variable, or one wildcard of a variable that has several. */
+/** A parameter of a path: a whole variable, or one wildcard of a variable that has several segments. */
 export interface PathParameter {
   readonly name: string;
   /** The path of the request field, in proto names; `undefined` for a wildcard outside variables. */
   readonly fieldPath: readonly string[] | undefined;
   /** What the parameter's value stands for: the value of the field, part of it, or any number of segments. */
   readonly covers: "field" | "part" | "segments";
+  /** Where a part is in the value of its field, in words; `undefined` for a whole value. */
+  readonly place: string | undefined;
 }
 
 /** A path template as OpenAPI writes it. */
@@ -19,10 +21,11 @@ export interface OpenApiPath {
 /**
  * Converts a path template to OpenAPI, where each parameter is one segment.
  *
- * `{name=shelves/*}` becomes `shelves/{name}`. Several wildcards become `{name_1}`, `{name_2}` and so on, and wildcards
- * outside variables `{segment_1}`. `**` becomes one parameter although it may take more segments, which OpenAPI 3.1
- * cannot express. The dots of a field path become `_`: they are allowed in names, but generators turn these names into
- * identifiers of their languages.
+ * A wildcard of a variable with several segments is named by the literal before it, as AIP-122 names the parts of a
+ * resource name: `{name=shelves/*}` becomes `shelves/{shelf}`. Without such a literal it is numbered, as `{name_1}`,
+ * `{name_2}` and so on, and wildcards outside variables are `{segment_1}`. `**` becomes one parameter although it may
+ * take more segments, which OpenAPI 3.1 cannot express. The dots of a field path become `_`: they are allowed in names,
+ * but generators turn these names into identifiers of their languages.
  */
 export function toOpenApiPath({ segments, variables, verb }: PathTemplate): OpenApiPath {
   const variableAt = (at: number): TemplateVariable | undefined =>
@@ -32,19 +35,59 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
   const texts = segments.map((segment, at) => {
     if (segment.kind === "literal") return printTemplateLiteral(segment.text);
     const variable = variableAt(at);
-    const siblings = wildcards.filter((other) => variableAt(other) === variable);
-    const number = variable === undefined || siblings.length > 1 ? `_${siblings.indexOf(at) + 1}` : "";
-    const name = freeName(`${variable?.fieldPath.join("_") ?? "segment"}${number}`, parameters);
-    parameters.push({ name, fieldPath: variable?.fieldPath, covers: coverageOf(segment, variable) });
-    return `{${name}}`;
+    const isPart = variable === undefined || variable.end - variable.start > 1;
+    const number = wildcards.filter((other) => variableAt(other) === variable).indexOf(at) + 1;
+    const before = variable !== undefined && at > variable.start ? segments[at - 1] : undefined;
+    const literal = before?.kind === "literal" ? before.text : undefined;
+    const field = variable?.fieldPath.join("_") ?? "segment";
+    const name = isPart ? ((literal && memberOf(literal)) ?? `${field}_${number}`) : field;
+    parameters.push({
+      name: freeName(name, parameters),
+      fieldPath: variable?.fieldPath,
+      covers: segment.kind === "**" ? "segments" : isPart ? "part" : "field",
+      place: variable !== undefined && isPart ? placeOf(segments, variable, literal, number) : undefined,
+    });
+    return `{${parameters.at(-1)?.name}}`;
   });
   return { path: `/${texts.join("/")}${verb === undefined ? "" : `:${printTemplateLiteral(verb)}`}`, parameters };
 }
 
-function coverageOf(segment: TemplateSegment, variable: TemplateVariable | undefined): PathParameter["covers"] {
-  if (segment.kind === "**") return "segments";
-  return variable !== undefined && variable.end - variable.start === 1 ? "field" : "part";
+function placeOf(
+  segments: readonly TemplateSegment[],
+  { fieldPath, start, end }: TemplateVariable,
+  literal: string | undefined,
+  number: number,
+): string {
+  const form = segments.slice(start, end).map((segment) => (segment.kind === "literal" ? segment.text : segment.kind));
+  const part = literal === undefined ? `Wildcard ${number}` : `What follows \`${literal}/\``;
+  return `${part} in \`${fieldPath.join(".")}\`, which has the form \`${form.join("/")}\`.`;
 }
+
+// A collection of AIP-122, such as `cryptoKeys`.
+const collection = /^[A-Za-z][A-Za-z0-9_-]*$/;
+
+/**
+ * Returns the name of one member of a collection: in snake_case, and singular by the rules of English that names of
+ * collections follow (`policies`, `addresses`, `shelves`, `topics`); `undefined` for a literal that is no such name.
+ */
+function memberOf(literal: string): string | undefined {
+  if (!collection.test(literal)) return undefined;
+  const name = literal
+    .replaceAll(/(?<=[a-z0-9])[A-Z]/g, "_$&")
+    .replaceAll("-", "_")
+    .toLowerCase();
+  const [pattern, singular] = singulars.find(([plural]) => plural.test(name)) ?? [/$/, ""];
+  return name.replace(pattern, singular);
+}
+
+// The first that fits.
+const singulars: readonly (readonly [plural: RegExp, singular: string])[] = [
+  [/(?<=series|species|status|ss|sis)$/, ""],
+  [/ies$/, "y"],
+  [/elves$/, "elf"],
+  [/(?<=ss|sh|[nrt]ch|x|alias|status)es$/, ""],
+  [/s$/, ""],
+];
 
 function freeName(name: string, taken: readonly PathParameter[]): string {
   return taken.some((parameter) => parameter.name === name) ? freeName(`${name}_`, taken) : name;

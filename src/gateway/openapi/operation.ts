@@ -1,6 +1,13 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import type { BoundFields } from "../json/index.ts";
-import { findField, printPathTemplate, resolveFieldPath, type RestBinding, streamContentTypes } from "../rest/index.ts";
+import {
+  findField,
+  printPathTemplate,
+  resolveFieldPath,
+  type RestBinding,
+  type StreamForm,
+  streamFormsOf,
+} from "../rest/index.ts";
 import { isRequired } from "./field-behavior.ts";
 import type {
   OpenApiContent,
@@ -106,7 +113,7 @@ function schemaOfBody(
 }
 
 function describeSuccess(
-  { method, pattern, preparedResponse, toRaw }: RestBinding,
+  { method, pattern, preparedResponse, streamInResults, toRaw }: RestBinding,
   { openapi, schemas, describeSuccess: describe }: OperationOptions,
 ): Readonly<Record<string, OpenApiResponse>> {
   // The reason phrases are those of RFC 9110 §15.3.1 and §15.3.5.
@@ -117,7 +124,8 @@ function describeSuccess(
   if (method.methodKind === "unary" || method.methodKind === "client_streaming")
     return { "200": { description: describe(method) ?? "OK", content: jsonContent(schema) } };
   const description = describe(method) ?? "OK: a stream, in the form that Accept asks for";
-  return { "200": { description, content: streamContent(schema, openapi) } };
+  const forms = streamFormsOf(streamInResults).map((form) => [form.contentType, mediaOf(form, schema, openapi)]);
+  return { "200": { description, content: Object.fromEntries(forms) } };
 }
 
 // Bytes of any type: google.api.HttpBody.
@@ -127,15 +135,18 @@ function jsonContent(schema: OpenApiSchema): OpenApiContent {
   return { "application/json": { schema } };
 }
 
-// In JSON a stream is an array; in all other forms it is one message after the other.
-function streamContent(schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiContent {
-  return Object.fromEntries(
-    streamContentTypes.map((type) => {
-      if (type === "application/json") return [type, schemaOf({ type: "array", items: schema })];
-      if (openapi === "3.1.0") return [type, schemaOf(schema)];
-      return [type, itemsOf(type === "text/event-stream" ? eventOf(schema) : schema)];
-    }),
-  );
+// Except for an array, a stream is one item after the other.
+function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiMediaType {
+  if (kind === "array") return schemaOf({ type: "array", items: schema });
+  if (kind === "events") return openapi === "3.1.0" ? schemaOf(schema) : itemsOf(eventOf(schema));
+  const line = kind === "results" ? resultOf(schema) : schema;
+  return openapi === "3.1.0" ? schemaOf(line) : itemsOf(line);
+}
+
+/** Returns the schema of a line as grpc-gateway writes it. */
+function resultOf(schema: OpenApiSchema): OpenApiSchema {
+  const error: OpenApiSchema = { type: "object", description: "The error record, on the last line." };
+  return { type: "object", properties: { result: schema, error }, minProperties: 1, maxProperties: 1 };
 }
 
 function schemaOf(schema: OpenApiSchema): OpenApiMediaType {

@@ -7,7 +7,8 @@ import type { PathParameter } from "./open-api-path.ts";
 import type { Schemas } from "./schemas.ts";
 import { schemaOfWellKnown } from "./value-schema.ts";
 
-const oneSegment: OpenApiSchema = { type: "string" };
+const oneSegment: OpenApiSchema = { type: "string", pattern: "^[^/]+$" };
+const anySegments: OpenApiSchema = { type: "string" };
 
 /** Describes a path parameter, which is always required (OpenAPI 3.1 §4.8.12.2). */
 export function describePathParameter(
@@ -17,17 +18,23 @@ export function describePathParameter(
 ): OpenApiParameter {
   const path = parameter.fieldPath === undefined ? undefined : resolveFieldPath(input, parameter.fieldPath);
   const field = path === undefined ? undefined : leafOf(path);
-  const comment = field === undefined ? undefined : schemas.commentOf(field);
+  // A comment is about the whole field: who types what it says for a part of it names something else.
+  const about = parameter.place ?? (field && schemas.commentOf(field));
   const coverage = parameter.covers === "segments" ? "Takes any number of segments, slashes between them." : undefined;
-  const description = [comment, coverage].filter((part) => part !== undefined).join("\n\n");
+  const description = [about, coverage].filter((text) => text !== undefined).join("\n\n");
   return {
     name: parameter.name,
     in: "path",
     required: true,
     ...(field?.deprecated === true && { deprecated: true }),
     ...(description !== "" && { description }),
-    schema: field !== undefined && parameter.covers === "field" ? schemas.ofParameter(field) : oneSegment,
+    schema: schemaOf(parameter, field, schemas),
   };
+}
+
+function schemaOf({ covers }: PathParameter, field: DescField | undefined, schemas: Schemas): OpenApiSchema {
+  if (covers === "segments") return anySegments;
+  return covers === "field" && field !== undefined ? schemas.ofParameter(field) : oneSegment;
 }
 
 /**

@@ -66,12 +66,13 @@ export class Schemas {
   ofObject(desc: DescMessage, boundByPath?: BoundFields): OpenApiSchema {
     const fields = desc.fields.filter((field) => boundByPath?.get(field) !== "whole");
     if (fields.length === 0) return { type: "object", ...this.#describe(desc) };
+    const example = createExample(desc, (field) => this.nameOf(field), boundByPath);
     return {
       type: "object",
       ...this.#describe(desc),
       properties: Object.fromEntries(fields.map((field) => [this.nameOf(field), this.#ofProperty(field, boundByPath)])),
       ...this.#require(fields.filter((field) => this.#isAlwaysSet(field))),
-      examples: [createExample(desc, (field) => this.nameOf(field), boundByPath)],
+      ...(example !== undefined && { examples: [example] }),
     };
   }
 

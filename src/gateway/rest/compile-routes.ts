@@ -6,6 +6,7 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ReadJsonOptions, WriteJsonOptions } from "../json/index.ts";
 import type { BindingOptions, RestBinding } from "./binding.ts";
 import { compileBinding } from "./binding.ts";
+import type { ErrorRecordPolicy } from "./error-to-rest.ts";
 import type { FindHttpRule, HttpPattern, OutsideHttpRule } from "./http-rule.ts";
 import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
 import type { PathTemplate } from "./path-template.ts";
@@ -16,14 +17,14 @@ import { findShadowedBindings } from "./reachability.ts";
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** Options of {@link compileRestRoutes}: how REST requests are read and answers are written. */
-export interface RestRouteOptions {
+/** Options of REST and JSON: how they differ from the standard mapping. */
+export interface RestOptions {
   /** The status of an answer of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
   readonly emptyResponse?: 200 | 204;
-  /** How JSON bodies are read. `unknownFields` follows `lenient`. */
-  readonly readJson?: Omit<ReadJsonOptions, "unknownFields">;
-  /** How JSON answers are written. */
-  readonly writeJson?: WriteJsonOptions;
+  /** The form of an error. Default: google.rpc.Status as JSON, with the HTTP status of its code. */
+  readonly errorRecord?: ErrorRecordPolicy;
+  /** How JSON is read, by the RPC protocols and on REST. REST has a rule of its own for unknown fields. */
+  readonly json?: ReadJsonOptions;
   /**
    * Selects services that ignore what others refuse: unknown query parameters, JSON fields and enum value names, and
    * fields that the path sets. What is ignored never has an effect.
@@ -53,6 +54,14 @@ export interface RestRouteOptions {
   readonly ignoreUnregistered?: boolean;
   /** Decodes `%2F` in path variables of several segments too; `fully_decode_reserved_expansion` of google.api.Http. */
   readonly fullyDecodeReservedExpansion?: boolean;
+}
+
+/** Options of {@link compileRestRoutes}: how REST requests are read and answers are written. */
+export interface RestRouteOptions extends Omit<RestOptions, "errorRecord" | "json"> {
+  /** How JSON bodies are read. `unknownFields` follows `lenient`. */
+  readonly readJson?: Omit<ReadJsonOptions, "unknownFields">;
+  /** How JSON answers are written. */
+  readonly writeJson?: WriteJsonOptions;
 }
 
 /** The server that the routes are part of, with which the rules must not collide. */

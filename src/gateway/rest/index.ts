@@ -20,12 +20,13 @@ export {
   type RestFailure,
 } from "./error-to-rest.ts";
 export { type OutsideHttpRule, parseHttpRules } from "./http-rule.ts";
-export { streamContentTypes, type StreamForm, streamFormsOf } from "./stream-form.ts";
+export { type StreamForm, streamFormsOf } from "./stream-form.ts";
 export {
   compileRestRoutes,
   type RestMatch,
-  type RestRoutes,
+  type RestOptions,
   type RestRouteOptions,
+  type RestRoutes,
   type RouteConstraints,
 } from "./compile-routes.ts";
 export { findField, leafOf, resolveFieldPath } from "./field-path.ts";

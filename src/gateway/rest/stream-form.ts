@@ -4,6 +4,8 @@ import { findField } from "./field-path.ts";
 /** How the messages of a server stream are written on REST. */
 export interface StreamForm {
   readonly contentType: string;
+  /** One message on each line, or each as the `result` of an object; one array of them; or Server-Sent Events. */
+  readonly kind: "lines" | "results" | "array" | "events";
   /** Further header fields for proxies and browsers: name, value, … */
   readonly fields: readonly string[];
   /** Sent after a while without messages, so that no proxy takes the connection for dead. */
@@ -22,6 +24,7 @@ const space = utf8.encode(" ");
 // Newline-delimited JSON. An error is the last line, `{"@error": …}`.
 const ndjson: StreamForm = {
   contentType: "application/x-ndjson",
+  kind: "lines",
   fields: [],
   heartbeat: space,
   message: (json) => `${json}\n`,
@@ -34,6 +37,7 @@ const jsonLines: StreamForm = { ...ndjson, contentType: "application/jsonl" };
 const resultLines: StreamForm = {
   ...ndjson,
   contentType: "application/json",
+  kind: "results",
   message: (json) => `{"result":${json}}\n`,
   end: (_, errorJson) => (errorJson === undefined ? "" : `{"error":${errorJson}}\n`),
 };
@@ -42,6 +46,7 @@ const resultLines: StreamForm = {
 const jsonArray: StreamForm = {
   ...ndjson,
   contentType: "application/json",
+  kind: "array",
   message: (json, before) => (before === 0 ? `[${json}` : `,\n${json}`),
   end: (before, errorJson) => {
     const open = before === 0 ? "[" : "";
@@ -55,6 +60,7 @@ const retryMs = 3000;
 // Server-Sent Events: each message is a `message` event, and the last event is `end` or `error`.
 const serverSentEvents: StreamForm = {
   contentType: "text/event-stream",
+  kind: "events",
   fields: ["cache-control", "no-cache", "x-accel-buffering", "no"],
   heartbeat: utf8.encode(":\n\n"),
   message: (json, before) => `${before === 0 ? `retry: ${retryMs}\n` : ""}data: ${json}\n\n`,
@@ -70,9 +76,6 @@ const formsInResults: readonly [StreamForm, ...StreamForm[]] = [
   { ...resultLines, contentType: jsonLines.contentType },
   serverSentEvents,
 ];
-
-/** The content types in which a stream is offered, the default first. */
-export const streamContentTypes: readonly string[] = forms.map(({ contentType }) => contentType);
 
 /**
  * Returns the forms in which a service offers its streams, the default first.

@@ -9,6 +9,7 @@ import type {
   OpenApiPathItem,
   OpenApiSchema,
 } from "../../../src/gateway/openapi/open-api-document.ts";
+import type { GatewayOptions } from "../../../src/gateway/index.ts";
 import { compileRestRoutes } from "../../../src/gateway/rest/index.ts";
 import { Health } from "../../../src/gen/es/grpc/health/v1/health_pb.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
@@ -44,7 +45,7 @@ const document = describeSink({
 /** What a gateway describes that has the settings which concern the fields of a large service. */
 const unusual = describeSink({
   describeHeader: ({ name }) => (name === "Query" ? [{ name: "X-Shade", schema: { type: "string" } }] : []),
-  rest: { writeJson: { useProtoFieldName: true } },
+  jsonOptions: { useProtoFieldName: true },
 });
 
 /** Describes a small service, in a fiftieth of the time. */
@@ -120,6 +121,41 @@ describe("a path parameter", () => {
   test("for several segments says so", () => {
     const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
     expect(parameter?.description).toBe("Takes any number of segments, slashes between them.");
+  });
+});
+
+describe("a part of a path variable", () => {
+  const about = ({ parameters = [] }: OpenApiOperation): unknown =>
+    parameters.flatMap(({ in: place, name, description, schema }) =>
+      place === "path" ? [{ name, description, pattern: schema["pattern"] }] : [],
+    );
+
+  test("says which part it is, takes one segment, and has no comment of the whole", () => {
+    const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
+    const described = createOpenApi([KitchenSink], { info, comments: notes });
+    const form = "in `f_string`, which has the form `shelves/*/books/*`.";
+    expect(about(operation("GET /v1/shelves/{shelf}/books/{book}", described))).toEqual([
+      { name: "shelf", description: `What follows \`shelves/\` ${form}`, pattern: "^[^/]+$" },
+      { name: "book", description: `What follows \`books/\` ${form}`, pattern: "^[^/]+$" },
+    ]);
+    expect(about(operation("GET /v1/string/{f_string}", described))).toEqual([
+      { name: "f_string", description: "Such as shelves/1/books/2.", pattern: undefined },
+    ]);
+  });
+
+  test("is numbered behind no literal, and may be several segments", () => {
+    const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
+    const selector = `${KitchenSink.typeName}.Root`;
+    const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
+    const form = "in `f_string`, which has the form `*/files/**`.";
+    expect(about(operation("GET /{f_string_1}/files/{file}", described))).toEqual([
+      { name: "f_string_1", description: `Wildcard 1 ${form}`, pattern: "^[^/]+$" },
+      {
+        name: "file",
+        description: `What follows \`files/\` ${form}\n\nTakes any number of segments, slashes between them.`,
+        pattern: undefined,
+      },
+    ]);
   });
 });
 
@@ -386,12 +422,12 @@ describe("AIP-203: a field", () => {
   });
 
   test("that is required is so in every message of a gateway that writes zeros", () => {
-    const whole = createOpenApi([Shelves], { info, rest: { writeJson: { alwaysEmitImplicit: true } } });
+    const whole = createOpenApi([Shelves], { info, jsonOptions: { alwaysEmitImplicit: true } });
     expect(whole.components?.schemas?.["Shelf"]?.["required"]).toEqual(["widthMm", "place"]);
   });
 
   test("that is the body and required makes a body required", () => {
-    expect(operation("PATCH /v1/shelves/{name}", shelf).requestBody?.required).toBe(true);
+    expect(operation("PATCH /v1/shelves/{shelf}", shelf).requestBody?.required).toBe(true);
     expect(operation("POST /v1/shelves:get", shelf).requestBody?.required).toBeUndefined();
   });
 
@@ -413,7 +449,7 @@ describe("an RPC", () => {
   test.each([
     ["GET /v1/query", { procedure: "/kitchensink.v1.KitchenSink/Query", path: "/v1/query" }],
     ["GET /v1/customName/{odd_name}", { path: "/v1/customName/{customName}" }],
-    ["GET /v1/shelves/{f_string_1}/books/{f_string_2}", { path: "/v1/{fString=shelves/*/books/*}" }],
+    ["GET /v1/shelves/{shelf}/books/{book}", { path: "/v1/{fString=shelves/*/books/*}" }],
     ["PATCH /v1/body/int64", { path: "/v1/body/int64", body: "fInt64" }],
     ["POST /v1/sinks", { body: "*" }],
   ])("of %s is named, with its fields as JSON has them: %j", (at, want) => {
@@ -451,6 +487,38 @@ test("a server stream is described in each of its forms", () => {
     "application/json": { schema: { type: "array", items: message } },
     "text/event-stream": { schema: message },
   });
+});
+
+test("a server stream whose messages are wrapped is described so in the forms of JSON", () => {
+  const selector = "grpc.health.v1.Health.Watch";
+  const rest: GatewayOptions["rest"] = {
+    rules: [{ selector, pattern: { case: "get", value: "/health" } }],
+    streamInResults: ({ typeName }) => typeName === Health.typeName,
+    // What a description has no use for is taken as well.
+    errorRecord: () => ({ httpStatus: 400, body: null }),
+  };
+  const message = { $ref: "#/components/schemas/HealthCheckResponse" };
+  for (const openapi of ["3.1.0", "3.2.0"] as const) {
+    const content = createOpenApi([Health], { openapi, info, rest }).paths["/health"]?.get?.responses["200"]?.content;
+    expect(Object.keys(content ?? {})).toEqual([
+      "application/json",
+      "application/x-ndjson",
+      "application/jsonl",
+      "text/event-stream",
+    ]);
+    const media = content?.["application/json"];
+    const line = openapi === "3.1.0" ? media?.schema : media?.itemSchema;
+    expect(line).toMatchObject({ properties: { result: message, error: { type: "object" } }, maxProperties: 1 });
+    expect(content?.["application/jsonl"]).toEqual(media);
+    expect(content?.["text/event-stream"]).not.toHaveProperty("schema.properties.result");
+  }
+});
+
+test("an RPC that the gateway leaves out is left out", () => {
+  const rule = { pattern: { case: "get", value: "/v1/{none}" } } as const;
+  const selector = `${PlantService.typeName}.DeletePlant`;
+  const rest: GatewayOptions["rest"] = { rules: [{ selector, ...rule }], omit: [selector] };
+  expect(createOpenApi([PlantService], { info, rest }).paths).toEqual({});
 });
 
 test("in OpenAPI 3.2 a stream is described by its items, in both directions", () => {

@@ -1,12 +1,45 @@
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { create, createFileRegistry, type DescMessage, setExtension } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FieldOptionsSchema,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi } from "../../../src/gateway/index.ts";
+import { field_behavior, FieldBehavior } from "../../../src/gen/es/google/api/field_behavior_pb.ts";
 import { createExample } from "../../../src/gateway/openapi/example.ts";
+import { Schemas } from "../../../src/gateway/openapi/schemas.ts";
 import type { OpenApiParameter } from "../../../src/gateway/openapi/open-api-document.ts";
 import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema, LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
 import { startKitchenSink } from "../../support/gateway/kitchen-sink.ts";
+
+/** Messages of which each requires the next, and one of two texts. The last requires the first if that is to be so. */
+function chainOf(names: readonly string[], isLoop: boolean): DescMessage {
+  const options = create(FieldOptionsSchema);
+  setExtension(options, field_behavior, [FieldBehavior.REQUIRED]);
+  const { MESSAGE, STRING } = FieldDescriptorProto_Type;
+  const label = FieldDescriptorProto_Label.OPTIONAL;
+  const file = create(FileDescriptorProtoSchema, {
+    name: "chain.proto",
+    package: "chain",
+    syntax: "proto3",
+    messageType: names.map((name, at) => {
+      const next = names[at + 1] ?? (isLoop ? names[0] : undefined);
+      const link = { name: "next", number: 1, type: MESSAGE, label, typeName: `.chain.${next}`, options };
+      const texts = ["left", "right"].map((text, index) => {
+        return { name: text, number: index + 2, type: STRING, label, oneofIndex: 0, options };
+      });
+      return { name, field: [...(next === undefined ? [] : [link]), ...texts], oneofDecl: [{ name: "side" }] };
+    }),
+  });
+  const first = createFileRegistry(file, () => undefined).getMessage(`chain.${names[0]}`);
+  if (first === undefined) throw new Error("the file has no message");
+  return first;
+}
 
 const services = [KitchenSink, Shelves, LegacySink];
 const { paths, components } = createOpenApi(services, { info: { title: "Test", version: "1" } });
@@ -64,13 +97,31 @@ describe("an example", () => {
     ["no message inside itself", "child", undefined],
     ["no Any, of which nobody knows the types", "any", undefined],
   ])("has %s", (_, name, want) => {
-    expect(sink[name]).toEqual(want);
+    expect(sink?.[name]).toEqual(want);
   });
 
   test("shows messages three levels deep", () => {
     const example = createExample(FileDescriptorSetSchema, ({ jsonName }) => jsonName);
     expect(example).toMatchObject({ file: [{ messageType: [{ field: [{ name: "text" }] }] }] });
     expect(example).not.toHaveProperty("file.0.messageType.0.field.0.options");
+  });
+
+  test("shows what is required at every depth, and no message that lacks it", () => {
+    const chain = chainOf(["One", "Two", "Three", "Four", "Five", "Six"], false);
+    const text = JSON.stringify(createExample(chain, ({ name }) => name));
+    expect(text.split('"left":"text"').length - 1).toBe(6);
+    expect(createExample(chainOf(["One", "Two"], true), ({ name }) => name)).toBeUndefined();
+  });
+
+  test("and its schema require one member of a oneof at most", () => {
+    const chain = chainOf(["One", "Two"], false);
+    const schemas = new Schemas({ comments: new Map(), useProtoFieldName: true, abridged: new Set() });
+    const { required, examples } = schemas.ofObject(chain);
+    expect({ required, examples }).toEqual({
+      required: ["next"],
+      examples: [{ next: { left: "text" }, left: "text" }],
+    });
+    expect(schemas.ofObject(chainOf(["One", "Two"], true))).not.toHaveProperty("examples");
   });
 
   test("of a message with required fields has them", () => {

@@ -15,14 +15,32 @@ test.each([
   {
     name: "a variable with one wildcard among its segments",
     template: "/v1/{name=shelves/*}",
-    want: "/v1/shelves/{name}",
-    parameters: ["name part"],
+    want: "/v1/shelves/{shelf}",
+    parameters: ["shelf part"],
   },
   {
     name: "a variable with several wildcards",
     template: "/v1/{name=shelves/*/books/*}",
-    want: "/v1/shelves/{name_1}/books/{name_2}",
-    parameters: ["name_1 part", "name_2 part"],
+    want: "/v1/shelves/{shelf}/books/{book}",
+    parameters: ["shelf part", "book part"],
+  },
+  {
+    name: "a variable with wildcards behind no literal of its own",
+    template: "/v1/{name=*/*/books/*/*}",
+    want: "/v1/{name_1}/{name_2}/books/{book}/{name_4}",
+    parameters: ["name_1 part", "name_2 part", "book part", "name_4 part"],
+  },
+  {
+    name: "a literal that is no name",
+    template: "/v1/{name=a.b/*/7/*/v1/**}",
+    want: "/v1/a.b/{name_1}/7/{name_2}/v1/{v1}",
+    parameters: ["name_1 part", "name_2 part", "v1 segments"],
+  },
+  {
+    name: "two parts of one name",
+    template: "/v1/{from=shelves/*}/to/{to=shelves/*}",
+    want: "/v1/shelves/{shelf}/to/shelves/{shelf_}",
+    parameters: ["shelf part", "shelf_ part"],
   },
   {
     name: "a variable that takes any number of segments",
@@ -45,6 +63,29 @@ test.each([
     path: written.path,
     parameters: written.parameters.map(({ name, covers }) => `${name} ${covers}`),
   }).toEqual({ path: want, parameters });
+});
+
+test.each([
+  ["topics", "topic"],
+  ["policies", "policy"],
+  ["timeSeries", "time_series"],
+  ["shelves", "shelf"],
+  ["addresses", "address"],
+  ["batches", "batch"],
+  ["caches", "cache"],
+  ["indexes", "index"],
+  ["databases", "database"],
+  ["releases", "release"],
+  ["statuses", "status"],
+  ["status", "status"],
+  ["aliases", "alias"],
+  ["cryptoKeys", "crypto_key"],
+  ["crypto-keys", "crypto_key"],
+  ["access", "access"],
+  ["data", "data"],
+  ["APIs", "api"],
+])("toOpenApiPath() names a member of %s %s", (literal, want) => {
+  expect(toOpenApiPath(parsePathTemplate(`/{name=${literal}/*}`)).parameters[0]?.name).toBe(want);
 });
 
 test("shapeOf() is the same for paths that differ in the names of their parameters alone", () => {

@@ -16,6 +16,10 @@ import { kindOf } from "./schema-kind.js";
 // The spelling of integers in path and query; a number field of the browser would accept 1e3.
 const integerPattern = "0|-?[1-9][0-9]*";
 
+// The pattern of a parameter that is one segment of the path, in a description of ours; the browser wants the slash
+// escaped.
+const segmentPattern = "^[^/]+$";
+
 // More optional parameters than these are folded away.
 const shownAtOnce = 6;
 
@@ -118,6 +122,10 @@ function controlOf(schema, id) {
     input.inputMode = "numeric";
     input.pattern = integerPattern;
     input.title = "An integer without leading zeros";
+  }
+  if (schema.pattern === segmentPattern) {
+    input.pattern = "[^\\/]+";
+    input.title = "One segment of the path, without slashes";
   }
   return input;
 }
