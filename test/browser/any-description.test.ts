@@ -161,6 +161,14 @@ test.each([
   expect((await send(operation, fields)).url()).toBe(`${baseUrl}${want}`);
 });
 
+test("a part of a path variable takes no slash, and says which part it is", async () => {
+  await open("operations/segments");
+  await fillForm(page, { shelf: "1/2", book: "3" });
+  const wrong = page.locator("form input:invalid");
+  expect([await wrong.count(), await wrong.getAttribute("id")]).toEqual([1, "path-shelf"]);
+  await page.getByText("What follows shelves/ in").waitFor();
+});
+
 test("a body is sent as JSON, as it was typed, and the answer is shown with every digit", async () => {
   const typed = '{"fInt64": 9007199254740993}';
   const request = await send("create", { Body: typed });

@@ -81,7 +81,7 @@ describe.each(languages)("the program in $name", (language) => {
     {
       what: "a path, a query and no body",
       operation: "segments",
-      fields: { f_string_1: "7", f_string_2: "8", fBool: "true", fInt64: "9007199254740993", tags: "a\nb" },
+      fields: { shelf: "7", book: "8", fBool: "true", fInt64: "9007199254740993", tags: "a\nb" },
       want: ["shelves/7/books/8", "9007199254740993", "fBool"],
     },
     {

@@ -15,8 +15,7 @@ const connect = "node_modules/@connectrpc/connect/dist/esm";
 const declared = [
   { file: "src/gateway/create-gateway.ts", type: "GatewayOptions", prefix: "" },
   { file: "src/gateway/calls/create-serving.ts", type: "ServingOptions", prefix: "" },
-  { file: "src/gateway/calls/create-serving.ts", type: "RestOptions", prefix: "rest." },
-  { file: "src/gateway/rest/compile-routes.ts", type: "RestRouteOptions", prefix: "rest." },
+  { file: "src/gateway/rest/compile-routes.ts", type: "RestOptions", prefix: "rest." },
   { file: "src/gateway/json/read-json.ts", type: "ReadJsonOptions", prefix: "rest.json." },
   { file: "src/gateway/calls/cors.ts", type: "CorsOptions", prefix: "cors." },
   { file: "src/gateway/carriers/sockets/listener.ts", type: "ListenOptions", prefix: "" },
@@ -27,7 +26,7 @@ const declared = [
 ];
 
 /** Options that a type passes on under another name, and those that only hold others. */
-const elsewhere = new Set(["rest", "rest.json", "rest.readJson", "rest.writeJson"]);
+const elsewhere = new Set(["rest", "rest.json"]);
 
 function optionsOf(file: string, type: string): readonly string[] {
   const source = readFileSync(join(root, file), "utf8");

@@ -124,12 +124,12 @@ describe("a path parameter", () => {
   });
 });
 
-describe("a part of a path variable", () => {
-  const about = ({ parameters = [] }: OpenApiOperation): unknown =>
-    parameters.flatMap(({ in: place, name, description, schema }) =>
-      place === "path" ? [{ name, description, pattern: schema["pattern"] }] : [],
-    );
+const about = ({ parameters = [] }: OpenApiOperation): unknown =>
+  parameters.flatMap(({ in: place, name, description, schema }) =>
+    place === "path" ? [{ name, description, pattern: schema["pattern"] }] : [],
+  );
 
+describe("a part of a path variable", () => {
   test("says which part it is, takes one segment, and has no comment of the whole", () => {
     const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
     const described = createOpenApi([KitchenSink], { info, comments: notes });

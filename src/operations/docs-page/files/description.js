@@ -2,7 +2,8 @@
 
 /**
  * @typedef {{
- *   $ref?: string, type?: string, format?: string, enum?: string[], description?: string, deprecated?: boolean,
+ *   $ref?: string, type?: string, format?: string, pattern?: string, enum?: string[], description?: string,
+ *   deprecated?: boolean,
  *   readOnly?: boolean, writeOnly?: boolean, items?: Schema, additionalProperties?: Schema | boolean, anyOf?: Schema[],
  *   properties?: Record<string, Schema>, required?: string[], examples?: unknown[],
  *   "x-value-names"?: Record<string, string>,
