@@ -282,6 +282,14 @@ export const heldRows: readonly HeldRow[] = [
     run: connections(openRaw, (client) => client.write(`GET / HTTP/1.1\r\nx: ${"x".repeat(15_000)}`)),
   },
   {
+    what: "a connection of HTTP/1.1 that is idle after a request with 15 KB of header fields",
+    atMost: "8 KiB a connection",
+    n: 50,
+    run: connections(openRaw, (client) =>
+      client.drain().write(`GET / HTTP/1.1\r\nhost: x\r\nx: ${"x".repeat(15_000)}\r\n\r\n`),
+    ),
+  },
+  {
     what: "a header block of HTTP/2 that does not end",
     atMost: "128 KiB a connection",
     n: 25,

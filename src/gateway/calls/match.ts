@@ -203,10 +203,15 @@ function notFound(input: MatchInput): Unmatched {
 }
 
 function methodNotAllowed(input: MatchInput, procedure: Procedure | undefined, allow: string): Unmatched {
-  const error = new ConnectError(`${input.httpMethod} is not allowed here`, Code.Unimplemented);
+  const { httpMethod } = input;
+  const shown = httpMethod.length <= shownMethodMax ? httpMethod : "this method";
+  const error = new ConnectError(`${shown} is not allowed here`, Code.Unimplemented);
   // RFC 9110 §15.5.6: a 405 must carry Allow.
   return { ...unmatched(input, 405, error), procedure, fields: ["allow", allow] };
 }
+
+/** Characters of the longest method that an error repeats: HTTP/2 lets one fill the whole header. */
+const shownMethodMax = 32;
 
 function unsupportedMediaType(input: MatchInput, procedure: Procedure): Unmatched {
   const message =

@@ -1,4 +1,4 @@
-import { type HttpProblem, httpProblem } from "../carriers/index.ts";
+import { CommonHeaderFields, type HeaderFields, type HttpProblem, httpProblem } from "../carriers/index.ts";
 import { notHttp, readFieldLines } from "./request-head.ts";
 import { Incoming } from "./incoming.ts";
 
@@ -12,6 +12,7 @@ export class ChunkedReader {
   /** Bytes that are left of the chunk. */
   #chunkBytes = 0;
   #digits = 0;
+  #extension = "";
   #extensionBytes = 0;
   #trailer: Incoming | undefined;
   readonly #trailerBytesMax: number;
@@ -47,12 +48,7 @@ export class ChunkedReader {
       case "size":
         return this.#readSize(octet);
       case "extension":
-        if (octet === cr) this.#part = "size LF";
-        else if (octet < 0x20 ? octet !== tab : octet === del) this.problem = notHttp();
-        else if (++this.#extensionBytes > extensionBytesMax) {
-          this.problem = httpProblem(413, "the chunk extensions are too large");
-        }
-        return;
+        return this.#readExtension(octet);
       case "size LF":
         return this.#expect(octet, lf, this.#chunkBytes === 0 ? "trailer" : "data");
       case "data CR":
@@ -70,7 +66,19 @@ export class ChunkedReader {
       this.#chunkBytes = this.#chunkBytes * 16 + digit;
     } else if (this.#digits === 0) this.problem = notHttp();
     else if (octet === cr) this.#part = "size LF";
-    else if (octet === semicolon) this.#part = "extension";
+    else if (octet === semicolon) {
+      this.#part = "extension";
+      this.#extension = ";";
+    } else this.problem = notHttp();
+  }
+
+  #readExtension(octet: number): void {
+    if (octet !== cr) {
+      this.#extension += String.fromCharCode(octet);
+      if (++this.#extensionBytes > extensionBytesMax) {
+        this.problem = httpProblem(413, "the chunk extensions are too large");
+      }
+    } else if (extensionPattern.test(this.#extension)) this.#part = "size LF";
     else this.problem = notHttp();
   }
 
@@ -89,7 +97,8 @@ export class ChunkedReader {
     const length = typeof end === "string" ? all.byteLength : end;
     if (end === "broken" || length > this.#trailerBytesMax) this.problem = notHttp();
     else if (end !== "open") {
-      if (readFieldLines(all.toString("latin1", 0, end)) === undefined) this.problem = notHttp();
+      const fields = readFieldLines(all.toString("latin1", 0, end));
+      if (fields === undefined || saysLength(fields)) this.problem = notHttp();
       else this.done = true;
     }
     trailer.keep();
@@ -107,11 +116,20 @@ function hexDigit(octet: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-const tab = 0x09;
+/** RFC 9110 §6.5.1: how a body is framed cannot be said behind it. */
+function saysLength(trailer: HeaderFields): boolean {
+  const { contentLength, transferEncoding } = new CommonHeaderFields(trailer);
+  return contentLength !== null || transferEncoding !== null;
+}
+
+// RFC 9112 §7.1.1, without the white space that recipients need not take: ";" and a token, perhaps "=" and a token or a
+// quoted string.
+const extensionPattern =
+  /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/;
+
 const lf = 0x0a;
 const cr = 0x0d;
 const semicolon = 0x3b;
-const del = 0x7f;
 /** The most digits of a chunk's size, with leading zeros: 13 hexadecimal digits are 52 bits, still exact. */
 const chunkDigitsMax = 13;
 

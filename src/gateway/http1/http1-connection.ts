@@ -67,7 +67,7 @@ export class Http1Connection {
   readonly #deadlines: Deadlines;
   readonly #keepAlive: string;
   #stage: Stage = "head";
-  /** The head of the current request, or of the last one. */
+  /** The head of the current request. */
   #head: Http1RequestHead = noHead;
   /** Bytes of the body that are still to come, if its length is known. */
   #bodyBytesLeft = 0;
@@ -332,6 +332,8 @@ export class Http1Connection {
   /** Goes on after a complete answer. */
   #finish(): void {
     this.receiver = undefined;
+    // It would be kept while the connection is idle.
+    this.#head = noHead;
     this.#heldBytes = 0;
     this.#deadlines.restart();
     if (this.#isLast) this.#linger();

@@ -65,7 +65,7 @@ export class HeadReader {
     const lineEnd = bytes.indexOf(lf, start) + 1;
     const requestLine = bytes.toString("latin1", start, lineEnd);
     const head = readRequestHead(requestLine, bytes.toString("latin1", lineEnd, end), this.#before);
-    this.#before = head.section;
+    this.#before = head.section.lines.length <= keptLinesMax ? head.section : undefined;
     return head;
   }
 
@@ -219,16 +219,19 @@ const lf = 0x0a;
 const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
+/** The longest field lines that are kept for the next request, in bytes: a connection may be idle for long. */
+// Of browsers and of JWTs, most are shorter; to read longer ones each time costs a few microseconds.
+const keptLinesMax = 4 * 1024;
 /** The most empty lines before a request. Old clients send one after a body; endless ones keep the connection open. */
 const emptyLinesMax = 16;
 /** Bytes of a request line besides its target: the longest registered method, spaces and version. */
 const requestLineBytes = 64;
 
 // RFC 9112 §3: one space each, and a target without white space, control characters or bytes beyond ASCII. Every
-// registered method is in upper case (RFC 9110 §16.1.1).
-const requestLinePattern = /^([A-Z][A-Z-]*) ([\x21-\x7e]+) HTTP\/1\.([01])\r\n$/;
+// registered method is in upper case (RFC 9110 §16.1.1), and none is longer than 17 characters.
+const requestLinePattern = /^([A-Z][A-Z-]{0,31}) ([\x21-\x7e]+) HTTP\/1\.([01])\r\n$/;
 // The same with another version of HTTP, or with none, as in HTTP/0.9.
-const versionPattern = /^[A-Z][A-Z-]* [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;
+const versionPattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;
 // RFC 9112 §5, RFC 9110 §5.5 and §5.6.2. No white space before the colon, no folded lines, no control characters.
 const fieldLinesPattern = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 const contentLengthPattern = /^[0-9]+$/;

@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import type { Exchange, HeaderFields } from "../carriers/index.ts";
+import { quote } from "../json/index.ts";
 import { codingItemsMax } from "./content-coding.ts";
 import type { Procedure } from "./procedure.ts";
 
@@ -26,12 +27,20 @@ export function readGrpcHeader(
 ): EnvelopedHeader {
   const { grpcEncoding, grpcAcceptEncoding, grpcTimeout } = common;
   const encodings = negotiateEncodings(acceptCompression, grpcEncoding, grpcAcceptEncoding, "grpc-accept-encoding");
-  const { timeoutMs, error } = parseTimeout(grpcTimeout, maxTimeoutMs);
+  const { timeoutMs, error } = parseTimeout(shortened(grpcTimeout), maxTimeoutMs);
   const { response, acceptFields } = encodings;
   const encodingFields = response === undefined ? acceptFields : ["grpc-encoding", response.name];
   const headerFields = encodingFields.length === 0 ? contentType : [...contentType, ...encodingFields];
   return { encodings, timeoutMs, problem: encodings.problem ?? error, headerFields };
 }
+
+/** Returns the part of a time-out that an error repeats, which is longer than any that is valid. */
+export function shortened(timeout: string | null): string | null {
+  return timeout === null ? null : timeout.slice(0, timeoutCharactersMax);
+}
+
+/** Characters of a time-out: of Connect it has 10 digits at most, of gRPC 8 and a unit. */
+const timeoutCharactersMax = 32;
 
 /** How the messages of one call are compressed. */
 export interface Encodings {
@@ -67,7 +76,7 @@ export function negotiateEncodings(
     request = available.find((compression) => compression.name === sent);
     if (request === undefined) {
       const readable = available.map((compression) => compression.name).join(",");
-      const message = `unknown compression "${sent}": supported encodings are ${readable}`;
+      const message = `unknown compression ${quote(sent)}: supported encodings are ${readable}`;
       const problem = new ConnectError(message, Code.Unimplemented);
       return { request, response: undefined, problem, acceptFields: [acceptName, readable] };
     }

@@ -170,6 +170,8 @@ const stumblingBlocks = [
   ",",
   ";",
   "0\r\n\r\n",
+  "5;",
+  "5; a",
   "\r\n\r\n",
   "\r\n ",
   "+",
@@ -207,7 +209,7 @@ test("whatever is taken for a request is read as node reads it", async () => {
   const speak = async (text: string): Promise<void> => {
     const bytes = Buffer.from(text, "latin1");
     const [ours, theirs] = await Promise.all([ourReading(bytes), nodesReading(bytes)]);
-    // A method that node does not know is none to it. A target that is none is refused by those who serve a connection.
+    // A method that node does not know is none to it; here it is taken, and no method of ours. A target that is none is refused by those who serve a connection.
     const unknown = ours.findIndex(({ httpMethod, target }) => !METHODS.includes(httpMethod) || !isTarget(target));
     const known = unknown < 0 ? ours : ours.slice(0, unknown);
     sent += 1;
@@ -225,6 +227,40 @@ test("whatever is taken for a request is read as node reads it", async () => {
 
 function isTarget(target: string): boolean {
   return typeof readRequestTarget(target, null, false, defaultLimits) === "string";
+}
+
+test.each([
+  ["3;", false],
+  ["3; a", false],
+  ["3;a;", false],
+  ["3 ;a", false],
+  ["3;a =b", false],
+  ["3;a", true],
+  ["3;a=b;c", true],
+  ['3;a="b \\" \xe9"', true],
+])("a chunk of the size %s is taken or refused as by node", async (size, taken) => {
+  const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${size}\r\nabc\r\n0\r\n\r\n`;
+  await expectTaken(request, taken);
+});
+
+test.each([
+  ["content-length: 3", false],
+  ["Content-Length: 0", false],
+  ["transfer-encoding: chunked", false],
+  ["Transfer-Encoding: gzip", false],
+  ["connection: close", true],
+  ["x: y", true],
+])("a trailer section with %s is taken or refused as by node", async (field, taken) => {
+  const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n${field}\r\n\r\n`;
+  await expectTaken(request, taken);
+});
+
+/** Both servers read the whole of a request, or neither does. */
+async function expectTaken(request: string, taken: boolean): Promise<void> {
+  const bytes = Buffer.from(request, "latin1");
+  const [ours, theirs] = await Promise.all([ourReading(bytes), nodesReading(bytes)]);
+  expect(ours.length > 0).toBe(taken);
+  expect(theirs.some(({ body }) => body !== undefined)).toBe(taken);
 }
 
 test("requests are read alike wherever their bytes are cut", async () => {

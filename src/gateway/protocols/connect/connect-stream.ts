@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { endStreamFlag, endStreamToJson, parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { negotiateEncodings } from "../call-header.ts";
+import { negotiateEncodings, shortened } from "../call-header.ts";
 import { writeEnvelope } from "../envelope.ts";
 import { EnvelopedCall } from "../enveloped-call.ts";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
@@ -19,7 +19,7 @@ export class ConnectStream extends EnvelopedCall implements StreamProtocol {
     const sent = exchange.get("connect-content-encoding");
     const accepted = exchange.get("connect-accept-encoding");
     const encodings = negotiateEncodings(acceptCompression, sent, accepted, "connect-accept-encoding");
-    const { timeoutMs, error } = parseTimeout(exchange.common.connectTimeoutMs, maxTimeoutMs);
+    const { timeoutMs, error } = parseTimeout(shortened(exchange.common.connectTimeoutMs), maxTimeoutMs);
     const problem = versionProblem(exchange, procedure, undefined) ?? encodings.problem ?? error;
     const { response, acceptFields } = encodings;
     const encodingFields = response === undefined ? acceptFields : ["connect-content-encoding", response.name];

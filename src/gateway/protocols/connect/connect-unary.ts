@@ -3,7 +3,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus, errorToJsonBytes, parseTimeout } from "@connectrpc/connect/protocol-connect";
 import type { Codec } from "../codec.ts";
-import { type Encodings, negotiateEncodings } from "../call-header.ts";
+import { type Encodings, negotiateEncodings, shortened } from "../call-header.ts";
 import { messageTooLarge } from "../compression.ts";
 import { decompressInTurn } from "../decompress-in-turn.ts";
 import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../../carriers/index.ts";
@@ -39,7 +39,7 @@ export class ConnectUnary implements UnaryProtocol {
     const { options } = procedure;
     const sent = query === undefined ? exchange.common.contentEncoding : query.get("compression");
     const accepted = exchange.get("accept-encoding");
-    const timeout = parseTimeout(exchange.common.connectTimeoutMs, options.maxTimeoutMs);
+    const timeout = parseTimeout(shortened(exchange.common.connectTimeoutMs), options.maxTimeoutMs);
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.#exchange = exchange;
     this.#procedure = procedure;

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openMemoryStore } from "../../src/plants/index.ts";
+import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import { exchangeHttp2 } from "../support/carriers/http2-connection.ts";
+import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+
+// What a client sends is repeated in its refusal in so far as that helps, and no more: a long answer to nonsense helps
+// only whoever sends the nonsense.
+
+const long = "Q".repeat(7_000);
+const repeatedMax = 100;
+
+const rpcPath = "/plantstore.v1.PlantService/DeletePlant";
+const rest: HttpRequest = { httpMethod: "DELETE", path: "/plants/7", header: [authorized] };
+const withField = (...field: Field): HttpRequest => ({ ...rest, header: [authorized, field] });
+const rpc = (type: string, body: string, ...fields: readonly Field[]): HttpRequest => ({
+  httpMethod: "POST",
+  path: rpcPath,
+  header: [authorized, ["content-type", type], ...fields],
+  body: Buffer.from(body),
+});
+
+const rows: readonly { readonly name: string; readonly request: HttpRequest }[] = [
+  { name: "method", request: { ...rest, httpMethod: long } },
+  { name: "path", request: { ...rest, path: `/${long}` } },
+  { name: "id in the path", request: { ...rest, path: `/plants/${long}` } },
+  { name: "verb in the path", request: { ...rest, path: `/plants/7:${long}` } },
+  { name: "name in the query", request: { ...rest, path: `/plants/7?${long}=1` } },
+  { name: "value in the query", request: { ...rest, path: `/plants/7?id=${long}` } },
+  { name: "service", request: { ...rpc("application/grpc", ""), path: `/plantstore.v1.${long}/DeletePlant` } },
+  { name: "RPC", request: { ...rpc("application/grpc", ""), path: `/plantstore.v1.PlantService/${long}` } },
+  { name: "field of a message", request: rpc("application/json", `{"${long}":1}`) },
+  { name: "value of a field", request: rpc("application/json", `{"id":"${long}"}`) },
+  { name: "content type", request: rpc(`application/${long}`, "{}") },
+  { name: "content encoding", request: rpc("application/json", "{}", ["content-encoding", long]) },
+  { name: "encoding of gRPC", request: rpc("application/grpc", "\u0001\0\0\0\0", ["grpc-encoding", long]) },
+  { name: "time-out of gRPC", request: rpc("application/grpc", "\0\0\0\0\0", ["grpc-timeout", long]) },
+  { name: "time-out of Connect", request: rpc("application/json", "{}", ["connect-timeout-ms", long]) },
+  { name: "version of Connect", request: rpc("application/json", "{}", ["connect-protocol-version", long]) },
+  { name: "time-out of REST", request: withField("x-server-timeout", long) },
+  { name: "idempotency key", request: withField("idempotency-key", long) },
+  { name: "request id", request: withField("x-request-id", long) },
+  { name: "credential", request: { ...rest, header: [["authorization", `Bearer ${long}`]] } },
+  { name: "scheme of a credential", request: { ...rest, header: [["authorization", long]] } },
+  { name: "origin of a page", request: withField("origin", `https://${long}`) },
+];
+
+describe.concurrent("an answer repeats little of a long", () => {
+  let server: TestPlantServer;
+  beforeAll(async () => {
+    server = await startPlantServer({ store: openMemoryStore(new Set()) });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test.each(rows)("$name", async ({ request }) => {
+    for (const exchange of [exchangeHttp1, exchangeHttp2]) {
+      const { httpStatus, header, trailer, body } = await exchange(server.address, request);
+      expect(httpStatus).toBeGreaterThan(0);
+      const all = [...header, ...trailer].flat().join("\n") + body.toString("latin1");
+      expect(all.split("Q").length - 1).toBeLessThan(repeatedMax);
+    }
+  });
+});
