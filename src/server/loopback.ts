@@ -1,11 +1,11 @@
 import { BlockList, isIP } from "node:net";
 import { socketPathOf } from "./setting-readers.ts";
 
-// RFC 6890: 127.0.0.0/8 and ::1, and the mapped form of the former, which dual-stack sockets report.
+// RFC 6890: 127.0.0.0/8 and ::1. To a BlockList, the mapped form of the former, which dual-stack sockets report, is the
+// same address.
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
-loopback.addSubnet("::ffff:127.0.0.0", 104, "ipv6");
 
 /**
  * Returns whether a host to listen on can only be reached from this machine.

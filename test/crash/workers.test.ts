@@ -161,16 +161,6 @@ test("a second signal ends all workers at once, whatever they wait for", async (
   expect(server.stderr()).not.toContain('"msg":"stopped"');
 });
 
-test("workers drain and end when whoever supervises them is gone", async () => {
-  using folder = createTempFolder();
-  const { server } = await serve(folder);
-  await using ended = server;
-  server.process.kill("SIGKILL");
-  // Its output is at an end once none of the workers, which share it, is there any more.
-  expect(await ended.end()).toBe(null);
-  expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
-});
-
 test("workers that cannot start end the command with the exit code of the first", async () => {
   using folder = createTempFolder();
   const database = await postgres.createSchema();
