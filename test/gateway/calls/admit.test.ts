@@ -1,6 +1,10 @@
+import { EventEmitter } from "node:events";
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AdmitRequest, Endpoint } from "../../../src/gateway/index.ts";
+import { openHttp1 } from "../../support/carriers/http1-connection.ts";
+import { openHttp2 } from "../../support/carriers/http2-connection.ts";
+import { within } from "../../support/deadline.ts";
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
 import {
   type Field,
@@ -317,6 +321,38 @@ describe("admit", () => {
     expect(asked).toEqual([]);
   });
 });
+
+test.each(both)(
+  "an endpoint is not asked for a client that has left by the time it is admitted, over HTTP/%s",
+  async (version) => {
+    let asked = false;
+    const admitting = Promise.withResolvers<void>();
+    const page: Endpoint = {
+      path: "/page",
+      open: false,
+      answer: () => {
+        asked = true;
+        return { httpStatus: 200, body: "" };
+      },
+    };
+    const admit = async ({ connection }: AdmitRequest): Promise<void> => {
+      admitting.resolve();
+      if (connection instanceof EventEmitter) await new Promise((resolve) => connection.once("close", resolve));
+    };
+    await using greenhouse = await startGreenhouse({}, { admit, endpoints: [page] });
+    if (version === "1.1") {
+      using connection = await openHttp1(greenhouse.address);
+      connection.request(get("/page"));
+      await within(admitting.promise, "admit");
+    } else {
+      using connection = await openHttp2(greenhouse.address);
+      connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
+      await within(admitting.promise, "admit");
+    }
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect(asked).toBe(false);
+  },
+);
 
 test.each(both)(
   "admit and an endpoint get the header to read, and nothing to answer with, over HTTP/%s",

@@ -176,6 +176,91 @@ describe("a call whose deadline passes", () => {
   });
 });
 
+test("a stream whose deadline passes while a gate looks at it reaches no interceptor", async () => {
+  const passed = Promise.withResolvers<void>();
+  await using greenhouse = await startWatched({
+    requestGate: async ({ signal }) => {
+      await reasonOf(signal);
+      passed.resolve();
+    },
+  });
+  const header: Field[] = [
+    ["content-type", "application/connect+json"],
+    ["connect-timeout-ms", "30"],
+  ];
+  const path = "/greenhouse.v1.GreenhouseService/RecordReadings";
+  const answer = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path, header, body: Buffer.of() });
+  expect(String(answer.body)).toContain("deadline_exceeded");
+  await within(passed.promise, "the gate");
+  await nextTurn();
+  expect(greenhouse.ran).toEqual([]);
+});
+
+test("a stream that an interceptor returns after its deadline is ended", async () => {
+  const ended = Promise.withResolvers<void>();
+  const message: AsyncIterable<never> = {
+    [Symbol.asyncIterator]: () => ({
+      next: () => Promise.reject(new Error("asked")),
+      return: () => {
+        ended.resolve();
+        return Promise.resolve({ done: true, value: undefined });
+      },
+    }),
+  };
+  const slow: Interceptor = () => async (request) => {
+    if (!request.stream) throw new Error("no stream");
+    const { service, method, signal } = request;
+    await reasonOf(signal);
+    return { stream: true, service, method, header: new Headers(), trailer: new Headers(), message };
+  };
+  await using greenhouse = await startGreenhouse({}, { interceptors: [slow] });
+  const header: Field[] = [
+    ["content-type", "application/connect+json"],
+    ["connect-timeout-ms", "30"],
+  ];
+  const path = "/greenhouse.v1.GreenhouseService/RecordReadings";
+  const answer = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path, header, body: Buffer.of() });
+  expect(String(answer.body)).toContain("deadline_exceeded");
+  await within(ended.promise, "the end of the stream");
+});
+
+test("a stream whose deadline passes lets go of its decoder, although its handler reads on no more", async () => {
+  const closed = Promise.withResolvers<void>();
+  const named: StreamCompression = {
+    name: "gzip",
+    stopsEarly: true,
+    compress: unchanged,
+    decompress: unchanged,
+    decodePieces: (pieces, _, ended) => {
+      ended.addEventListener("abort", () => closed.resolve());
+      return pieces;
+    },
+    openEncoder: () => ({ write: unchanged, end: unchanged, close: () => undefined }),
+  };
+  const pattern = { case: "post", value: "/readings" } as const;
+  await using greenhouse = await startGreenhouse(
+    {
+      recordReadings: async (readings) => {
+        await readings[Symbol.asyncIterator]().next();
+        return await new Promise(() => {});
+      },
+    },
+    {
+      acceptCompression: [named],
+      rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern, body: "*" }] },
+    },
+  );
+  const header: Field[] = [
+    ["content-type", "application/x-ndjson"],
+    ["content-encoding", "gzip"],
+    ["x-server-timeout", "0.1"],
+  ];
+  const body = Buffer.from('{"sensor":"one"}\n{"sensor":"two"}\n');
+  const answer = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path: "/readings", header, body });
+  expect(answer.httpStatus).toBe(504);
+  await within(closed.promise, "the end of the decoder");
+});
+
 test("a stream whose client goes away lets go of its encoder", async () => {
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {

@@ -286,6 +286,20 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.code).toBe(Code.DeadlineExceeded);
     });
 
+    test.each([
+      { name: "a shorter one of its client", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
+      { name: "a longer one of its client", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
+      { name: "the server's where its client names none", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
+    ])("has one deadline, $name", async ({ timeoutMs, want }) => {
+      await using greenhouse = await start(
+        { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
+        { limits: { defaultTimeoutMs: 60_000 } },
+      );
+      const client = greenhouseClient(calling, greenhouse.address);
+      const { note } = await client.waterBed({}, timeoutMs === undefined ? {} : { timeoutMs });
+      expect(note).toMatch(want);
+    });
+
     test("answers after the deadline changes nothing", async () => {
       const late = Promise.withResolvers<Record<string, never>>();
       await using greenhouse = await start({ waterBed: () => late.promise, getReading: () => ({ sensor: "s" }) });

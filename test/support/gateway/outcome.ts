@@ -15,7 +15,8 @@ export function readOutcome(format: WireFormat, answer: HttpAnswer): Outcome {
   // Both say by their own status alone what a call came to.
   if (answer.httpStatus !== 200) throw new Error(`no answer of ${format.name}: ${describe(answer)}`);
   const trailer = format.protocol === "grpc" ? answer.trailer : readWebTrailer(format, answer);
-  return readGrpcStatus([...answer.header, ...trailer]);
+  // Where there is a body, the status is behind it.
+  return readGrpcStatus(answer.body.byteLength === 0 ? [...answer.header, ...trailer] : trailer);
 }
 
 /** The trailers that gRPC-Web carries as the last envelope of the body; none when the answer has no body. */
