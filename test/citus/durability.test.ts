@@ -12,6 +12,7 @@ import { deletePlants, findDeleted, toDeleteBatch } from "../../src/plants/postg
 import { checkPostgresDatabase, migratePostgres } from "../../src/plants/postgres/plant-database.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
 import { Session } from "../../src/plants/postgres/session.ts";
+import { ToldByKey } from "../../src/plants/postgres/told-by-key.ts";
 import { openPostgresStore } from "../../src/plants/postgres/store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { configOf, runSql } from "../support/plants/postgres-server.ts";
@@ -190,7 +191,7 @@ describe("a worker whose synchronous standby is gone", () => {
       const pending = pendingDeletes(await plants());
       await cluster.handOver(isHandedOver);
       onTestFinished(() => cluster.handOver(true));
-      const mode = { mayBeDone: false, skipsLocked };
+      const mode = { mayBeDone: false, skipsLocked, looksFirst: false, told: new ToldByKey() };
       const attempt = attemptBatch(session, toDeleteBatch(token, pending), pending, mode);
       const fault = { message: expect.stringMatching(/a worker warned/) };
       expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed", fault });

@@ -15,6 +15,7 @@ import { migrations } from "../../src/plants/postgres/migrations.ts";
 import { dropOldDeletions } from "../../src/plants/postgres/retention.ts";
 import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
 import { Session } from "../../src/plants/postgres/session.ts";
+import { ToldByKey } from "../../src/plants/postgres/told-by-key.ts";
 import { deleteTimeouts, openPostgresStore } from "../../src/plants/postgres/store.ts";
 import { collect } from "../support/collect.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
@@ -622,7 +623,7 @@ describe("on Citus", () => {
     await session.shards.learn(session);
     const attempt = async (id: bigint): Promise<unknown> => {
       const pending = [{ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }];
-      const mode = { mayBeDone: false, skipsLocked: false };
+      const mode = { mayBeDone: false, skipsLocked: false, looksFirst: false, told: new ToldByKey() };
       return await attemptBatch(session, toDeleteBatch(randomUUID(), pending), pending, mode);
     };
     const locking = new Client(configOf(url));

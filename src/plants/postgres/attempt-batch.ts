@@ -12,6 +12,7 @@ import {
 } from "./delete-batch.ts";
 import { sqlStateOf, type Verdict, verdictOn } from "./fault-table.ts";
 import type { Session } from "./session.ts";
+import type { ToldByKey } from "./told-by-key.ts";
 
 /** Options of {@link attemptBatch}. */
 export interface AttemptMode {
@@ -19,6 +20,13 @@ export interface AttemptMode {
   readonly mayBeDone: boolean;
   /** Whether plants that other transactions keep locked are left alone; otherwise they are waited for. */
   readonly skipsLocked: boolean;
+  /**
+   * Whether the idempotency keys are looked up before anything is deleted. Unless something has failed, it is enough to
+   * look up the keys of deletions that have deleted no plant: the index lets no key be used twice.
+   */
+  readonly looksFirst: boolean;
+  /** Answers the callers whose key has a record. */
+  readonly told: ToldByKey;
 }
 
 /** The end of an attempt. */
@@ -26,6 +34,8 @@ export type Attempt =
   | { readonly kind: "done"; readonly fates: ReadonlyMap<bigint, PlantFate> }
   /** All plants are deleted: by far the most frequent end, for which no fates are collected. */
   | { readonly kind: "all-deleted" }
+  /** Some callers were answered by their key before anything was deleted. The others are for the next attempt. */
+  | { readonly kind: "told" }
   | {
       readonly kind: "failed";
       readonly verdict: Verdict;
@@ -35,7 +45,8 @@ export type Attempt =
     };
 
 /**
- * Attempts to delete the plants of a batch. A plant without a fate was not there.
+ * Attempts to delete the plants of a batch, and answers the callers whose key has a record already. A plant without a
+ * fate was not there, unless its caller was answered; no caller with a key is told so before its key was looked up.
  *
  * A batch that may be done is run again before the record is looked at. If the lost attempt is still running, this
  * waits for its locks; if it must not wait, the plants that the attempt holds are `locked`, and in doubt. For all
@@ -54,18 +65,35 @@ export async function attemptBatch(
     // Without a connection, nothing has been sent.
     return { kind: "failed", verdict: verdictOn(fault) === "give-up" ? "give-up" : "reconnect", fault, mayBeDone };
   }
+  let hasBegun = false;
   try {
-    if (mode.skipsLocked) return { kind: "done", fates: await skipLocked(session, batch, mayBeDone) };
-    let deleted = await deletePlants(session, batch);
-    if (mayBeDone) deleted = await findDeleted(session, batch);
-    if (deleted.length === batch.firstOf.size) return { kind: "all-deleted" };
+    if (mode.looksFirst && batch.keyed.length > 0 && (await mode.told.tell(session, batch.keyed))) {
+      return { kind: "told" };
+    }
+    hasBegun = true;
+    const fates = await (mode.skipsLocked ? skipLocked : deleteWaiting)(session, batch, mayBeDone);
     // From here on, the deletions are committed.
     mayBeDone = true;
-    return { kind: "done", fates: await completeFates(session, batch, pending, deleted) };
+    const undeleted = batch.keyed.filter((one) => !isDeletedFor(one, fates, batch));
+    // Their keys may have been used before, or by another process while the statement waited for its lock.
+    if (undeleted.length > 0) await mode.told.tellUndeleted(session, undeleted, batch.postponed);
+    if (fates === undefined) return { kind: "all-deleted" };
+    if (!mode.skipsLocked) await completeFates(session, batch, pending, { fates, told: mode.told });
+    return { kind: "done", fates };
   } catch (fault) {
     const verdict = verdictOn(fault);
-    return { kind: "failed", verdict, fault, mayBeDone: mayBeDone || verdict === "look" || isCutShort(session, fault) };
+    mayBeDone ||= hasBegun && (verdict === "look" || isCutShort(session, fault));
+    return { kind: "failed", verdict, fault, mayBeDone };
   }
+}
+
+/** Returns whether an attempt has deleted a plant for this caller; without fates it has deleted all plants. */
+function isDeletedFor(
+  one: PendingDelete,
+  fates: ReadonlyMap<bigint, PlantFate> | undefined,
+  { firstOf }: DeleteBatch,
+): boolean {
+  return firstOf.get(one.id) === one && (fates === undefined || fates.get(one.id) === "deleted");
 }
 
 /**
@@ -76,11 +104,18 @@ function isCutShort({ shards }: Session, fault: unknown): boolean {
   return shards.areThere && sqlStateOf(fault) === "57014";
 }
 
-async function skipLocked(
+/** Deletes all plants of a batch, after waiting for their locks. Returns the deleted ones if there are others. */
+async function deleteWaiting(
   session: Session,
   batch: DeleteBatch,
   mayBeDone: boolean,
-): Promise<ReadonlyMap<bigint, PlantFate>> {
+): Promise<Map<bigint, PlantFate> | undefined> {
+  let deleted = await deletePlants(session, batch);
+  if (mayBeDone) deleted = await findDeleted(session, batch);
+  return deleted.length === batch.firstOf.size ? undefined : new Map(deleted.map((id) => [id, "deleted"]));
+}
+
+async function skipLocked(session: Session, batch: DeleteBatch, mayBeDone: boolean): Promise<Map<bigint, PlantFate>> {
   const fates = await deleteUnlocked(session, batch);
   if (mayBeDone) for (const id of await findDeleted(session, batch)) fates.set(id, "deleted");
   return fates;
@@ -103,20 +138,22 @@ export async function findRefused(session: Session, batch: DeleteBatch): Promise
   return fates;
 }
 
-/** Finds out about the plants that were not deleted: a trigger may have kept one silently. */
+/**
+ * Finds out about the plants that were not deleted, for callers who were not told: a trigger may have kept one silently,
+ * or the record of a key is gone since.
+ */
 async function completeFates(
   session: Session,
   batch: DeleteBatch,
   pending: readonly PendingDelete[],
-  deleted: readonly bigint[],
-): Promise<Map<bigint, PlantFate>> {
-  const fates = new Map<bigint, PlantFate>(deleted.map((id) => [id, "deleted"]));
-  const there = new Set(await findPlants(session, missingIn(batch, fates)));
-  if (there.size === 0) return fates;
-  const first = pending.filter((one) => there.has(one.id) && batch.firstOf.get(one.id) === one);
-  const others = await deleteUnlocked(session, toDeleteBatch(batch.token, first));
+  { fates, told }: { readonly fates: Map<bigint, PlantFate>; readonly told: ToldByKey },
+): Promise<void> {
+  const missing = pending.filter((one) => batch.firstOf.get(one.id) === one && !fates.has(one.id) && !told.has(one));
+  if (missing.length === 0) return;
+  const ids = missing.map(({ id }) => id);
+  if ((await findPlants(session, ids)).length === 0) return;
+  const others = await deleteUnlocked(session, toDeleteBatch(batch.token, missing));
   for (const [id, fate] of others) fates.set(id, fate);
-  return fates;
 }
 
 /**

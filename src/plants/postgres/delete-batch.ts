@@ -23,10 +23,13 @@ interface Statements {
  * A plain `= ANY` locks rows in the order of one index scan, so overlapping batches of several processes do not
  * deadlock; with a join in the DELETE the planner could choose another order.
  *
+ * A plant whose idempotency key has a record already is left alone, since it may have been restored: the look for keys
+ * that follows answers its caller. Only a key that another process uses at the same moment fails the statement.
+ *
  * A trigger may silently drop a record. Then the cast fails, and with it the statement: no plant is deleted without its
  * record. The SQLSTATE, 22P02, has the batch divided until the plant is found, and the message tells the operator.
  */
-function writeStatements(columns: readonly string[], arrays: readonly string[]): Statements {
+function writeStatements(columns: readonly string[], arrays: readonly string[], wanted = "$1::bigint[]"): Statements {
   const names = columns.join(", ");
   const recordAll = `
     INSERT INTO deletions (plant_id, batch, ${names}) SELECT gone.id, $4::uuid, ${names}
@@ -34,11 +37,11 @@ function writeStatements(columns: readonly string[], arrays: readonly string[]):
     RETURNING plant_id`;
   return {
     deleteAll: `
-      WITH gone AS (DELETE FROM plants WHERE id = ANY($1::bigint[]) RETURNING id), recorded AS (${recordAll})
+      WITH gone AS (DELETE FROM plants WHERE id = ANY(${wanted}) RETURNING id), recorded AS (${recordAll})
       SELECT coalesce(plant_id, ('a trigger drops the record of plant ' || id)::bigint)
       FROM gone LEFT JOIN recorded ON plant_id = id`,
     deleteOne: `
-      WITH gone AS (DELETE FROM plants WHERE id = ANY($1::bigint[]) RETURNING id),
+      WITH gone AS (DELETE FROM plants WHERE id = ANY(${wanted}) RETURNING id),
       recorded AS (
         INSERT INTO deletions (plant_id, batch, ${names})
         SELECT id, $4::uuid, ${arrays.map((array) => `(${array})[1]`).join(", ")} FROM gone
@@ -61,6 +64,8 @@ const withoutKeys = writeStatements(["subject", "request_id"], ["$2::text[]", "$
 const withKeys = writeStatements(
   ["subject", "request_id", "idempotency_key"],
   ["$2::text[]", "$3::text[]", "$5::text[]"],
+  `ARRAY(SELECT id FROM unnest($1::bigint[], $5::text[]) AS call (id, key) WHERE key IS NULL OR key <> ALL(
+    ARRAY(SELECT idempotency_key FROM deletions WHERE idempotency_key = ANY($5::text[]))))`,
 );
 
 // Citus runs this function on the worker of the first plant.

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Outcomes, type PendingDelete, tellOutcomes } from "../delete-queue.ts";
 import { outcomeUnknown, plantKept, storeAway } from "../errors.ts";
 import { type Attempt, attemptBatch, findRefused } from "./attempt-batch.ts";
-import { attemptKeyedBatch, type KeyedAttempt, type KeyedAttemptMode } from "./attempt-keyed-batch.ts";
 import { type DeleteBatch, type PlantFate, toDeleteBatch } from "./delete-batch.ts";
 import { isRaisedWithin, type Verdict, verdictOn } from "./fault-table.ts";
 import { inDoubt, type LockedDelete } from "./locked-deletes.ts";
@@ -88,11 +87,7 @@ export async function runBatch(
     // All callers of a half may have been told, or be gone, before it begins.
     if (batch.firstOf.size === 0) return pending.map(() => undefined);
     const looksFirst: boolean = afterFault;
-    const mode: KeyedAttemptMode = { mayBeDone, skipsLocked, looksFirst };
-    const attempt: KeyedAttempt =
-      batch.keyed.length === 0
-        ? await attemptBatch(session, batch, pending, mode)
-        : await attemptKeyedBatch(session, batch, pending, told, mode);
+    const attempt: Attempt = await attemptBatch(session, batch, pending, { mayBeDone, skipsLocked, looksFirst, told });
     if (attempt.kind === "told") {
       batch = toDeleteBatch(token, pending, { afterFault: true, told });
       continue;
@@ -137,17 +132,19 @@ function verdictBehindLocks(verdict: Verdict, fault: unknown): Verdict {
 function outcomesOf(
   { firstOf, postponed, token }: DeleteBatch,
   pending: readonly PendingDelete[],
-  attempt: Exclude<Attempt, { kind: "failed" }>,
+  attempt: Extract<Attempt, { kind: "done" | "all-deleted" }>,
   mayBeDone: boolean,
-  { setAside, told }: RunBatchOptions,
+  { setAside, told }: RunBatchOptions & { readonly told: ToldByKey },
 ): Outcomes {
   // Of several callers for one plant, the first has deleted it.
   const isFirst = (one: PendingDelete): boolean => firstOf.get(one.id) === one;
   if (attempt.kind === "all-deleted" && postponed.size === 0) return pending.map(isFirst);
   return pending.map((one) => {
-    if (told?.has(one) === true) return undefined;
+    if (told.has(one)) return undefined;
     const fate = attempt.kind === "all-deleted" ? "deleted" : attempt.fates.get(one.id);
-    if (postponed.has(one)) setAside(one);
+    const first = firstOf.get(one.id);
+    // If the first was told by its key, its plant may be there for the next caller.
+    if (postponed.has(one) || (first !== undefined && told.has(first))) setAside(one);
     else if (fate === "locked") setAside(mayBeDone && isFirst(one) ? inDoubt(one, token) : one);
     else if (fate === "kept") one.reject(plantKept(one.id));
     else return fate === "deleted" && isFirst(one);

@@ -10,6 +10,7 @@ import { openPostgresStore } from "../../../src/plants/postgres/store.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 
 // Longer than any test takes.
@@ -120,12 +121,41 @@ describe("a deletion whose key was used", () => {
   test("gives way to the next caller for the plant", async () => {
     await using opened = await openPlants(2);
     await runSql(opened.url, recordSql(9, "used"));
-    const session = new Session(readServerUrl(opened.url));
-    const { run, told } = batchOf([1n, keyed("used")], [1n, deleteCall()], [2n, keyed("new")], [2n, deleteCall()]);
-    await expect(run(session)).resolves.toEqual([]);
-    expect(await told).toEqual([taken, deleted, deleted, missing]);
-    await session.close();
+    // The first two are batches of their own.
+    const others = [7n, 8n].map((id) => opened.store.delete(id, deleteCall()));
+    const told = await Promise.allSettled([
+      opened.store.delete(1n, keyed("used")),
+      opened.store.delete(1n, deleteCall()),
+      opened.store.delete(2n, keyed("new")),
+      opened.store.delete(2n, deleteCall()),
+    ]);
+    await Promise.all(others);
+    expect(told).toEqual([taken, deleted, deleted, missing]);
     expect(await column(opened.url, keysSql)).toEqual(["1 -", "2 new", "9 used"]);
+  });
+
+  test("costs the others of its batch a look, and nothing that is rolled back", async () => {
+    await using opened = await openPlants(65);
+    await runSql(opened.url, recordSql(1, "used"));
+    const asked: string[] = [];
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data: Buffer) => {
+        for (const [sql] of data
+          .toString("latin1")
+          .matchAll(/DELETE FROM plants|UPDATE deletions|SELECT id FROM plants/g))
+          asked.push(sql);
+        upstream.write(data);
+      });
+      upstream.pipe(client);
+    });
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    const ids = Array.from({ length: 64 }, (_, i) => BigInt(i + 2));
+    const { run, told } = batchOf(...ids.map((id) => [id, keyed(`new-${id}`)] as const), [1n, keyed("used")]);
+    await expect(run(session)).resolves.toEqual([]);
+    expect(await told).toEqual([...ids.map(() => deleted), deleted]);
+    await session.close();
+    expect(asked).toEqual(["DELETE FROM plants", "UPDATE deletions"]);
+    expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 
   test("is not told so while nothing can be written to the record", async () => {
@@ -318,6 +348,27 @@ describe("a deletion whose key is used by another process at the same moment", (
     await other.query("COMMIT");
     expect(await Promise.allSettled(asked)).toEqual([deleted, missing]);
     await other.end();
+  });
+
+  test("and commits between the looks for its plant and for its key is told so", async () => {
+    await using opened = await openPlants(1);
+    let looks = 0;
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data: Buffer) => {
+        const isLook = data.includes("UPDATE deletions") || data.includes("UNION ALL SELECT NULL");
+        looks += isLook ? 1 : 0;
+        const before =
+          isLook && looks === 2 ? runSql(opened.url, `DELETE FROM plants; ${recordSql(1, "key")}`) : Promise.resolve();
+        void before.then(() => upstream.write(data));
+      });
+      upstream.pipe(client);
+    });
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    // The second one is postponed, because of its key.
+    const { run, told } = batchOf([9n, keyed("key")], [1n, keyed("key")]);
+    await expect(run(session)).resolves.toEqual([]);
+    expect(await told).toEqual([taken, deleted]);
+    await session.close();
   });
 
   test("is one deletion, however many processes are asked", async () => {
