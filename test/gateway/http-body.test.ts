@@ -38,7 +38,7 @@ function keeper() {
 }
 
 /** Yields five bytes after so many turns, in a stream of some announced length. */
-function inTwoPieces(row: { readonly length: number; readonly turns: number }) {
+function inTwoPieces(row: { readonly length: number | string; readonly turns: number }) {
   return {
     async *download(_: unknown, { responseHeader }: HandlerContext) {
       responseHeader.set("content-length", String(row.length));
@@ -310,6 +310,16 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
         record,
       ]);
       expect([fieldValue(header, "content-length"), faults.length]).toEqual([String(record.length), 1]);
+    },
+  );
+
+  test.each(["five", "-1", "1e1", "5, 5", "9".repeat(16)])(
+    "has no length where its handler says %j",
+    async (length) => {
+      await using files = await startFiles(http2, inTwoPieces({ length, turns: 1 }));
+      const answer = await ask(files, ["GET", "/downloads/a"]);
+      expect([answer.httpStatus, fieldValue(answer.header, "content-length")]).toEqual([200, undefined]);
+      expect(answer.body).toEqual(bytes);
     },
   );
 

@@ -116,6 +116,8 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
     [";;;,q=,\u00e9", "application/x-ndjson"],
     [`${"a/b,".repeat(16)}application/json`, "application/x-ndjson"],
     ["application/json; q=0.1, text/event-stream", "text/event-stream"],
+    // Beyond what is read of it.
+    [`application/json;q=0.1;a=${"a".repeat(1024)}, text/event-stream`, "application/json"],
   ])("reads Accept %s as a wish for %s", async (accept, type) => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/a/readings?count=1", accept);
@@ -193,6 +195,23 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
     const answer = await send(greenhouse, { httpMethod: "HEAD", path: "/sensors/a/readings", header: [] });
     expect([answer.httpStatus, fieldValue(answer.header, "content-type")]).toEqual([200, "application/x-ndjson"]);
     await within(ended.promise, "the end of the call");
+  });
+
+  test("is refused where its header cannot be sent before its first message", async () => {
+    await using greenhouse = await startGreenhouse(
+      {
+        async *watchReadings() {
+          yield await stuck;
+        },
+      },
+      {
+        rest: { rules },
+        interceptors: [(next) => async (call) => Object.assign(await next(call), { header: 7 })],
+        onFault: () => undefined,
+      },
+      { http2 },
+    );
+    expect((await get(greenhouse, "/sensors/a/readings")).httpStatus).toBe(500);
   });
 
   test("has the status of an error that comes a few turns after its start", async () => {

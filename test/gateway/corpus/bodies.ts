@@ -176,6 +176,12 @@ const collisions: readonly Row[] = [
     want: invalid("is bound by the path or the body"),
   },
   {
+    rule: `${http}: a body that is a field leaves the path to the path`,
+    request: "PATCH /v1/children/a?fString=b",
+    body: "{}",
+    want: invalid("is bound by the path or the body"),
+  },
+  {
     rule: `${http}: body "*" leaves nothing for the query, nested`,
     request: "POST /v1/sinks?nested.text=a",
     body: "{}",
