@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BacklogBudget, defaultLimits } from "../../../src/gateway/carriers/index.ts";
 import { Http1Connection, type RequestReceiver } from "../../../src/gateway/http1/index.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
@@ -21,7 +21,11 @@ interface Ends extends Disposable {
   readonly connection: Http1Connection;
 }
 
-async function openEnds(page: Uint8Array, lookEveryMs: number): Promise<Ends> {
+async function openEnds(
+  page: Uint8Array,
+  lookEveryMs: number,
+  onRequest = (asked: Http1Connection): void => asked.answer(200, [], page),
+): Promise<Ends> {
   const accepted = Promise.withResolvers<Pick<Ends, "socket" | "connection">>();
   const server = createServer((socket) => {
     const connection = new Http1Connection(socket, {
@@ -30,7 +34,7 @@ async function openEnds(page: Uint8Array, lookEveryMs: number): Promise<Ends> {
       budget: new BacklogBudget(2 * page.byteLength),
       onRequest: (asked) => {
         asked.receiver = receiver;
-        asked.answer(200, [], page);
+        onRequest(asked);
       },
       onClose: () => {},
       onFault: () => {},
@@ -78,4 +82,63 @@ test("a client that says nothing is let go after the idle time, counted from the
     return socket.writableEnded;
   });
   expect(isLetGo).toEqual([false, false, true]);
+});
+
+test("a head that trickles is timed out, however often something of it comes", async () => {
+  const { headerTimeoutMs } = defaultLimits;
+  using ends = await openEnds(Buffer.of(), headerTimeoutMs / 4);
+  const { client, socket, connection } = ends;
+  let looks = 0;
+  for (const byte of "GET / HTTP/1.1") {
+    if (socket.writableEnded) break;
+    const come = once(socket, "data");
+    client.write(byte);
+    await within(come, "a byte");
+    connection.look();
+    looks++;
+  }
+  // Between its first byte and the last look a quarter of the time passes four times.
+  expect(looks).toBe(5);
+});
+
+describe("an answer that announced 5 bytes ends the connection", () => {
+  test.each([
+    { name: "with 6, of which the last would be taken for the next answer", pieces: ["plant", "s"] },
+    { name: "with 6 at once", pieces: ["plants"] },
+    { name: "with 4", pieces: ["pla", "n"] },
+  ])("$name", async ({ pieces }) => {
+    using ends = await openEnds(Buffer.of(), 1, (asked) => {
+      asked.begin(200, [["content-length", "5"]]);
+      for (const piece of pieces) asked.write(Buffer.from(piece));
+      asked.end(undefined);
+    });
+    const { client, socket } = ends;
+    const received: Buffer[] = [];
+    client.on("data", (bytes: Buffer) => received.push(bytes)).on("error", () => {});
+    const closed = new Promise((resolve) => client.on("close", resolve));
+    client.resume().write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    await within(closed, "the end of the connection");
+    expect(socket.destroyed).toBe(true);
+    const [, body = ""] = String(Buffer.concat(received)).split("\r\n\r\n");
+    expect("plant".startsWith(body)).toBe(true);
+  });
+
+  test("with 5 not", async () => {
+    using ends = await openEnds(Buffer.of(), 1, (asked) => {
+      asked.begin(200, [["content-length", "5"]]);
+      for (const piece of ["pla", "nt"]) asked.write(Buffer.from(piece));
+      asked.end(undefined);
+    });
+    const { client, socket } = ends;
+    const ended = new Promise<void>((resolve) => {
+      let all = "";
+      client.on("data", (bytes: Buffer) => {
+        all += bytes.toString("latin1");
+        if (all.endsWith("plant")) resolve();
+      });
+    });
+    client.resume().write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    await within(ended, "the answer");
+    expect(socket.destroyed).toBe(false);
+  });
 });

@@ -185,3 +185,36 @@ function loadOf(carrier: "http1" | "http2", count: number): GatewayLoad {
     http2Errors: { connection: new Map(), stream: new Map() },
   };
 }
+
+async function askForRoot(socket: Socket): Promise<string> {
+  socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  return String((await overHttp1(socket, createByteReader(socket), "x").readAnswer()).body);
+}
+
+test("a connection in clear is not taken for the one over TLS that had its port before", async () => {
+  const certificate = createCertificate("localhost");
+  const gateway = createGateway({
+    routes: () => {},
+    trustedProxies: { addresses: ["127.0.0.0/8"], fields: "none" },
+    endpoints: [{ path: "/", open: true, answer: ({ peer }) => ({ httpStatus: 200, body: peer.address }) }],
+  });
+  const address = await gateway.listen({ port: 0, tls: certificate, allowCleartext: true, proxyProtocol: true });
+  const open = async (localPort: number): Promise<Socket> => {
+    const socket = connectTcp({ host: "127.0.0.1", port: address.port, localAddress: "127.0.0.7", localPort });
+    await within(once(socket, "connect"), "a connection");
+    return socket;
+  };
+  const outer = await open(0);
+  const { localPort = 0 } = outer;
+  outer.write("PROXY TCP4 192.0.2.7 192.0.2.9 47 443\r\n");
+  const inner = connectTls({ socket: outer, ca: certificate.cert, servername: "localhost" });
+  expect(await askForRoot(inner)).toBe("192.0.2.7");
+  // A reset leaves the port free at once.
+  outer.resetAndDestroy();
+  await expect.poll(() => gateway.load.connections.http1).toBe(0);
+  const later = await open(localPort);
+  later.write("PROXY UNKNOWN\r\n");
+  expect(await askForRoot(later)).toBe("127.0.0.7");
+  later.destroy();
+  await gateway.close();
+});
