@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
+import { makeLeftLogDurable } from "./left-log.ts";
 import { type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
@@ -30,6 +31,7 @@ export interface DatabaseOptions {
  */
 export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated): DatabaseSync {
   return atPlaceOf(options.file, (path) => {
+    makeLeftLogDurable(path, options.lockTimeoutMs);
     // Otherwise, run() throws for a rowid above 2^53 after it has deleted the row.
     const db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
     try {

@@ -1,0 +1,138 @@
+/*
+ * A disk that keeps what was synced, and nothing else. Preloaded (ld.so(8), LD_PRELOAD), it follows what a process
+ * writes to the files of one folder, DISK_FOLDER, and keeps in another, DISK_STATE, what a power loss would leave:
+ *
+ *   INODE         the content of a file when it was last synced
+ *   INODE.dirty   a byte for each of its pages, 1 if it was written since
+ *   INODE.inode   the file itself, by one more link, so that its number is not given to another file
+ *   names         a line "INODE NAME" for each file that was in the folder when that was last synced
+ *
+ * DISK_FAULT is "fail END N" or "kill END N": the Nth time that this process syncs a file whose name has that end, the
+ * sync fails, or the process is killed before it. As on Linux, pages that a sync could not write are clean from then on:
+ * the next one succeeds without them, until they are written again.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { page_bytes = 4096 };
+
+static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+/* Finds out whether a descriptor is of the folder or of a file in it, and which. */
+static int is_followed(int fd, char *path, struct stat *found) {
+  const char *folder = getenv("DISK_FOLDER");
+  char link[64];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t length = folder == NULL ? -1 : readlink(link, path, PATH_MAX - 1);
+  if (length < 0) return 0;
+  path[length] = 0;
+  size_t start = strlen(folder);
+  return strncmp(path, folder, start) == 0 && (path[start] == 0 || path[start] == '/') && fstat(fd, found) == 0;
+}
+
+static int open_state(const struct stat *file, const char *end) {
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s/%llu%s", getenv("DISK_STATE"), (unsigned long long)file->st_ino, end);
+  return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+static void mark_dirty(int fd, off_t from, off_t to) {
+  char path[PATH_MAX], link[64], kept[PATH_MAX];
+  struct stat file;
+  if (!is_followed(fd, path, &file) || !S_ISREG(file.st_mode)) return;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  snprintf(kept, sizeof kept, "%s/%llu.inode", getenv("DISK_STATE"), (unsigned long long)file.st_ino);
+  if (file.st_nlink > 0) linkat(AT_FDCWD, link, AT_FDCWD, kept, AT_SYMLINK_FOLLOW);
+  int dirty = open_state(&file, ".dirty");
+  for (off_t page = from / page_bytes; page * page_bytes < to; page++) REAL(pwrite64)(dirty, "\1", 1, page);
+  close(dirty);
+}
+
+/* Brings the pages that were written to the disk, or only calls them clean. */
+static void clean(int fd, const struct stat *file, int are_written) {
+  char link[64], content[page_bytes], mark;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  int from = open(link, O_RDONLY | O_CLOEXEC), to = open_state(file, ""), dirty = open_state(file, ".dirty");
+  for (off_t page = 0; are_written && pread(dirty, &mark, 1, page) == 1; page++) {
+    if (mark != 1) continue;
+    ssize_t count = pread(from, content, sizeof content, page * page_bytes);
+    if (count > 0) REAL(pwrite64)(to, content, count, page * page_bytes);
+  }
+  if (are_written) REAL(ftruncate64)(to, file->st_size);
+  REAL(ftruncate64)(dirty, 0);
+  close(from), close(to), close(dirty);
+}
+
+static void keep_names(const char *folder) {
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s/names", getenv("DISK_STATE"));
+  FILE *names = fopen(path, "w");
+  DIR *entries = opendir(folder);
+  for (struct dirent *entry; (entry = readdir(entries)) != NULL;)
+    if (entry->d_type == DT_REG) fprintf(names, "%llu %s\n", (unsigned long long)entry->d_ino, entry->d_name);
+  closedir(entries);
+  fclose(names);
+}
+
+/* Does what DISK_FAULT demands of this sync, and returns whether it is to fail. */
+static int fails(const char *path) {
+  static int count = 0;
+  char kind[8], end[64];
+  int number;
+  const char *fault = getenv("DISK_FAULT");
+  if (fault == NULL || sscanf(fault, "%7s %63s %d", kind, end, &number) != 3) return 0;
+  size_t length = strlen(path), end_length = strlen(end);
+  if (length < end_length || strcmp(path + length - end_length, end) != 0 || ++count != number) return 0;
+  if (strcmp(kind, "kill") == 0) raise(SIGKILL);
+  return 1;
+}
+
+static int sync_file(int fd, int (*real)(int)) {
+  char path[PATH_MAX];
+  struct stat file;
+  if (!is_followed(fd, path, &file)) return real(fd);
+  pthread_mutex_lock(&one_by_one);
+  int is_failing = fails(path);
+  if (S_ISREG(file.st_mode)) clean(fd, &file, !is_failing);
+  else if (!is_failing) keep_names(path);
+  pthread_mutex_unlock(&one_by_one);
+  if (is_failing) errno = EIO;
+  return is_failing ? -1 : 0;
+}
+
+int fsync(int fd) { return sync_file(fd, REAL(fsync)); }
+int fdatasync(int fd) { return sync_file(fd, REAL(fdatasync)); }
+
+ssize_t pwrite64(int fd, const void *content, size_t count, off_t from) {
+  ssize_t written = REAL(pwrite64)(fd, content, count, from);
+  if (written > 0) mark_dirty(fd, from, from + written);
+  return written;
+}
+
+ssize_t write(int fd, const void *content, size_t count) {
+  off_t from = lseek(fd, 0, SEEK_CUR);
+  ssize_t written = REAL(write)(fd, content, count);
+  if (written > 0 && from >= 0) mark_dirty(fd, from, from + written);
+  return written;
+}
+
+int ftruncate64(int fd, off_t size) {
+  struct stat file;
+  off_t before = fstat(fd, &file) == 0 ? file.st_size : 0;
+  int result = REAL(ftruncate64)(fd, size);
+  if (result == 0) mark_dirty(fd, size < before ? size : before, size < before ? before : size);
+  return result;
+}
