@@ -117,6 +117,8 @@ describe("an RPC over Fetch", () => {
   ])("is refused in gRPC, which needs trailers, $why", async ({ options, body }) => {
     const fetch = serve({ getReading: () => ({}) }, options);
     const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
+    const unknown = await exchangeFetch(serve({}), rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`));
+    expect(readOutcome(wireFormats.grpc, unknown).code).toBe(Code.Unimplemented);
     const request = rpcRequest(wireFormats.grpc, message, [], getReadingProcedure);
     const answer = await exchangeFetch(fetch, request);
     expect([answer.httpStatus, answer.body.toString()]).toEqual([415, body]);
@@ -253,6 +255,48 @@ describe("a request over Fetch", () => {
     const locked = pulled((controller) => controller.close());
     locked.body?.getReader();
     expect((await fetch(locked)).status).toBe(500);
+    const begun = pulled((controller) => controller.enqueue(new Uint8Array(1)));
+    const reader = begun.body?.getReader();
+    await reader?.read();
+    reader?.releaseLock();
+    expect((await fetch(begun)).status).toBe(500);
+  });
+
+  test("that breaks off inside of gzip is told of as given up, not as malformed", async () => {
+    const failed = Promise.withResolvers<unknown>();
+    const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+    const fetch = serve(
+      {
+        recordReadings: async (messages) => {
+          try {
+            for await (const { sensor } of messages) expect(sensor).toBe("one");
+          } catch (error) {
+            failed.resolve(error);
+          }
+          return {};
+        },
+      },
+      { rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] } },
+    );
+    const begun = gzipSync('{"sensor":"one"}\n').subarray(0, -8);
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new Uint8Array(begun)),
+      pull: (controller) => controller.error(new Error("broken")),
+    });
+    const headers = { "content-type": "application/x-ndjson", "content-encoding": "gzip" };
+    await fetch(new Request("http://fetch.example/readings", { method: "POST", headers, body, duplex: "half" }));
+    expect(await within(failed.promise, "the end of the messages")).toMatchObject({ code: Code.Canceled });
+  });
+
+  test("of no bytes is an empty message in gzip too, and one byte is not gzip", async () => {
+    const fetch = serve({ waterBed: () => ({}) });
+    const statuses: number[] = [];
+    for (const bytes of [0, 1]) {
+      const headers = { "content-type": "application/proto", "content-encoding": "gzip" };
+      const init = { method: "POST", headers, body: new Uint8Array(bytes) };
+      statuses.push((await fetch(new Request(`http://fetch.example${service}/WaterBed`, init))).status);
+    }
+    expect(statuses).toEqual([200, 400]);
   });
 
   test("is passed on where nothing matches, before it is admitted", async () => {
