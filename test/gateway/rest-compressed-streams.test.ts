@@ -38,7 +38,6 @@ function codingWith(compress: StreamCompression["compress"], encoder: Partial<Pi
   const openEncoder = (): PieceEncoder => ({ write: same, end: same, close: () => undefined, ...encoder });
   return {
     name: "same",
-    stopsEarly: true,
     compress,
     decompress: same,
     decodePieces: (pieces) => pieces,

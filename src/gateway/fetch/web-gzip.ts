@@ -7,8 +7,6 @@ type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 /** gzip (RFC 1952) by the Compression Streams of the web: the only coding that every platform has. */
 export const webGzip: PieceDecompression = {
   name: "gzip",
-  // Some platforms decode each slice to its end.
-  stopsEarly: false,
   compress: (bytes) => readAll(toStream(slices([bytes])).pipeThrough(new CompressionStream("gzip")), Infinity),
   decompress: (bytes, readMaxBytes) => readAll(decode([bytes], "the message is not valid gzip"), readMaxBytes),
   // No ratio to check: gzip decodes to at most 1,032 times its bytes, which is allowed.

@@ -2,10 +2,11 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { errorWithHttpStatus } from "../rest/index.ts";
 
-/** A compression that also reads bodies piece by piece. */
+/**
+ * A compression that also reads bodies piece by piece. Its `decompress` stops soon above its limit, whatever the window
+ * of the message.
+ */
 export interface PieceDecompression extends Compression {
-  /** Whether `decompress` takes little memory for a message above its limit, whatever the window of that message. */
-  readonly stopsEarly: boolean;
   /**
    * Undoes the content coding of a body as it arrives, with back-pressure.
    *

@@ -1,24 +1,56 @@
-import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { type Exchange, goneAway } from "../carriers/index.ts";
 import { decodesPieces } from "./compression.ts";
 
-/** How many messages are decompressed at once, over all gateways of this copy of the code. */
-// Each may take a window of 16 MiB, and twice its length while it is put together. Node's threads serve all that they
-// are given by turns, so that each would keep this until the last is done. Twice as many as there are threads by default.
-const atOnceMax = 8;
+/**
+ * Bytes that a message may decode to for each byte that came, or else it waits for the others of its kind.
+ *
+ * Text seldom gets to a fifth of it, and what decodes to so much per byte costs no more than other bytes that are sent.
+ */
+const usualRatioMax = 100;
 
-/** Bytes that a message may decode to without waiting. */
+/** Bytes that any message may decode to without waiting for those of a higher ratio. */
 const smallBytesMax = 64 * 1024;
 
-let running = 0;
-const waiting: (() => void)[] = [];
+/** A number of messages that are decompressed at once; the others wait, the first of them for the first that is done. */
+class Lane {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(atOnceMax: number) {
+    this.#free = atOnceMax;
+  }
+
+  get hasRoom(): boolean {
+    return this.#free > 0;
+  }
+
+  async run(decompress: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    // Whoever is done passes its place on.
+    if (this.hasRoom) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await decompress();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
+}
+
+// Both over all gateways of this copy of the code. Each message may take a window of 8 MiB, and twice its length while
+// it is put together. Node's threads serve all that they are given by turns, so that each would keep this until the last
+// is done. Eight are twice as many as there are threads by default; two leave half of the threads to the others.
+const usual = new Lane(8);
+const slow = new Lane(2);
 
 /**
  * Decompresses a message once enough of those before it are done, so that all together take little memory.
  *
- * Where the coding allows it, a small message does not wait for large ones. A compression that the user has added takes
- * no turns, because it may never be done.
+ * A message that decodes to far more than came waits for others that do, and for nothing else, so that a few bytes
+ * cannot hold up those who send what they ask for. A compression that the user has added takes no turns, because it may
+ * never be done.
  *
  * @param exchange - that of its call: nothing is done for a call that has ended meanwhile
  */
@@ -29,33 +61,16 @@ export async function decompressInTurn(
   exchange: Pick<Exchange, "abortReceiver">,
 ): Promise<Uint8Array> {
   if (!decodesPieces(compression)) return compression.decompress(bytes, readMaxBytes);
-  if (running === atOnceMax && compression.stopsEarly) {
-    const small = await decompressSmall(compression, bytes, readMaxBytes);
-    if (small !== undefined) return small;
-  }
-  // Whoever is done passes its place on.
-  if (running === atOnceMax) await new Promise<void>((resolve) => waiting.push(resolve));
-  else running += 1;
-  try {
+  const upTo = (limitBytes: number) => (): Promise<Uint8Array> => {
     if (exchange.abortReceiver === undefined) throw goneAway();
-    return await compression.decompress(bytes, readMaxBytes);
-  } finally {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
+    return compression.decompress(bytes, limitBytes);
+  };
+  const usualBytes = Math.max(smallBytesMax, bytes.byteLength * usualRatioMax);
+  if (usualBytes >= readMaxBytes) return usual.run(upTo(readMaxBytes));
+  if (!slow.hasRoom) {
+    // Whether it is wrong or only too large, its other turn will tell.
+    const decoded = await usual.run(upTo(usualBytes)).catch(() => undefined);
+    if (decoded !== undefined) return decoded;
   }
-}
-
-/** Returns a message, or `undefined` if it is not small. */
-async function decompressSmall(
-  compression: Compression,
-  bytes: Uint8Array,
-  readMaxBytes: number,
-): Promise<Uint8Array | undefined> {
-  try {
-    return await compression.decompress(bytes, Math.min(readMaxBytes, smallBytesMax));
-  } catch (error) {
-    if (ConnectError.from(error).code === Code.ResourceExhausted) return undefined;
-    throw error;
-  }
+  return slow.run(upTo(readMaxBytes));
 }

@@ -51,15 +51,14 @@ function createCompression(
 ): StreamCompression {
   return {
     name,
-    // In br nothing comes out before the window is full, or the message is complete.
-    stopsEarly: name !== "br",
     compress: async (bytes) => new Uint8Array(await deflate(bytes)),
     decompress: async (bytes, readMaxBytes) => {
       // Some clients send an empty message as no bytes, although no format has an empty form.
       if (bytes.byteLength === 0) return new Uint8Array(0);
       try {
         const all = { ...options, chunkSize: decodedPieceBytes, maxOutputLength: readMaxBytes, info: true };
-        const { buffer, engine } = (await inflate(bytes, all)) as Inflated;
+        const input = name === "br" ? narrowWindow(bytes, readMaxBytes) : bytes;
+        const { buffer, engine } = (await inflate(input, all)) as Inflated;
         if (engine.bytesWritten === bytes.byteLength) return new Uint8Array(buffer);
       } catch (error) {
         if (error instanceof RangeError) throw messageTooLarge(readMaxBytes);
@@ -69,4 +68,23 @@ function createCompression(
     decodePieces: (pieces, freeBytes, ended) => decodePieces(pieces, name, freeBytes, ended),
     openEncoder: () => new ZlibEncoder(name),
   };
+}
+
+/**
+ * Returns a message in br with a window that is no larger than such a message may fill (RFC 7932 §9.1).
+ *
+ * A decoder gives nothing out before its window is full or the message is complete, so 51 bytes could fill 16 MiB
+ * before they are refused. No message that is shorter than both windows means anything else with the smaller one: what
+ * it refers to is behind its beginning or in the dictionary.
+ */
+function narrowWindow(bytes: Uint8Array, messageBytesMax: number): Uint8Array {
+  const [first = 0] = bytes;
+  // A bit that is 1, and three bits n that are not all 0, stand for a window of 2^(17+n) - 16 bytes; all smaller ones
+  // are written in another way.
+  const log = (first & 1) === 1 ? (first >> 1) & 7 : 0;
+  const enough = Math.max(1, Math.ceil(Math.log2(messageBytesMax + 16)) - 17);
+  if (log <= enough) return bytes;
+  const narrowed = new Uint8Array(bytes);
+  narrowed[0] = (first & ~0x0e) | (enough << 1);
+  return narrowed;
 }

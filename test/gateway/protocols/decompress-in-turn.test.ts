@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { gzipSync, zstdCompressSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { decompressInTurn } from "../../../src/gateway/protocols/decompress-in-turn.ts";
 import { brotli, gzip, zstd } from "../../../src/gateway/zlib/index.ts";
 
@@ -71,24 +71,77 @@ test("a compression of the program's own holds up no other, although it is never
   await Promise.all([...first, other]);
 });
 
+/** Empty lines, of which 51 bytes in br fill a window of 16 MiB. */
+const bombBytes = 2 ** 24;
+const bombs = 250;
+/** A message of 70 KB, as its client has it. */
+const text = Buffer.from(JSON.stringify(Array.from({ length: 1_700 }, (_, id) => ({ id, name: `plant ${id ** 3}` }))));
+
 test.each([
   { compression: gzip, compressSync: gzipSync },
   { compression: zstd, compressSync: zstdCompressSync },
-])("a small message in $compression.name does not wait for large ones", async ({ compression, compressSync }) => {
-  const slow = openSlow();
-  const first = Array.from({ length: 8 }, () => decompressInTurn(slow.compression, message, 1, openExchange()));
-  const read = (bytes: Uint8Array, readMaxBytes: number): Promise<Uint8Array> =>
-    decompressInTurn(compression, bytes, readMaxBytes, openExchange());
-  const small = new Uint8Array(64 * 1024);
-  const large = new Uint8Array(small.byteLength + 1);
-  expect(await read(compressSync(small), large.byteLength)).toEqual(small);
-  await expect(read(message, large.byteLength)).rejects.toMatchObject({ code: Code.InvalidArgument });
-  const later = [read(compressSync(large), large.byteLength), read(compressSync(large), small.byteLength)];
-  const outcomes = Promise.allSettled(later);
-  for (const { resolve } of slow.begun) resolve(message);
-  expect(await outcomes).toMatchObject([
-    { status: "fulfilled", value: large },
-    { status: "rejected", reason: { code: Code.ResourceExhausted } },
-  ]);
-  await Promise.all(first);
+  {
+    compression: brotli,
+    compressSync: (bytes: Uint8Array) =>
+      brotliCompressSync(bytes, {
+        params: { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 },
+      }),
+  },
+])(
+  "a text in $compression.name passes 250 messages that are a thousand times smaller than their content",
+  async ({ compression, compressSync }) => {
+    const bomb = compressSync(Buffer.alloc(bombBytes));
+    const exchange = openExchange();
+    let refused = 0;
+    const refusals = Array.from({ length: bombs }, () =>
+      decompressInTurn(compression, bomb, bombBytes / 4, exchange).catch(() => refused++),
+    );
+    const read = await decompressInTurn(compression, compressSync(text), bombBytes / 4, openExchange());
+    const before = refused;
+    // Whatever still waits is not decompressed.
+    exchange.abortReceiver = undefined;
+    await Promise.all(refusals);
+    expect(Buffer.from(read).equals(text)).toBe(true);
+    expect(before).toBeLessThan(bombs / 4);
+  },
+);
+
+describe.each([
+  { compression: gzip, compressSync: gzipSync },
+  { compression: zstd, compressSync: zstdCompressSync },
+  { compression: brotli, compressSync: brotliCompressSync },
+])("while others of their kind take long, in $compression.name", ({ compression, compressSync }) => {
+  const smallBytes = 64 * 1024;
+  const zeros = (bytes: number): Uint8Array => compressSync(new Uint8Array(bytes));
+  const refused = { status: "rejected", reason: { code: Code.ResourceExhausted } };
+  const invalid = { status: "rejected", reason: { code: Code.InvalidArgument } };
+
+  test.each([
+    { what: "64 KiB, whatever came of them", packed: zeros(smallBytes), limit: 2 ** 20, waits: false },
+    { what: "more, a hundred times what came", packed: zeros(smallBytes + 1), limit: 2 ** 20, waits: true },
+    { what: "more, of usual text", packed: compressSync(text), limit: 2 ** 20, waits: false },
+    {
+      what: "too much for a small limit",
+      packed: zeros(smallBytes + 1),
+      limit: smallBytes,
+      waits: false,
+      want: refused,
+    },
+    { what: "too much for any", packed: zeros(2 ** 20 + 1), limit: 2 ** 20, waits: true, want: refused },
+    { what: "nothing that is valid", packed: message, limit: 2 ** 20, waits: true, want: invalid },
+  ])("what decodes to $what waits: $waits", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
+    const others = openSlow();
+    const running = [1, 2].map(() => decompressInTurn(others.compression, message, 2 ** 20, openExchange()));
+    const other = decompressInTurn(others.compression, message, 1, openExchange());
+    let done = false;
+    const read = decompressInTurn(compression, packed, limit, openExchange()).finally(() => (done = true));
+    const outcome = Promise.allSettled([read]);
+    // By then whatever does not wait is done, too.
+    if (waits) await decompressInTurn(gzip, gzipSync(text), 2 ** 20, openExchange());
+    else await outcome;
+    for (const { resolve } of others.begun) resolve(message);
+    expect(done).toBe(!waits);
+    expect(await outcome).toMatchObject([want]);
+    await Promise.all([...running, other]);
+  });
 });
