@@ -44,4 +44,4 @@ export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } 
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";
 export type { NodeHandler } from "./node-handler.ts";
 export { clientNetwork, isAddressOrNetwork, type TrustedProxiesOptions } from "./proxies/index.ts";
-export type { Protocol } from "./protocols/index.ts";
+export { type AcceptItem, type Protocol, readAccept } from "./protocols/index.ts";

@@ -3,7 +3,8 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import { quote } from "../json/index.ts";
-import { codingItemsMax } from "./content-coding.ts";
+import { readAccept } from "./accept.ts";
+import { negotiateContentCoding } from "./content-coding.ts";
 import type { Procedure } from "./procedure.ts";
 
 /** The header of a call with envelopes, as it was read. */
@@ -82,17 +83,26 @@ export function negotiateEncodings(
     }
   }
   // A client that names no accepted encoding accepts the one it sends.
-  const response = accepted === null || accepted === "" ? request : firstAccepted(available, accepted);
+  const response = accepted === null || accepted === "" ? request : preferred(available, accepted);
   return { request, response, problem: undefined, acceptFields: none };
 }
 
-function firstAccepted(available: readonly Compression[], accepted: string): Compression | undefined {
-  for (const item of accepted.split(",", codingItemsMax)) {
-    const [name = "", weight = ""] = item.split(";", 2).map((part) => part.trim());
-    // RFC 9110 §12.4.2: a weight of 0 means "not acceptable".
-    if (/^q=0(\.0{0,3})?$/i.test(weight)) continue;
-    const found = available.find((compression) => compression.name === name.toLowerCase());
-    if (found !== undefined) return found;
-  }
-  return undefined;
+let last:
+  | { readonly available: unknown; readonly accepted: string; readonly chosen: Compression | undefined }
+  | undefined;
+
+/** Chooses the encoding with the highest weight, or of equal ones the first that the client lists. */
+function preferred(available: readonly Compression[], accepted: string): Compression | undefined {
+  // Clients of gRPC repeat it with every call.
+  if (last?.available === available && last.accepted === accepted) return last.chosen;
+  const listed = readAccept(accepted).flatMap(({ name }) =>
+    available.filter((compression) => compression.name === name),
+  );
+  const byClient = [...listed, ...available];
+  const chosen = negotiateContentCoding(
+    accepted,
+    byClient.map(({ name }) => name),
+  );
+  last = { available, accepted, chosen: byClient.find(({ name }) => name === chosen) };
+  return last.chosen;
 }

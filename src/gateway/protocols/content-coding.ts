@@ -1,8 +1,4 @@
-// RFC 9110 §12.4.2: a weight from 0 to 1 with at most three digits of fraction.
-const weight = /^q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/i;
-
-/** How many items of a list of codings are read: more than there are codings, and few enough to cost nothing. */
-export const codingItemsMax = 16;
+import { acceptItemsMax, readAccept } from "./accept.ts";
 
 /**
  * Chooses the content coding of an answer (RFC 9110 §12.5.3): the one with the highest weight, or of equal ones the
@@ -17,7 +13,7 @@ export function negotiateContentCoding(
   available: readonly string[],
 ): string | undefined {
   if (acceptEncoding === null || acceptEncoding === "") return undefined;
-  const weights = parseWeights(acceptEncoding);
+  const weights = new Map(readAccept(acceptEncoding).map(({ name, weight }) => [withoutAlias(name), weight]));
   const others = weights.get("*");
   // Identity need not be listed to be acceptable. It is used even when refused, rather than failing the request.
   let chosen: string | undefined;
@@ -32,18 +28,6 @@ export function negotiateContentCoding(
   return chosen;
 }
 
-/** Parses the weights of an `Accept` or `Accept-Encoding` list, by name in lower case (RFC 9110 §12.4.2). */
-export function parseWeights(list: string): ReadonlyMap<string, number> {
-  const weights = new Map<string, number>();
-  for (const item of list.toLowerCase().split(",", codingItemsMax)) {
-    // Only a weight may follow the name.
-    const [name = "", text] = item.split(";", 2).map((part) => part.trim());
-    const value = text === undefined ? "1" : weight.exec(text)?.[1];
-    if (name !== "" && value !== undefined) weights.set(withoutAlias(name), Number(value));
-  }
-  return weights;
-}
-
 /**
  * Reads the coding of a body from `Content-Encoding` (RFC 9110 §8.4).
  *
@@ -55,10 +39,10 @@ export function readContentCoding(contentEncoding: string | null, available: rea
   if (contentEncoding === null) return "identity";
   const names = contentEncoding
     .toLowerCase()
-    .split(",", codingItemsMax + 1)
+    .split(",", acceptItemsMax + 1)
     .map((name) => name.trim());
   const [coding = "identity", second] = names.filter((name) => name !== "" && name !== "identity").map(withoutAlias);
-  if (names.length > codingItemsMax || second !== undefined) return undefined;
+  if (names.length > acceptItemsMax || second !== undefined) return undefined;
   return coding === "identity" || available.includes(coding) ? coding : undefined;
 }
 

@@ -5,6 +5,7 @@
  * answer it, and functions that refuse a request that never becomes one. Next to the folders is what they share:
  * codecs, compression, envelopes, headers. Knows nothing of who may call what.
  */
+export { type AcceptItem, readAccept } from "./accept.ts";
 export { messageTooLarge, type PieceDecompression, type PieceEncoder, type StreamCompression } from "./compression.ts";
 export { createMethodCodecs } from "./codec.ts";
 export { refuseConnectStream } from "./connect/connect-stream.ts";

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../../gateway/index.ts";
+import { type Endpoint, readAccept } from "../../gateway/index.ts";
 import type { MetricFamily } from "./metric-family.ts";
 import { type PrometheusForm, prometheusTypes, writePrometheus } from "./prometheus-text.ts";
 
@@ -26,18 +26,14 @@ export function createMetricsEndpoint(
 /** Returns Prometheus' own form unless `Accept` names and prefers OpenMetrics 1.0 (RFC 9110 §12.5.1). */
 function preferredForm(accept: string | null): PrometheusForm {
   const quality = { prometheus: 0, openmetrics: 0 };
-  for (const range of (accept ?? "").toLowerCase().split(",")) {
-    const [type = "", ...parameters] = range.split(";").map((part) => part.trim());
-    const version = valueOf(parameters, "version");
-    const q = Number(valueOf(parameters, "q") ?? 1);
-    if (type === "text/plain") quality.prometheus = Math.max(quality.prometheus, q);
-    if (type === "application/openmetrics-text" && (version === undefined || version === "1.0.0")) {
-      quality.openmetrics = Math.max(quality.openmetrics, q);
+  for (const { name, parameters, weight } of readAccept(accept ?? "")) {
+    const version = parameters.find((parameter) => parameter.startsWith("version=")) ?? openMetricsVersion;
+    if (name === "text/plain") quality.prometheus = Math.max(quality.prometheus, weight);
+    if (name === "application/openmetrics-text" && version === openMetricsVersion) {
+      quality.openmetrics = Math.max(quality.openmetrics, weight);
     }
   }
   return quality.openmetrics > 0 && quality.openmetrics >= quality.prometheus ? "openmetrics" : "prometheus";
 }
 
-function valueOf(parameters: readonly string[], name: string): string | undefined {
-  return parameters.find((parameter) => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
-}
+const openMetricsVersion = "version=1.0.0";

@@ -88,6 +88,8 @@ describe("the form of /metrics", () => {
       want: open,
     },
     { accept: `${"application/openmetrics-text;q=x,".repeat(100)};;,=`, want: plain },
+    { accept: "application/openmetrics-text;q=1.5", want: plain },
+    { accept: "text/plain;q=0.9999,application/openmetrics-text;q=0.1", want: open },
   ])("for $accept is $want", async ({ accept, want }) => {
     const endpoint = createMetricsEndpoint(() => families);
     const answer = await askEndpoint(endpoint, accept === undefined ? {} : { accept });

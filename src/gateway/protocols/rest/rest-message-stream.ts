@@ -3,7 +3,8 @@ import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
 import { type ErrorRecordWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
 import { encodesPieces, type PieceEncoder, type StreamCompression } from "../compression.ts";
-import { negotiateContentCoding, parseWeights } from "../content-coding.ts";
+import { readAccept } from "../accept.ts";
+import { negotiateContentCoding } from "../content-coding.ts";
 import { RestStream, type RestStreamTarget } from "./rest-stream.ts";
 
 /** A stream of messages in JSON: lines, one array, or Server-Sent Events. */
@@ -97,7 +98,8 @@ export class RestMessageStream extends RestStream {
  */
 function negotiateForm(accept: string | null, [first, ...others]: readonly [StreamForm, ...StreamForm[]]): StreamForm {
   if (accept === null || accept === "") return first;
-  const weights = parseWeights(accept.slice(0, acceptLengthMax).replaceAll(parameter, ""));
+  // Parameters are ignored: there is one form for each type.
+  const weights = new Map(readAccept(accept).map(({ name, weight }) => [name, weight]));
   let chosen = first;
   let highest = weightOf(first.contentType, weights);
   for (const form of others) {
@@ -109,12 +111,6 @@ function negotiateForm(accept: string | null, [first, ...others]: readonly [Stre
   }
   return chosen;
 }
-
-/** How many characters of `Accept` are read: several times what browsers send, and few enough to cost nothing. */
-const acceptLengthMax = 1024;
-
-// The parameters of a media type are ignored: there is one form for each type.
-const parameter = /;(?![\t ]*q=)[^;,]*/gi;
 
 /** Returns the weight of the most specific range that includes the type. */
 function weightOf(contentType: string, weights: ReadonlyMap<string, number>): number {
