@@ -228,7 +228,6 @@ test("a stream whose deadline passes lets go of its decoder, although its handle
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {
     name: "gzip",
-    stopsEarly: true,
     compress: unchanged,
     decompress: unchanged,
     decodePieces: (pieces, _, ended) => {
