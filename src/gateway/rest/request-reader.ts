@@ -128,7 +128,7 @@ type Check = (message: Message, ofQuery: UnknownNames | undefined, ofBody: Unkno
 function createCheck(method: DescMethod, onIgnored: OnIgnored | undefined): Check | undefined {
   const { input } = method;
   const mayLackFields = hasRequiredFields(input);
-  if (!mayLackFields) return undefined;
+  if (!mayLackFields && onIgnored === undefined) return undefined;
   return (message, ofQuery, ofBody) => {
     if (mayLackFields) requireFields(input, message);
     const count = (ofQuery?.count ?? 0) + (ofBody?.count ?? 0);
