@@ -9,11 +9,12 @@ const source = join(root, "src");
 const arrows: readonly { readonly from: string; readonly to: readonly string[] }[] = [
   { from: "index.ts", to: ["server", "auth", "plants", "operations"] },
   { from: "cli", to: ["server"] },
-  { from: "server", to: ["plants", "auth", "operations", "telemetry", "gateway", "gen"] },
+  { from: "server", to: ["plants", "auth", "operations", "telemetry", "opentelemetry", "gateway", "gen"] },
   { from: "plants", to: ["gen"] },
   { from: "auth", to: ["gateway"] },
   { from: "operations", to: ["gateway", "gen"] },
-  { from: "telemetry", to: ["gateway", "gen"] },
+  { from: "telemetry", to: ["gateway"] },
+  { from: "opentelemetry", to: ["telemetry", "gateway"] },
   { from: "client", to: ["gen"] },
   {
     from: "gateway",

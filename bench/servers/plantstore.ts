@@ -26,13 +26,13 @@ await serve(() => server.listen({ host: "127.0.0.1", port, reusePort: process.en
 async function measured(): Promise<Partial<PlantServerOptions>> {
   const [isMeasured, isTraced] = [process.env["METRICS"] === "on", process.env["TRACES"] === "on"];
   if (!isMeasured && !isTraced) return {};
-  const { createRequestMetrics, createSampler, createTracing, Metrics } =
+  const { createRequestMetrics, Metrics } =
     await importEntry<typeof import("../../src/telemetry/index.ts")>("telemetry/index");
   const count = createRequestMetrics(new Metrics());
   if (!isTraced) return { onAnswer: count };
-  // One trace in a hundred; what an export costs is the exporter's.
-  const sampler = createSampler("parentbased_traceidratio", 0.01);
-  const { onRequest, onAnswer, interceptor } = createTracing({ sampler, take: () => undefined });
+  await registerSdk();
+  const { createTracing } = await importEntry<typeof import("../../src/opentelemetry/index.ts")>("opentelemetry/index");
+  const { onRequest, onAnswer, interceptor } = createTracing();
   const traced = { onRequest, onAnswer, interceptors: [interceptor] };
   if (!isMeasured) return traced;
   // As the command has them.
@@ -42,6 +42,23 @@ async function measured(): Promise<Partial<PlantServerOptions>> {
   };
   return { ...traced, onAnswer: both };
 }
+
+/** Registers OpenTelemetry's SDK for one trace in a hundred; what an export costs is the exporter's. */
+async function registerSdk(): Promise<void> {
+  const { NodeSDK } = await import("@opentelemetry/sdk-node");
+  const { BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler } = await import("@opentelemetry/sdk-trace");
+  new NodeSDK({
+    autoDetectResources: false,
+    metricReaders: [],
+    logRecordProcessors: [],
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(0.01) }),
+    spanProcessors: [
+      new BatchSpanProcessor({ exporter: { export: (_, done) => done({ code: 0 }), shutdown: noWait } }),
+    ],
+  }).start();
+}
+
+async function noWait(): Promise<void> {}
 
 function valueOf<T>(parsed: ParseResult<T>): T {
   if (parsed.kind === "problems") throw new Error(parsed.problems.join("; "));

@@ -13,8 +13,9 @@ export const checkCommand: Command = {
     "1 if the store cannot be used, or tokens cannot be verified right now.",
   ],
   run: async (flags, _operands, terminal) => {
-    const problem = await checkConfiguration(readOrThrow(flags, terminal.environment));
-    if (problem !== undefined) throw new Error(`tokens cannot be verified: ${problem}`);
+    const { tokensProblem, telemetryProblems } = await checkConfiguration(readOrThrow(flags, terminal.environment));
+    for (const problem of telemetryProblems) terminal.err(`OpenTelemetry: ${problem}`);
+    if (tokensProblem !== undefined) throw new Error(`tokens cannot be verified: ${tokensProblem}`);
     terminal.err("the configuration can be used");
     return exitCode.ok;
   },

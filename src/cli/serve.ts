@@ -13,8 +13,12 @@ import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from ".
 import { firstStopSignal } from "./stop-signals.ts";
 import { superviseWorkers } from "./supervise.ts";
 import { connectToSupervisor, workerPortVariable } from "./worker.ts";
+import { packageVersion } from "./package-version.ts";
 import { readOrThrow, sourcesOf } from "./setting-flags.ts";
 import { disablePretenuring } from "./disable-pretenuring.ts";
+
+/** Milliseconds for what the process still does when everything is closed. */
+const lastWordsMs = 1_000;
 
 /** The flags that can be combined with `--demo`, which has its own store and credential. */
 const demoFlags: ReadonlySet<string | undefined> = new Set(["demo", ...demoSettings.map((key) => settings[key].flag)]);
@@ -33,13 +37,12 @@ export const serveCommand: Command = {
     const { [workerPortVariable]: sharedPort, ...environment } = terminal.environment;
     const configuration = readOrThrow(flags, environment);
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
-    const openTelemetry = openTelemetryOf(environment);
     if (sharedPort !== undefined) {
-      return await serveAsWorker({ ...configuration, port: Number(sharedPort) }, openTelemetry);
+      return await serveAsWorker({ ...configuration, port: Number(sharedPort) });
     }
     const { workers: count, port, logLevel, adminAddress } = configuration;
     if (count > 1) return await superviseWorkers({ count, port, adminAddress, log: openLog(logLevel) });
-    return await serveUntilStopped(configuration, { ...ownSignals(), openTelemetry });
+    return await serveUntilStopped(configuration, { ...ownSignals(), serviceVersion: packageVersion() });
   },
 };
 
@@ -61,7 +64,7 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
   if (demo.ignored.length > 0) terminal.err(`the demo brings its own settings; ignored: ${demo.ignored.join(", ")}`);
   return await serveUntilStopped(configuration, {
     stop: firstStopSignal(),
-    openTelemetry: openTelemetryOf(terminal.environment),
+    serviceVersion: packageVersion(),
     plantsWhenCreated: demoPlants,
     onListening: async ({ port }) => {
       const plants = await firstPlants(demo.environment);
@@ -70,15 +73,7 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
   });
 }
 
-/** Returns the variables that OpenTelemetry has defined for all programs. */
-function openTelemetryOf(environment: Terminal["environment"]): StartOptions["openTelemetry"] {
-  return Object.fromEntries(Object.entries(environment).filter(([name, value]) => name.startsWith("OTEL_") && value));
-}
-
-async function serveAsWorker(
-  { adminAddress, ...configuration }: Configuration,
-  openTelemetry: StartOptions["openTelemetry"],
-): Promise<number> {
+async function serveAsWorker({ adminAddress, ...configuration }: Configuration): Promise<number> {
   const supervisor = connectToSupervisor();
   try {
     // The supervisor serves the admin address, and asks every worker for its metrics.
@@ -86,7 +81,7 @@ async function serveAsWorker(
       { ...configuration, adminAddress: undefined },
       {
         measured: adminAddress !== undefined,
-        openTelemetry,
+        serviceVersion: packageVersion(),
         stop: supervisor.stop,
         reusePort: true,
         onListening: (server) => {
@@ -128,8 +123,8 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
     server.breakdown.then(() => exitCode.breakdown),
   ]);
   await server.drain();
-  // Otherwise a log that nobody reads would keep the process alive forever.
-  if (process.stderr.writableLength > 0) process.exit(code);
+  // A log that nobody reads, or a request to a collector that never answers, would keep the process alive.
+  setTimeout(() => process.exit(code), lastWordsMs).unref();
   return code;
 }
 

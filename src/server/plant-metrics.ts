@@ -11,7 +11,6 @@ import {
   measureReadiness,
   type MetricFamily,
   Metrics,
-  type SpanExporter,
 } from "../telemetry/index.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
@@ -59,14 +58,6 @@ export class PlantMetrics implements Disposable {
     const description = "When the certificate expires, in seconds since 1970";
     this.#metrics.gauge({ name: "plantstore.tls.certificate.not_after", unit: "s", description }, () =>
       certificate === undefined ? [] : [{ attributes: {}, value: certificate.notAfterMs / 1_000 }],
-    );
-  }
-
-  /** Adds the numbers of lost spans. */
-  watchSpans(exporter: Pick<SpanExporter, "dropped">): void {
-    const description = "Spans that are lost because the queue was full, or the collector did not take them";
-    this.#metrics.observedCounter({ name: "plantstore.spans.dropped", unit: "{span}", description }, () =>
-      Object.entries(exporter.dropped).map(([reason, value]) => ({ attributes: { reason }, value })),
     );
   }
 

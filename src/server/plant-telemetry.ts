@@ -1,88 +1,73 @@
-import type { ContextValues } from "@connectrpc/connect";
 import type { Log } from "../operations/index.ts";
 import type { OnBatch } from "../plants/index.ts";
-import {
-  createSampler,
-  createTracing,
-  MetricExporter,
-  OtlpSender,
-  type OtlpTarget,
-  readOtlpSettings,
-  SpanExporter,
-  traceKey,
-  type Tracing,
-} from "../telemetry/index.ts";
+import type { Tracing } from "../opentelemetry/index.ts";
 import type { Database } from "./database-url.ts";
+import { askedSignals, isSdkRegistered, type Sdk, startSdk } from "./opentelemetry-sdk.ts";
 import { commitAttributes, PlantMetrics } from "./plant-metrics.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
 
-/** The environment variables of OpenTelemetry, by name. */
-export type OpenTelemetryVariables = Readonly<Record<string, string | undefined>>;
+/** What is to be known of a plant server while it runs. */
+export interface TelemetryOptions {
+  readonly database: Database["kind"];
+  /** The version of the server where the variables of OpenTelemetry are heeded; `undefined` where they are not. */
+  readonly serviceVersion: string | undefined;
+  readonly log: Log;
+}
 
-/** Milliseconds that the last export may take when the server stops, which a dead collector must not hold up. */
-const lastExportMs = 2_000;
-
-/** The telemetry of a plant server: its metrics, and its traces where they are exported. */
-export class PlantTelemetry implements AsyncDisposable {
+/** The telemetry of a plant server: its metrics, and its traces where there is an SDK to take them. */
+export interface PlantTelemetry extends AsyncDisposable {
   readonly hooks: Pick<PlantServerOptions, "onRequest" | "onAnswer" | "interceptors" | "logFields">;
   readonly onBatch: OnBatch;
   readonly metrics: PlantMetrics;
-  readonly #senders: OtlpSender[] = [];
-  readonly #exporters: { close(): Promise<void> }[] = [];
-
-  constructor(database: Database["kind"], variables: OpenTelemetryVariables, log: Log) {
-    const settings = readOtlpSettings(variables);
-    for (const problem of settings.problems) log.warn({ problem }, "a variable of OpenTelemetry is not understood");
-    const metrics = new PlantMetrics(database);
-    this.metrics = metrics;
-    if (settings.metrics !== undefined) {
-      const sender = this.#openSender(settings.metrics, "metrics", log);
-      this.#exporters.push(new MetricExporter(sender, settings, () => metrics.collect()));
-    }
-    if (settings.traces === undefined) {
-      this.hooks = { onAnswer: metrics.onAnswer };
-      this.onBatch = metrics.onBatch;
-      return;
-    }
-    const exporter = new SpanExporter(this.#openSender(settings.traces, "traces", log), settings);
-    this.#exporters.push(exporter);
-    metrics.watchSpans(exporter);
-    const sampler = createSampler(settings.sampler, settings.samplerRatio);
-    const tracing = createTracing({ sampler, take: (span) => exporter.take(span) });
-    this.hooks = tracedHooks(tracing, metrics);
-    this.onBatch = tracedBatches(tracing, metrics, database);
-  }
-
-  /** Exports what is left, for {@link lastExportMs} at most. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    const outOfTime = setTimeout(() => this.#senders.forEach((sender) => sender.abandon()), lastExportMs);
-    await Promise.all(this.#exporters.map((exporter) => exporter.close()));
-    clearTimeout(outOfTime);
-    this.metrics[Symbol.dispose]();
-  }
-
-  #openSender(target: OtlpTarget, signal: string, log: Log): OtlpSender {
-    const sender = new OtlpSender(target, signal, log);
-    this.#senders.push(sender);
-    return sender;
-  }
 }
 
-function tracedHooks(tracing: Tracing, metrics: PlantMetrics): PlantTelemetry["hooks"] {
+/**
+ * Starts to measure, and to export where the variables of OpenTelemetry ask for it. Traces go to the SDK that is
+ * registered already, if there is one.
+ *
+ * @throws ConfigurationError when the SDK is needed and cannot be started
+ */
+export async function openPlantTelemetry({ database, serviceVersion, log }: TelemetryOptions): Promise<PlantTelemetry> {
+  const metrics = new PlantMetrics(database);
+  const sdk = serviceVersion === undefined ? undefined : startAskedSdk(serviceVersion, metrics, log);
+  const isTraced = serviceVersion !== undefined && isSdkRegistered();
+  const hooks = isTraced
+    ? tracedHooks(await import("../opentelemetry/index.ts"), metrics, database)
+    : { hooks: { onAnswer: metrics.onAnswer }, onBatch: metrics.onBatch };
   return {
-    onRequest: tracing.onRequest,
-    interceptors: [tracing.interceptor],
-    onAnswer: (answer) => {
-      metrics.onAnswer(answer);
-      tracing.onAnswer(answer);
+    ...hooks,
+    metrics,
+    [Symbol.asyncDispose]: async () => {
+      await sdk?.close();
+      metrics[Symbol.dispose]();
     },
-    logFields,
   };
 }
 
-function logFields(contextValues: ContextValues): object {
-  const trace = contextValues.get(traceKey);
-  return trace === undefined ? {} : { traceId: trace.context.traceId, spanId: trace.context.spanId };
+function startAskedSdk(serviceVersion: string, metrics: PlantMetrics, log: Log): Sdk | undefined {
+  const signals = askedSignals(process.env);
+  if (signals.size === 0) return undefined;
+  return startSdk({ signals, serviceVersion, log, collect: () => metrics.collect() });
+}
+
+function tracedHooks(
+  { createTracing, traceIdsOf }: typeof import("../opentelemetry/index.ts"),
+  metrics: PlantMetrics,
+  database: Database["kind"],
+): Pick<PlantTelemetry, "hooks" | "onBatch"> {
+  const tracing = createTracing();
+  return {
+    hooks: {
+      onRequest: tracing.onRequest,
+      interceptors: [tracing.interceptor],
+      onAnswer: (answer) => {
+        metrics.onAnswer(answer);
+        tracing.onAnswer(answer);
+      },
+      logFields: (contextValues) => traceIdsOf(contextValues) ?? {},
+    },
+    onBatch: tracedBatches(tracing, metrics, database),
+  };
 }
 
 function tracedBatches(tracing: Tracing, metrics: PlantMetrics, database: Database["kind"]): OnBatch {

@@ -9,7 +9,8 @@ import { credentialSourcesOf } from "./credential-settings.ts";
 import { openVerifier } from "./open-verifier.ts";
 import { requestPathPrefixOf, socketPathOf } from "./setting-readers.ts";
 import type { AdminServer } from "./admin-server.ts";
-import type { OpenTelemetryVariables, PlantTelemetry } from "./plant-telemetry.ts";
+import { askedSignals, isSdkRegistered } from "./opentelemetry-sdk.ts";
+import type { PlantTelemetry } from "./plant-telemetry.ts";
 import type { AdminAddress } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 import type { MetricFamily } from "../telemetry/index.ts";
@@ -40,8 +41,11 @@ export interface StartOptions {
   readonly reusePort?: boolean;
   /** Whether metrics are collected for {@link StartedServer.collectMetrics} although no admin address is served. */
   readonly measured?: boolean;
-  /** The variables of OpenTelemetry, `OTEL_…`, which turn on the export to a collector. Default none. */
-  readonly openTelemetry?: OpenTelemetryVariables | undefined;
+  /**
+   * The version of the server for OpenTelemetry's SDK: the one that is registered, or that the variables `OTEL_…` of the
+   * process ask for. Default: neither is heeded.
+   */
+  readonly serviceVersion?: string | undefined;
   /** The destination of the log; standard error by default. */
   readonly logLines?: DestinationStream;
 }
@@ -180,13 +184,13 @@ export async function serveMetrics(
 // Loaded on demand, so that a server without telemetry does not pay for it.
 async function openTelemetry(
   { adminAddress, database }: Configuration,
-  { measured = false, openTelemetry: variables = {} }: StartOptions,
+  { measured = false, serviceVersion }: StartOptions,
   log: Log,
 ): Promise<PlantTelemetry | undefined> {
-  const isExported = Object.keys(variables).some((name) => /^OTEL_EXPORTER_OTLP_(?:|\w+_)ENDPOINT$/.test(name));
-  if (adminAddress === undefined && !measured && !isExported) return undefined;
-  const { PlantTelemetry } = await import("./plant-telemetry.ts");
-  return new PlantTelemetry(database.kind, variables, log);
+  const hasSdk = serviceVersion !== undefined && (isSdkRegistered() || askedSignals(process.env).size > 0);
+  if (adminAddress === undefined && !measured && !hasSdk) return undefined;
+  const { openPlantTelemetry } = await import("./plant-telemetry.ts");
+  return await openPlantTelemetry({ database: database.kind, serviceVersion, log });
 }
 
 /** Waits until the log is written, unless its reader has stopped reading. */

@@ -2,11 +2,12 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { openDatabase } from "../../src/plants/sqlite/database.ts";
 import { createCertificate } from "../support/carriers/certificate.ts";
 import { type Ended, runCommand } from "../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
+import { startOtlpReceiver } from "../support/telemetry/otlp-receiver.ts";
 
 function check(folder: TempFolder, environment: Record<string, string> = {}): Promise<Ended> {
   return runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, ...environment });
@@ -41,6 +42,19 @@ test("check leaves the schema of an older release as it is", async () => {
   db.exec("PRAGMA application_id = 1347178068; PRAGMA user_version = 1; CREATE TABLE plants (id INTEGER)");
   expect(await check(folder)).toEqual(good);
   expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 1 });
+});
+
+test("check names the variables of OpenTelemetry that are not understood, and sends nothing", async () => {
+  await using collector = await startOtlpReceiver();
+  using folder = createTempFolder();
+  vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url);
+  vi.stubEnv("OTEL_TRACES_SAMPLER", "sometimes");
+  const checked = await check(folder).finally(() => vi.unstubAllEnvs());
+  expect(checked).toEqual({
+    ...good,
+    err: ['OpenTelemetry: unknown OTEL_TRACES_SAMPLER value "sometimes", using default', ...good.err],
+  });
+  expect(collector.requests).toEqual([]);
 });
 
 test.each<{ name: string; content: Uint8Array; want: string }>([

@@ -1,9 +1,12 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { projectFolder } from "../support/process/child-program.ts";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
 import { type Ended, runCommand } from "../support/process/run-command.ts";
 import { baseUrlOf, deletePlant, serve, serveToken as token } from "../support/process/serve-command.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
+import { startOtlpReceiver } from "../support/telemetry/otlp-receiver.ts";
 
 describe("a server", () => {
   let folder: TempFolder;
@@ -26,7 +29,7 @@ describe("a server", () => {
 
   test("that measures nothing loads nothing for it", () => {
     expect(server.stdout()).toContain("server/start-server.ts");
-    expect(server.stdout()).not.toContain("telemetry/");
+    expect(server.stdout()).not.toMatch(/^(?:open)?telemetry\//m);
   });
 
   test("reads the credentials again at SIGHUP, and does not end", async () => {
@@ -67,6 +70,40 @@ test("a draining server is not ready, serves on until the delay is over, and end
   expect(await deletePlant(baseUrl, 1)).toBe(400);
   server.process.kill("SIGTERM");
   expect(await server.end()).toBe(1);
+});
+
+test("a server ends although a collector never answers", async () => {
+  await using collector = await startOtlpReceiver();
+  collector.answer = () => undefined;
+  using folder = createTempFolder();
+  await using server = serve(folder, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    // An hour: it does not end because the collector had its time.
+    OTEL_EXPORTER_OTLP_TIMEOUT: "3600000",
+  });
+  expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+  expect(collector.requests.length).toBeGreaterThan(0);
+});
+
+test("a server gives its spans to the SDK that is registered when it starts", async () => {
+  await using collector = await startOtlpReceiver();
+  using folder = createTempFolder();
+  const program = `
+    import { createRequire } from "node:module";
+    const require = createRequire(${JSON.stringify(join(projectFolder, "package.json"))});
+    const { OTLPTraceExporter } = require("@opentelemetry/exporter-trace-otlp-proto");
+    const { NodeSDK } = require("@opentelemetry/sdk-node");
+    const { SimpleSpanProcessor } = require("@opentelemetry/sdk-trace");
+    const exporter = new OTLPTraceExporter({ url: "${collector.url}/v1/traces" });
+    new NodeSDK({ serviceName: "mine", spanProcessors: [new SimpleSpanProcessor({ exporter })] }).start();`;
+  writeFileSync(folder.file("register.mjs"), program);
+  await using server = serve(folder, { NODE_OPTIONS: "--import=./register.mjs", OTEL_LOGS_EXPORTER: "none" });
+  expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
+  await expect.poll(() => collector.spans.map(({ name }) => name)).toEqual(["DELETE plants", "DELETE /plants/{id}"]);
+  expect(collector.resources[0]).toMatchObject({ "service.name": "mine" });
+  await server.find(new RegExp(`"traceId":"${collector.spans[0]?.traceId}"`));
 });
 
 test("a fault of the store that only a restart can mend ends the server with exit code 74", async () => {

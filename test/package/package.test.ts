@@ -6,6 +6,7 @@ import * as client from "../../src/client/index.ts";
 import * as overFetch from "../../src/gateway/fetch/entry.ts";
 import * as gateway from "../../src/gateway/index.ts";
 import * as operations from "../../src/operations/index.ts";
+import * as opentelemetry from "../../src/opentelemetry/index.ts";
 import * as telemetry from "../../src/telemetry/index.ts";
 import * as server from "../../src/index.ts";
 import { createUserProject, packBoth, type UserProject } from "../support/package/user-project.ts";
@@ -19,7 +20,16 @@ let user: UserProject;
 beforeAll(() => {
   user = createUserProject();
   const { "@plantstore/gateway": gatewayTarball, plantstore } = packBoth(tarballs);
-  user.run("npm", "install", "--no-audit", "--no-fund", gatewayTarball, plantstore, "@grpc/grpc-js@1.14.7");
+  user.run(
+    "npm",
+    "install",
+    "--no-audit",
+    "--no-fund",
+    gatewayTarball,
+    plantstore,
+    "@grpc/grpc-js@1.14.7",
+    "@opentelemetry/api@1.10.0",
+  );
 }, 120_000);
 afterAll(() => {
   for (const folder of [user.path, tarballs]) rmSync(folder, { recursive: true });
@@ -77,6 +87,7 @@ test.each([
   { subpath: "plantstore/gateway", source: gateway },
   { subpath: "plantstore/operations", source: operations },
   { subpath: "plantstore/telemetry", source: telemetry },
+  { subpath: "plantstore/opentelemetry", source: opentelemetry },
   { subpath: "@plantstore/gateway/fetch", source: overFetch },
   { subpath: "plantstore/gateway/fetch", source: overFetch },
   { subpath: "plantstore/client", source: client },
@@ -111,6 +122,16 @@ test("the man page is in a list: npm links no other", () => {
 test("the command runs by its name", () => {
   expect(user.run("npx", "plantstore", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
+
+test.each(["serve", "check"])(
+  "%s says what to install where OpenTelemetry's SDK is asked for and missing",
+  (command) => {
+    const variables = ["OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "DATABASE_URL=memory:", "PORT=0"];
+    const ended = user.run("sh", "-c", `env ${variables.join(" ")} npx plantstore ${command} 2>&1; echo $?`);
+    expect(ended).toContain("npm install @opentelemetry/api @opentelemetry/sdk-node\n");
+  expect(ended).toMatch(/\n78\n$/);
+  },
+);
 
 test("a server of the package deletes a plant out of a file, in its storage thread, and shows its page", () => {
   const program = `

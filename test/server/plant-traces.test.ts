@@ -1,9 +1,12 @@
-import { once } from "node:events";
-import { expect, test } from "vitest";
+import { writeFileSync } from "node:fs";
+import { createServer, type ServerHttp2Stream } from "node:http2";
+import { describe, expect, test, vi } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { startServer, type StartedServer } from "../../src/server/index.ts";
 import { deletePlantRequest, exchange, rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
-import type { HttpRequest } from "../support/carriers/exchange.ts";
+import { createCertificate } from "../support/carriers/certificate.ts";
+import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
+import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "../support/telemetry/otlp-receiver.ts";
 import { bearer } from "../support/server/plant-server.ts";
@@ -12,6 +15,8 @@ const token = "token-of-the-traces-test";
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const parentId = "b7ad6b7169203331";
 const header = [bearer(token), ["traceparent", `00-${traceId}-${parentId}-01`]] as const;
+
+type Span = OtlpReceiver["spans"][number] | undefined;
 
 interface Traced extends AsyncDisposable {
   readonly server: StartedServer;
@@ -45,11 +50,14 @@ async function start(
   const reading = readConfiguration({ environment, flags: {} });
   if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
   const written: string[] = [];
+  // The SDK reads the variables of its process.
+  const all = { OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_BSP_SCHEDULE_DELAY: "10", ...variables };
+  for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
   const server = await startServer(reading.value, {
     plantsWhenCreated: { first: 1n, last: 999n },
     logLines: { write: (line) => void written.push(line) },
-    openTelemetry: { OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_BSP_SCHEDULE_DELAY: "10", ...variables },
-  });
+    serviceVersion: "1.2.3",
+  }).finally(() => vi.unstubAllEnvs());
   let drained: Promise<void> | undefined;
   return {
     server: { ...server, drain: () => (drained ??= server.drain()) },
@@ -63,7 +71,7 @@ async function deletePlant({ server }: Traced, id: bigint): Promise<void> {
   await exchange(server, "2", deletePlantRequest(wireFormats.grpc, id, header));
 }
 
-function spanNamed(collector: OtlpReceiver, name: string): OtlpReceiver["spans"][number] | undefined {
+function spanNamed(collector: OtlpReceiver, name: string): Span {
   return collector.spans.find((span) => span.name === name);
 }
 
@@ -71,7 +79,7 @@ test("a call and its commit are exported as spans of the caller's trace, which i
   await using collector = await startOtlpReceiver();
   await using traced = await startWithCommits(collector.url, {
     OTEL_SERVICE_NAME: "greenhouse",
-    OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=te%20st,broken",
+    OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=te%20st",
     OTEL_EXPORTER_OTLP_HEADERS: "x-key=a%20b",
   });
   await deletePlant(traced, 1n);
@@ -105,9 +113,14 @@ test("a call and its commit are exported as spans of the caller's trace, which i
   expect(collector.resources[0]).toMatchObject({
     "service.name": "greenhouse",
     "service.instance.id": expect.stringMatching(/^[0-9a-f-]{36}$/),
+    "service.version": "1.2.3",
     "deployment.environment.name": "te st",
+    "telemetry.sdk.language": "nodejs",
   });
-  expect(Object.keys(collector.resources[0] ?? {})).not.toContain("broken");
+  // The command line of a process may have a password in it.
+  expect(Object.keys(collector.resources[0] ?? {}).filter((name) => name.startsWith("process."))).toEqual([
+    "process.pid",
+  ]);
 });
 
 test.each<{ name: string; request: HttpRequest; want: object }>([
@@ -180,11 +193,7 @@ test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
   { name: "is away", answer: undefined },
 ])("no call and no drain waits for a collector that $name", async ({ answer }) => {
   await using collector = await startOtlpReceiver();
-  const over: Promise<unknown>[] = [];
-  collector.answer = (response) => {
-    over.push(once(response, "close"));
-    answer?.(response);
-  };
+  collector.answer = (response) => answer?.(response);
   // An hour: nothing here is over because a collector had its time.
   const variables = { OTEL_EXPORTER_OTLP_TIMEOUT: "3600000" };
   await using traced = await start(answer === undefined ? "http://127.0.0.1:1" : collector.url, variables);
@@ -192,30 +201,103 @@ test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
   expect(traced.lines("call").map(({ code }) => code)).toEqual(Array(20).fill("OK"));
   await traced.server.drain();
   expect(traced.lines("stopped")).toHaveLength(1);
-  // A request that goes on would keep the process from ending.
-  await Promise.all(over);
   // One line for each signal, not one for each failure.
   expect(traced.lines("telemetry cannot be exported").length).toBeLessThanOrEqual(2);
+});
+
+test("a collector that cannot be reached is logged once, and when it can be again", async () => {
+  await using collector = await startOtlpReceiver();
+  const { answer } = collector;
+  collector.answer = (response) => void response.writeHead(400).end();
+  await using traced = await start(collector.url, { OTEL_METRICS_EXPORTER: "none" });
+  for (let id = 1n; id <= 3n; id++) {
+    await deletePlant(traced, id);
+    await expect.poll(() => collector.requests.length).toBe(Number(id));
+  }
+  collector.answer = answer;
+  await deletePlant(traced, 4n);
+  await expect.poll(() => traced.lines("telemetry can be exported again")).toMatchObject([{ signal: "traces" }]);
+  expect(traced.lines("telemetry cannot be exported")).toMatchObject([{ signal: "traces", level: "warn" }]);
 });
 
 test("what is not understood is said, and the default is in force", async () => {
   await using collector = await startOtlpReceiver();
   await using traced = await startWithCommits(collector.url, {
     OTEL_TRACES_SAMPLER: "sometimes",
-    OTEL_TRACES_SAMPLER_ARG: "7",
-    OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
+    OTEL_EXPORTER_OTLP_PROTOCOL: "carrier-pigeon",
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "nowhere",
+    OTEL_METRIC_EXPORT_INTERVAL: "often",
+    OTEL_PROPAGATORS: "tracecontext,owl",
+    OTEL_CONFIG_FILE: "telemetry.yaml",
   });
   await deletePlant(traced, 1n);
   await expect.poll(() => collector.spans.length).toBe(2);
-  const problems = traced.lines("a variable of OpenTelemetry is not understood").map(({ problem }) => problem);
-  expect(problems).toEqual([
-    expect.stringContaining("OTEL_EXPORTER_OTLP_PROTOCOL"),
-    expect.stringContaining("OTEL_EXPORTER_OTLP_PROTOCOL"),
-    expect.stringContaining("no metrics are exported"),
-    expect.stringContaining("OTEL_TRACES_SAMPLER is none of"),
-    expect.stringContaining("OTEL_TRACES_SAMPLER_ARG"),
-  ]);
+  const problems = traced.lines("OpenTelemetry reports a problem").map(({ problem }) => String(problem));
+  const named = ["SAMPLER", "CONFIG_FILE", "traces go by http/protobuf", "metrics go by", "nowhere", "INTERVAL", "owl"];
+  expect(problems).toEqual(expect.arrayContaining(named.map((name) => expect.stringContaining(name))));
+  expect(problems).toHaveLength(named.length);
+});
+
+describe("the SDK heeds", () => {
+  async function spanOf(collector: OtlpReceiver, variables: Record<string, string>, field: Field): Promise<Span> {
+    await using traced = await start(collector.url, { OTEL_METRICS_EXPORTER: "none", ...variables });
+    await exchange(traced.server, "2", deletePlantRequest(wireFormats.grpc, 1n, [bearer(token), field]));
+    await expect.poll(() => collector.spans.length).toBe(1);
+    expect(traced.lines("OpenTelemetry reports a problem")).toEqual([]);
+    return collector.spans[0];
+  }
+
+  const traceparent = ["traceparent", `00-${traceId}-${parentId}-01`] as const;
+
+  test.each<{ name: string; variables: Record<string, string>; want: object }>([
+    { name: "_COMPRESSION", variables: { COMPRESSION: "gzip" }, want: { "content-encoding": "gzip" } },
+    { name: "_HEADERS", variables: { HEADERS: "x-key=a%20b" }, want: { "x-key": "a b" } },
+    { name: "_PROTOCOL=http/json", variables: { PROTOCOL: "http/json" }, want: { "content-type": "application/json" } },
+  ])("OTEL_EXPORTER_OTLP$name", async ({ variables, want }) => {
+    await using collector = await startOtlpReceiver();
+    const prefixed = Object.entries(variables).map(([name, value]) => [`OTEL_EXPORTER_OTLP_${name}`, value] as const);
+    expect(await spanOf(collector, Object.fromEntries(prefixed), traceparent)).toMatchObject({ traceId });
+    expect(collector.requests[0]?.headers).toMatchObject(want);
+  });
+
+  test("OTEL_PROPAGATORS=b3", async () => {
+    await using collector = await startOtlpReceiver();
+    const span = await spanOf(collector, { OTEL_PROPAGATORS: "b3" }, ["b3", `${traceId}-${parentId}-1`]);
+    expect(span).toMatchObject({ traceId, parentSpanId: parentId });
+  });
+
+  test("OTEL_EXPORTER_OTLP_CERTIFICATE", async () => {
+    using folder = createTempFolder();
+    const certificate = createCertificate("collector");
+    writeFileSync(folder.file("ca.pem"), certificate.cert);
+    await using collector = await startOtlpReceiver(certificate);
+    const variables = { OTEL_EXPORTER_OTLP_CERTIFICATE: folder.file("ca.pem") };
+    expect(await spanOf(collector, variables, traceparent)).toMatchObject({ traceId });
+  });
+
+  test("OTEL_EXPORTER_OTLP_PROTOCOL=grpc", async () => {
+    const paths: unknown[] = [];
+    const collector = createServer();
+    collector.on("stream", (stream: ServerHttp2Stream, fields) => {
+      paths.push(fields[":path"]);
+      stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.resume().end(Buffer.alloc(5));
+    });
+    const url = await listenOnLoopback(collector);
+    {
+      await using traced = await start(url, { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" });
+      await deletePlant(traced, 1n);
+    }
+    expect(new Set(paths)).toEqual(
+      new Set(
+        ["trace.v1.TraceService", "metrics.v1.MetricsService"].map(
+          (service) => `/opentelemetry.proto.collector.${service}/Export`,
+        ),
+      ),
+    );
+    collector.close();
+  });
 });
 
 test.each([{ OTEL_SDK_DISABLED: "true" }, { OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }])(

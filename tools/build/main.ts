@@ -23,7 +23,18 @@ interface Package {
   readonly others: Readonly<Record<string, string>>;
 }
 
-const rooms = ["auth", "cli", "client", "operations", "plants", "server", "telemetry", "gen", "index.d.ts"];
+const rooms = [
+  "auth",
+  "cli",
+  "client",
+  "operations",
+  "plants",
+  "server",
+  "telemetry",
+  "opentelemetry",
+  "gen",
+  "index.d.ts",
+];
 
 const packages: readonly Package[] = [
   {
@@ -41,6 +52,7 @@ const packages: readonly Package[] = [
       "index.ts",
       "operations/index.ts",
       "telemetry/index.ts",
+      "opentelemetry/index.ts",
       "client/index.ts",
       "client/connect.ts",
       "cli/main.ts",

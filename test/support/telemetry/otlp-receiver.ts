@@ -1,7 +1,10 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { buffer } from "node:stream/consumers";
+import { gunzipSync } from "node:zlib";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import type { Certificate } from "../carriers/certificate.ts";
 
 /** A span as it came over the wire, by the field numbers that OTLP has published. */
 export interface ReceivedSpan {
@@ -18,7 +21,7 @@ export interface ReceivedSpan {
   statusCode: number;
 }
 
-/** A collector of a test's own: OTLP over HTTP in protobuf. */
+/** A collector of a test's own: OTLP over HTTP, in protobuf, of which all is read, or in JSON. */
 export interface OtlpReceiver extends AsyncDisposable {
   readonly url: string;
   readonly spans: ReceivedSpan[];
@@ -31,25 +34,30 @@ export interface OtlpReceiver extends AsyncDisposable {
   answer: (response: ServerResponse) => void;
 }
 
-/** Starts a collector on a free port. */
-export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+/** Starts a collector on a free port. @param certificate - with which it speaks TLS; by default it does not */
+export async function startOtlpReceiver(certificate?: Certificate): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const resources: Record<string, unknown>[] = [];
   const metrics = new Set<string>();
   const requests: IncomingMessage[] = [];
-  const server = createServer((request, response) => {
-    void buffer(request).then((body) => {
+  const listener: RequestListener = (request, response) => {
+    void buffer(request).then((sent) => {
       requests.push(request);
-      if (request.url === "/v1/traces") readTraces(body, spans, resources);
+      const body = request.headers["content-encoding"] === "gzip" ? gunzipSync(sent) : sent;
+      const isJson = request.headers["content-type"] === "application/json";
+      if (isJson) spans.push(...readJsonTraces(String(body)));
+      else if (request.url === "/v1/traces") readTraces(body, spans, resources);
       if (request.url === "/v1/metrics") readMetrics(body, metrics);
       receiver.answer(response);
     });
-  }).listen(0, "127.0.0.1");
+  };
+  const server = certificate === undefined ? createServer(listener) : createTlsServer(certificate, listener);
+  server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const receiver: OtlpReceiver = {
-    url: `http://127.0.0.1:${port}`,
+    url: `${certificate === undefined ? "http" : "https"}://127.0.0.1:${port}`,
     spans,
     resources,
     metrics,
@@ -114,6 +122,16 @@ function readTraces(body: Uint8Array, spans: ReceivedSpan[], resources: Record<s
     for (const resource of all(resourceSpans, 1)) resources.push(attributesAt(resource, 1));
     for (const scopeSpans of all(resourceSpans, 2)) spans.push(...all(scopeSpans, 2).map(readSpan));
   }
+}
+
+interface JsonTraces {
+  readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[] }[];
+}
+
+/** The spans of JSON, whose members have the names of the fields. */
+function readJsonTraces(body: string): ReceivedSpan[] {
+  const { resourceSpans }: JsonTraces = JSON.parse(body);
+  return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
 }
 
 function readSpan(bytes: Uint8Array): ReceivedSpan {
