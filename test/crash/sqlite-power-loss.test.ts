@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../src/plants/sqlite/database.ts";
+import { waitLimitMs } from "../support/deadline.ts";
 import { canForget, ForgetfulDisk } from "../support/plants/disk/forgetful-disk.ts";
 import { plantsIn, readSqlite } from "../support/plants/sqlite-file.ts";
 
@@ -133,5 +134,25 @@ describe.runIf(canForget())("a store on SQLite whose disk forgets what was not s
     const file = join(disk.folder, "plants.db");
     expect(new Set(toldBy(disk.run([deleting, file, "1", "500"], "fail plants.db 1")))).toEqual(new Set([true]));
     expectAfterLossOfPower(disk, allBut([]).slice(0, 500));
+  });
+
+  test("says that no write is synced, also while it is asked for plants alone that are not there", { timeout }, () => {
+    using disk = createDisk();
+    const { href } = new URL("../../src/plants/sqlite/store.ts", import.meta.url);
+    // A commit that deletes nothing writes nothing, so the first sync is that of a write of the store's own.
+    const program = `
+      import { setTimeout as sleep } from "node:timers/promises";
+      import { openSqliteStore } from "${href}";
+      const store = await openSqliteStore({ file: process.argv[1] });
+      const call = { subject: "", requestId: "", context: { signal: new AbortController().signal } };
+      for (let waitedMs = 0; waitedMs < ${waitLimitMs} && store.problem === undefined; waitedMs += 100) {
+        await store.delete(5_000n, call);
+        await sleep(100);
+      }
+      process.stdout.write(String(store.problem));
+      await store.close();`;
+    const file = join(disk.folder, "plants.db");
+    const told = disk.run(["--input-type=module", "-e", program, file], "fail -wal 1");
+    expect(told).toBe(`${file}: reading or writing the disk failed`);
   });
 });

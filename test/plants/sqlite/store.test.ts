@@ -363,6 +363,7 @@ describe("an SQLite store", () => {
     expect(refused).toMatchObject({ code: Code.Unavailable });
     expect(refused.metadata.get("retry-after")).toBe("1");
     expect(store.problem).toBe(`${file}: another process holds the lock on the file`);
+    expect(store.needsRestart).toBe(false);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     other.exec("ROLLBACK");
     other.close();
