@@ -251,9 +251,8 @@ export class Http1Connection {
   /** Reads the next part, and returns whether it had arrived. */
   #readPart(): boolean {
     if (this.#stage === "head") return !this.#writer.congested && this.#readHead();
-    if (this.#stage === "body") this.#readBody();
-    else if (this.#stage === "over") this.#incoming.clear();
-    else return false;
+    if (this.#stage !== "body") return false;
+    this.#readBody();
     return true;
   }
 

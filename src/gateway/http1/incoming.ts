@@ -14,7 +14,6 @@ export class Incoming {
   add(chunk: Buffer): void {
     if (this.left === 0) {
       this.bytes = chunk;
-      this.at = this.#seen = 0;
     } else {
       const end = this.bytes.byteLength;
       this.#reserve(end + chunk.byteLength);

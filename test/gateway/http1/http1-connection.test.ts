@@ -77,6 +77,22 @@ test("a client that takes some of an answer between any two looks is not cut off
 test("a client that says nothing is let go after the idle time, counted from the first look", async () => {
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
   const { socket, connection } = ends;
+  // Then it has as long to close its side as any other, which is not over at the next look.
+  const states = [1, 2, 3, 4, 5].map(() => {
+    connection.look();
+    return socket.destroyed ? "closed" : socket.writableEnded ? "let go" : "open";
+  });
+  expect(states).toEqual(["open", "open", "let go", "let go", "closed"]);
+});
+
+test("a client whose call took long has as much time as any other to ask again", async () => {
+  const asked = Promise.withResolvers<Http1Connection>();
+  using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2, asked.resolve);
+  const { client, socket } = ends;
+  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const connection = await within(asked.promise, "the request");
+  for (let looks = 0; looks < 4; looks++) connection.look();
+  connection.answer(200, [], Buffer.of());
   const isLetGo = [1, 2, 3].map(() => {
     connection.look();
     return socket.writableEnded;

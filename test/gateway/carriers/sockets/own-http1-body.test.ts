@@ -77,6 +77,37 @@ describe("a body of which nothing is taken", () => {
   });
 });
 
+test("a body of which nothing was taken is read to its end once it is refused", async () => {
+  client.write(inLength(2 ** 30));
+  const exchange = await within(served.promise, "the request");
+  const { connection } = exchange;
+  if (!(connection instanceof Socket)) throw new TypeError("the connection is no socket");
+  const paused = new Promise((resolve) => connection.once("pause", resolve));
+  const sent = new Promise((resolve) => client.socket.write(Buffer.alloc(16 * 1024 * 1024), resolve));
+  await within(paused, "the server to read no more");
+  exchange.answer(413, [], Buffer.of());
+  await within(sent, "the server to take everything");
+  expect((await client.readAnswer()).httpStatus).toBe(413);
+});
+
+test("a trailer section that begins in a large chunk of the socket, and ends in another, is read whole", async () => {
+  client.write(`${head}transfer-encoding: chunked\r\n\r\n`);
+  const exchange = await within(served.promise, "the request");
+  const received = new Promise<Uint8Array | undefined>((resolve) => {
+    exchange.readBody(100_000, { announcedBytes: () => 0, received: resolve });
+  });
+  const { connection } = exchange;
+  if (!(connection instanceof Socket)) throw new TypeError("the connection is no socket");
+  // Large chunks are freed once they are read.
+  client.write(`7530\r\n${"x".repeat(30_000)}\r\n0\r\nx-plant`);
+  await expect.poll(() => connection.bytesRead).toBeGreaterThan(30_000);
+  client.write(`: y\r\n\r\n${inLength(0)}`);
+  expect((await within(received, "the body"))?.byteLength).toBe(30_000);
+  exchange.answer(200, [], Buffer.of());
+  expect((await client.readAnswer()).httpStatus).toBe(200);
+  await expect.poll(() => exchanges.length).toBe(2);
+});
+
 describe("a body of which some is still to come when the answer is there", () => {
   test("fails for whoever waits for it, and for whoever asks later", async () => {
     client.write(`${inLength(10)}plant`);

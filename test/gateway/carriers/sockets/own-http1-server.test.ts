@@ -380,6 +380,15 @@ test("what is sent behind a request is served once the request has been told of"
   expect(told).toEqual(["/beds/1:water", "/beds/2:water", "/beds/3:water"]);
 });
 
+test("empty lines are counted anew before each request", async () => {
+  await using greenhouse = await startGreenhouse({});
+  using connection = await openHttp1(greenhouse.address);
+  for (let i = 0; i < 3; i++) {
+    connection.write(`${"\r\n".repeat(10)}GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n`);
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 404 });
+  }
+});
+
 test("a client that sends nothing but empty lines is refused", async () => {
   await using greenhouse = await startGreenhouse({});
   using connection = await openHttp1(greenhouse.address);

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { Incoming } from "../../../src/gateway/http1/incoming.ts";
+
+test("what arrives is held in proportion to what is not used, however long some of it never is", () => {
+  const incoming = new Incoming();
+  for (let i = 0; i < 1_000; i++) {
+    incoming.add(Buffer.alloc(100, "x"));
+    incoming.use(incoming.bytes.byteLength - 10);
+    incoming.keep();
+  }
+  expect(incoming.left).toBe(10);
+  expect(incoming.bytes.buffer.byteLength).toBeLessThan(1_000);
+});
+
+test("a chunk that is used up is not held", () => {
+  const incoming = new Incoming();
+  incoming.add(Buffer.alloc(60_000, "x"));
+  incoming.use(60_000);
+  expect(incoming.bytes.byteLength).toBe(0);
+});
