@@ -67,8 +67,14 @@ function fieldsOf(answer: AnsweredRequest): object {
     httpMethod: answer.httpMethod,
     path: answer.path.slice(0, pathLengthMax),
     httpStatus: answer.httpStatus,
-    code: answer.error === undefined ? "OK" : Code[answer.error.code],
+    code: codeOf(answer),
     durationMs: Math.round(answer.durationMs * 1000) / 1000,
     peer: answer.peer.address,
   };
+}
+
+// What is no RPC, such as a probe, has a status alone unless it is refused.
+function codeOf({ error, procedure }: AnsweredRequest): string | undefined {
+  if (error !== undefined) return Code[error.code];
+  return procedure === undefined ? undefined : "OK";
 }

@@ -52,6 +52,12 @@ test("an answered call is one line with all that is known of it", () => {
   ]);
 });
 
+test("a probe has a status and no code, so that one that fails does not say OK", () => {
+  const [line] = linesOf(answerWith({ procedure: undefined, httpMethod: "GET", path: "/readyz", httpStatus: 503 }));
+  expect(line).toMatchObject({ path: "/readyz", httpStatus: 503 });
+  expect(line).not.toHaveProperty("code");
+});
+
 test.each([
   { name: "a success", code: undefined, level: "info" },
   { name: "a plant that is not there", code: Code.NotFound, level: "info" },

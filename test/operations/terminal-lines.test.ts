@@ -29,6 +29,11 @@ test.each<{ name: string; given: object; want: string }>([
     want: "12:34:56.789 info  204 OK                  1.2 ms DELETE /plants/7 requestId=abc-1 protocol=rest peer=192.0.2.1\n",
   },
   {
+    name: "a probe, which has no code",
+    given: { ...call, code: undefined, httpMethod: "GET", path: "/livez", httpStatus: 200 },
+    want: "12:34:56.789 info  200 -                   1.2 ms GET /livez requestId=abc-1 protocol=rest peer=192.0.2.1\n",
+  },
+  {
     name: "an error and its cause, each with its stack",
     given: {
       ...line,
