@@ -174,7 +174,7 @@ class PostgresStore implements PlantStore {
     await Promise.all([this.#retention.stop(), ...this.#sessions.map((session) => session.close())]);
   }
 
-  async #commit(batch: readonly LockedDelete[], untilMs: number = performance.now() + toldWithinMs): Promise<Outcomes> {
+  async #commit(batch: readonly LockedDelete[], untilMs: number): Promise<Outcomes> {
     // These were queued when the server became unavailable.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
     const begunMs = performance.now();
@@ -236,7 +236,8 @@ class PostgresStore implements PlantStore {
   }
 
   #createQueue(inFlight: number): DeleteQueue {
-    const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
+    const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> =>
+      this.#commit(batch, performance.now() + toldWithinMs);
     return new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: inFlight, onBatch: this.#onBatch });
   }
 

@@ -23,16 +23,18 @@ function openLocked(
   limits: { batchMax?: number; waitingMax?: number } = {},
 ) {
   const attempts: (readonly bigint[])[] = [];
+  const limitsMs: number[] = [];
   const locked: LockedDeletes = new LockedDeletes({
     batchMax: 100,
     waitingMax: 100,
     ...limits,
-    commit: async (batch) => {
+    commit: async (batch, untilMs) => {
       attempts.push(batch.map(({ id }) => id));
+      limitsMs.push(untilMs);
       return commit(batch);
     },
   });
-  return { locked, attempts };
+  return { locked, attempts, limitsMs };
 }
 
 describe("deletions of plants that are locked", () => {
@@ -93,6 +95,19 @@ describe("deletions of plants that are locked", () => {
     expect(attempts.length).toBeLessThanOrEqual(40);
     expect(attempts.length).toBeGreaterThan(0);
     await locked.close();
+  });
+
+  test("are given up when their callers are to be told, and their attempts end by then", async () => {
+    const { locked, attempts, limitsMs } = openLocked((batch) => batch.map(() => true));
+    const [late, first, second] = [lockedDelete(1n), lockedDelete(2n), lockedDelete(3n)];
+    const untilMs = performance.now() + 60_000;
+    locked.add(late.pending, 0);
+    locked.add(first.pending, untilMs + 1);
+    locked.add(second.pending, untilMs);
+    await expect(late.told).rejects.toMatchObject({ code: Code.Unavailable });
+    await locked.close();
+    expect(attempts).toEqual([[2n, 3n]]);
+    expect(limitsMs).toEqual([untilMs]);
   });
 
   test("are not attempted for a caller who has gone, and told why", async () => {

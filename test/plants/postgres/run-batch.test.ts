@@ -170,6 +170,19 @@ describe("a batch that fails", () => {
     expect(await countTries(url)).toBe(tries);
   });
 
+  test("has done nothing where the look for its keys fails, which comes first after a fault", async () => {
+    const url = await createPlants(1);
+    await failTries(url, "UPDATE ON deletions", ["XX000", "42P01"]);
+    const session = new Session(readServerUrl(url));
+    const options = { setAside: failToSetAside, afterFault: true };
+    await expect(runBatchWith(session, [callerWith(1n, "key")], options)).rejects.toMatchObject({
+      reason: { rawMessage: away },
+      server: "refusing",
+    });
+    await session.close();
+    expect(await plantsOf(url)).toEqual(["1"]);
+  });
+
   test("is not tried again once all its callers have given up", async () => {
     const url = await createPlants(1);
     await failTries(url, "DELETE ON plants", ["40001"]);

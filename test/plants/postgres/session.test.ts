@@ -264,12 +264,13 @@ describe("a session", () => {
       statementTimeoutMs: 0,
       answerTimeoutMs: 1_000,
     });
+    const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
-    session.discard();
     // It runs on for nobody, over a Unix socket either.
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'silent'";
     await expect.poll(() => runSql(url, running)).toEqual([]);
-    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
+    // The request to end it, if it comes late, ends nothing else.
+    await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
     await session.close();
   });
 
@@ -319,6 +320,14 @@ describe("a session", () => {
       expect(performance.now()).toBeLessThan(untilMs + 400);
     };
     await (isAlone === true ? withoutStandby(url, ask) : ask());
+    await session.close();
+  });
+
+  test("cuts nothing short for the time that an earlier statement took", async () => {
+    const session = new Session(readServerUrl(await server.createSchema()), { ...timeouts, answerTimeoutMs: 1_500 });
+    const [first] = await session.query("SELECT pg_backend_pid()");
+    for (let times = 0; times < 2; times++) await session.query("SELECT pg_sleep(0.8)");
+    await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual([first]);
     await session.close();
   });
 
