@@ -155,6 +155,51 @@ describe("the engine", () => {
     expect(sent).toMatchObject([{ type: frameType.headers, flags: endHeaders | endStream }]);
   });
 
+  test("gives back the window of what it has not read when it answers, although its client sends on", async () => {
+    let heldBytes = 0;
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream, {
+          onData: (piece) => {
+            heldBytes += piece.byteLength;
+            if (heldBytes === 48_000) answer(stream);
+          },
+        });
+      },
+      limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
+    });
+    using connection = await openFrames(engine.address);
+    const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
+    connection.send(begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const granted: Buffer[] = [];
+    await connection.readUntil(({ type, streamId, payload }) => {
+      if (type === frameType.windowUpdate && streamId === 0) granted.push(payload);
+      return type === frameType.ping;
+    });
+    expect(granted).toStrictEqual([uint32(48_000)]);
+  });
+
+  test("stops a body of more than 256 KiB behind its answer (§8.1)", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
+    using connection = await openFrames(engine.address);
+    const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
+    connection.send(begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const resets: Buffer[] = [];
+    await connection.readUntil(({ type, payload }) => {
+      if (type === frameType.resetStream) resets.push(payload);
+      return type === frameType.ping;
+    });
+    expect(resets).toStrictEqual([uint32(ErrorCode.noError)]);
+  });
+
+  test("does not take resets of streams that it has answered for rapid ones", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { resets: 2 } });
+    using connection = await openFrames(engine.address);
+    connection.send(...Array.from({ length: 20 }, (_, i) => [begun(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat());
+    connection.send(whole(41));
+    expect(await connection.readEnd(41)).toStrictEqual(answered);
+  });
+
   test("stops a request that it has answered (§8.1)", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
