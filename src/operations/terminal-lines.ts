@@ -50,7 +50,7 @@ function describeCall(fields: Readonly<Record<string, unknown>>): { text: string
   const { httpStatus, code, durationMs, httpMethod, path, procedure: _, ...rest } = fields;
   const columns = [
     String(httpStatus).padStart(3),
-    String(code ?? "-").padEnd(codeWidth),
+    (typeof code === "string" ? code : "-").padEnd(codeWidth),
     `${Number(durationMs).toFixed(1)} ms`.padStart(durationWidth),
     `${String(httpMethod)} ${String(path)}`,
   ];
