@@ -13,6 +13,8 @@ export interface CallLogOptions {
   readonly deletionLog?: Log | undefined;
   /** Returns what is known about a call apart from its answer. */
   readonly auditOf: (contextValues: ContextValues, error: ConnectError | undefined) => CallAudit;
+  /** Whether requests of which this is true have no line; default none. */
+  readonly isSilent?: ((answer: AnsweredRequest) => boolean) | undefined;
 }
 
 /** What is known about a call apart from its answer. */
@@ -36,7 +38,7 @@ const pathLengthMax = 256;
  * `DeadlineExceeded`) is `warn`, faults are `error`. Headers are never logged.
  */
 export function createCallLog(options: CallLogOptions): ((answer: AnsweredRequest) => void) | undefined {
-  const { log, auditLog = log, deletionLog = auditLog, auditOf } = options;
+  const { log, auditLog = log, deletionLog = auditLog, auditOf, isSilent } = options;
   const trails = { refusals: auditLog, deletions: deletionLog };
   const isHeard = (level: CallLevel): boolean =>
     log.isLevelEnabled(level) || auditLog.isLevelEnabled(level) || deletionLog.isLevelEnabled(level);
@@ -44,7 +46,7 @@ export function createCallLog(options: CallLogOptions): ((answer: AnsweredReques
   return (answer) => {
     const level = levelOf(answer.error?.code);
     // Building the line is expensive; the check is all that a successful call costs at "warn".
-    if (!isHeard(level)) return;
+    if (!isHeard(level) || isSilent?.(answer) === true) return;
     const { trail, fields } = auditOf(answer.contextValues, answer.error);
     const to = trail === undefined ? log : trails[trail];
     if (to.isLevelEnabled(level)) to[level]({ ...fieldsOf(answer), ...fields }, "call");

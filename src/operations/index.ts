@@ -9,7 +9,7 @@ export { createDocsPage } from "./docs-page/docs-page.ts";
 export { createHealthService, healthRequestBytesMax } from "./health-service.ts";
 export { type Log, type LogLevel, logLevels, openLog, openReserveLog, silentLog } from "./log.ts";
 export { createRateLimit, type RateLimit, type RateLimitOptions } from "./rate-limit.ts";
-export { createProbes } from "./probes.ts";
+export { createProbes, isProbe } from "./probes.ts";
 export { Readiness } from "./readiness.ts";
 export { logReadiness } from "./readiness-log.ts";
 export { createReflectionService } from "./reflection-service.ts";

@@ -1,5 +1,15 @@
-import type { Endpoint } from "../gateway/index.ts";
+import type { AnsweredRequest, Endpoint } from "../gateway/index.ts";
+import { Health } from "../gen/es/grpc/health/v1/health_pb.ts";
 import type { Readiness } from "./readiness.ts";
+
+const [livePath, readyPath, healthPath] = ["/livez", "/readyz", "/healthz"] as const;
+const paths: ReadonlySet<string> = new Set([livePath, readyPath, healthPath]);
+
+/** Returns whether a request was a probe: one of {@link createProbes}, or of grpc.health.v1. */
+export function isProbe({ procedure, httpRoute }: Pick<AnsweredRequest, "procedure" | "httpRoute">): boolean {
+  if (procedure !== undefined) return procedure.startsWith(`/${Health.typeName}/`);
+  return httpRoute !== undefined && paths.has(httpRoute);
+}
 
 // A cached response of a probe would be wrong (RFC 9111 §5.2.2.5).
 const header = { "content-type": "application/json", "cache-control": "no-store" };
@@ -17,8 +27,8 @@ export function createProbes(readiness: Readiness): Endpoint[] {
   };
   // Load balancers and orchestrators cannot send a credential.
   return [
-    { path: "/livez", open: true, answer: () => ({ httpStatus: 200, header, body: live }) },
-    { path: "/readyz", open: true, answer: answerReady },
-    { path: "/healthz", open: true, answer: answerReady },
+    { path: livePath, open: true, answer: () => ({ httpStatus: 200, header, body: live }) },
+    { path: readyPath, open: true, answer: answerReady },
+    { path: healthPath, open: true, answer: answerReady },
   ];
 }

@@ -38,6 +38,13 @@ export interface WaitingDeletions {
   readonly forLock: number;
 }
 
+/** Connections of a store to its server. A server that has closed one is noticed when it is used. */
+export interface StoreConnections {
+  /** Those with a batch, or a check of the server. */
+  readonly used: number;
+  readonly idle: number;
+}
+
 /**
  * A store of plants.
  *
@@ -68,6 +75,9 @@ export interface PlantStore {
 
   /** Deletions that wait; `undefined` for a store in which none ever does. */
   readonly waiting?: WaitingDeletions;
+
+  /** The connections to the server; `undefined` for a store that has none. */
+  readonly connections?: StoreConnections;
 
   /** Finishes accepted deletions, then closes files and connections. Later deletions get `Unavailable`. */
   close(): Promise<void>;

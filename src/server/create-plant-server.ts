@@ -24,6 +24,7 @@ import {
   createReflectionService,
   createRequestIds,
   createSafeErrors,
+  isProbe,
   type Log,
   healthRequestBytesMax,
   logReadiness,
@@ -149,7 +150,8 @@ function createAdmit({ auth: verifier, resourceMetadata, rateLimits = {} }: Plan
 function createLogOfCalls(options: PlantServerOptions, log: Log): ReturnType<typeof createCallLog> {
   const { auditLog, deletionLog, logFields } = options;
   const auditWith = logFields === undefined ? auditOf : withFields(auditOf, logFields);
-  return createCallLog({ log, auditLog, deletionLog, auditOf: auditWith });
+  const isSilent = options.silentProbes === true ? isProbe : undefined;
+  return createCallLog({ log, auditLog, deletionLog, auditOf: auditWith, isSilent });
 }
 
 function withFields(audit: typeof auditOf, logFields: NonNullable<PlantServerOptions["logFields"]>): typeof auditOf {

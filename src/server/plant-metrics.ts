@@ -43,6 +43,7 @@ export class PlantMetrics implements Disposable {
     measureGateway(metrics, server);
     measureReadiness(metrics, server.readiness);
     measureWaiting(metrics, store);
+    measureConnections(metrics, store);
     metrics.gauge(
       { name: "plantstore.jwks.age", unit: "s", description: "Time since the keys of an issuer were last fetched" },
       () =>
@@ -51,6 +52,13 @@ export class PlantMetrics implements Disposable {
           value: (performance.now() - atMs) / 1_000,
         })),
     );
+  }
+
+  /** Adds which release runs, and on which Node. */
+  tellBuild(version: string): void {
+    const attributes = { "service.version": version, "process.runtime.version": process.versions.node };
+    const description = "Always 1; its labels say which release runs, and on which Node";
+    this.#metrics.gauge({ name: "plantstore.build.info", unit: "", description }, () => [{ attributes, value: 1 }]);
   }
 
   /** Adds the time at which the certificate expires, if there is one. */
@@ -82,6 +90,19 @@ function measureWaiting(metrics: Metrics, store: PlantStore): void {
   metrics.gauge({ name: "plantstore.deletes.waiting.limit", unit: "{delete}", description }, () =>
     store.waiting === undefined ? [] : [{ attributes: {}, value: store.waiting.forBatchMax }],
   );
+}
+
+function measureConnections(metrics: Metrics, store: PlantStore): void {
+  const description = "Connections to the server of the database";
+  metrics.gauge({ name: "db.client.connection.count", unit: "{connection}", description }, () => {
+    if (store.connections === undefined) return [];
+    const { used, idle } = store.connections;
+    const pool = { "db.client.connection.pool.name": "plants" };
+    return [
+      { attributes: { ...pool, "db.client.connection.state": "used" }, value: used },
+      { attributes: { ...pool, "db.client.connection.state": "idle" }, value: idle },
+    ];
+  });
 }
 
 /** The upper bounds of the sizes of batches: the largest of either store has 1,024 deletes. */

@@ -48,6 +48,8 @@ export interface PlantServerOptions {
    * The log of deletions, to keep them apart from refusals, with which anyone can fill a log. Default `auditLog`.
    */
   readonly deletionLog?: Log | undefined;
+  /** Whether the log leaves out requests to the probes and to grpc.health.v1. Default false. */
+  readonly silentProbes?: boolean | undefined;
   /** Additional interceptors between the credential check and the service: traces, for example. */
   readonly interceptors?: readonly Interceptor[] | undefined;
   /** Returns further fields for the line of a call in the log, by its context values: its trace, for example. */

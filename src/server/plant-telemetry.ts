@@ -29,6 +29,7 @@ export interface PlantTelemetry extends AsyncDisposable {
  */
 export async function openPlantTelemetry({ database, serviceVersion, log }: TelemetryOptions): Promise<PlantTelemetry> {
   const metrics = new PlantMetrics(database);
+  if (serviceVersion !== undefined) metrics.tellBuild(serviceVersion);
   const sdk = serviceVersion === undefined ? undefined : startAskedSdk(serviceVersion, metrics, log);
   const isTraced = serviceVersion !== undefined && isSdkRegistered();
   const hooks = isTraced

@@ -39,6 +39,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly requestIdAnswers: RequestIdAnswers;
   readonly logLevel: LogLevel;
   readonly audit: "always" | "by-level";
+  readonly probeLines: "on" | "off";
   readonly drainDelayMs: number;
   readonly drainTimeoutMs: number;
   readonly adminAddress: AdminAddress | undefined;
@@ -191,6 +192,13 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: "when refused credentials and deletions are logged: always, except at silent; or by-level, as info",
     fallback: "always",
     ...oneOf(["always", "by-level"]),
+  },
+  probeLines: {
+    variable: "PLANTSTORE_LOG_PROBES",
+    flag: "log-probes",
+    about: "whether probes and gRPC health checks have lines in the log: on, or off",
+    fallback: "on",
+    ...oneOf(["on", "off"]),
   },
   drainDelayMs: {
     variable: "PLANTSTORE_DRAIN_DELAY_MS",

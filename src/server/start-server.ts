@@ -124,6 +124,7 @@ function serverOptionsOf(configuration: Configuration): Omit<PlantServerOptions,
   const { corsOrigins, publicUrl, requestIdAnswers, drainDelayMs, drainTimeoutMs } = configuration;
   return {
     requestIdAnswers,
+    silentProbes: configuration.probeLines === "off",
     requestPathPrefix: requestPathPrefixOf(publicUrl),
     description: { open: configuration.docs === "open", baseUrl: publicUrl?.href.replace(/\/+$/, "") },
     trustedProxies: trustedProxiesOf(configuration),

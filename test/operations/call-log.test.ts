@@ -2,6 +2,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { AnsweredRequest } from "../../src/gateway/index.ts";
 import { createCallLog, type CallLogOptions } from "../../src/operations/call-log.ts";
+import { isProbe } from "../../src/operations/probes.ts";
 import { openLogLines } from "../support/operations/log-lines.ts";
 
 function answerWith(changes: Partial<AnsweredRequest>): AnsweredRequest {
@@ -50,6 +51,18 @@ test("an answered call is one line with all that is known of it", () => {
       msg: "call",
     },
   ]);
+});
+
+test.each([
+  { name: "a probe", answer: { procedure: undefined, httpRoute: "/readyz" }, want: 0 },
+  { name: "a health check over gRPC", answer: { procedure: "/grpc.health.v1.Health/Check" }, want: 0 },
+  { name: "another endpoint", answer: { procedure: undefined, httpRoute: "/docs" }, want: 1 },
+  { name: "a path where nothing is", answer: { procedure: undefined, httpRoute: undefined }, want: 1 },
+  { name: "a call", answer: {}, want: 1 },
+])("of $name there are $want lines where probes are left out", ({ answer, want }) => {
+  const { log, lines } = openLogLines("info");
+  createCallLog({ log, auditOf, isSilent: isProbe })?.(answerWith(answer));
+  expect(lines()).toHaveLength(want);
 });
 
 test("a probe has a status and no code, so that one that fails does not say OK", () => {

@@ -129,7 +129,7 @@ test.each(["serve", "check"])(
     const variables = ["OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "DATABASE_URL=memory:", "PORT=0"];
     const ended = user.run("sh", "-c", `env ${variables.join(" ")} npx plantstore ${command} 2>&1; echo $?`);
     expect(ended).toContain("npm install @opentelemetry/api @opentelemetry/sdk-node\n");
-  expect(ended).toMatch(/\n78\n$/);
+    expect(ended).toMatch(/\n78\n$/);
   },
 );
 

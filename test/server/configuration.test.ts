@@ -67,6 +67,7 @@ test("what is not given has its default", () => {
     requestIdAnswers: "asked",
     logLevel: "info",
     audit: "always",
+    probeLines: "on",
     drainDelayMs: 5000,
     drainTimeoutMs: 20_000,
   });

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
-import { ConfigurationError, startServer } from "../../src/server/index.ts";
+import { ConfigurationError, startServer, type StartOptions } from "../../src/server/index.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -21,11 +21,14 @@ interface RunningServer extends AsyncDisposable {
 }
 
 /** Starts the server that an environment describes, over a store with plants 1 to 9. */
-async function start(environment: Readonly<Record<string, string>>): Promise<RunningServer> {
+async function start(
+  environment: Readonly<Record<string, string>>,
+  options: StartOptions = {},
+): Promise<RunningServer> {
   const always = { PORT: "0", DATABASE_URL: "memory:", LOG_LEVEL: "silent", PLANTSTORE_DRAIN_DELAY_MS: "0" };
   const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
   if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const server = await startServer(reading.value, { plantsWhenCreated: { first: 1n, last: 9n } });
+  const server = await startServer(reading.value, { plantsWhenCreated: { first: 1n, last: 9n }, ...options });
   return {
     baseUrl: `http://127.0.0.1:${server.port}`,
     reload: () => server.reload(),
@@ -56,6 +59,21 @@ async function request({ baseUrl }: RunningServer, method: string, path: string,
 async function startProvider(): Promise<IdentityProvider> {
   return await startIdentityProvider(await createSigningKey("ES256", "key"));
 }
+
+test.each([
+  { setting: "on", want: ["/livez", "/plants/1"] },
+  { setting: "off", want: ["/plants/1"] },
+])("PLANTSTORE_LOG_PROBES=$setting decides whether probes are logged", async ({ setting, want }) => {
+  const lines: string[] = [];
+  {
+    const environment = { LOG_LEVEL: "info", PLANTSTORE_LOG_PROBES: setting };
+    await using server = await start(environment, { logLines: { write: (line) => void lines.push(line) } });
+    await request(server, "GET", "/livez");
+    await request(server, "DELETE", "/plants/1");
+  }
+  const paths = lines.map((line) => JSON.parse(line)).flatMap(({ msg, path }) => (msg === "call" ? [path] : []));
+  expect(paths).toEqual(want);
+});
 
 test.each([
   { name: "principal", variable: "PLANTSTORE_RATE_PER_PRINCIPAL" },

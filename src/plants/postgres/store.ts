@@ -2,7 +2,7 @@ import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.
 import { outcomeUnknown, storeAway } from "../errors.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../store-health.ts";
-import type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "../plant-store.ts";
+import type { DeleteCall, OnBatch, PlantStore, StoreConnections, WaitingDeletions } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";
 import { AwayWorkers } from "./away-workers.ts";
@@ -64,8 +64,8 @@ export const deleteTimeouts: SessionTimeouts = {
  * processes of two releases may run at once, and the operator decides which of them migrates.
  *
  * Faults are handled as the fault table says, for ten seconds at most from when a deletion is sent; then the store
- * reports a `problem` and refuses deletions until the server responds again. It does so from the start if the server is away, as it may be when a whole
- * cluster starts.
+ * reports a `problem` and refuses deletions until the server responds again. It does so from the start if the server is
+ * away, as it may be when a whole cluster starts.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema, if that will not pass by itself
  */
@@ -158,6 +158,10 @@ class PostgresStore implements PlantStore {
     const inUse = this.#workerQueues.size > 0 ? [...this.#workerQueues.values()] : [this.#firstQueue];
     const forBatchMax = inUse.reduce((sum, { waiting }) => sum + waiting.forBatchMax, 0);
     return { forBatch, forBatchMax, forLock: this.#locked.waiting };
+  }
+
+  get connections(): StoreConnections {
+    return { used: this.#sessions.length - this.#idle.length, idle: this.#idle.length };
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {

@@ -1,4 +1,5 @@
-import { type Histogram, monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { constants, type Histogram, monitorEventLoopDelay, performance, PerformanceObserver } from "node:perf_hooks";
+import { getHeapSpaceStatistics } from "node:v8";
 import { type Metrics, single } from "./metrics.ts";
 
 /**
@@ -10,7 +11,10 @@ const delayWindowMs = 10_000;
 /** Milliseconds between two looks at the event loop; node's own default, which costs next to nothing. */
 const delayResolutionMs = 10;
 
-/** Adds metrics of the process: CPU time, memory, and the delays of its event loop. Dispose of the result to stop. */
+/**
+ * Adds metrics of the process: CPU time, memory, garbage collections, and the delays of its event loop, by the names of
+ * OpenTelemetry's conventions for node and V8. Dispose of the result to stop.
+ */
 export function measureProcess(metrics: Metrics): Disposable {
   metrics.observedCounter({ name: "process.cpu.time", unit: "s", description: "CPU time of all threads" }, () => {
     const { user, system } = process.cpuUsage();
@@ -36,7 +40,51 @@ export function measureProcess(metrics: Metrics): Disposable {
       ];
     },
   );
-  return measureDelay(metrics);
+  measureHeap(metrics);
+  const parts = new DisposableStack();
+  parts.use(measureCollections(metrics));
+  parts.use(measureDelay(metrics));
+  return parts;
+}
+
+function measureHeap(metrics: Metrics): void {
+  const gauge = (name: string, description: string, read: (space: HeapSpace) => number): void =>
+    metrics.gauge({ name: `v8js.memory.heap.${name}`, unit: "By", description }, () =>
+      getHeapSpaceStatistics().map((space) => ({
+        attributes: { "v8js.heap.space.name": space.space_name },
+        value: read(space),
+      })),
+    );
+  gauge("limit", "Memory that V8 has taken for a space of its heap", (space) => space.space_size);
+  gauge("used", "Memory that objects take in it", (space) => space.space_used_size);
+}
+
+type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];
+
+/** The bounds of V8's collections, in seconds: those of the semantic conventions, and one for those that are short. */
+const collectionBounds: readonly number[] = [0.001, 0.01, 0.1, 1, 10];
+
+/** The kinds of collections by the numbers that node gives them. */
+const collectionTypes: ReadonlyMap<unknown, string> = new Map([
+  [constants.NODE_PERFORMANCE_GC_MAJOR, "major"],
+  [constants.NODE_PERFORMANCE_GC_MINOR, "minor"],
+  [constants.NODE_PERFORMANCE_GC_INCREMENTAL, "incremental"],
+  [constants.NODE_PERFORMANCE_GC_WEAKCB, "weakcb"],
+]);
+
+function measureCollections(metrics: Metrics): Disposable {
+  const durations = metrics.histogram(
+    { name: "v8js.gc.duration", unit: "s", description: "Duration of garbage collections" },
+    collectionBounds,
+  );
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const type = collectionTypes.get(Object(Reflect.get(entry, "detail")).kind);
+      if (type !== undefined) durations.with({ "v8js.gc.type": type }).record(entry.duration / 1_000);
+    }
+  });
+  observer.observe({ entryTypes: ["gc"] });
+  return { [Symbol.dispose]: () => observer.disconnect() };
 }
 
 /** How late the event loop was, in seconds. */

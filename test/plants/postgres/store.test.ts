@@ -60,6 +60,20 @@ describe("a PostgreSQL store", () => {
     await Promise.all(others.map((store) => store.close()));
   });
 
+  test("tells how many of its connections are used, and how many are idle", async () => {
+    await using opened = await openWith([1n]);
+    const keeper = new Client(configOf(opened.url));
+    await keeper.connect();
+    await keeper.query("BEGIN; LOCK TABLE plants");
+    const deleted = opened.store.delete(1n, deleteCall());
+    await expect.poll(() => opened.store.connections).toMatchObject({ used: 1 });
+    await keeper.query("COMMIT");
+    expect(await deleted).toBe(true);
+    await expect.poll(() => opened.store.connections).toMatchObject({ used: 0 });
+    expect(opened.store.connections?.idle).toBeGreaterThan(0);
+    await keeper.end();
+  });
+
   test("records who deleted which plant", async () => {
     await using opened = await openWith([1n, 2n]);
     await opened.store.delete(1n, deleteCall({ subject: 'a"n\\n,{}\0', requestId: "r-1" }));

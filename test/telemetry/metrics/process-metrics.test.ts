@@ -1,7 +1,9 @@
 import { createHistogram } from "node:perf_hooks";
 import { expect, test } from "vitest";
 import { Metrics } from "../../../src/telemetry/metrics/metrics.ts";
+import type { MetricFamily } from "../../../src/telemetry/metrics/metric-family.ts";
 import { measureProcess, readDelays } from "../../../src/telemetry/metrics/process-metrics.ts";
+import { collectGarbage } from "../../support/carriers/held-bytes.ts";
 
 test("the process is measured in seconds and bytes", () => {
   const metrics = new Metrics();
@@ -25,6 +27,28 @@ test("the process is measured in seconds and bytes", () => {
   const [active, idle] = valuesOf("nodejs.eventloop.time").map(Number);
   expect((active ?? 0) + (idle ?? 0)).toBeLessThanOrEqual(process.uptime());
   expect(valuesOf("nodejs.eventloop.delay.p99")).toEqual([0]);
+});
+
+test("the heap is told by its spaces, and collections by their kinds until nobody asks any more", async () => {
+  const metrics = new Metrics();
+  const seriesOf = (wanted: string): MetricFamily["points"] =>
+    metrics.collect().find(({ name }) => name === wanted)?.points ?? [];
+  const majorCollections = (): number =>
+    seriesOf("v8js.gc.duration")
+      .flatMap((point) => ("counts" in point && point.attributes["v8js.gc.type"] === "major" ? point.counts : []))
+      .reduce((all, count) => all + count, 0);
+  const measured = measureProcess(metrics);
+  for (const name of ["limit", "used"]) {
+    const spaces = seriesOf(`v8js.memory.heap.${name}`).map(({ attributes }) => attributes["v8js.heap.space.name"]);
+    expect(spaces).toEqual(expect.arrayContaining(["new_space", "old_space", "large_object_space"]));
+  }
+  collectGarbage();
+  await expect.poll(majorCollections).toBeGreaterThan(0);
+  measured[Symbol.dispose]();
+  const before = majorCollections();
+  collectGarbage();
+  await new Promise(setImmediate);
+  expect(majorCollections()).toBe(before);
 });
 
 test("delays of the event loop are what exceeds the 10 ms between two looks, in seconds", () => {
