@@ -30,7 +30,7 @@ export type TokenOutcome = Principal | TokenProblem;
 
 /** A token as the client sent it, with the digest that may be stored. */
 export interface PresentedToken {
-  /** The token itself: well formed, not yet verified. The last one of a connection is kept as long as that. */
+  /** The token itself: well formed, not yet verified. The last one of a connection is kept until the connection closes. */
   readonly text: string;
   /** Its SHA-256 in lower-case hex. Every verifier looks tokens up by it, so it is computed once. */
   readonly digest: string;

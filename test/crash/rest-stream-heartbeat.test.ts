@@ -6,27 +6,44 @@ import { startGreenhouse } from "../support/gateway/greenhouse.ts";
 test.concurrent.each([
   {
     accept: "text/event-stream",
+    request: "GET /readings HTTP/1.1",
     beat: ":\n\n",
     rest: 'retry: 3000\ndata: {"sensor":"late"}\n\nevent: end\ndata: {}\n\n',
   },
-  { accept: "application/x-ndjson", beat: " ", rest: '{"sensor":"late"}\n' },
-  { accept: "application/json", beat: " ", rest: '[{"sensor":"late"}]' },
+  { accept: "application/json", request: "GET /readings HTTP/1.1", beat: " ", rest: '[{"sensor":"late"}]' },
+  {
+    accept: "application/json",
+    request: "POST /climate HTTP/1.1\r\nTransfer-Encoding: chunked",
+    beat: " ",
+    rest: '[{"sensor":"late"}]',
+  },
 ])(
-  "a stream of $accept that has nothing to say sends a heartbeat every 15 s",
-  async ({ accept, beat, rest }) => {
+  "a stream of $accept that has nothing to say sends a heartbeat every 15 s, behind $request",
+  async ({ accept, request, beat, rest }) => {
     const asked = Promise.withResolvers<void>();
-    const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
+    const selector = "greenhouse.v1.GreenhouseService";
     await using greenhouse = await startGreenhouse(
       {
         async *watchReadings() {
           await asked.promise;
           yield { sensor: "late" };
         },
+        async *controlClimate() {
+          await asked.promise;
+          yield { sensor: "late" };
+        },
       },
-      { rest: { rules: [{ selector, pattern: { case: "get", value: "/readings" } }] } },
+      {
+        rest: {
+          rules: [
+            { selector: `${selector}.WatchReadings`, pattern: { case: "get", value: "/readings" } },
+            { selector: `${selector}.ControlClimate`, pattern: { case: "post", value: "/climate" }, body: "*" },
+          ],
+        },
+      },
     );
     using connection = await openHttp1(greenhouse.address);
-    connection.write(`GET /readings HTTP/1.1\r\nHost: a\r\nAccept: ${accept}\r\nConnection: close\r\n\r\n`);
+    connection.write(`${request}\r\nHost: a\r\nAccept: ${accept}\r\nConnection: close\r\n\r\n`);
     const seen: string[] = [];
     const chunk = `\r\n${beat.length.toString(16)}\r\n${beat}\r\n`;
     const second = new Promise<void>((resolve) => {

@@ -7,7 +7,10 @@ import type { ContextValues } from "@connectrpc/connect";
  */
 export type OnFault = (error: unknown, what: string, request?: FaultyRequest) => void;
 
-/** A request for which something on the server's side has failed. Without its credential and its body: a log may print all of it. */
+/**
+ * A request for which something on the server's side has failed. Without its credential and its body: a log may print
+ * all of it.
+ */
 export interface FaultyRequest {
   /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
   readonly procedure: string | undefined;

@@ -81,7 +81,8 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     this.#trailer = trailer;
     this.#messages = messages;
     // Not while the client may still send, so that a mistake in what it sends has a status.
-    if (this.protocol.heartbeat !== undefined && this.procedure.method.methodKind === "server_streaming") {
+    if (this.procedure.method.methodKind !== "server_streaming") this.#startHeartbeat();
+    else if (this.protocol.beginsQuietly === true) {
       // After the turn, which may bring what the handler waits for, however late the timer is.
       this.#stopQuiet = startDeadline(quietMs, () => afterTurn(beginCall, this));
     }
@@ -147,7 +148,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   /** Sends the header, if nothing was sent. */
   begin(): void {
-    if (this.done) return;
+    if (this.done || this.#begun) return;
     try {
       this.#settleHeader();
     } catch (error) {
@@ -155,6 +156,10 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     }
     if (this.protocol.headOnly === true) this.#succeed();
     else this.flush();
+  }
+
+  #startHeartbeat(): void {
+    if (this.protocol.heartbeat !== undefined) this.#heartbeat ??= startInterval(heartbeatMs, () => this.#beat());
   }
 
   /** Sends a heartbeat, unless something else is being sent. */
@@ -182,7 +187,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     if (!this.#begun) {
       this.protocol.begin(this.#settleHeader());
       this.#begun = true;
-      if (this.protocol.heartbeat !== undefined) this.#heartbeat = startInterval(heartbeatMs, () => this.#beat());
+      this.#startHeartbeat();
     }
     if (this.#pieces.length === 0) return;
     const written = this.protocol.write(this.#takePieces());

@@ -64,7 +64,8 @@ export class Deadlines {
     } else if (stage === "answer" && clientEnded && waitedMs > 0) {
       // A handler may take its time, but this client may be gone.
       if (canProbe) return "probe";
-      // Only more of an answer that has begun could show that somebody reads it.
+      // Only more of an answer that has begun could show that somebody reads it. A client that has left a stream, as most
+      // that end their side have, must not keep its handler for longer.
       if (begun || waitedMs >= lingerMs) return "refuse";
     }
     return "nothing";

@@ -62,11 +62,10 @@ export interface RequestMessages extends AsyncIterable<Message> {
  * Answered by {@link begin}, {@link write} … and {@link end}, or by {@link answer} alone.
  */
 export interface StreamProtocol extends CallProtocol {
-  /**
-   * Bytes to send when the call has sent nothing for a while; `undefined` for none. An answer with a heartbeat may begin
-   * before its first message.
-   */
+  /** Bytes to send when the call has sent nothing for a while; `undefined` for none. */
   readonly heartbeat?: Uint8Array | undefined;
+  /** Whether the header of a server stream is sent alone when its first message is long in coming. */
+  readonly beginsQuietly?: boolean;
   /** Whether the answer is its header section alone, as it is to HEAD (RFC 9110 §9.3.2). */
   readonly headOnly?: boolean;
 

@@ -39,9 +39,10 @@ class Lane {
   }
 }
 
-// Both over all gateways of this copy of the code. Each message may take a window of 8 MiB, and twice its length while
-// it is put together. Node's threads serve all that they are given by turns, so that each would keep this until the last
-// is done. Eight are twice as many as there are threads by default; two leave half of the threads to the others.
+// Both over all gateways of this copy of the code. Each message may take a window of 8 MiB, or 16 where a message may
+// be larger than 8, and twice its length while it is put together. Node's threads serve all that they are given by
+// turns, so that each would keep this until the last is done. Eight are twice as many as there are threads by default;
+// two leave half of the threads to the others.
 const usual = new Lane(8);
 const slow = new Lane(2);
 

@@ -73,8 +73,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
  * Returns the bindings of a rule: its own pattern first, then the additional ones in order.
  *
- * @throws RuleProblem when a pattern is missing, when additional bindings are nested (http.proto allows one level), or when a
- * custom kind is not an HTTP method
+ * @throws RuleProblem when a pattern is missing, when additional bindings are nested (http.proto allows one level), or
+ * when a custom kind is not an HTTP method
  */
 export function toHttpPatterns(rule: HttpRule): readonly HttpPattern[] {
   const nested = rule.additionalBindings.find((additional) => additional.additionalBindings.length > 0);

@@ -8,8 +8,11 @@ export interface StreamForm {
   readonly kind: "lines" | "results" | "array" | "events";
   /** Further header fields for proxies and browsers: name, value, … */
   readonly fields: readonly string[];
-  /** Sent after a while without messages, so that no proxy takes the connection for dead. */
-  readonly heartbeat: Uint8Array;
+  /**
+   * Sent after a while without messages, so that no proxy takes the connection for dead; `undefined` where a reader
+   * could take it for a message, as it could take a line with nothing but a space.
+   */
+  readonly heartbeat: Uint8Array | undefined;
   /** Writes a message that follows `before` others. */
   message(json: string, before: number): string;
   /** Writes the end of a stream of `before` messages, with the error record if it failed. */
@@ -18,15 +21,12 @@ export interface StreamForm {
 
 const utf8 = new TextEncoder();
 
-// White space before a JSON text or inside one (RFC 8259 §2). Not a blank line, at which readers of lines may fail.
-const space = utf8.encode(" ");
-
 // Newline-delimited JSON. An error is the last line, `{"@error": …}`.
 const ndjson: StreamForm = {
   contentType: "application/x-ndjson",
   kind: "lines",
   fields: [],
-  heartbeat: space,
+  heartbeat: undefined,
   message: (json) => `${json}\n`,
   end: (_, errorJson) => (errorJson === undefined ? "" : `{"@error":${errorJson}}\n`),
 };
@@ -47,6 +47,8 @@ const jsonArray: StreamForm = {
   ...ndjson,
   contentType: "application/json",
   kind: "array",
+  // White space inside of a JSON text (RFC 8259 §2).
+  heartbeat: utf8.encode(" "),
   message: (json, before) => (before === 0 ? `[${json}` : `,\n${json}`),
   end: (before, errorJson) => {
     const open = before === 0 ? "[" : "";

@@ -65,7 +65,7 @@ export class Listener {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
       refuse: (exchange, problem) => {
-        countOne(this.#badRequests, problem.httpStatus);
+        if (problem.httpStatus !== clientGone) countOne(this.#badRequests, problem.httpStatus);
         refuse(exchange, problem);
       },
       countError: (scope, code) => countOne(this.#http2Errors[scope], code),
@@ -218,6 +218,9 @@ const noSourceInTls = "the PROXY protocol in front of TLS needs a TCP port";
 const unknownInside: TakenConnection = { busy: true };
 
 const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });
+
+/** The status of a client that is taken to be gone, which is not wrong as HTTP. */
+const clientGone = 499;
 
 // Milliseconds without an open request after which idle connections are cut off: far above a round trip.
 const quietMs = 1000;

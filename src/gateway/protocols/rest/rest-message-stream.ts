@@ -9,7 +9,8 @@ import { RestStream, type RestStreamTarget } from "./rest-stream.ts";
 
 /** A stream of messages in JSON: lines, one array, or Server-Sent Events. */
 export class RestMessageStream extends RestStream {
-  readonly heartbeat: Uint8Array;
+  readonly heartbeat: Uint8Array | undefined;
+  readonly beginsQuietly = true;
   readonly #form: StreamForm;
   #messages = 0;
   #encoder: PieceEncoder | undefined;
