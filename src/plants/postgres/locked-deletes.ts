@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Outcomes, type PendingDelete, tellOutcomes } from "../delete-queue.ts";
 import { outcomeUnknown, queueFull, storeAway } from "../errors.ts";
+import { attemptTotalMs } from "./session.ts";
 
 /** How long a locked plant is waited for, in milliseconds: a transaction that takes longer is probably stuck. */
 export const lockedForMsMax = 2_000;
@@ -110,7 +111,8 @@ export class LockedDeletes {
   #isWanted(pending: LockedDelete): boolean {
     const { aborted, reason } = pending.call.context.signal;
     const { lockMs = 0, untilMs = 0 } = this.#limits.get(pending) ?? {};
-    const isTimeOver = performance.now() >= Math.min(lockMs, untilMs);
+    // With less time than an attempt takes, it would be given up in doubt, and those that share its batch with it.
+    const isTimeOver = performance.now() >= Math.min(lockMs, untilMs - attemptTotalMs);
     if (aborted) pending.reject(reason);
     else if (isTimeOver) pending.reject(storeAway("another transaction keeps the plant locked"));
     return !aborted && !isTimeOver;

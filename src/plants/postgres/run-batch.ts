@@ -67,8 +67,8 @@ export interface RunBatchOptions {
 
 /**
  * Deletes a batch on a session, and repeats it as long as the fault table says that this may help, a caller waits for
- * it, and the session has time. Deletions that are given up meanwhile are rejected, and left out of the next attempt. So are those of plants
- * that the server keeps or others have locked: no caller waits for the plant of another.
+ * it, and the session has time. Deletions that are given up meanwhile are rejected, and left out of the next attempt. So
+ * are those of plants that the server keeps or others have locked: no caller waits for the plant of another.
  *
  * @throws BatchGivenUp
  */

@@ -26,6 +26,9 @@ const stuckMax = 100;
  */
 const attemptMsMin = 500;
 
+/** The time that such an attempt needs with its end, in milliseconds. */
+export const attemptTotalMs: number = attemptMsMin + cancelTimeoutMs;
+
 // What an operator is told of a statement that was given up without an answer.
 const silent = "the server is silent: it neither answers nor takes a request to end what it was asked for";
 const goesOn = "the server does not end what it was asked to end, as when its disk or a standby does not respond";
@@ -121,6 +124,8 @@ export class Session {
     const options = { ...this.#connectOptions, mustBeWritable, untilMs: this.untilMs };
     let fault: unknown = closed();
     for (let tried = 0; tried < hosts.length && !this.#isClosed; tried++) {
+      // Without time for it, a host would be blamed that was not asked.
+      if (tried > 0 && this.leftMs <= 0) break;
       const host = hosts[this.#host % hosts.length];
       try {
         if (host !== undefined) return await this.#takeOf(connectTo(host, options));
@@ -186,6 +191,7 @@ export class Session {
       const result = await running;
       if (this.#doubt === undefined) return result;
     } catch (fault) {
+      clearTimeout(timer);
       // `close` has ended it.
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
       // Its end is not known, so it may still be running, and would go on in vain.

@@ -24,11 +24,14 @@ export function makeLeftLogDurable(file: string, lockTimeoutMs?: number): void {
     using writer = new DatabaseSync(file);
     const part = new Uint8Array(partBytes);
     const writeAgain = (at: number): number => writeSync(log, part, 0, readSync(log, part, 0, partBytes, at), at);
-    for (let at = 0, count = -1; count !== 0; at += count) {
+    let at = 0;
+    let count: number;
+    do {
       // Nobody else may write meanwhile.
       count = runInTransaction(writer, () => writeAgain(at), lockTimeoutMs);
       fsyncSync(log);
-    }
+      at += count;
+    } while (count > 0);
   } finally {
     closeSync(log);
   }
