@@ -24,13 +24,13 @@ export interface CheckedConfiguration {
 export async function checkConfiguration(configuration: Configuration): Promise<CheckedConfiguration> {
   const tlsFiles = tlsFilesOf(configuration);
   if (tlsFiles !== undefined) await checkCertificate(tlsFiles);
-  const telemetryProblems = problemsOfSdk();
   const verifier = await openVerifier(configuration, silentLog);
   const tokensProblem = verifier?.problem;
   verifier?.close?.();
   const { database } = configuration;
   if (database.kind !== "memory") await checkPlantStore(database);
-  return { tokensProblem, telemetryProblems };
+  // Last, because what it starts would export as long as something else is waited for.
+  return { tokensProblem, telemetryProblems: problemsOfSdk() };
 }
 
 function problemsOfSdk(): readonly string[] {

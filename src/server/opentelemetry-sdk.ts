@@ -82,6 +82,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
     if (signals.has("metrics")) parts.push(startMetrics(start, collect));
     if (signals.has("traces")) parts.push(startTraces(start));
   } catch (cause) {
+    for (const part of parts) void part.shutdown().catch(silent);
     abandon();
     throw new ConfigurationError([`OpenTelemetry's SDK cannot be started: ${String(cause)}`]);
   }
@@ -90,7 +91,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
     close: async () => {
       const inTime = new AbortController();
       const ended = Promise.all(parts.map((part) => part.shutdown())).catch((reason) => report(String(reason)));
-      await Promise.race([ended, delay(lastExportMs, undefined, inTime).catch(() => undefined)]);
+      await Promise.race([ended, delay(lastExportMs, undefined, { signal: inTime.signal }).catch(() => undefined)]);
       inTime.abort();
       abandon();
     },

@@ -28,19 +28,21 @@ export interface PlantTelemetry extends AsyncDisposable {
  * @throws ConfigurationError when the SDK is needed and cannot be started
  */
 export async function openPlantTelemetry({ database, serviceVersion, log }: TelemetryOptions): Promise<PlantTelemetry> {
-  const metrics = new PlantMetrics(database);
+  using started = new DisposableStack();
+  const metrics = started.use(new PlantMetrics(database));
   if (serviceVersion !== undefined) metrics.tellBuild(serviceVersion);
   const sdk = serviceVersion === undefined ? undefined : startAskedSdk(serviceVersion, metrics, log);
   const isTraced = serviceVersion !== undefined && isSdkRegistered();
   const hooks = isTraced
     ? tracedHooks(await import("../opentelemetry/index.ts"), metrics, database)
     : { hooks: { onAnswer: metrics.onAnswer }, onBatch: metrics.onBatch };
+  const toStop = started.move();
   return {
     ...hooks,
     metrics,
     [Symbol.asyncDispose]: async () => {
       await sdk?.close();
-      metrics[Symbol.dispose]();
+      toStop.dispose();
     },
   };
 }

@@ -22,7 +22,7 @@ export function tlsFilesOf({
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** When the first certificate of the chain expires (RFC 5280 §4.1.2.5), in ms since 1970: clients then refuse it. */
+  /** When the certificate of the server expires (RFC 5280 §4.1.2.5), in ms since 1970: clients then refuse it. */
   readonly notAfterMs: number;
 }
 
@@ -53,18 +53,12 @@ export async function readTlsFiles({ certFile, keyFile }: TlsFiles): Promise<Tls
     const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
     // Loaded only for TLS: it takes 10 ms of the start.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
-    return { cert, key, notAfterMs: notAfterMsOf(cert) };
+    // Of a chain it is the first. Others may be left over from an earlier one, and expired.
+    return { cert, key, notAfterMs: new X509Certificate(cert).validToDate.getTime() };
   } catch (reason) {
     const why = reason instanceof Error ? reason.message : String(reason);
     throw new ConfigurationError([`TLS_CERT_FILE and TLS_KEY_FILE do not make a TLS server: ${why}`]);
   }
-}
-
-// RFC 5280 §6.1: a chain is valid only while each of its certificates is.
-function notAfterMsOf(chain: Buffer): number {
-  const certificates =
-    chain.toString("latin1").match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return Math.min(...certificates.map((pem) => new X509Certificate(pem).validToDate.getTime()));
 }
 
 /** Warns, once a day, of a certificate that has expired or will within {@link expiryWarnedMs}. */
