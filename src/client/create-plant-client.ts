@@ -24,6 +24,9 @@ export interface PlantClientOptions {
   readonly credentials?: ChannelCredentials;
 }
 
+const { path } = PlantServiceService.deletePlant;
+const [, service, method] = path.split("/");
+
 // gRFC A6. UNAVAILABLE means "not now", and so does RESOURCE_EXHAUSTED from this server: too many calls a second, or too
 // many deletions that wait. AIP-194 repeats the latter only where it soon passes, and the server says when
 // (`grpc-retry-pushback-ms`), for which grpc-js waits. A message that is too large would have that code as well, but one
@@ -33,8 +36,6 @@ export interface PlantClientOptions {
 // grpc-js also makes RESOURCE_EXHAUSTED of HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to
 // slow down without saying for how long. A retry policy goes by the code alone, so such a call is repeated as well: after
 // the back-off below, and three times at most.
-const { path } = PlantServiceService.deletePlant;
-const [, service, method] = path.split("/");
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {

@@ -10,6 +10,8 @@ function timesSaid({ stderr }: CommandLine, message: string): number {
   return stderr().split(`"msg":"${message}"`).length - 1;
 }
 
+const bothListen = /(?:"msg":"listening"(?:.|\n)*){2}/;
+
 describe("two workers", () => {
   let folder: TempFolder;
   let postgres: PostgresServer;
@@ -21,6 +23,8 @@ describe("two workers", () => {
     database = await postgres.createSchema();
     await runCommand(["migrate"], { DATABASE_URL: database });
     server = serve();
+    // Only then are there handlers of signals.
+    await server.find(bothListen);
   });
   afterAll(async () => {
     await server[Symbol.asyncDispose]();
@@ -59,7 +63,7 @@ describe("two workers", () => {
 
   test("drain and end at its signal, and it with them", async () => {
     await using other = serve();
-    await other.find(/(?:"msg":"listening"(?:.|\n)*){2}/);
+    await other.find(bothListen);
     other.process.kill("SIGTERM");
     expect(await other.end()).toBe(0);
     expect(timesSaid(other, "stopped")).toBe(2);
