@@ -6,7 +6,7 @@ test.each([
   { typed: ["to"], want: ["token"] },
   { typed: ["token", ""], want: ["create", "list", "revoke"] },
   { typed: ["help", "token", "c"], want: ["create"] },
-  { typed: ["serve", "--log"], want: ["--log-level"] },
+  { typed: ["serve", "--log"], want: ["--log-level", "--log-probes"] },
   {
     typed: ["serve", "--log-level", ""],
     want: ["silent", "fatal", "error", "warn", "info", "debug", "trace"],
