@@ -196,12 +196,16 @@ export class Session {
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
       // Its end is not known, so it may still be running, and would go on in vain.
       const isTaken = await (cut.isTaken ?? cancelStatement(client));
-      this.#mayBeStuck(client);
+      if (cut.isTaken === undefined) this.#mayBeStuck(client);
       throw cut.isTaken === undefined ? fault : new Error(isTaken ? goesOn : silent, { cause: fault });
     } finally {
       clearTimeout(timer);
       this.#isRunning = false;
-      if (cut.isTaken !== undefined) await this.#letGoOf(client, cut.isTaken);
+      if (cut.isTaken !== undefined) {
+        // Whatever the coordinator of Citus answers, a worker may still wait for its standby.
+        this.#mayBeStuck(client);
+        await this.#letGoOf(client, cut.isTaken);
+      }
     }
     throw new InDoubt(this.#doubt);
   }
