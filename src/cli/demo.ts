@@ -47,11 +47,11 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
   const lock = await lockFolder();
   const token = readToken() ?? (await makeToken());
   const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
-  const isSetting = new Set(Object.values(settings).map(({ variable }) => variable));
+  const brought = Object.values(settings).filter(({ variable }) => !takenVariables.has(variable));
   return {
     [Symbol.dispose]: () => lock[Symbol.dispose](),
     token,
-    ignored: given.map(([name]) => name).filter((name) => isSetting.has(name) && !takenVariables.has(name)),
+    ignored: brought.map(({ variable }) => variable).filter((name) => given.some(([set]) => set === name)),
     environment: {
       LOG_LEVEL: "warn",
       // A person reads the log, and need not see every deletion.

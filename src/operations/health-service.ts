@@ -12,7 +12,7 @@ export interface HealthOptions {
 /**
  * Bytes of a request of `grpc.health.v1.Health`: pass it as `readMaxBytes` where the service is registered.
  *
- * 512 have room for the full name of any service. Whoever asks needs no credential, so the limit that suits messages of
+ * 512 have room for the full name of any service. No credential is needed to ask, so the limit that suits messages of
  * admitted callers, times the streams of a connection, would be what anyone can make the server hold.
  */
 export const healthRequestBytesMax = 512;

@@ -315,7 +315,7 @@ export class Http2Stream {
     this.#end();
   }
 
-  /** Lets go of the receiver, and with it of the request, and drops what has arrived of the body and was not used. */
+  /** Forgets the receiver, and with it the request, and drops what has arrived of the body and was not used. */
   #endReceiving(): void {
     this.localEnded = true;
     this.receiver = undefined;

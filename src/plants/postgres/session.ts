@@ -214,7 +214,7 @@ export class Session {
     if (this.shards.areThere && processID !== null) this.#stuck = [...this.#stuck, processID].slice(-stuckMax);
   }
 
-  /** Lets go of a connection: the request to end its statement could end the next one, if it comes late. */
+  /** Gives up a connection: the request to end its statement could end the next one, if it comes late. */
   async #letGoOf(client: Client, isTaken: Promise<boolean>): Promise<void> {
     this.#forget(client);
     await isTaken;
