@@ -130,7 +130,7 @@ function drawWay(architecture: string): string {
     '<text class="title" x="0" y="18">From the bytes of a request to the plant, and back</text>',
   ];
   for (const [at, [room, does]] of stations.entries()) {
-    const counts = architecture.matchAll(new RegExp(`^\\| \`${room}(?:\\w+/)?\` \\|.*\\| (\\d+) \\|$`, "gm"));
+    const counts = architecture.matchAll(new RegExp(`^\\| \`(?:\\w+/)?${room}(?:\\w+/)?\` \\|.*\\| (\\d+) \\|$`, "gm"));
     const lines = [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
     if (lines === 0) throw new Error(`docs/architecture.md does not list ${room}`);
     const x = at * (boxWidth + gap);

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Command } from "../src/cli/command.ts";
-import { commands } from "../src/cli/commands.ts";
-import { spellFlag, usageOf } from "../src/cli/help.ts";
-import { type Setting, settingGroups } from "../src/server/index.ts";
+import type { Command } from "../src/plantstore/cli/command.ts";
+import { commands } from "../src/plantstore/cli/commands.ts";
+import { spellFlag, usageOf } from "../src/plantstore/cli/help.ts";
+import { type Setting, settingGroups } from "../src/plantstore/server/index.ts";
 
 // `npm run generate` writes man/plantstore.1 from the table that `plantstore --help` is made from.
 

@@ -6,7 +6,7 @@
 import { setInterval as every } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Client } from "pg";
-import { migratePlants } from "../../src/plants/index.ts";
+import { migratePlants } from "../../src/plantstore/plants/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { percentilesOf } from "../load/load.ts";
 import { sendOpenLoad } from "../overload/open-load.ts";

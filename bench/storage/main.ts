@@ -4,7 +4,7 @@
  * `npx node bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
  */
 import { parseArgs } from "node:util";
-import { migratePlants, openSqliteStore } from "../../src/plants/index.ts";
+import { migratePlants, openSqliteStore } from "../../src/plantstore/plants/index.ts";
 import { readSqlite } from "../../test/support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../test/support/process/temp-folder.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";

@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { migratePlants } from "../../src/plants/index.ts";
+import { migratePlants } from "../../src/plantstore/plants/index.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { runAnywhere } from "../load/tool.ts";
 import { median } from "../summary.ts";

@@ -1,6 +1,6 @@
-import { disablePretenuring } from "../../src/cli/disable-pretenuring.ts";
-import { openTokenVerifier, toStaticToken } from "../../src/auth/index.ts";
-import { createPlantServer } from "../../src/server/index.ts";
+import { disablePretenuring } from "../../src/plantstore/cli/disable-pretenuring.ts";
+import { openTokenVerifier, toStaticToken } from "../../src/operators/auth/index.ts";
+import { createPlantServer } from "../../src/plantstore/server/index.ts";
 import { benchToken } from "../servers/plants.ts";
 import { isStoreName, type Place, stores } from "./stores.ts";
 

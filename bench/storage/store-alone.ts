@@ -1,4 +1,4 @@
-import { disablePretenuring } from "../../src/cli/disable-pretenuring.ts";
+import { disablePretenuring } from "../../src/plantstore/cli/disable-pretenuring.ts";
 import { scattered } from "./scattered.ts";
 import { isStoreName, type Place, stores } from "./stores.ts";
 

@@ -1,7 +1,7 @@
 import { Pool } from "pg";
-import { openMemoryStore, openPlantStore, type PlantStore } from "../../src/plants/index.ts";
-import { openDatabase } from "../../src/plants/sqlite/database.ts";
-import { prepareDeleteBatch } from "../../src/plants/sqlite/delete-batch.ts";
+import { openMemoryStore, openPlantStore, type PlantStore } from "../../src/plantstore/plants/index.ts";
+import { openDatabase } from "../../src/plantstore/plants/sqlite/database.ts";
+import { prepareDeleteBatch } from "../../src/plantstore/plants/sqlite/delete-batch.ts";
 import { configOf } from "../../test/support/plants/postgres-server.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 

@@ -1,6 +1,6 @@
-import { openTokenVerifier, toStaticToken } from "../../src/auth/index.ts";
-import { DeleteQueue } from "../../src/plants/delete-queue.ts";
-import { createPlantServer } from "../../src/server/index.ts";
+import { openTokenVerifier, toStaticToken } from "../../src/operators/auth/index.ts";
+import { DeleteQueue } from "../../src/plantstore/plants/delete-queue.ts";
+import { createPlantServer } from "../../src/plantstore/server/index.ts";
 import { heldBytes } from "../../test/support/carriers/held-bytes.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 import { benchToken } from "../servers/plants.ts";

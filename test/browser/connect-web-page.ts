@@ -1,7 +1,7 @@
 // Runs in the page. Its imports are those of a page that a bundler has made.
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
-import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
 
 /** How a page calls. */
 export interface Client {

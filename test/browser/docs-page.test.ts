@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
 import type { AdmitRequest } from "../../src/gateway/index.ts";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { auditAccess } from "./audit-access.ts";
 import { openBrowser } from "./open-browser.ts";

@@ -3,7 +3,7 @@ import { delimiter, join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type Gateway } from "../../src/gateway/index.ts";
-import { createDocsPage, createReflectionService, ServerReflection } from "../../src/operations/index.ts";
+import { createDocsPage, createReflectionService, ServerReflection } from "../../src/operators/operations/index.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";
 import { kitchenSinkOptions } from "../support/gateway/kitchen-sink.ts";

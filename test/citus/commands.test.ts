@@ -1,7 +1,7 @@
 import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
 import { runSql } from "../support/plants/postgres-server.ts";
 import { runCommand } from "../support/process/run-command.ts";
 import { baseUrlOf, serve, serveToken } from "../support/process/serve-command.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { migratePostgres } from "../../src/plants/postgres/plant-database.ts";
-import { openPostgresStore } from "../../src/plants/postgres/store.ts";
+import { migratePostgres } from "../../src/plantstore/plants/postgres/plant-database.ts";
+import { openPostgresStore } from "../../src/plantstore/plants/postgres/store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { runSql } from "../support/plants/postgres-server.ts";
 import { startCitus } from "./citus-cluster.ts";

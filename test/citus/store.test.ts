@@ -2,21 +2,25 @@ import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { attemptBatch } from "../../src/plants/postgres/attempt-batch.ts";
-import { checkWrite } from "../../src/plants/postgres/check-write.ts";
-import { Shards } from "../../src/plants/postgres/citus.ts";
-import { deleteUnlockedPlants, type PlantFate, toDeleteBatch } from "../../src/plants/postgres/delete-batch.ts";
+import { attemptBatch } from "../../src/plantstore/plants/postgres/attempt-batch.ts";
+import { checkWrite } from "../../src/plantstore/plants/postgres/check-write.ts";
+import { Shards } from "../../src/plantstore/plants/postgres/citus.ts";
+import {
+  deleteUnlockedPlants,
+  type PlantFate,
+  toDeleteBatch,
+} from "../../src/plantstore/plants/postgres/delete-batch.ts";
 import {
   checkPostgresDatabase,
   migratePostgres,
   openPostgresDatabase,
-} from "../../src/plants/postgres/plant-database.ts";
-import { migrations } from "../../src/plants/postgres/migrations.ts";
-import { dropOldDeletions } from "../../src/plants/postgres/retention.ts";
-import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
-import { Session } from "../../src/plants/postgres/session.ts";
-import { ToldByKey } from "../../src/plants/postgres/told-by-key.ts";
-import { deleteTimeouts, openPostgresStore } from "../../src/plants/postgres/store.ts";
+} from "../../src/plantstore/plants/postgres/plant-database.ts";
+import { migrations } from "../../src/plantstore/plants/postgres/migrations.ts";
+import { dropOldDeletions } from "../../src/plantstore/plants/postgres/retention.ts";
+import { readServerUrl } from "../../src/plantstore/plants/postgres/server-url.ts";
+import { Session } from "../../src/plantstore/plants/postgres/session.ts";
+import { ToldByKey } from "../../src/plantstore/plants/postgres/told-by-key.ts";
+import { deleteTimeouts, openPostgresStore } from "../../src/plantstore/plants/postgres/store.ts";
 import { collect } from "../support/collect.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";

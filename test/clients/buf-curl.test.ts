@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { runProgram, type ProgramResult } from "../support/process/child-program.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { deletePlantProcedure } from "../support/gateway/wire-format.ts";

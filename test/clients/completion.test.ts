@@ -8,7 +8,9 @@ import { createTempFolder } from "../support/process/temp-folder.ts";
 // The scripts of `plantstore completion`, each in its shell: what the shell is told that it may offer.
 
 const folder = createTempFolder();
-const program = [process.execPath, join(projectFolder, "src/cli/main.ts")].map((part) => `"${part}"`).join(" ");
+const program = [process.execPath, join(projectFolder, "src/plantstore/cli/main.ts")]
+  .map((part) => `"${part}"`)
+  .join(" ");
 writeFileSync(folder.file("plantstore"), `#!/bin/sh\nexec ${program} "$@"\n`, { mode: 0o755 });
 writeFileSync(folder.file("ids.txt"), "");
 afterAll(() => folder[Symbol.dispose]());

@@ -1,8 +1,8 @@
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 
 interface Row {

@@ -57,7 +57,9 @@ function openPlace(): Place {
   writeFileSync(folder.file("cert.pem"), cert);
   writeFileSync(folder.file("key.pem"), key);
   mkdirSync(folder.file("bin"));
-  const program = [process.execPath, join(projectFolder, "src/cli/main.ts")].map((part) => `"${part}"`).join(" ");
+  const program = [process.execPath, join(projectFolder, "src/plantstore/cli/main.ts")]
+    .map((part) => `"${part}"`)
+    .join(" ");
   writeFileSync(folder.file("bin/plantstore"), `#!/bin/sh\nexec ${program} "$@"\n`, { mode: 0o755 });
   const exported: Record<string, string> = {};
   const path = [folder.file("bin"), process.env["PATH"]].join(delimiter);

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { createIssuedCertificate } from "../support/carriers/certificate.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { startNode } from "../support/process/command-line.ts";
@@ -145,7 +145,7 @@ await gateway.close();`,
   {
     page: "docs/gateway.md",
     start: "import { createGateway, parseHttpRules }",
-    before: `import { Health } from "../../src/gen/es/grpc/health/v1/health_pb.ts";
+    before: `import { Health } from "../../src/operators/gen/grpc/health/v1/health_pb.ts";
 const routes = (router) => router.service(Health, { check: ({ service }) => ({ status: service === "plants" ? 1 : 2 }) });`,
     after: `${listen}\n${ask("/health/plants")}`,
     prints: ['200 {"status":"SERVING"}'],

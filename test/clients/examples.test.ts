@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { projectFolder, runProgram } from "../support/process/child-program.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 

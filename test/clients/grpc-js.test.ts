@@ -10,8 +10,8 @@ import {
 import { load } from "@grpc/proto-loader";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { PlantServiceClient } from "../../src/client/index.ts";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { PlantServiceClient } from "../../src/plantstore/client/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { within } from "../support/deadline.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import { migratePlants } from "../../src/plants/index.ts";
+import { migratePlants } from "../../src/plantstore/plants/index.ts";
 import { serverOwner } from "../support/plants/postgres-server.ts";
 import { within } from "../support/deadline.ts";
 import { buildMachines } from "./network.ts";

@@ -87,7 +87,7 @@ export class Node {
 
   /** Starts the replica, and resolves once it serves. */
   async startReplica(): Promise<void> {
-    this.#start("replica", [process.execPath, join(projectFolder, "src/cli/main.ts"), "serve"], {
+    this.#start("replica", [process.execPath, join(projectFolder, "src/plantstore/cli/main.ts"), "serve"], {
       ...compileCache,
       HOST: "0.0.0.0",
       PORT: String(replicaPort),

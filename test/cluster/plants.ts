@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { openPlantDatabase, type PlantDatabase } from "../../src/plants/index.ts";
+import { openPlantDatabase, type PlantDatabase } from "../../src/plantstore/plants/index.ts";
 import type { Callers } from "./callers.ts";
 import { databaseUrl } from "./node.ts";
 

@@ -123,7 +123,7 @@ function toRecord(fields: readonly Field[]): Record<string, string> {
   return record;
 }
 
-// No table can know it; which answers carry one is the question of test/server/request-id.test.ts.
+// No table can know it; which answers carry one is the question of test/plantstore/server/request-id.test.ts.
 function isMadeRequestId(name: string, value: string): boolean {
   return name === "x-request-id" && /^[0-9a-f]{16}-[0-9a-z]+$/.test(value);
 }

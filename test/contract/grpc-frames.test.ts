@@ -1,6 +1,6 @@
 import { gzipSync, brotliCompressSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";

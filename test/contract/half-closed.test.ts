@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openSqliteStore } from "../../src/plants/index.ts";
+import { openSqliteStore } from "../../src/plantstore/plants/index.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";

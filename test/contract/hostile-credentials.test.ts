@@ -3,8 +3,8 @@ import { connect } from "node:http2";
 
 import { EncryptJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openTokenVerifier, type TokenVerifier } from "../../src/auth/index.ts";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openTokenVerifier, type TokenVerifier } from "../../src/operators/auth/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { within } from "../support/deadline.ts";
 import { fieldValue, type Field } from "../support/carriers/exchange.ts";
 import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../support/carriers/http2-frames.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TokenVerifier } from "../../src/auth/index.ts";
-import { openSqliteStore } from "../../src/plants/index.ts";
+import type { TokenVerifier } from "../../src/operators/auth/index.ts";
+import { openSqliteStore } from "../../src/plantstore/plants/index.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { KeptConnections } from "../support/gateway/kept-connections.ts";

@@ -4,8 +4,8 @@ import { pipeline, Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { openTokenVerifier, type TokenSources, type TokenVerifier } from "../../src/auth/index.ts";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openTokenVerifier, type TokenSources, type TokenVerifier } from "../../src/operators/auth/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import {
   createSigningKey,
   type IdentityProvider,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { exchangeHttp2 } from "../support/carriers/http2-connection.ts";

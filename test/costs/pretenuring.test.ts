@@ -15,7 +15,11 @@ const settings: Readonly<Record<string, string>> = {
 test("a server that has started lets V8 make no object old before its time", async () => {
   using folder = createTempFolder();
   const v8Flags = ["--trace-pretenuring-statistics", "--max-semi-space-size=1"];
-  await using server = startNode([...v8Flags, join(projectFolder, "src/cli/main.ts"), "serve"], folder.path, settings);
+  await using server = startNode(
+    [...v8Flags, join(projectFolder, "src/plantstore/cli/main.ts"), "serve"],
+    folder.path,
+    settings,
+  );
   const [, port] = await server.find(/"port":(\d+)/);
   const deletePlant = async (id: number): Promise<void> => {
     const url = `http://127.0.0.1:${String(port)}/plants/${id}`;

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migratePlants, openPlantStore } from "../../src/plants/index.ts";
+import { migratePlants, openPlantStore } from "../../src/plantstore/plants/index.ts";
 import { runSql, startPostgres } from "../support/plants/postgres-server.ts";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
 import { baseUrlOf } from "../support/process/serve-command.ts";

@@ -6,7 +6,7 @@ import { Readable, type Writable } from "node:stream";
 import { text as textOf } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migratePlants, type PlantLocation } from "../../src/plants/index.ts";
+import { migratePlants, type PlantLocation } from "../../src/plantstore/plants/index.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { type PostgresServer, startPostgres } from "../support/plants/postgres-server.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
@@ -79,7 +79,7 @@ function hashOf(texts: Iterable<string>): string {
 async function run(args: readonly string[], databaseUrl: string, input: Readable) {
   const peak = new URL("../support/process/print-peak.ts", import.meta.url).href;
   const flags = [`--max-old-space-size=${heapMaxMib}`, "--import", peak];
-  const child = spawn(process.execPath, [...flags, join(projectFolder, "src/cli/main.ts"), ...args], {
+  const child = spawn(process.execPath, [...flags, join(projectFolder, "src/plantstore/cli/main.ts"), ...args], {
     env: { PATH: process.env["PATH"], DATABASE_URL: databaseUrl },
   });
   const hash = createHash("sha256");

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openSqliteStore } from "../../src/plants/index.ts";
+import { openSqliteStore } from "../../src/plantstore/plants/index.ts";
 import { startChildServer, type ChildServer } from "../support/process/child-server.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { authorized } from "../support/server/plant-server.ts";

@@ -1,7 +1,12 @@
 import { credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPlants, type DeleteOutcome } from "../../src/client/index.ts";
-import { migratePlants, openPlantDatabase, openPlantStore, type PlantLocation } from "../../src/plants/index.ts";
+import { createPlants, type DeleteOutcome } from "../../src/plantstore/client/index.ts";
+import {
+  migratePlants,
+  openPlantDatabase,
+  openPlantStore,
+  type PlantLocation,
+} from "../../src/plantstore/plants/index.ts";
 import { startLossyProxy } from "../support/carriers/lossy-proxy.ts";
 import { deleteUntilTold } from "../support/clients/delete-until-told.ts";
 import { collect } from "../support/collect.ts";

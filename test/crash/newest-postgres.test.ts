@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { migratePlants } from "../../src/plants/index.ts";
-import { readServerUrl } from "../../src/plants/postgres/server-url.ts";
-import { Session } from "../../src/plants/postgres/session.ts";
+import { migratePlants } from "../../src/plantstore/plants/index.ts";
+import { readServerUrl } from "../../src/plantstore/plants/postgres/server-url.ts";
+import { Session } from "../../src/plantstore/plants/postgres/session.ts";
 import { embeddedBinaries } from "../support/plants/postgres-binaries.ts";
 import { runSql, startPostgres } from "../support/plants/postgres-server.ts";
 

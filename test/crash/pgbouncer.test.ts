@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { migratePlants, openPlantDatabase, openPlantStore } from "../../src/plants/index.ts";
+import { migratePlants, openPlantDatabase, openPlantStore } from "../../src/plantstore/plants/index.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
 import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";

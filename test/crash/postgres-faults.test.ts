@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migratePlants, openPlantDatabase, openPlantStore } from "../../src/plants/index.ts";
+import { migratePlants, openPlantDatabase, openPlantStore } from "../../src/plantstore/plants/index.ts";
 import { type Cut, startCuttingProxy } from "../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";

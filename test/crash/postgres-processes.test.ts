@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { migratePlants } from "../../src/plants/index.ts";
+import { migratePlants } from "../../src/plantstore/plants/index.ts";
 import { runSql, startPostgres } from "../support/plants/postgres-server.ts";
 
 const run = promisify(execFile);

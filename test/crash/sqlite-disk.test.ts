@@ -4,8 +4,8 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
-import { openSqliteStore } from "../../src/plants/index.ts";
-import { openSqliteDatabase } from "../../src/plants/sqlite/plant-database.ts";
+import { openSqliteStore } from "../../src/plantstore/plants/index.ts";
+import { openSqliteDatabase } from "../../src/plantstore/plants/sqlite/plant-database.ts";
 import { waitLimitMs } from "../support/deadline.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { refusalOf } from "../support/plants/refusal.ts";
@@ -74,7 +74,7 @@ test.runIf(canTrace())(
     // A commit that deletes nothing writes nothing.
     const program = `
       import { setTimeout as sleep } from "node:timers/promises";
-      import { openSqliteStore } from "${new URL("../../src/plants/sqlite/store.ts", import.meta.url).href}";
+      import { openSqliteStore } from "${new URL("../../src/plantstore/plants/sqlite/store.ts", import.meta.url).href}";
       const store = await openSqliteStore({ file: "${file}" });
       const call = { subject: "", requestId: "", context: { signal: new AbortController().signal } };
       for (let waitedMs = 0; waitedMs < ${waitLimitMs} && store.problem === undefined; waitedMs += 100) {
@@ -90,7 +90,7 @@ test.runIf(canTrace())(
 
 /** What makes a backup in a process of its own. */
 function backingUp(file: string, copy: string): string[] {
-  const module = new URL("../../src/plants/sqlite/backup.ts", import.meta.url).href;
+  const module = new URL("../../src/plantstore/plants/sqlite/backup.ts", import.meta.url).href;
   const program = `import { backUp } from "${module}"; backUp("${file}", "${copy}");`;
   return ["--input-type=module", "-e", program];
 }

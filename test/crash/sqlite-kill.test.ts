@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openSqliteStore } from "../../src/plants/index.ts";
+import { openSqliteStore } from "../../src/plantstore/plants/index.ts";
 import { startChildServer } from "../support/process/child-server.ts";
 import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
 import { plantsIn, readSqlite } from "../support/plants/sqlite-file.ts";

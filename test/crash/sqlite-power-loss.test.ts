@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { openDatabase } from "../../src/plants/sqlite/database.ts";
+import { openDatabase } from "../../src/plantstore/plants/sqlite/database.ts";
 import { waitLimitMs } from "../support/deadline.ts";
 import { canForget, ForgetfulDisk } from "../support/plants/disk/forgetful-disk.ts";
 import { plantsIn, readSqlite } from "../support/plants/sqlite-file.ts";
@@ -16,7 +16,7 @@ const deleting = new URL("../support/plants/disk/delete-and-tell.ts", import.met
 
 /** The program of an operator's command that is killed once it has answered. */
 function asking(module: string, names: string, body: string): string[] {
-  const { href } = new URL(`../../src/plants/sqlite/${module}`, import.meta.url);
+  const { href } = new URL(`../../src/plantstore/plants/sqlite/${module}`, import.meta.url);
   const program = `
     import { writeSync } from "node:fs";
     import { ${names} } from "${href}";
@@ -138,7 +138,7 @@ describe.runIf(canForget())("a store on SQLite whose disk forgets what was not s
 
   test("says that no write is synced, also while it is asked for plants alone that are not there", { timeout }, () => {
     using disk = createDisk();
-    const { href } = new URL("../../src/plants/sqlite/store.ts", import.meta.url);
+    const { href } = new URL("../../src/plantstore/plants/sqlite/store.ts", import.meta.url);
     // A commit that deletes nothing writes nothing, so the first sync is that of a write of the store's own.
     const program = `
       import { setTimeout as sleep } from "node:timers/promises";

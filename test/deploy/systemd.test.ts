@@ -46,7 +46,15 @@ function callsOf(name: string): string[] {
 
 test("a server makes no system call that the unit forbids", async () => {
   using folder = createTempFolder();
-  const args = ["-f", "-qq", "-o", "calls", process.execPath, join(projectFolder, "src/cli/main.ts"), "serve"];
+  const args = [
+    "-f",
+    "-qq",
+    "-o",
+    "calls",
+    process.execPath,
+    join(projectFolder, "src/plantstore/cli/main.ts"),
+    "serve",
+  ];
   await using server = startProgram("strace", args, folder.path, {
     PORT: "0",
     DATABASE_URL: "sqlite:plants.db",

@@ -1,6 +1,6 @@
 import { credentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { createPlants } from "../../src/client/index.ts";
+import { createPlants } from "../../src/plantstore/client/index.ts";
 import { buildStep } from "../support/process/build-step.ts";
 import { serve, serveToken } from "../support/process/serve-command.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";

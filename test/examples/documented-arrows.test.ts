@@ -23,10 +23,9 @@ function drawnArrows(): string[] {
 
 /** What the drawing calls the room of a file; `undefined` for a file that it leaves out. */
 function roomOf(file: string): string | undefined {
-  const [room = "", part = "", below = ""] = file.split("/");
-  if (room.endsWith(".ts") || room === "gen" || room === "client") return undefined;
-  if (room !== "gateway") return room;
-  if (part.endsWith(".ts")) return room;
+  const [owner = "", part = "", below = ""] = file.split("/");
+  if (owner.endsWith(".ts") || part === "gen" || part === "client") return undefined;
+  if (part.endsWith(".ts")) return owner === "gateway" ? owner : undefined;
   return part === "carriers" && !below.endsWith(".ts") ? `${part}/${below}` : part;
 }
 

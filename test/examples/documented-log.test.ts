@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { openLogLines } from "../support/operations/log-lines.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";

@@ -4,7 +4,7 @@ import { Code, ConnectError, createClient, type Transport } from "@connectrpc/co
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { Health, ServerReflection } from "../../src/operations/index.ts";
+import { Health, ServerReflection } from "../../src/operators/operations/index.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { within } from "../support/deadline.ts";
 import { startExample } from "../support/docs/example-server.ts";

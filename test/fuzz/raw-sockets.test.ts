@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";

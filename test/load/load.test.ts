@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { createIssuedCertificate } from "../support/carriers/certificate.ts";
 import { countConnections } from "../support/carriers/count-connections.ts";
 import { answerLimitMs, authorityOf, type ClientProgram, startClient } from "../support/clients/client-program.ts";

@@ -1,14 +1,14 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import * as connect from "../../src/client/connect.ts";
-import * as client from "../../src/client/index.ts";
+import * as connect from "../../src/plantstore/client/connect.ts";
+import * as client from "../../src/plantstore/client/index.ts";
 import * as overFetch from "../../src/gateway/fetch/entry.ts";
 import * as gateway from "../../src/gateway/index.ts";
-import * as operations from "../../src/operations/index.ts";
-import * as opentelemetry from "../../src/opentelemetry/index.ts";
-import * as telemetry from "../../src/telemetry/index.ts";
-import * as server from "../../src/index.ts";
+import * as operations from "../../src/operators/operations/index.ts";
+import * as opentelemetry from "../../src/operators/opentelemetry/index.ts";
+import * as telemetry from "../../src/operators/telemetry/index.ts";
+import * as server from "../../src/plantstore/index.ts";
 import { createUserProject, packBoth, type UserProject } from "../support/package/user-project.ts";
 
 // Both packages as npm would publish them, installed by npm in an empty project from what the registry and the two
@@ -53,10 +53,10 @@ describe.each([
       "package.json",
       "README.md",
       "LICENSE",
-      "lib/index.js",
-      "lib/index.d.ts",
-      "lib/plants/sqlite/worker.js",
-      "lib/operations/docs-page/files/page.html",
+      "lib/plantstore/index.js",
+      "lib/plantstore/index.d.ts",
+      "lib/plantstore/plants/sqlite/worker.js",
+      "lib/operators/operations/docs-page/files/page.html",
       "man/plantstore.1",
       "openapi.json",
       "proto/plantstore/v1/plant_service.proto",

@@ -207,7 +207,7 @@ const onSmallDisk = `
 
 function withSmallDisk(): Outage {
   const folder = createTempFolder();
-  const program = [process.execPath, join(projectFolder, "src/cli/main.ts")];
+  const program = [process.execPath, join(projectFolder, "src/plantstore/cli/main.ts")];
   const inShell = ["sh", "-ec", onSmallDisk, "sh", folder.path, ...program];
   const environment = { ...compileCache, ...serving, DATABASE_URL: "sqlite:plants.db" };
   const server = startProgram("unshare", ["--user", "--map-root-user", "--mount", ...inShell], "/", environment);

@@ -10,9 +10,11 @@ test("a test that .ci/run does not expect to be skipped is named, and counts as 
     { status: "passed", fullName: "a plant is deleted" },
     { status: "skipped", fullName: "the disk is synced" },
   ];
-  const testResults = [{ name: `${projectFolder}test/plants.test.ts`, assertionResults }];
+  const testResults = [{ name: `${projectFolder}test/plantstore/plants.test.ts`, assertionResults }];
   writeFileSync(file, JSON.stringify({ numPassedTests: 1, numFailedTests: 0, testResults }));
   const { stdout, stderr } = await runProgram(process.execPath, [`${projectFolder}.ci/count-tests.mjs`, file]);
-  expect(stderr).toBe("skipped, though .ci/expected-skips does not say why: test/plants.test.ts the disk is synced\n");
+  expect(stderr).toBe(
+    "skipped, though .ci/expected-skips does not say why: test/plantstore/plants.test.ts the disk is synced\n",
+  );
   expect(stdout).toBe("1 1 0\n");
 });

@@ -23,25 +23,12 @@ interface Package {
   readonly others: Readonly<Record<string, string>>;
 }
 
-const rooms = [
-  "auth",
-  "cli",
-  "client",
-  "operations",
-  "plants",
-  "server",
-  "telemetry",
-  "opentelemetry",
-  "gen",
-  "index.d.ts",
-];
-
 const packages: readonly Package[] = [
   {
     name: "gateway",
     folder: dirname(gatewayEntry),
     entries: ["gateway/index.ts", "gateway/fetch/entry.ts"],
-    declared: ["gateway", "gen/es/google/api"],
+    declared: ["gateway"],
     others: {},
   },
   {
@@ -49,21 +36,21 @@ const packages: readonly Package[] = [
     folder: projectFolder,
     // No import leads to the worker of SQLite, because it is started as a thread.
     entries: [
-      "index.ts",
-      "operations/index.ts",
-      "telemetry/index.ts",
-      "opentelemetry/index.ts",
-      "client/index.ts",
-      "client/connect.ts",
-      "cli/main.ts",
-      "plants/sqlite/worker.ts",
+      "plantstore/index.ts",
+      "operators/operations/index.ts",
+      "operators/telemetry/index.ts",
+      "operators/opentelemetry/index.ts",
+      "plantstore/client/index.ts",
+      "plantstore/client/connect.ts",
+      "plantstore/cli/main.ts",
+      "plantstore/plants/sqlite/worker.ts",
     ],
-    declared: rooms,
+    declared: ["operators", "plantstore"],
     others: {
       "openapi.json": "openapi.json",
       man: "man",
       proto: "proto",
-      "src/operations/docs-page/files": "lib/operations/docs-page/files",
+      "src/operators/operations/docs-page/files": "lib/operators/operations/docs-page/files",
     },
   },
 ];

@@ -16,7 +16,7 @@ import type { TestQuestion } from "./test-server.ts";
 // gets no fault.
 //
 //   --room gateway/json    the faults of a room, of two rooms when it is given twice
-//   --file src/auth/challenge.ts
+//   --file src/operators/auth/challenge.ts
 //   --sample 200           only so many faults, as many of each room and of each kind, drawn by --seed; without it, all
 //   --seed 7               any text; a fault keeps its place in the draw while the lines around it change
 //   --minutes 25           plants no further fault after that time
@@ -96,7 +96,7 @@ async function noticerOf(fault: PlantedFault, copy: ProjectCopy): Promise<string
   return undefined;
 }
 
-const everyFile = globSync("src/**/*.ts").filter((file) => !/^src\/gen\/|docs-page\/files\//.test(file));
+const everyFile = globSync("src/**/*.ts").filter((file) => !/\/gen\/|docs-page\/files\//.test(file));
 const everyFault = everyFile.toSorted().flatMap(faultsIn);
 const wanted = everyFault.filter(
   (fault) =>

@@ -9,15 +9,15 @@ const testTexts = new Map(everyTest.map((file) => [file, readFileSync(file, "utf
 
 /** Tests of rooms that have few of their own, as others enter them. */
 const besides: ReadonlyMap<string, RegExp> = new Map([
-  ["cli", /^test\/examples\//],
-  ["client", /^test\/examples\//],
+  ["plantstore/cli", /^test\/examples\//],
+  ["plantstore/client", /^test\/examples\//],
   ["gateway/carriers", /^test\/gateway\/(?:beside|calls|fetch)\//],
   ["gateway/http1", /^test\/gateway\/carriers\//],
   ["gateway/http2", /^test\/gateway\/carriers\//],
   ["gateway/json", /^test\/gateway\/rest\//],
-  ["gateway/proxies", /^test\/(?:gateway\/carriers|server)\//],
-  ["server", /^test\/cli\//],
-  ["telemetry", /^test\/server\//],
+  ["gateway/proxies", /^test\/(?:gateway\/carriers|plantstore\/server)\//],
+  ["plantstore/server", /^test\/plantstore\/cli\//],
+  ["operators/telemetry", /^test\/plantstore\/server\//],
 ]);
 
 /** Returns the test files to run for a file of `src`: of its folder, of the folders above, and the contract. */

@@ -1,7 +1,7 @@
 import type { DescField } from "@bufbuild/protobuf";
 import { getOption } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { field_behavior, FieldBehavior } from "../../gen/es/google/api/field_behavior_pb.ts";
+import { field_behavior, FieldBehavior } from "../gen/google/api/field_behavior_pb.ts";
 
 // AIP-203. The annotation is found by its number, whichever generated code a definition imports.
 function has(field: DescField, behavior: FieldBehavior): boolean {

@@ -1,7 +1,7 @@
 import type { DescMethod, MessageInitShape } from "@bufbuild/protobuf";
 import { create, getOption, hasOption } from "@bufbuild/protobuf";
-import { http } from "../../gen/es/google/api/annotations_pb.ts";
-import { type HttpRule, HttpRuleSchema, HttpSchema } from "../../gen/es/google/api/http_pb.ts";
+import { http } from "../gen/google/api/annotations_pb.ts";
+import { type HttpRule, HttpRuleSchema, HttpSchema } from "../gen/google/api/http_pb.ts";
 import { readJson } from "../json/index.ts";
 import { RuleProblem } from "./rule-problem.ts";
 

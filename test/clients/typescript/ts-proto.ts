@@ -1,5 +1,5 @@
 // Deletes plants with the stub that ts-proto generates for grpc-js.
-import { PlantServiceClient } from "../../../src/client/index.ts";
+import { PlantServiceClient } from "../../../src/plantstore/client/index.ts";
 import { callStub, channelCredentials } from "./grpc-js.ts";
 import { authority, run } from "./script.ts";
 

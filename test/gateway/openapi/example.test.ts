@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi } from "../../../src/gateway/index.ts";
-import { field_behavior, FieldBehavior } from "../../../src/gen/es/google/api/field_behavior_pb.ts";
+import { field_behavior, FieldBehavior } from "../../../src/gateway/gen/google/api/field_behavior_pb.ts";
 import { createExample } from "../../../src/gateway/openapi/example.ts";
 import { Schemas } from "../../../src/gateway/openapi/schemas.ts";
 import type { OpenApiParameter } from "../../../src/gateway/openapi/open-api-document.ts";

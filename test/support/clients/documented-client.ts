@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { openMemoryStore } from "../../../src/plants/index.ts";
+import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
 import { createIssuedCertificate } from "../carriers/certificate.ts";
 import { projectFolder } from "../process/child-program.ts";
 import type { ClientProgram } from "./client-program.ts";

@@ -1,4 +1,4 @@
-import { type Log, type LogLevel, openLog } from "../../../src/operations/log.ts";
+import { type Log, type LogLevel, openLog } from "../../../src/operators/operations/log.ts";
 
 /** A log that keeps its lines. */
 export interface LogLines {

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ClientConfig } from "pg";
-import { migrations } from "../../../src/plants/postgres/migrations.ts";
+import { migrations } from "../../../src/plantstore/plants/postgres/migrations.ts";
 import type { Certificate } from "../carriers/certificate.ts";
 import { toolsFolder } from "../process/tools-folder.ts";
 import { postgresBinaries } from "./postgres-binaries.ts";
@@ -33,7 +33,7 @@ export interface PostgresServer extends AsyncDisposable {
   createSchema(): Promise<string>;
   /**
    * The URL of a new schema with the tables that `migrate` makes, and these plants. One script makes it, in a quarter
-   * of the time that a migration takes; `test/plants/postgres/migrate.test.ts` compares the two.
+   * of the time that a migration takes; `test/plantstore/plants/postgres/migrate.test.ts` compares the two.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /** Stops it: `fast` disconnects its clients, `immediate` is a crash. */

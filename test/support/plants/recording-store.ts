@@ -1,4 +1,4 @@
-import type { PlantStore } from "../../../src/plants/index.ts";
+import type { PlantStore } from "../../../src/plantstore/plants/index.ts";
 import { fakeStore } from "./fake-store.ts";
 
 /** A store that writes down what it is asked, and answers when it is told to. */

@@ -1,5 +1,5 @@
-import { plantKept, queueFull, storeAway } from "../../../src/plants/errors.ts";
-import { openMemoryStore, type PlantStore } from "../../../src/plants/index.ts";
+import { plantKept, queueFull, storeAway } from "../../../src/plantstore/plants/errors.ts";
+import { openMemoryStore, type PlantStore } from "../../../src/plantstore/plants/index.ts";
 import { deleteCall } from "./delete-call.ts";
 
 /** Ids that make the store of the contract do what stores seldom do. */

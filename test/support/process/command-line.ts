@@ -22,7 +22,7 @@ export function startCommandLine(
   folder: string,
   environment: Readonly<Record<string, string>> = {},
 ): CommandLine {
-  return startNode([join(projectFolder, "src/cli/main.ts"), ...args], folder, environment);
+  return startNode([join(projectFolder, "src/plantstore/cli/main.ts"), ...args], folder, environment);
 }
 
 /** Starts a program on this Node, in a folder and with only PATH, a compile cache and the given environment. */

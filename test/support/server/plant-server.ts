@@ -1,6 +1,6 @@
-import type { TokenVerifier } from "../../../src/auth/index.ts";
-import { openMemoryStore, type PlantStore } from "../../../src/plants/index.ts";
-import { createPlantServer, type PlantServerOptions } from "../../../src/server/index.ts";
+import type { TokenVerifier } from "../../../src/operators/auth/index.ts";
+import { openMemoryStore, type PlantStore } from "../../../src/plantstore/plants/index.ts";
+import { createPlantServer, type PlantServerOptions } from "../../../src/plantstore/server/index.ts";
 import type { Certificate } from "../carriers/certificate.ts";
 import type { Address, Field } from "../carriers/exchange.ts";
 

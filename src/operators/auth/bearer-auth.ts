@@ -1,0 +1,91 @@
+import type { AdmitRequest } from "../../gateway/index.ts";
+import { createCredentialReader } from "./credential-reader.ts";
+import { principalKey } from "./principal-context.ts";
+import { createCredentialErrors } from "./credential-refusal.ts";
+import type { Principal, TokenOutcome, TokenVerifier } from "./token-verifier.ts";
+
+/** The parts of a request that decide about its credential. */
+export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues">;
+
+/** Options of {@link createBearerAuth}. */
+export interface BearerAuthOptions {
+  /** The protection space that challenges name (RFC 9110 §11.5). */
+  readonly realm: string;
+  /** The scope that a procedure requires, or `undefined` for none; called once per procedure. */
+  readonly requiredScope?: ((procedure: string) => string | undefined) | undefined;
+  /** The procedures (`/pkg.Service/Method`) and whole services (`pkg.Service`) that need no credential. */
+  readonly open?: readonly string[] | undefined;
+  /** The URL of the RFC 9728 document that challenges point to. */
+  readonly resourceMetadata?: string | undefined;
+}
+
+/** Admits a request by its header alone, or refuses it: throws a `ConnectError`, or rejects with one. */
+export type BearerAuth = (request: CredentialRequest) => void | Promise<void>;
+
+/** What one procedure requires. */
+interface Demand {
+  readonly credential: boolean;
+  readonly scope: string | undefined;
+}
+
+// An unknown path needs a credential too; otherwise anyone could find out which paths exist.
+const unmatched: Demand = { credential: true, scope: undefined };
+
+/**
+ * Creates the `admit` of a gateway that requires `Authorization: Bearer <token>` for every request that is not open.
+ *
+ * Refusals are `ConnectError`s: `Unauthenticated` and `PermissionDenied` with a challenge in `www-authenticate`, or
+ * `Unavailable` with `retry-after` when the token cannot be checked right now. The reason is the error's `cause` (see
+ * `credentialRefusalOf`), which stays on the server.
+ *
+ * @throws RangeError when the realm or the metadata URL contains characters that a header field cannot carry
+ */
+export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
+  const errors = createCredentialErrors(options.realm, options.resourceMetadata);
+  const demandOf = createDemands(options);
+  const readCredential = createCredentialReader();
+
+  function admit(request: CredentialRequest): void | Promise<void> {
+    const demand = demandOf(request.procedure);
+    if (!demand.credential) return;
+    const credential = readCredential(request.authorization, request.connection);
+    if (credential.kind !== "presented") throw errors.credential(credential.kind);
+    const outcome = verifier.verify(credential.token);
+    if (outcome instanceof Promise) return outcome.then((known) => accept(request, demand, known));
+    accept(request, demand, outcome);
+  }
+
+  function accept(request: CredentialRequest, demand: Demand, outcome: TokenOutcome): void {
+    if (outcome.kind !== "principal") throw errors.token(outcome);
+    const { scope } = demand;
+    const lacksScope = scope !== undefined && !mayUse(outcome, scope);
+    // Set even if the scope is missing, so that the audit line of the refusal can name the caller.
+    request.contextValues.set(principalKey, outcome);
+    if (lacksScope) throw errors.scope(scope);
+  }
+
+  return admit;
+}
+
+function mayUse(principal: Principal, scope: string): boolean {
+  return principal.scopes === "all" || principal.scopes.has(scope);
+}
+
+function createDemands(options: BearerAuthOptions): (procedure: string | undefined) => Demand {
+  const open = new Set(options.open);
+  // Bounded by the number of procedures: a path that matched nothing has no procedure.
+  const demands = new Map<string, Demand>();
+
+  function compute(procedure: string): Demand {
+    const service = procedure.slice(1, procedure.lastIndexOf("/"));
+    const credential = !open.has(procedure) && !open.has(service);
+    return { credential, scope: options.requiredScope?.(procedure) };
+  }
+
+  return function demandOf(procedure) {
+    if (procedure === undefined) return unmatched;
+    let demand = demands.get(procedure);
+    if (demand === undefined) demands.set(procedure, (demand = compute(procedure)));
+    return demand;
+  };
+}

@@ -1,0 +1,89 @@
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { type Health, HealthCheckResponse_ServingStatus as Status } from "../gen/grpc/health/v1/health_pb.ts";
+import type { Readiness } from "./readiness.ts";
+
+/** Options of {@link createHealthService}. */
+export interface HealthOptions {
+  readonly readiness: Readiness;
+  /** The full names of the known services; all share the health of the server. */
+  readonly services: readonly string[];
+}
+
+/**
+ * Bytes of a request of `grpc.health.v1.Health`: pass it as `readMaxBytes` where the service is registered.
+ *
+ * 512 have room for the full name of any service. No credential is needed to ask, so the limit that suits messages of
+ * admitted callers, times the streams of a connection, would be what anyone can make the server hold.
+ */
+export const healthRequestBytesMax = 512;
+
+/** Milliseconds between two checks of the readiness for watchers; probes usually run every ten seconds. */
+const watchIntervalMs = 1_000;
+
+/** The most watching streams, across all connections: they need no credential, and each takes about 35 KB. */
+const watchersMax = 1_000;
+
+/** A watching stream. */
+interface Watcher {
+  /** The last status that was sent. */
+  told: Status | undefined;
+  /** Wakes the stream to check the status again, if it is waiting. */
+  wake: () => void;
+}
+
+/**
+ * Creates the implementation of `grpc.health.v1.Health`, with the same readiness as `/readyz`.
+ *
+ * When the server drains, watchers get NOT_SERVING and their streams end with `Unavailable`; open streams would hold up
+ * the drain until its deadline. A watcher beyond the limit gets `ResourceExhausted`.
+ */
+export function createHealthService({ readiness, services }: HealthOptions): ServiceImpl<typeof Health> {
+  const known = new Set(["", ...services]);
+  const statusNow = (): Status => (readiness.obstacles().length === 0 ? Status.SERVING : Status.NOT_SERVING);
+  const watchers = new Set<Watcher>();
+  let timer: NodeJS.Timeout | undefined;
+  readiness.draining.addEventListener("abort", () => watchers.forEach(({ wake }) => wake()));
+
+  function enter(signal: AbortSignal): Watcher {
+    if (watchers.size >= watchersMax)
+      throw new ConnectError("too many are watching the health of this server", Code.ResourceExhausted);
+    const watcher: Watcher = { told: undefined, wake: () => undefined };
+    watchers.add(watcher);
+    timer ??= setInterval(look, watchIntervalMs).unref();
+    signal.addEventListener("abort", () => leave(watcher));
+    return watcher;
+  }
+
+  function leave(watcher: Watcher): void {
+    watchers.delete(watcher);
+    watcher.wake();
+    if (watchers.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  // One check for all watchers. Those of an unknown service only need to know about the drain.
+  function look(): void {
+    const status = statusNow();
+    for (const { told, wake } of watchers) if (told !== status && told !== Status.SERVICE_UNKNOWN) wake();
+  }
+
+  return {
+    check({ service }) {
+      if (!known.has(service)) throw new ConnectError("the service is not known here", Code.NotFound);
+      return { status: statusNow() };
+    },
+    async *watch({ service }, { signal }) {
+      signal.throwIfAborted();
+      const watcher = enter(signal);
+      while (!readiness.draining.aborted) {
+        signal.throwIfAborted();
+        const status = known.has(service) ? statusNow() : Status.SERVICE_UNKNOWN;
+        if (status === watcher.told) await new Promise<void>((resolve) => (watcher.wake = resolve));
+        else yield { status: (watcher.told = status) };
+      }
+      if (watcher.told !== Status.NOT_SERVING) yield { status: Status.NOT_SERVING };
+      throw new ConnectError("the server is stopping", Code.Unavailable);
+    },
+  };
+}

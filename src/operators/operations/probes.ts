@@ -1,0 +1,34 @@
+import type { AnsweredRequest, Endpoint } from "../../gateway/index.ts";
+import { Health } from "../gen/grpc/health/v1/health_pb.ts";
+import type { Readiness } from "./readiness.ts";
+
+const [livePath, readyPath, healthPath] = ["/livez", "/readyz", "/healthz"] as const;
+const paths: ReadonlySet<string> = new Set([livePath, readyPath, healthPath]);
+
+/** Returns whether a request was a probe: one of {@link createProbes}, or of grpc.health.v1. */
+export function isProbe({ procedure, httpRoute }: Pick<AnsweredRequest, "procedure" | "httpRoute">): boolean {
+  if (procedure !== undefined) return procedure.startsWith(`/${Health.typeName}/`);
+  return httpRoute !== undefined && paths.has(httpRoute);
+}
+
+// A cached response of a probe would be wrong (RFC 9111 §5.2.2.5).
+const header = { "content-type": "application/json", "cache-control": "no-store" };
+
+/**
+ * Creates the probes. `/livez` answers 200 as long as the process can answer; `/readyz` answers 200 while calls may be
+ * sent here, else 503 with the obstacles. `/healthz` is the same as `/readyz`, for platforms that know only one path.
+ */
+export function createProbes(readiness: Readiness): Endpoint[] {
+  const live = JSON.stringify({ status: "live" });
+  const answerReady: Endpoint["answer"] = () => {
+    const obstacles = readiness.obstacles();
+    if (obstacles.length === 0) return { httpStatus: 200, header, body: JSON.stringify({ status: "ready" }) };
+    return { httpStatus: 503, header, body: JSON.stringify({ status: "not ready", obstacles }) };
+  };
+  // Load balancers and orchestrators cannot send a credential.
+  return [
+    { path: livePath, open: true, answer: () => ({ httpStatus: 200, header, body: live }) },
+    { path: readyPath, open: true, answer: answerReady },
+    { path: healthPath, open: true, answer: answerReady },
+  ];
+}

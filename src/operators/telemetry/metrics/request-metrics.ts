@@ -1,0 +1,77 @@
+import type { AnsweredRequest } from "../../../gateway/index.ts";
+import { durationBounds, type Metrics } from "./metrics.ts";
+import type { CounterSeries, HistogramSeries } from "./series.ts";
+import { httpAttributes, httpSeriesKey, rpcAttributes } from "./request-attributes.ts";
+
+/** Options of {@link createRequestMetrics}. */
+export interface RequestMetricsOptions {
+  /**
+   * Returns why a request was refused, or `undefined` if it was not. Each word becomes a series, so there must be few,
+   * and none that a client can choose.
+   */
+  readonly refusalOf?: ((answer: AnsweredRequest) => string | undefined) | undefined;
+}
+
+/**
+ * Creates the `onAnswer` of a gateway that counts its requests: calls over gRPC, gRPC-Web and Connect in
+ * `rpc.server.call.duration`, all others, REST among them, in `http.server.request.duration`.
+ */
+export function createRequestMetrics(
+  metrics: Metrics,
+  { refusalOf }: RequestMetricsOptions = {},
+): (answer: AnsweredRequest) => void {
+  const count = createRequestCounter(metrics);
+  if (refusalOf === undefined) return count;
+  const refusals = metrics.counter({
+    name: "gateway.refusals",
+    unit: "{request}",
+    description: "Requests that were refused before anything was done for them, by reason",
+  });
+  const byKind = new Map<string, CounterSeries>();
+  return (answer) => {
+    count(answer);
+    const kind = answer.error === undefined ? undefined : refusalOf(answer);
+    if (kind !== undefined) seriesOf(byKind, kind, () => refusals.with({ kind })).add(1);
+  };
+}
+
+function createRequestCounter(metrics: Metrics): (answer: AnsweredRequest) => void {
+  const rpc = metrics.histogram(
+    { name: "rpc.server.call.duration", unit: "s", description: "Duration of calls over gRPC, gRPC-Web and Connect" },
+    durationBounds,
+  );
+  const http = metrics.histogram(
+    { name: "http.server.request.duration", unit: "s", description: "Duration of REST calls and other HTTP requests" },
+    durationBounds,
+  );
+  // Two lookups find a series. Making a string to look it up by would cost as much as everything else.
+  const rpcSeries = new Map<string, Map<number, HistogramSeries>>();
+  const httpSeries = new Map<string, Map<number, HistogramSeries>>();
+  return (answer) => {
+    const seconds = answer.durationMs / 1_000;
+    if (answer.protocol === "rest") {
+      const group = groupOf(httpSeries, answer.httpRoute ?? "");
+      seriesOf(group, httpSeriesKey(answer), () => http.with(httpAttributes(answer))).record(seconds);
+    } else {
+      const group = groupOf(rpcSeries, answer.procedure ?? "");
+      const key = (answer.error?.code ?? 0) * 2 + (answer.protocol === "connect" ? 1 : 0);
+      seriesOf(group, key, () => rpc.with(rpcAttributes(answer))).record(seconds);
+    }
+  };
+}
+
+function groupOf(groups: Map<string, Map<number, HistogramSeries>>, name: string): Map<number, HistogramSeries> {
+  const known = groups.get(name);
+  if (known !== undefined) return known;
+  const group = new Map<number, HistogramSeries>();
+  groups.set(name, group);
+  return group;
+}
+
+function seriesOf<Key, One>(known: Map<Key, One>, key: Key, open: () => One): One {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const opened = open();
+  known.set(key, opened);
+  return opened;
+}

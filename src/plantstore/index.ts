@@ -1,0 +1,15 @@
+/**
+ * The plant store as a library: embed the server, bring a store and a verifier of your own or take
+ * those that are here. The gateway alone is `plantstore/gateway`, a Node client `plantstore/client`.
+ */
+export { openTokenVerifier, parsePlainTokens, type TokenVerifier } from "../operators/auth/index.ts";
+export { openLog } from "../operators/operations/index.ts";
+export {
+  openMemoryStore,
+  openPlantStore,
+  openSqliteStore,
+  type DeleteCall,
+  type PlantStore,
+  type WaitingDeletions,
+} from "./plants/index.ts";
+export { createPlantServer, type PlantServer, type PlantServerOptions } from "./server/index.ts";

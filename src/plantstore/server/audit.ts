@@ -1,0 +1,38 @@
+import { type ContextKey, createContextKey, type ContextValues, type Interceptor } from "@connectrpc/connect";
+import { credentialRefusalOf, principalKey } from "../../operators/auth/index.ts";
+import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import type { CallAudit } from "../../operators/operations/index.ts";
+
+const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined, {
+  description: "plant id",
+});
+
+/**
+ * Remembers which plant a call is about, for {@link auditOf}, because only REST has its id in the path. The field `id`
+ * of every request of the service names the plant.
+ */
+export const rememberPlantId: Interceptor = (next) => (request) => {
+  if (!request.stream && request.service === PlantService && "id" in request.message) {
+    const { id } = request.message;
+    if (typeof id === "bigint") request.contextValues.set(plantIdKey, id);
+  }
+  return next(request);
+};
+
+/**
+ * Returns what the audit line of a call says: the caller, why its credential was refused if it was, and which plant the
+ * call was about. The audit trail consists of refused credentials and of calls that named a plant.
+ */
+export function auditOf(contextValues: ContextValues, error: unknown): CallAudit {
+  const plantId = contextValues.get(plantIdKey);
+  const principal = contextValues.get(principalKey);
+  const refusal = credentialRefusalOf(error);
+  const fields = {
+    ...(principal !== undefined && { subject: principal.subject }),
+    ...(principal?.issuer !== undefined && { issuer: principal.issuer }),
+    ...(refusal !== undefined && { refusal: refusal.kind, reason: refusal.reason }),
+  };
+  if (plantId === undefined) return { trail: refusal && "refusals", fields };
+  // As text: a JSON number that large is not read back exactly.
+  return { trail: "deletions", fields: { ...fields, plantId: String(plantId) } };
+}

@@ -1,0 +1,195 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { SecureContextOptions } from "node:tls";
+import { createBearerAuth, principalKey, type TokenVerifier } from "../../operators/auth/index.ts";
+import {
+  type Admit,
+  type BoundAddress,
+  type CorsOptions,
+  createGateway,
+  type Endpoint,
+  type GatewayLoad,
+  idempotencyFieldKey,
+  type ListenOptions,
+} from "../../gateway/index.ts";
+import { Health } from "../../operators/gen/grpc/health/v1/health_pb.ts";
+import { ServerReflection } from "../../operators/gen/grpc/reflection/v1/reflection_pb.ts";
+import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import {
+  createCallLog,
+  createDocsPage,
+  createHealthService,
+  silentLog,
+  createProbes,
+  Readiness,
+  createReflectionService,
+  createRequestIds,
+  createSafeErrors,
+  isProbe,
+  type Log,
+  healthRequestBytesMax,
+  logReadiness,
+  requestIdKey,
+} from "../../operators/operations/index.ts";
+import { createPlantService, idempotencyKeyField } from "../plants/index.ts";
+import { auditOf, rememberPlantId } from "./audit.ts";
+import { limitRates } from "./limit-rates.ts";
+import { isLoopback } from "./loopback.ts";
+import { describePlantStore } from "./describe-plant-store.ts";
+import type { PlantDescriptionOptions, PlantServerOptions } from "./plant-server-options.ts";
+import { restOptions } from "./rest-policy.ts";
+import { policyOf } from "./rpc-policy.ts";
+
+/** A plant server: all protocols on one port. */
+export interface PlantServer {
+  /**
+   * Starts to listen and resolves to the address; by default 127.0.0.1 and a free port.
+   *
+   * @throws Error when the host is not a loopback address and there is no verifier; the error of the system
+   * (`EADDRINUSE` and the like) when it cannot listen
+   */
+  listen(at: ListenOptions): Promise<BoundAddress>;
+  /** What its port carries at the moment; zeros before {@link listen}. */
+  readonly load: GatewayLoad;
+  /** Whether calls should be sent here, as `/readyz` says. */
+  readonly readiness: Pick<Readiness, "draining" | "obstacles">;
+  /** Uses a renewed certificate for new connections; existing ones stay open. */
+  setSecureContext(context: SecureContextOptions): void;
+  /**
+   * Shuts down gracefully: turns readiness off, keeps serving for the drain delay, stops accepting, finishes running
+   * calls.
+   */
+  drain(): Promise<void>;
+  /** Shuts down at once and aborts running calls. */
+  close(): Promise<void>;
+}
+
+// 20 s: together with the usual drain delay of 5 s, less than the 30 s after which Kubernetes kills a container.
+const drainTimeoutMsDefault = 20_000;
+
+// 64 KiB: messages here are an id or a name.
+const messageBytesMax = 64 * 1024;
+
+/** Creates the plant server from its parts; the only place where plants, credentials, gateway and operations meet. */
+export function createPlantServer(options: PlantServerOptions): PlantServer {
+  const { store, auth: verifier, resourceMetadata, requestPathPrefix = "", drainDelayMs = 0 } = options;
+  const log = options.log ?? silentLog;
+  const readiness = new Readiness({ store, credentials: verifier ?? {} });
+  const requestIds = createRequestIds(options.requestIdAnswers ?? "asked");
+  const writeCall = createLogOfCalls(options, log);
+  const onAnswer = writeCall === undefined ? options.onAnswer : bothOf(writeCall, options.onAnswer);
+  // Only the log needs the ids of plants.
+  const forLog = writeCall === undefined ? [] : [rememberPlantId];
+  const gateway = createGateway({
+    routes: (router) => {
+      router.service(PlantService, createPlantService({ store, principalKey, requestIdKey, idempotencyFieldKey }));
+      router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }), {
+        readMaxBytes: healthRequestBytesMax,
+      });
+      router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
+    },
+    interceptors: [...forLog, ...(options.interceptors ?? [])],
+    toError: createSafeErrors({ log }),
+    admit: createAdmit(options),
+    readMaxBytes: messageBytesMax,
+    // Nobody reads them here, and one of two bytes would take 165 for as long as its call lasts.
+    binaryOptions: { readUnknownFields: false },
+    rest: restOptions,
+    endpoints: [
+      ...createProbes(readiness),
+      ...describe(options.description ?? {}, requestPathPrefix),
+      ...(resourceMetadata === undefined ? [] : [resourceMetadata]),
+      ...(options.endpoints ?? []),
+    ],
+    requestPathPrefix,
+    ...(options.cors && { cors: withOwnFields(options.cors, [requestIds.fieldName, "RateLimit", "RateLimit-Policy"]) }),
+    ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
+    ...(options.limits && { limits: options.limits }),
+    onRequest: bothOf(requestIds.onRequest, options.onRequest),
+    onError: requestIds.onError,
+    ...(onAnswer && { onAnswer }),
+    onFault: (err, what, request) => {
+      log.error({ requestId: request?.requestId, procedure: request?.procedure, err }, what);
+    },
+  });
+  let endReadinessLog: (() => void) | undefined;
+  return {
+    listen: async (at) => {
+      if (verifier === undefined) demandLoopback(at.host);
+      const address = await gateway.listen(at);
+      endReadinessLog ??= logReadiness(readiness, log);
+      return address;
+    },
+    get load() {
+      return gateway.load;
+    },
+    readiness,
+    setSecureContext: (context) => gateway.setSecureContext(context),
+    drain: async () => {
+      endReadinessLog?.();
+      readiness.startDraining();
+      if (drainDelayMs > 0) await delay(drainDelayMs);
+      await gateway.drain(options.drainTimeoutMs ?? drainTimeoutMsDefault);
+    },
+    close: () => {
+      endReadinessLog?.();
+      return gateway.drain(0);
+    },
+  };
+}
+
+function createAdmit({ auth: verifier, resourceMetadata, rateLimits = {} }: PlantServerOptions): Admit {
+  const admit = createBearerAuth(verifier ?? nobody, {
+    realm: "plantstore",
+    requiredScope: (procedure) => policyOf(procedure)?.scope,
+    open: [Health.typeName],
+    resourceMetadata: resourceMetadata?.url,
+  });
+  return limitRates(admit, rateLimits);
+}
+
+function createLogOfCalls(options: PlantServerOptions, log: Log): ReturnType<typeof createCallLog> {
+  const { auditLog, deletionLog, logFields } = options;
+  const auditWith = logFields === undefined ? auditOf : withFields(auditOf, logFields);
+  const isSilent = options.silentProbes === true ? isProbe : undefined;
+  return createCallLog({ log, auditLog, deletionLog, auditOf: auditWith, isSilent });
+}
+
+function withFields(audit: typeof auditOf, logFields: NonNullable<PlantServerOptions["logFields"]>): typeof auditOf {
+  return (contextValues, error) => {
+    const { trail, fields } = audit(contextValues, error);
+    return { trail, fields: { ...fields, ...logFields(contextValues) } };
+  };
+}
+
+function demandLoopback(host: string | undefined): void {
+  if (host === undefined || isLoopback(host)) return;
+  throw new Error(`${host} is no loopback address: without a verifier of credentials only those are listened on`);
+}
+
+function describe({ open = false, baseUrl }: PlantDescriptionOptions, prefix: string): Endpoint[] {
+  // A relative URL in `servers` is relative to the location of the document, whatever host and port the client sees.
+  const document = (): string => JSON.stringify(describePlantStore(baseUrl ?? (prefix === "" ? "/" : prefix)));
+  return createDocsPage({ document, open });
+}
+
+function withOwnFields(cors: CorsOptions, exposed: readonly string[]): CorsOptions {
+  return {
+    ...cors,
+    allowedHeaders: [...(cors.allowedHeaders ?? []), idempotencyKeyField],
+    exposedHeaders: [...(cors.exposedHeaders ?? []), ...exposed],
+  };
+}
+
+/** Returns a callback that calls both of these. */
+function bothOf<T>(first: (told: T) => void, second: ((told: T) => void) | undefined): (told: T) => void {
+  if (second === undefined) return first;
+  return (told) => {
+    first(told);
+    // Returned, so that the gateway sees it when an async callback rejects.
+    return second(told);
+  };
+}
+
+const nobody: TokenVerifier = {
+  verify: () => ({ kind: "unknown", reason: "no verifier is configured" }),
+};

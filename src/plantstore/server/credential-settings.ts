@@ -1,0 +1,243 @@
+import {
+  type IntrospectionSource,
+  isJwtAlgorithm,
+  type JwtAlgorithm,
+  jwtAlgorithms,
+  type JwtSource,
+  parsePlainTokens,
+  parseProviderUrl,
+  type StaticToken,
+  type TokenSources,
+  notParsed,
+  parsed,
+  type ParseResult,
+} from "../../operators/auth/index.ts";
+import { oneOf, readableFile, type Setting } from "./setting-readers.ts";
+
+/** The settings of credentials. */
+export interface CredentialConfiguration {
+  /** Development tokens; only their hashes are kept. */
+  readonly tokens: readonly StaticToken[] | undefined;
+  readonly tokenHashesFile: string | undefined;
+  readonly jwtIssuers: readonly string[] | undefined;
+  readonly jwtAudiences: readonly string[] | undefined;
+  /** The key set of each issuer, in the same order. */
+  readonly jwksUrls: readonly string[] | undefined;
+  readonly jwksFile: string | undefined;
+  readonly jwtAlgorithms: readonly JwtAlgorithm[];
+  readonly jwtType: "any" | "at+jwt";
+  readonly providerScopes: "ignored" | "demanded";
+  readonly jwtScopeClaims: readonly string[];
+  readonly introspectionUrl: string | undefined;
+  readonly introspectionClientId: string | undefined;
+  readonly introspectionClientSecretFile: string | undefined;
+  readonly introspectionAudiences: readonly string[] | undefined;
+}
+
+/** Continues the sentence "… must". */
+const safeUrl = "be an https URL, or http to the loopback address";
+
+/** The settings of credentials. */
+export const credentialSettings: {
+  readonly [Key in keyof CredentialConfiguration]: Setting<NonNullable<CredentialConfiguration[Key]>>;
+} = {
+  tokens: {
+    variable: "PLANTSTORE_TOKENS",
+    about: "plain bearer tokens, separated by commas, for development",
+    secret: true,
+    read: readTokens,
+  },
+  tokenHashesFile: {
+    variable: "PLANTSTORE_TOKEN_HASHES_FILE",
+    flag: "token-hashes-file",
+    about: "file of token hashes, written by `plantstore token create`",
+    read: readableFile,
+  },
+  jwtIssuers: {
+    variable: "PLANTSTORE_JWT_ISSUER",
+    flag: "jwt-issuer",
+    about: "issuers whose JWTs are accepted, separated by commas, spelled exactly like `iss`",
+    read: listOf("be texts separated by commas", (text) => text || undefined),
+  },
+  jwtAudiences: {
+    variable: "PLANTSTORE_JWT_AUDIENCE",
+    flag: "jwt-audience",
+    about: "audiences, separated by commas; a JWT must contain one of them",
+    read: listOf("be texts separated by commas", (text) => text || undefined),
+  },
+  jwksUrls: {
+    variable: "PLANTSTORE_JWKS_URL",
+    flag: "jwks-url",
+    about: "URL of the key set of each issuer, in the same order; by default from the metadata of the issuer",
+    read: listOf(`${safeUrl}; several are separated by commas`, providerUrl),
+  },
+  jwksFile: {
+    variable: "PLANTSTORE_JWKS_FILE",
+    flag: "jwks-file",
+    about: "file with the key set of a single issuer, which is watched",
+    read: readableFile,
+  },
+  jwtAlgorithms: {
+    variable: "PLANTSTORE_JWT_ALGORITHMS",
+    flag: "jwt-algorithms",
+    about: "accepted signature algorithms, separated by commas",
+    fallback: "RS256,PS256,ES256,EdDSA",
+    read: listOf(`be some of ${jwtAlgorithms.join(", ")}`, (text) => (isJwtAlgorithm(text) ? text : undefined)),
+  },
+  jwtType: {
+    variable: "PLANTSTORE_JWT_TYPE",
+    flag: "jwt-type",
+    about: "required `typ`: any, or at+jwt as in RFC 9068",
+    fallback: "any",
+    ...oneOf(["any", "at+jwt"]),
+  },
+  providerScopes: {
+    variable: "PLANTSTORE_PROVIDER_SCOPES",
+    flag: "provider-scopes",
+    about: "whether scopes of providers' tokens are ignored or demanded",
+    fallback: "ignored",
+    ...oneOf(["ignored", "demanded"]),
+  },
+  jwtScopeClaims: {
+    variable: "PLANTSTORE_JWT_SCOPE_CLAIMS",
+    flag: "jwt-scope-claims",
+    about: "claims of a JWT that contain its scopes, separated by commas",
+    fallback: "scope,scp",
+    read: listOf("be names separated by commas", (text) => text || undefined),
+  },
+  introspectionUrl: {
+    variable: "PLANTSTORE_INTROSPECTION_URL",
+    flag: "introspection-url",
+    about: "introspection endpoint for all other tokens (RFC 7662)",
+    read: (text) => {
+      const url = providerUrl(text);
+      return url === undefined ? notParsed(safeUrl) : parsed(url);
+    },
+  },
+  introspectionClientId: {
+    variable: "PLANTSTORE_INTROSPECTION_CLIENT_ID",
+    flag: "introspection-client-id",
+    about: "our client id at that endpoint",
+    read: parsed,
+  },
+  introspectionClientSecretFile: {
+    variable: "PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE",
+    flag: "introspection-client-secret-file",
+    about: "file with our client secret there, which is watched",
+    read: readableFile,
+  },
+  introspectionAudiences: {
+    variable: "PLANTSTORE_INTROSPECTION_AUDIENCE",
+    flag: "introspection-audience",
+    about: "audiences, separated by commas; an introspected token must contain one of them",
+    read: listOf("be texts separated by commas", (text) => text || undefined),
+  },
+};
+
+/**
+ * Returns the contradictions between the settings of credentials, by `isGiven`, which says whether a setting was given.
+ */
+export function credentialContradictions(
+  configuration: Partial<CredentialConfiguration>,
+  isGiven: (setting: Setting<unknown>) => boolean,
+): string[] {
+  const { jwtIssuers, jwksUrls } = configuration;
+  const given = (key: keyof CredentialConfiguration): boolean => isGiven(credentialSettings[key]);
+  const problems: string[] = [];
+  if (given("jwtIssuers") !== given("jwtAudiences")) {
+    problems.push("PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be given together");
+  }
+  if ((given("jwksUrls") || given("jwksFile")) && !given("jwtIssuers")) {
+    problems.push("PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE need PLANTSTORE_JWT_ISSUER");
+  }
+  if (jwtIssuers !== undefined && jwksUrls !== undefined && jwtIssuers.length !== jwksUrls.length) {
+    problems.push("PLANTSTORE_JWKS_URL must have one URL for each of PLANTSTORE_JWT_ISSUER, in their order");
+  }
+  if (given("jwksFile") && (given("jwksUrls") || (jwtIssuers !== undefined && jwtIssuers.length > 1))) {
+    problems.push("PLANTSTORE_JWKS_FILE is for one issuer, and goes without PLANTSTORE_JWKS_URL");
+  }
+  if (given("jwtScopeClaims") && !(given("jwtIssuers") && configuration.providerScopes === "demanded")) {
+    problems.push("PLANTSTORE_JWT_SCOPE_CLAIMS needs PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded");
+  }
+  const introspection = [
+    given("introspectionUrl"),
+    given("introspectionClientId"),
+    given("introspectionClientSecretFile"),
+  ];
+  if (introspection.includes(true) && introspection.includes(false)) {
+    problems.push(
+      "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be given together",
+    );
+  }
+  return problems;
+}
+
+/** The settings of which at least one is needed to verify credentials. */
+export const verifierSettings: readonly Setting<unknown>[] = [
+  credentialSettings.tokenHashesFile,
+  credentialSettings.tokens,
+  credentialSettings.jwtIssuers,
+  credentialSettings.introspectionUrl,
+];
+
+/** Returns the sources of valid tokens, or `undefined` when none is configured. */
+export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSources | undefined {
+  const { tokens, tokenHashesFile, jwtIssuers } = configuration;
+  const introspection = introspectionOf(configuration);
+  const jwt = jwtIssuers?.map((issuer, index) => jwtSourceOf(issuer, index, configuration));
+  const sources = { tokens, tokenHashesFile, jwt, introspection };
+  return Object.values(sources).every((source) => source === undefined) ? undefined : sources;
+}
+
+/** Returns what tokens are verified with, in a few words for the log. */
+export function credentialSourcesOf(configuration: CredentialConfiguration): string {
+  const { tokens, tokenHashesFile, jwtIssuers, introspectionUrl } = configuration;
+  const sources = [
+    tokenHashesFile !== undefined && "token hashes",
+    tokens !== undefined && "tokens in clear",
+    jwtIssuers !== undefined && `JWTs of ${jwtIssuers.join(", ")}`,
+    introspectionUrl !== undefined && "introspection",
+  ];
+  return sources.filter((source) => source !== false).join("; ") || "none";
+}
+
+function jwtSourceOf(issuer: string, index: number, configuration: CredentialConfiguration): JwtSource {
+  const { jwtAudiences, jwksUrls, jwksFile, jwtType, providerScopes } = configuration;
+  const url = jwksUrls?.[index];
+  const keys = jwksFile === undefined ? url && { url } : { file: jwksFile };
+  return {
+    issuer,
+    audiences: jwtAudiences ?? [],
+    keys: keys || undefined,
+    algorithms: configuration.jwtAlgorithms,
+    demandAccessTokenType: jwtType === "at+jwt",
+    demandScopes: providerScopes === "demanded",
+    scopeClaims: configuration.jwtScopeClaims,
+  };
+}
+
+function introspectionOf(configuration: CredentialConfiguration): IntrospectionSource | undefined {
+  const { introspectionUrl: url, introspectionClientId: clientId } = configuration;
+  const { introspectionClientSecretFile: clientSecretFile, introspectionAudiences: audiences } = configuration;
+  if (url === undefined || clientId === undefined || clientSecretFile === undefined) return undefined;
+  return { url, clientId, clientSecretFile, audiences, demandScopes: configuration.providerScopes === "demanded" };
+}
+
+function readTokens(text: string): ParseResult<readonly StaticToken[]> {
+  const tokens = parsePlainTokens(text);
+  return tokens.kind === "value"
+    ? parsed(tokens.value)
+    : notParsed(`hold bearer tokens: ${tokens.problems.join(", ")}`);
+}
+
+function listOf<T>(must: string, read: (text: string) => T | undefined): (text: string) => ParseResult<readonly T[]> {
+  return (text) => {
+    const items = text.split(",").map((item) => read(item.trim()));
+    const good = items.filter((item) => item !== undefined);
+    return good.length === items.length ? parsed(good) : notParsed(must);
+  };
+}
+
+function providerUrl(text: string): string | undefined {
+  return parseProviderUrl(text).kind === "value" ? text : undefined;
+}

@@ -1,0 +1,51 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { createOpenApi, type OpenApiDocument } from "../../gateway/index.ts";
+import { comments } from "../gen/comments/plantstore/v1/plant_service_comments.ts";
+import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import { idempotencyKeyField, idempotencyKeyPattern } from "../plants/index.ts";
+import { restOptions } from "./rest-policy.ts";
+import { policyOf } from "./rpc-policy.ts";
+
+/**
+ * Describes the REST interface of the plant store, version 1.0.0, as an OpenAPI 3.1 document.
+ *
+ * @param baseUrl - what the paths are relative to: absolute, or relative to the location of the document
+ */
+export function describePlantStore(baseUrl: string): OpenApiDocument {
+  return createOpenApi([PlantService], {
+    info: {
+      title: "Plant Store",
+      version: "1.0.0",
+      license: { name: "MIT", identifier: "MIT" },
+      contact: { name: "Plant Store" },
+    },
+    servers: [{ url: baseUrl }],
+    security: { bearerAuth: { type: "http", scheme: "bearer" } },
+    comments,
+    rest: restOptions,
+    errors: [
+      {
+        status: "400",
+        description: "Unexpected error.",
+        record: ErrorSchema,
+        codeField: ErrorSchema.field.error.name,
+        example: { error: 5, message: "plant 7 not found" },
+      },
+    ],
+    describeHeader: (method) => (policyOf(procedureOf(method))?.takesIdempotencyKey === true ? [idempotencyKey] : []),
+    describeSuccess: (method) => policyOf(procedureOf(method))?.success,
+  });
+}
+
+const idempotencyKey = {
+  name: idempotencyKeyField,
+  description:
+    "Makes repeated requests one: while the record of the deletion is kept, a request with the same key, plant and " +
+    "subject is answered as the first time, and any other one with the key is refused; each issuer of tokens has keys " +
+    'of its own. A structured-field string, with its double quotes, such as `"8e03978e-40d5-43e8-bc93-6894a57f9324"`.',
+  schema: { type: "string", pattern: idempotencyKeyPattern },
+} as const;
+
+function procedureOf({ parent, name }: DescMethod): string {
+  return `/${parent.typeName}/${name}`;
+}

@@ -1,0 +1,33 @@
+/**
+ * How do the parts fit together?
+ *
+ * The only room where all others meet: settings become a configuration, the configuration becomes a store, a verifier
+ * and a log, and {@link createPlantServer} combines them into a server. It defines the policy of the plant store
+ * (statuses, scopes, addresses) and does no work of its own.
+ */
+export { describePlantStore } from "./describe-plant-store.ts";
+export { openLog } from "../../operators/operations/index.ts";
+export {
+  backUp,
+  importPlants,
+  type ImportProgress,
+  migratePlants,
+  openPlantDatabase,
+  parseId,
+} from "../plants/index.ts";
+export { checkConfiguration } from "./check-configuration.ts";
+export { ConfigurationError } from "./configuration-error.ts";
+export { readConfiguration } from "./configuration.ts";
+export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
+export type { ConfigurationSources } from "./given-text.ts";
+export { explainSystemError, listTokens, revokeToken } from "../../operators/auth/index.ts";
+export { issuePlantToken } from "./issue-plant-token.ts";
+export { nearestName } from "./nearest-name.ts";
+export { plantLocationOf } from "./database-url.ts";
+export type { PlantServerOptions } from "./plant-server-options.ts";
+export { settingGroups } from "./setting-groups.ts";
+export { type Setting, socketPathOf } from "./setting-readers.ts";
+export { showConfiguration } from "./show-configuration.ts";
+export { type Configuration, settings } from "./settings.ts";
+export { serveMetrics, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
+export type { MetricFamily } from "../../operators/telemetry/index.ts";

@@ -1,0 +1,20 @@
+import type { Log } from "../../operators/operations/index.ts";
+import type { OnUpkeep } from "../plants/index.ts";
+
+/** Returns a callback that logs the upkeep of a store, one line per event. */
+export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
+  return ({ kind, ...fields }) => {
+    switch (kind) {
+      case "migrated":
+        return log.info(fields, "schema migrated");
+      case "records-dropped":
+        return log.info(fields, "deletion records dropped");
+      case "worker-away":
+        return log.warn(fields, "worker away");
+      case "worker-back":
+        return log.warn(fields, "worker back");
+      default:
+        return log.warn(fields, "deletion records not dropped");
+    }
+  };
+}

@@ -1,0 +1,25 @@
+import type { ErrorRecordPolicy, RestOptions } from "../../gateway/index.ts";
+
+// These are decided before the operation is known, or because there is none; proxies and tools rely on them.
+const statusesWithoutOperation: ReadonlySet<number> = new Set([404, 405, 414, 431]);
+
+/**
+ * Returns the error record of the plant store; both members are always present, even when empty.
+ *
+ * The specification has a single status for everything that goes wrong with an operation: 400. A request that matches
+ * no operation keeps its usual status.
+ */
+export const errorRecord: ErrorRecordPolicy = (error, failure) => {
+  const keepsStatus = failure.procedure === undefined && statusesWithoutOperation.has(failure.httpStatus);
+  return {
+    httpStatus: keepsStatus ? failure.httpStatus : 400,
+    body: { error: error.code, message: error.rawMessage },
+  };
+};
+
+/** How the plant store answers on REST, and how strictly it reads JSON. */
+export const restOptions: RestOptions = {
+  errorRecord,
+  emptyResponse: 204,
+  json: { unknownFields: "reject", canonicalIntegers: true },
+};

@@ -1,0 +1,284 @@
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+
+import { createBearerAuth, type CredentialRequest, type BearerAuth } from "../../../src/operators/auth/bearer-auth.ts";
+import { principalKey } from "../../../src/operators/auth/principal-context.ts";
+import { credentialRefusalOf } from "../../../src/operators/auth/credential-refusal.ts";
+import {
+  digestOf,
+  type PresentedToken,
+  type TokenOutcome,
+  type TokenVerifier,
+} from "../../../src/operators/auth/token-verifier.ts";
+
+const deletePlant = "/plantstore.v1.PlantService/DeletePlant";
+const healthCheck = "/grpc.health.v1.Health/Check";
+const realm = "plantstore";
+
+function answer({ text }: PresentedToken): TokenOutcome {
+  if (text === "good") return { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" };
+  if (text === "wide")
+    return { kind: "principal", subject: "bob", issuer: undefined, scopes: new Set(["plants:delete"]) };
+  if (text === "narrow")
+    return { kind: "principal", subject: "eve", issuer: undefined, scopes: new Set(["plants:read"]) };
+  if (text === "expired") return { kind: "expired", reason: "exp is 17" };
+  if (text === "tampered") return { kind: "invalid", reason: "the signature is wrong" };
+  if (text === "early") return { kind: "unavailable", reason: "no keys yet", retryAfterS: 7 };
+  return { kind: "unknown", reason: "no such token" };
+}
+
+const atOnce: TokenVerifier = { verify: answer };
+const later: TokenVerifier = { verify: (token) => Promise.resolve(answer(token)) };
+
+const options = {
+  realm,
+  requiredScope: (procedure: string) => (procedure === deletePlant ? "plants:delete" : undefined),
+  open: ["grpc.health.v1.Health", "/plantstore.v1.PlantService/Open"],
+};
+
+interface Given {
+  readonly procedure?: string | undefined;
+  readonly authorization?: string;
+}
+
+function toRequest(given: Given): CredentialRequest {
+  const procedure = "procedure" in given ? given.procedure : deletePlant;
+  return {
+    procedure,
+    authorization: given.authorization ?? null,
+    connection: {},
+    contextValues: createContextValues(),
+  };
+}
+
+async function refusedWith(admit: BearerAuth, request: CredentialRequest): Promise<ConnectError> {
+  const error: unknown = await Promise.resolve()
+    .then(() => admit(request))
+    .then(
+      () => undefined,
+      (refusal: unknown) => refusal,
+    );
+  if (error instanceof ConnectError) return error;
+  throw new Error(`expected a ConnectError, not ${String(error)}`);
+}
+
+const malformedChallenge =
+  'Bearer realm="plantstore", error="invalid_request", error_description="the Authorization header is not one bearer token"';
+const invalidChallenge = 'Bearer realm="plantstore", error="invalid_token", error_description="the token is not valid"';
+
+const refusals = [
+  {
+    name: "no credential earns a bare challenge",
+    given: {},
+    want: {
+      code: Code.Unauthenticated,
+      message: "a bearer token is required",
+      header: { "www-authenticate": `Bearer realm="plantstore"` },
+    },
+    cause: { kind: "missing" },
+  },
+  {
+    name: "another scheme earns a bare challenge",
+    given: { authorization: "Basic dTpw" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "a bearer token is required",
+      header: { "www-authenticate": `Bearer realm="plantstore"` },
+    },
+    cause: { kind: "other-scheme" },
+  },
+  {
+    name: "a malformed credential is an invalid request",
+    given: { authorization: "Bearer" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "the Authorization header is not one bearer token",
+      header: { "www-authenticate": malformedChallenge },
+    },
+    cause: { kind: "malformed" },
+  },
+  {
+    name: "a credential sent twice is an invalid request, even if both are good",
+    given: { authorization: "Bearer good, Bearer good" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "the Authorization header is not one bearer token",
+      header: { "www-authenticate": malformedChallenge },
+    },
+    cause: { kind: "malformed" },
+  },
+  {
+    name: "an unknown token is an invalid token",
+    given: { authorization: "Bearer wrong" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "the token is not valid",
+      header: { "www-authenticate": invalidChallenge },
+    },
+    cause: { kind: "invalid", reason: "no such token" },
+  },
+  {
+    name: "a refused token is an invalid token, and why stays here",
+    given: { authorization: "Bearer tampered" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "the token is not valid",
+      header: { "www-authenticate": invalidChallenge },
+    },
+    cause: { kind: "invalid", reason: "the signature is wrong" },
+  },
+  {
+    name: "an expired token is told so",
+    given: { authorization: "Bearer expired" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "the token has expired",
+      header: {
+        "www-authenticate":
+          'Bearer realm="plantstore", error="invalid_token", error_description="the token has expired"',
+      },
+    },
+    cause: { kind: "expired", reason: "exp is 17" },
+  },
+  {
+    name: "a token without the scope is told which one is wanted",
+    given: { authorization: "Bearer narrow" },
+    want: {
+      code: Code.PermissionDenied,
+      message: "the token lacks the scope plants:delete",
+      header: {
+        "www-authenticate":
+          'Bearer realm="plantstore", error="insufficient_scope", error_description="the token lacks the scope plants:delete", scope="plants:delete"',
+      },
+    },
+    cause: { kind: "insufficient-scope" },
+  },
+  {
+    name: "a token that cannot be checked now is not called bad",
+    given: { authorization: "Bearer early" },
+    want: { code: Code.Unavailable, message: "the token cannot be checked now", header: { "retry-after": "7" } },
+    cause: { kind: "unavailable", reason: "no keys yet" },
+  },
+  {
+    name: "a path that matched nothing needs a credential too",
+    given: { procedure: undefined },
+    want: {
+      code: Code.Unauthenticated,
+      message: "a bearer token is required",
+      header: { "www-authenticate": `Bearer realm="plantstore"` },
+    },
+    cause: { kind: "missing" },
+  },
+  {
+    name: "a procedure whose name only starts like an open one is not open",
+    given: { procedure: "/plantstore.v1.PlantService/OpenAll" },
+    want: {
+      code: Code.Unauthenticated,
+      message: "a bearer token is required",
+      header: { "www-authenticate": `Bearer realm="plantstore"` },
+    },
+    cause: { kind: "missing" },
+  },
+];
+
+describe.each([
+  { verifier: atOnce, how: "at once" },
+  { verifier: later, how: "by a promise" },
+])("admit, with a verifier that answers $how", ({ verifier }) => {
+  const admit = createBearerAuth(verifier, options);
+
+  test.each(refusals)("$name", async ({ given, want, cause }) => {
+    const error = await refusedWith(admit, toRequest(given));
+    const { code, rawMessage: message, metadata } = error;
+    expect({ code, message, header: Object.fromEntries(metadata) }).toEqual(want);
+    expect(credentialRefusalOf(error)).toMatchObject(cause);
+  });
+
+  test.each([
+    { name: "a good token", given: { authorization: "Bearer good" }, want: "ada" },
+    { name: "a token with the scope", given: { authorization: "bearer wide" }, want: "bob" },
+    {
+      name: "a narrow token where no scope is demanded",
+      given: { procedure: "/a.B/C", authorization: "Bearer narrow" },
+      want: "eve",
+    },
+    {
+      name: "a narrow token where nothing matched",
+      given: { procedure: undefined, authorization: "Bearer narrow" },
+      want: "eve",
+    },
+    { name: "nobody to an open service", given: { procedure: healthCheck }, want: "" },
+    { name: "nobody to an open procedure", given: { procedure: "/plantstore.v1.PlantService/Open" }, want: "" },
+    {
+      name: "a bad token to an open service, unread",
+      given: { procedure: healthCheck, authorization: "Bearer wrong" },
+      want: "",
+    },
+  ])("lets in $name", async ({ given, want }) => {
+    const request = toRequest(given);
+    await admit(request);
+    expect(request.contextValues.get(principalKey)?.subject ?? "").toBe(want);
+  });
+
+  test("remembers the caller that is refused for want of a scope, so that the log can name it", async () => {
+    const request = toRequest({ authorization: "Bearer narrow" });
+    await refusedWith(admit, request);
+    expect(request.contextValues.get(principalKey)?.subject).toBe("eve");
+  });
+});
+
+describe("admit", () => {
+  test("hands the verifier the token with its SHA-256", async () => {
+    const seen: PresentedToken[] = [];
+    const admit = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
+    await admit(toRequest({ authorization: "Bearer good" }));
+    expect(seen).toEqual([{ text: "good", digest: digestOf("good") }]);
+  });
+
+  test("reads a credential once that a connection repeats", async () => {
+    const seen: PresentedToken[] = [];
+    const admit = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
+    const connection = {};
+    for (const _ of [1, 2]) await admit({ ...toRequest({ authorization: "Bearer good" }), connection });
+    expect(seen).toHaveLength(2);
+    expect(seen[0]).toBe(seen[1]);
+  });
+
+  test("asks the verifier for every request of a connection: a token that went bad is refused at once", async () => {
+    let isGood = true;
+    const verifier: TokenVerifier = {
+      verify: (token) => (isGood ? answer(token) : { kind: "invalid", reason: "revoked" }),
+    };
+    const admit = createBearerAuth(verifier, { realm });
+    const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
+    await admit(request);
+    isGood = false;
+    expect((await refusedWith(admit, request)).code).toBe(Code.Unauthenticated);
+  });
+
+  test("makes no promise when the verifier makes none", () => {
+    expect(createBearerAuth(atOnce, options)(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
+  });
+
+  const challenged = refusals.filter((row) => row.want.code !== Code.Unavailable);
+  test.each(challenged)("points to the resource metadata (RFC 9728 §5.1) where $name", async ({ given, want }) => {
+    const admit = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
+    const { metadata } = await refusedWith(admit, toRequest(given));
+    expect(metadata.get("www-authenticate")).toBe(
+      `${want.header["www-authenticate"]}, resource_metadata="https://plants.example/meta"`,
+    );
+  });
+
+  test("asks for the scope of a procedure once", async () => {
+    const asked: string[] = [];
+    const admit = createBearerAuth(atOnce, { realm, requiredScope: (procedure) => (asked.push(procedure), undefined) });
+    for (const procedure of ["/a.B/C", "/a.B/D", "/a.B/C"]) {
+      await admit(toRequest({ procedure, authorization: "Bearer good" }));
+    }
+    expect(asked).toEqual(["/a.B/C", "/a.B/D"]);
+  });
+
+  test("refuses at construction a realm that no header can carry", () => {
+    expect(() => createBearerAuth(atOnce, { realm: "a\r\nb" })).toThrow(RangeError);
+  });
+});

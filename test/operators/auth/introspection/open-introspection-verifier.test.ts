@@ -1,0 +1,343 @@
+import { writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+
+import { describe, expect, test } from "vitest";
+
+import type { AuthLog } from "../../../../src/operators/auth/auth-log.ts";
+import {
+  openIntrospectionVerifier,
+  type IntrospectionSource,
+} from "../../../../src/operators/auth/introspection/open-introspection-verifier.ts";
+import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../../src/operators/auth/token-verifier.ts";
+import { waitLimitMs, within } from "../../../support/deadline.ts";
+import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
+import { quietLog } from "../../../support/operations/quiet-log.ts";
+import { createTempFolder } from "../../../support/process/temp-folder.ts";
+
+const nowS = Math.floor(Date.now() / 1000);
+
+interface Question {
+  readonly method: string | undefined;
+  readonly header: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+interface Endpoint extends AsyncDisposable {
+  readonly verifier: TokenVerifier;
+  readonly questions: readonly Question[];
+  readonly secretFile: string;
+  answer: RequestListener | object;
+}
+
+/** An introspection endpoint that answers with a JSON object, or as a test says, and a verifier that asks it. */
+async function openEndpoint(
+  answer: Endpoint["answer"],
+  source: Partial<IntrospectionSource> = {},
+  log: AuthLog = quietLog,
+): Promise<Endpoint> {
+  const questions: Question[] = [];
+  const folder = createTempFolder();
+  const secretFile = folder.file("secret");
+  writeFileSync(secretFile, "s3cr:et\n");
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      questions.push({ method: request.method, header: request.headers, body });
+      if (typeof endpoint.answer === "function") endpoint.answer(request, response);
+      else response.end(JSON.stringify(endpoint.answer));
+    });
+  });
+  const url = `${await listenOnLoopback(server)}/introspect`;
+  const opened = await openIntrospectionVerifier(
+    { url, clientId: "plant store", clientSecretFile: secretFile, ...source },
+    log,
+  );
+  if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
+  const endpoint: Endpoint = {
+    verifier: opened.value,
+    questions,
+    secretFile,
+    answer,
+    async [Symbol.asyncDispose]() {
+      opened.value.close?.();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      folder[Symbol.dispose]();
+    },
+  };
+  return endpoint;
+}
+
+async function outcomeOf({ verifier }: Endpoint, token = "opaque-token"): Promise<TokenOutcome> {
+  return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
+}
+
+describe("an introspection endpoint", () => {
+  test("is asked by POST with a form, as the client that we are (RFC 7662 §2.1)", async () => {
+    await using endpoint = await openEndpoint({ active: true, sub: "ada" });
+    await outcomeOf(endpoint, "a+token/with~signs==");
+    const [question] = endpoint.questions;
+    expect(question?.method).toBe("POST");
+    expect(question?.header["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
+    expect(question?.header.authorization).toBe(`Basic ${Buffer.from("plant+store:s3cr%3Aet").toString("base64")}`);
+    expect(Object.fromEntries(new URLSearchParams(question?.body))).toEqual({
+      token: "a+token/with~signs==",
+      token_type_hint: "access_token",
+    });
+  });
+
+  test("is asked with the new secret after the file has changed, whose end of line is no part of it", async () => {
+    await using endpoint = await openEndpoint({ active: true, sub: "ada" });
+    writeFileSync(endpoint.secretFile, "rot\nated\r\n");
+    await endpoint.verifier.reload?.();
+    await outcomeOf(endpoint);
+    expect(endpoint.questions[0]?.header.authorization).toBe(
+      `Basic ${Buffer.from("plant+store:rot%0Aated").toString("base64")}`,
+    );
+  });
+
+  test.each([
+    { name: "an active token", answer: { active: true, sub: "ada", exp: nowS + 600 } },
+    { name: "a token that is not active", answer: { active: false } },
+  ])("is asked once about $name, however often it comes", async ({ answer }) => {
+    await using endpoint = await openEndpoint(answer);
+    await Promise.all([outcomeOf(endpoint), outcomeOf(endpoint)]);
+    await outcomeOf(endpoint);
+    expect(endpoint.questions).toHaveLength(1);
+    expect(endpoint.verifier.verify({ text: "opaque-token", digest: digestOf("opaque-token") })).not.toBeInstanceOf(
+      Promise,
+    );
+  });
+
+  test.each([
+    { name: "a token at the end of its time", answer: { active: true, sub: "ada", exp: nowS - 5 } },
+    { name: "a token that is refused for what it is", answer: { active: true, sub: "ada", cnf: {} } },
+  ])("is asked again about $name", async ({ answer }) => {
+    await using endpoint = await openEndpoint(answer);
+    await outcomeOf(endpoint, "first");
+    expect(endpoint.verifier.verify({ text: "first", digest: digestOf("first") })).toBeInstanceOf(Promise);
+  });
+});
+
+describe("an active token", () => {
+  test.each<{ name: string; answer: object; source?: Partial<IntrospectionSource>; want: object }>([
+    {
+      name: "has every scope, unless they are demanded",
+      answer: { sub: "ada", scope: "a" },
+      want: { subject: "ada", scopes: "all" },
+    },
+    {
+      name: "has its own scopes where they are demanded",
+      answer: { sub: "ada", scope: "a b" },
+      source: { demandScopes: true },
+      want: { scopes: new Set(["a", "b"]) },
+    },
+    {
+      name: "is of the issuer that the answer names",
+      answer: { sub: "ada", iss: "https://id.example" },
+      want: { issuer: "https://id.example" },
+    },
+    {
+      name: "is of the endpoint where it names none",
+      answer: { sub: "ada" },
+      want: { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
+    },
+    {
+      name: "names our audience",
+      answer: { sub: "ada", aud: ["x", "plants"] },
+      source: { audiences: ["plants"] },
+      want: { subject: "ada" },
+    },
+    {
+      name: "names one of ours",
+      answer: { sub: "ada", aud: "plants" },
+      source: { audiences: ["gardens", "plants"] },
+      want: { subject: "ada" },
+    },
+    { name: "expired within the clock skew", answer: { sub: "ada", exp: nowS - 10 }, want: { subject: "ada" } },
+    { name: "begins within the clock skew", answer: { sub: "ada", nbf: nowS + 10 }, want: { subject: "ada" } },
+  ])("is taken that $name", async ({ answer, source, want }) => {
+    await using endpoint = await openEndpoint({ active: true, ...answer }, source);
+    expect(await outcomeOf(endpoint)).toMatchObject({ kind: "principal", ...want });
+  });
+
+  test.each<{ name: string; answer: object; source?: Partial<IntrospectionSource>; want?: string }>([
+    { name: "has no subject", answer: { sub: undefined } },
+    { name: "has a subject that is too long", answer: { sub: "s".repeat(256) } },
+    { name: "is for another audience", answer: { aud: "other" }, source: { audiences: ["plants"] } },
+    { name: "names no audience where one is demanded", answer: {}, source: { audiences: ["plants"] } },
+    { name: "is bound to a key", answer: { cnf: { jkt: "x" } } },
+    { name: "is a DPoP token", answer: { token_type: "DPOP" } },
+    { name: "begins later", answer: { nbf: nowS + 3600 } },
+    { name: "has an expiry that is a text", answer: { exp: "2099" } },
+    { name: "expired before the clock skew", answer: { exp: nowS - 31 }, want: "expired" },
+  ])("is refused that $name", async ({ answer, source, want = "invalid" }) => {
+    await using endpoint = await openEndpoint({ active: true, sub: "ada", ...answer }, source);
+    expect(await outcomeOf(endpoint)).toMatchObject({ kind: want });
+  });
+});
+
+describe("a token is neither good nor bad, but cannot be checked now,", () => {
+  // Side by side: two of them wait for the end of an answer that never ends.
+  test.concurrent.each<{ name: string; answer: Endpoint["answer"]; want: RegExp; isAboutToken?: boolean }>([
+    { name: "fails", answer: (_request, response) => void response.writeHead(500).end(), want: /answered 500$/ },
+    { name: "has had enough", answer: (_request, response) => void response.writeHead(429).end(), want: /429$/ },
+    {
+      name: "does not know us",
+      answer: (_request, response) => void response.writeHead(401).end(),
+      want: /answered 401$/,
+    },
+    {
+      name: "is behind a firewall that takes the token for an attack",
+      answer: (_request, response) => void response.writeHead(403).end(),
+      want: /answered 403$/,
+      isAboutToken: true,
+    },
+    {
+      name: "answers with another success than 200",
+      answer: (_request, response) => void response.writeHead(203).end('{"active":true,"sub":"ada"}'),
+      want: /answered 203$/,
+      isAboutToken: true,
+    },
+    {
+      name: "redirects",
+      answer: (_request, response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
+      want: /answered 307$/,
+      isAboutToken: true,
+    },
+    {
+      name: "sends HTML",
+      answer: (_request, response) => void response.end("<p>Request rejected"),
+      want: /is not JSON$/,
+      isAboutToken: true,
+    },
+    {
+      name: "sends 100 MB",
+      answer: (_request, response) =>
+        void response.writeHead(200, { "content-length": 100 * 2 ** 20 }).write(Buffer.alloc(2 ** 20, 0x20)),
+      want: /more than 524288 bytes$/,
+      isAboutToken: true,
+    },
+    { name: "never answers", answer: () => {}, want: /timeout/i },
+    {
+      name: "never ends its answer",
+      answer: (_request, response) => void response.writeHead(200).write('{"active":true'),
+      want: /timeout/i,
+    },
+    { name: "cuts the connection", answer: (request) => void request.socket.destroy(), want: /./ },
+    {
+      name: "does not say whether it is active",
+      answer: { sub: "ada" },
+      want: /does not say/,
+      isAboutToken: true,
+    },
+    { name: "says so with a text", answer: { active: "false" }, want: /does not say/, isAboutToken: true },
+  ])("when the endpoint $name", async ({ answer, want, isAboutToken = false }) => {
+    const warnings: object[] = [];
+    // Long enough for an answer that comes, on a machine that is busy; one that hangs costs a second once.
+    const source = { timeoutMs: want.source === "timeout" ? 1000 : waitLimitMs };
+    const log = { info: () => {}, warn: (fields: object) => warnings.push(fields) };
+    await using endpoint = await openEndpoint(answer, source, log);
+    const names = ["one", "two", "three", "four", "five"];
+    const outcomes = await Promise.all(names.map((name) => outcomeOf(endpoint, `opaque-token-${name}`)));
+    const reason = expect.stringMatching(want);
+    expect(outcomes).toEqual(names.map(() => ({ kind: "unavailable", reason, retryAfterS: 1 })));
+    expect(warnings).toEqual(
+      isAboutToken ? [] : [{ endpoint: expect.stringMatching(/\/introspect$/), problem: expect.stringMatching(want) }],
+    );
+    expect(JSON.stringify(warnings)).not.toContain("opaque-token");
+    // After five tokens on which the endpoint itself failed, no other token is sent to it.
+    expect(endpoint.verifier.problem).toEqual(isAboutToken ? undefined : reason);
+    endpoint.answer = { active: true, sub: "ada" };
+    expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: isAboutToken ? "principal" : "unavailable" });
+    const others = endpoint.questions.filter(({ body }) => body.includes("six"));
+    expect(others).toHaveLength(isAboutToken ? 1 : 0);
+  });
+
+  test("when four tokens fail: the next one is asked about, and no problem is told", async () => {
+    const told: unknown[] = [];
+    const log = { info: (...line: unknown[]) => void told.push(line), warn: () => {} };
+    await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end(), {}, log);
+    for (const token of ["one", "two", "three", "four"]) await outcomeOf(endpoint, token);
+    expect(endpoint.verifier.problem).toBeUndefined();
+    endpoint.answer = { active: true, sub: "ada" };
+    for (const token of ["five", "six"]) expect(await outcomeOf(endpoint, token)).toMatchObject({ kind: "principal" });
+    expect(told).toEqual([[{ endpoint: expect.stringMatching(/\/introspect$/) }, "tokens can be introspected again"]]);
+  });
+
+  test("when five tokens fail, but only until the endpoint answers about one that it had before", async () => {
+    const asked = Promise.withResolvers<ServerResponse>();
+    await using endpoint = await openEndpoint((_request, response) => asked.resolve(response));
+    const first = outcomeOf(endpoint, "first");
+    const response = await within(asked.promise, "the first question");
+    endpoint.answer = (_request, failed) => void failed.writeHead(500).end();
+    for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
+    expect(endpoint.verifier.problem).toBeDefined();
+    endpoint.answer = { active: true, sub: "ada" };
+    response.end(JSON.stringify(endpoint.answer));
+    expect(await first).toMatchObject({ kind: "principal" });
+    expect(endpoint.verifier.problem).toBeUndefined();
+    expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: "principal" });
+  });
+
+  test("when many fail, but not five in a row", async () => {
+    await using endpoint = await openEndpoint({});
+    for (let round = 0; round < 4; round += 1) {
+      endpoint.answer = (_request, response) => void response.writeHead(500).end();
+      for (let n = 0; n < 4; n += 1) await outcomeOf(endpoint, `bad-${round}-${n}`);
+      endpoint.answer = { active: true, sub: "ada" };
+      expect(await outcomeOf(endpoint, `good-${round}`)).toMatchObject({ kind: "principal" });
+    }
+    expect(endpoint.verifier.problem).toBeUndefined();
+  });
+
+  test("when it failed just now: the same token is not sent again", async () => {
+    await using endpoint = await openEndpoint((_request, response) => void response.writeHead(403).end());
+    await outcomeOf(endpoint, "one");
+    expect(endpoint.verifier.verify({ text: "one", digest: digestOf("one") })).toMatchObject({ kind: "unavailable" });
+    expect(endpoint.questions).toHaveLength(1);
+  });
+
+  test("when 64 others wait for an endpoint that hangs: it is told at once, and they when nobody is asked any more", async () => {
+    await using endpoint = await openEndpoint({ active: true, sub: "ada" }, { timeoutMs: 4 * waitLimitMs });
+    for (const token of ["one", "two"]) await outcomeOf(endpoint, token);
+    endpoint.answer = () => {};
+    const waiting = Array.from({ length: 64 }, (_, n) => outcomeOf(endpoint, `token-${n}`));
+    expect(await outcomeOf(endpoint, "one-more")).toMatchObject({
+      kind: "unavailable",
+      reason: expect.stringContaining("64 questions"),
+    });
+    endpoint.verifier.close?.();
+    const outcomes = await Promise.all(waiting);
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["unavailable"]));
+    expect(JSON.stringify(outcomes)).not.toContain("64 questions");
+  });
+});
+
+test("an endpoint answers any number of questions, one after the other", async () => {
+  const messages: string[] = [];
+  const log = { info: (_fields: object, message: string) => messages.push(message), warn: () => {} };
+  await using endpoint = await openEndpoint({ active: true, sub: "ada" }, {}, log);
+  for (let n = 0; n < 70; n += 1) expect(await outcomeOf(endpoint, `token-${n}`)).toMatchObject({ kind: "principal" });
+  expect(messages).toEqual([]);
+});
+
+describe("openIntrospectionVerifier", () => {
+  test.each([
+    { name: "an endpoint over plain HTTP", source: { url: "http://id.example/introspect" }, want: /is not https/ },
+    { name: "no client id", source: { clientId: "" }, want: /needs a client id/ },
+    { name: "a secret file that is not there", source: { clientSecretFile: "/nowhere/secret" }, want: /there is no / },
+    { name: "a secret in a device", source: { clientSecretFile: "/dev/null" }, want: /is not a regular file/ },
+    { name: "an empty secret", secret: "\n", want: /: there is no secret in it$/ },
+    { name: "a secret that is none", secret: "x".repeat(4097), want: /is larger than 4096 bytes$/ },
+  ])("reports $name", async ({ source = {}, secret = "x".repeat(4096), want }) => {
+    using folder = createTempFolder();
+    const clientSecretFile = folder.file("secret");
+    writeFileSync(clientSecretFile, secret);
+    const result = await openIntrospectionVerifier(
+      { url: "https://id.example/introspect", clientId: "plants", clientSecretFile, ...source },
+      quietLog,
+    );
+    expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
+  });
+});

@@ -1,0 +1,559 @@
+import { once } from "node:events";
+import { describe, expect, test } from "vitest";
+
+import type { AuthLog } from "../../../../src/operators/auth/auth-log.ts";
+import { openFetchedKeys } from "../../../../src/operators/auth/jwt/fetched-keys.ts";
+import { openJwtVerifier, type JwtSource } from "../../../../src/operators/auth/jwt/open-jwt-verifier.ts";
+import { notParsed } from "../../../../src/operators/auth/parse-result.ts";
+import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../../src/operators/auth/token-verifier.ts";
+import { within } from "../../../support/deadline.ts";
+import {
+  createSigningKey,
+  startIdentityProvider,
+  startIdentityProviderAt,
+  testAudience,
+  type IdentityProvider,
+} from "../../../support/auth/identity-provider.ts";
+import { quietLog } from "../../../support/operations/quiet-log.ts";
+
+const hourMs = 3_600_000;
+
+/** Only what a test asks for is fetched: the timer of the background does not come in between. */
+const byDemand = { refreshMs: hourMs, backOffMs: hourMs, backOffMaxMs: hourMs, fetchMs: hourMs };
+
+async function open(
+  source: Partial<JwtSource> & { issuer: string },
+  log: AuthLog = quietLog,
+): Promise<TokenVerifier & Disposable> {
+  const result = await openJwtVerifier([{ audiences: [testAudience], timing: byDemand, ...source }], log);
+  if (result.kind === "problems") throw new Error(result.problems.join("; "));
+  // Members are handed on by getters: `problem` changes.
+  return Object.assign(Object.create(result.value), { [Symbol.dispose]: () => result.value.close?.() });
+}
+
+async function outcomeOf(verifier: TokenVerifier, token: string): Promise<TokenOutcome> {
+  return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
+}
+
+async function startProvider(keyId = "first"): Promise<IdentityProvider> {
+  return await startIdentityProvider(await createSigningKey("ES256", keyId));
+}
+
+describe("keys that a provider publishes", () => {
+  test.each([
+    { name: "where the OpenID metadata says", hide: [], want: ["/.well-known/openid-configuration", "/keys"] },
+    {
+      name: "where the OAuth metadata says (RFC 8414)",
+      hide: ["/.well-known/openid-configuration"],
+      want: ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/keys"],
+    },
+  ])("are found $name", async ({ hide, want }) => {
+    using provider = await startProvider();
+    provider.hidden = hide;
+    using verifier = await open({ issuer: provider.issuer });
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+    expect(provider.requests).toEqual(want);
+  });
+
+  test("are found where the metadata of an issuer with a path says, with a slash at its end or without", async () => {
+    const hidden = "/realms/plants/.well-known/openid-configuration";
+    for (const issuer of ["/realms/plants", "/realms/plants/"]) {
+      const key = await createSigningKey("ES256", "first");
+      using provider = await startIdentityProviderAt({ issuer, keys: "/keys" }, key);
+      provider.hidden = [hidden];
+      using verifier = await open({ issuer: provider.issuer });
+      expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+      expect(provider.requests).toEqual([hidden, "/.well-known/oauth-authorization-server/realms/plants", "/keys"]);
+    }
+  });
+
+  test("are fetched at the URL that is configured, without discovery", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: "urn:issuer", keys: { url: provider.keysUrl } });
+    expect(await outcomeOf(verifier, await provider.sign({ iss: "urn:issuer" }))).toMatchObject({ kind: "principal" });
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+
+  test("are fetched once for any number of tokens", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => provider.sign({ jti: String(n) })));
+    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(verifier, token)));
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["principal"]));
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+
+  test("are fetched anew in the background, without any request", async () => {
+    using provider = await startProvider();
+    const timing = { refreshMs: 1, backOffMs: hourMs, backOffMaxMs: hourMs };
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing });
+    await within(provider.nextRequest(), "the refresh");
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+  });
+});
+
+describe("keys that are fetched in the background", () => {
+  test("are fetched once each time, however often they were asked for in between", async () => {
+    using provider = await startProvider();
+    const gaps: number[] = [];
+    const document = JSON.stringify({ keys: provider.keys.map(({ jwk }) => jwk) });
+    let answeredAtMs = Number.NEGATIVE_INFINITY;
+    provider.answer = (_request, response) => {
+      gaps.push(performance.now() - answeredAtMs);
+      response.end(document, () => (answeredAtMs = performance.now()));
+    };
+    const timing = { refreshMs: 80 };
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing });
+    for (let n = 0; n < 20; n += 1) await verifier.reload?.();
+    const asked = provider.requests.length;
+    for (let n = 0; n < 5; n += 1) await within(provider.nextRequest(), "the refresh");
+    // Three quarters of the time at least; by the clock of a timer, which rounds.
+    expect(Math.min(...gaps.slice(asked, asked + 5))).toBeGreaterThan(55);
+  });
+
+  test("are fetched no more once they are closed, and what is under way ends without a word", async () => {
+    using provider = await startProvider();
+    using other = await startProvider();
+    const warnings: object[] = [];
+    const log: AuthLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    const timing = { refreshMs: 1, fetchMs: hourMs };
+    const verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing }, log);
+    provider.answer = () => {};
+    await within(provider.nextRequest(), "the refresh");
+    const reloaded = verifier.reload?.();
+    verifier.close?.();
+    await within(Promise.resolve(reloaded), "the end of the fetch");
+    const asked = provider.requests.length;
+    // Another one shows that there was time for more.
+    using _ = await open({ issuer: other.issuer, keys: { url: other.keysUrl }, timing });
+    for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+    expect({ asked: provider.requests.length, warnings }).toEqual({ asked, warnings: [] });
+  });
+});
+
+test("keys that are closed at rest are not asked for again", async () => {
+  using other = await startProvider();
+  let asked = 0;
+  const keys = await openFetchedKeys({
+    issuer: "urn:issuer",
+    algorithms: ["ES256"],
+    log: quietLog,
+    timing: { backOffMs: 1 },
+    fetchDocument: async () => {
+      asked += 1;
+      return notParsed("it is away");
+    },
+  });
+  keys.close();
+  // A caller that has to come back is told whole seconds, and at least one.
+  expect(keys.retryAfterS).toBe(1);
+  // Another one shows that there was time for more.
+  using _ = await open({ issuer: other.issuer, keys: { url: other.keysUrl }, timing: { refreshMs: 1 } });
+  for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+  expect(asked).toBe(1);
+});
+
+test("keys that are closed while they are fetched are not asked for again", async () => {
+  using other = await startProvider();
+  let asked = 0;
+  const keys = await openFetchedKeys({
+    issuer: "urn:issuer",
+    algorithms: ["ES256"],
+    log: quietLog,
+    timing: { refreshMs: 1, backOffMs: 1, fetchMs: hourMs },
+    fetchDocument: async (signal) => {
+      asked += 1;
+      if (asked > 1 && !signal.aborted) await once(signal, "abort");
+      return notParsed("it was closed");
+    },
+  });
+  await expect.poll(() => asked).toBe(2);
+  keys.close();
+  // Another one shows that there was time for more.
+  using _ = await open({ issuer: other.issuer, keys: { url: other.keysUrl }, timing: { refreshMs: 1 } });
+  for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+  expect(asked).toBe(2);
+});
+
+describe("a token that names an unknown key", () => {
+  test("is good once the provider publishes the key", async () => {
+    using provider = await startProvider();
+    using verifier = await open({
+      issuer: provider.issuer,
+      keys: { url: provider.keysUrl },
+      timing: { ...byDemand, coolDownMs: 0 },
+    });
+    const second = await createSigningKey("ES256", "second");
+    provider.keys = [...provider.keys, second];
+    expect(await outcomeOf(verifier, await provider.sign({}, {}, second))).toMatchObject({ kind: "principal" });
+  });
+
+  test("makes one fetch, however many come at once", async () => {
+    using provider = await startProvider();
+    using verifier = await open({
+      issuer: provider.issuer,
+      keys: { url: provider.keysUrl },
+      timing: { ...byDemand, coolDownMs: 0 },
+    });
+    const stranger = await createSigningKey("ES256", "stranger");
+    const tokens = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => provider.sign({ jti: String(n) }, {}, stranger)),
+    );
+    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(verifier, token)));
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["invalid"]));
+    expect(provider.requests).toEqual(["/keys", "/keys"]);
+  });
+
+  test("makes no fetch within the cool-down", async () => {
+    using provider = await startProvider();
+    using verifier = await open({
+      issuer: provider.issuer,
+      keys: { url: provider.keysUrl },
+      timing: { ...byDemand, coolDownMs: hourMs },
+    });
+    const token = await provider.sign({}, { kid: "stranger" });
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+
+  test("waits for the fetch that is under way, also within the cool-down", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    const second = await createSigningKey("ES256", "second");
+    const token = await provider.sign({}, {}, second);
+    provider.keys = [...provider.keys, second];
+    const reloaded = verifier.reload?.();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
+    await reloaded;
+    expect(provider.requests).toEqual(["/keys", "/keys"]);
+  });
+
+  test("is not called bad while the provider is away", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    provider.stop();
+    await verifier.reload?.();
+    const outcome = await outcomeOf(verifier, await provider.sign({}, { kid: "stranger" }));
+    expect(outcome).toMatchObject({ kind: "unavailable", retryAfterS: expect.any(Number) });
+  });
+
+  test("is called bad again once the provider is back", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    await verifier.reload?.();
+    provider.answer = undefined;
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, await provider.sign({}, { kid: "stranger" }))).toMatchObject({ kind: "invalid" });
+  });
+});
+
+describe("a provider that goes away", () => {
+  test("takes no known key with it: new tokens and old ones stay good, and the server stays ready", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    const old = await provider.sign({ jti: "old" });
+    expect(await outcomeOf(verifier, old)).toMatchObject({ kind: "principal" });
+    provider.stop();
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, old)).toMatchObject({ kind: "principal" });
+    expect(await outcomeOf(verifier, await provider.sign({ jti: "new" }))).toMatchObject({ kind: "principal" });
+    expect(verifier.problem).toBeUndefined();
+  });
+
+  test("makes tokens unverifiable, not bad, once its keys are too old", async () => {
+    using provider = await startProvider();
+    using verifier = await open({
+      issuer: provider.issuer,
+      keys: { url: provider.keysUrl },
+      timing: { ...byDemand, usableMs: 0 },
+    });
+    provider.stop();
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "unavailable" });
+    expect(verifier.problem).toContain(`no usable keys of ${provider.issuer}: `);
+  });
+
+  test("has its keys used again once the same ones were fetched anew", async () => {
+    using provider = await startProvider();
+    const timing = { ...byDemand, usableMs: 300 };
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing });
+    await expect.poll(() => verifier.problem).toMatch(/^no usable keys/);
+    const problem = async (): Promise<string | undefined> => (await verifier.reload?.(), verifier.problem);
+    await expect.poll(problem).toBeUndefined();
+  });
+
+  test("is left alone for twice as long after each failure, up to a bound, and replicas do not ask together", async () => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    const second = 1000;
+    const timing = { ...byDemand, backOffMs: 1000 * second, backOffMaxMs: 6000 * second };
+    const replicas = await Promise.all(
+      Array.from({ length: 5 }, () => open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing })),
+    );
+    const token = await provider.sign();
+    for (const mostS of [1000, 2000, 4000, 6000, 6000]) {
+      const waits = await Promise.all(
+        replicas.map(async (replica) => {
+          const outcome = await outcomeOf(replica, token);
+          await replica.reload?.();
+          return outcome.kind === "unavailable" ? outcome.retryAfterS : 0;
+        }),
+      );
+      expect(Math.max(...waits)).toBeLessThanOrEqual(mostS);
+      expect(Math.min(...waits)).toBeGreaterThan(0.75 * mostS - 100);
+      expect(new Set(waits).size).toBeGreaterThan(1);
+    }
+    for (const replica of replicas) replica[Symbol.dispose]();
+  });
+
+  test("is asked again after a while, without any request, and is back then", async () => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    const { issuer } = provider;
+    const changed = Promise.withResolvers<object>();
+    const warnings: object[] = [];
+    const told: unknown[] = [];
+    const log: AuthLog = {
+      warn: (fields) => warnings.push(fields),
+      info: (fields, message) => {
+        told.push([fields, message]);
+        if (message === "keys changed") changed.resolve(fields);
+      },
+    };
+    using verifier = await open(
+      { issuer: provider.issuer, keys: { url: provider.keysUrl }, timing: { backOffMs: 1, backOffMaxMs: 1 } },
+      log,
+    );
+    expect(verifier.keysFetched).toEqual([]);
+    provider.answer = undefined;
+    expect(await within(changed.promise, "the keys")).toEqual({ issuer, keys: 1 });
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+    expect(warnings[0]).toMatchObject({ failures: 1, keysInUse: 0 });
+    expect(verifier.keysFetched).toEqual([{ issuer, atMs: expect.any(Number) }]);
+    await verifier.reload?.();
+    expect(told).toEqual([
+      [{ issuer, keys: 1 }, "keys changed"],
+      [{ issuer }, "keys can be fetched again"],
+    ]);
+    expect(verifier.problem).toBeUndefined();
+  });
+
+  test("is not asked by requests while the next time to ask is set", async () => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    using verifier = await open({
+      issuer: provider.issuer,
+      keys: { url: provider.keysUrl },
+      timing: { ...byDemand, coolDownMs: 0 },
+    });
+    const outcomes = await Promise.all(
+      [1, 2, 3].map(async (n) => await outcomeOf(verifier, await provider.sign({ jti: String(n) }))),
+    );
+    const reason = expect.stringMatching(/answered 503$/);
+    expect(outcomes).toEqual(outcomes.map(() => ({ kind: "unavailable", reason, retryAfterS: expect.any(Number) })));
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+});
+
+describe("keys that did not change", () => {
+  test("leave every token known that they verified", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    const text = await provider.sign();
+    await outcomeOf(verifier, text);
+    await verifier.reload?.();
+    expect(provider.requests).toEqual(["/keys", "/keys"]);
+    expect(verifier.verify({ text, digest: digestOf(text) })).toMatchObject({ kind: "principal" });
+  });
+});
+
+describe("keys that are withdrawn", () => {
+  test("take every token that they verified with them", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    const token = await provider.sign();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
+    provider.keys = [await createSigningKey("ES256", "second")];
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
+  });
+
+  test("change while requests run, and no good token is refused", async () => {
+    using provider = await startProvider("key-0");
+    using verifier = await open({
+      issuer: provider.issuer,
+      keys: { url: provider.keysUrl },
+      timing: { ...byDemand, coolDownMs: 0 },
+    });
+    const outcomes: Promise<TokenOutcome>[] = [];
+    for (const n of [1, 2, 3, 4]) {
+      const fresh = await createSigningKey("ES256", `key-${n}`);
+      // A provider publishes the next key together with the last one.
+      provider.keys = [...provider.keys.slice(-1), fresh];
+      const tokens = await Promise.all(
+        Array.from({ length: 20 }, (_, jti) => provider.sign({ jti: String(jti) }, {}, fresh)),
+      );
+      outcomes.push(...tokens.map((token) => outcomeOf(verifier, token)));
+    }
+    const kinds = (await Promise.all(outcomes)).map(({ kind }) => kind);
+    expect(new Set(kinds)).toEqual(new Set(["principal"]));
+  });
+});
+
+describe("a misbehaving provider", () => {
+  const hundredMegabytes = 100 * 1024 * 1024;
+
+  // Side by side: two of them wait for the end of an answer that never ends.
+  test.concurrent.each<{
+    name: string;
+    answer: NonNullable<IdentityProvider["answer"]>;
+    want: RegExp;
+    fetchMs?: number;
+  }>([
+    { name: "never answers", answer: () => {}, want: /timeout/i, fetchMs: 3_000 },
+    {
+      name: "never ends its answer",
+      answer: (_request, response) =>
+        void response.writeHead(200, { "content-type": "application/json" }).write('{"keys":['),
+      want: /timeout/i,
+      fetchMs: 3_000,
+    },
+    {
+      name: "redirects",
+      answer: (_request, response) => void response.writeHead(302, { location: "http://127.0.0.1:1/keys" }).end(),
+      want: /\/keys answered 302$/,
+    },
+    {
+      name: "says that it is going to send 100 MB",
+      answer: (_request, response) => {
+        response.writeHead(200, { "content-length": hundredMegabytes });
+        response.write(Buffer.alloc(1024 * 1024, 0x20));
+      },
+      want: /answered more than 524288 bytes$/,
+    },
+    {
+      name: "answers with HTML",
+      answer: (_request, response) => void response.end("<!doctype html><p>Sign in"),
+      want: /is not JSON$/,
+    },
+    {
+      name: "answers with an array",
+      answer: (_request, response) => void response.end("[]"),
+      want: /is not a JSON object$/,
+    },
+    {
+      name: "answers with bytes that are not UTF-8",
+      answer: (_request, response) => void response.end(Buffer.from('{"keys":[],"x":"\u00ff"}', "latin1")),
+      want: /not valid for encoding utf-8$/,
+    },
+    {
+      name: "answers with null",
+      answer: (_request, response) => void response.end("null"),
+      want: /is not a JSON object$/,
+    },
+    {
+      name: "ends its answer within a character",
+      answer: (_request, response) => void response.end(Buffer.from('{"keys":[]}\u00ff').subarray(0, -1)),
+      want: /not valid for encoding utf-8$/,
+    },
+    {
+      name: "answers with another success than 200",
+      answer: (_request, response) => void response.writeHead(203).end('{"keys":[]}'),
+      want: /answered 203$/,
+    },
+    { name: "answers with nothing", answer: (_request, response) => void response.end(), want: /is not JSON$/ },
+    {
+      name: "has a secret for a key",
+      answer: (_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA","kid":"first"}]}'),
+      want: /none of the 1 keys/,
+    },
+    {
+      name: "has keys that are no object",
+      answer: (_request, response) => void response.end('{"keys":{"kid":1}}'),
+      want: /no array "keys"/,
+    },
+    { name: "cuts the connection", answer: (request) => void request.socket.destroy(), want: /./ },
+    { name: "fails", answer: (_request, response) => void response.writeHead(500).end("oops"), want: /answered 500$/ },
+  ])("that $name leaves the last keys in use, and the log says why", async ({ answer, want, fetchMs = hourMs }) => {
+    using provider = await startProvider();
+    const warnings: object[] = [];
+    const log: AuthLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    // Where the provider hangs, longer than a busy machine needs for the first answer.
+    const timing = { ...byDemand, fetchMs };
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing }, log);
+    provider.answer = answer;
+    await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+    expect(warnings).toEqual([
+      { issuer: provider.issuer, failures: 1, keysInUse: 1, problem: expect.stringMatching(want) },
+    ]);
+  });
+
+  test("that fails with an answer that never ends is let go at once", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    const letGo = Promise.withResolvers<void>();
+    provider.answer = (_request, response) => {
+      response.once("close", letGo.resolve).writeHead(500).write("oops");
+    };
+    // It takes an hour to give up a fetch by its time.
+    await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
+    await within(letGo.promise, "the end of the connection");
+  });
+
+  test("that has 512 KiB to say is heard, to the byte", async () => {
+    using provider = await startProvider();
+    const document = Buffer.alloc(512 * 1024, " ");
+    document.write(JSON.stringify({ keys: provider.keys.map(({ jwk }) => jwk) }));
+    provider.answer = (_request, response) => void response.end(document);
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+  });
+
+  test("that is not there is named in the log with the system's word, and without what the query may hold", async () => {
+    const warnings: object[] = [];
+    const log: AuthLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    using provider = await startProvider();
+    provider.stop();
+    const { port } = new URL(provider.keysUrl);
+    const keys = { url: `http://localhost:${port}/keys?api_key=s3cret` };
+    using _ = await open({ issuer: "urn:issuer", keys }, log);
+    expect(warnings).toMatchObject([
+      { problem: expect.stringMatching(/^http:\/\/localhost:\d+\/keys: .*ECONNREFUSED/) },
+    ]);
+    expect(JSON.stringify(warnings)).not.toContain("s3cret");
+  });
+
+  test("that says there are no keys withdraws them all: no token is taken that they signed", async () => {
+    using provider = await startProvider();
+    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing: byDemand });
+    const token = await provider.sign();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
+    provider.answer = (_request, response) => void response.end('{"keys":[]}');
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable", retryAfterS: 1 });
+    expect(verifier.problem).toBe(`${provider.issuer} has withdrawn all its keys`);
+  });
+
+  test.each<{ name: string; document: (provider: IdentityProvider) => unknown; want: RegExp }>([
+    { name: "that is a list", document: () => [], want: /openid-configuration is not a JSON object/ },
+    {
+      name: "of another issuer",
+      document: ({ keysUrl }) => ({ issuer: "https://evil.example", jwks_uri: keysUrl }),
+      want: /metadata of another issuer/,
+    },
+    { name: "without the place of the keys", document: ({ issuer }) => ({ issuer }), want: /has no "jwks_uri"/ },
+    {
+      name: "with keys over plain HTTP",
+      document: ({ issuer }) => ({ issuer, jwks_uri: "http://keys.example/" }),
+      want: /is not https/,
+    },
+  ])("that has metadata $name is not believed", async ({ document, want }) => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.end(JSON.stringify(document(provider)));
+    using verifier = await open({ issuer: provider.issuer });
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "unavailable" });
+    expect(verifier.problem).toMatch(want);
+  });
+});

@@ -1,0 +1,416 @@
+import { createHmac } from "node:crypto";
+import { writeFileSync } from "node:fs";
+
+import { EncryptJWT, FlattenedSign } from "jose";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import type { AuthLog } from "../../../../src/operators/auth/auth-log.ts";
+import { openJwtVerifier, type JwtSource } from "../../../../src/operators/auth/jwt/open-jwt-verifier.ts";
+import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../../src/operators/auth/token-verifier.ts";
+import {
+  createSigningKey,
+  startIdentityProvider,
+  testAudience,
+  testExtension,
+  type IdentityProvider,
+  type SigningKey,
+  type TestClaims,
+  type TestHeader,
+} from "../../../support/auth/identity-provider.ts";
+import { quietLog } from "../../../support/operations/quiet-log.ts";
+import { createTempFolder } from "../../../support/process/temp-folder.ts";
+
+const nowS = Math.floor(Date.now() / 1000);
+
+let keys: Record<string, SigningKey>;
+let provider: IdentityProvider;
+let other: IdentityProvider;
+let verifier: TokenVerifier;
+
+beforeAll(async () => {
+  const algorithms = ["RS256", "PS256", "ES256", "EdDSA", "RS512"];
+  const made = await Promise.all(algorithms.map((algorithm) => createSigningKey(algorithm, `key-${algorithm}`)));
+  keys = Object.fromEntries(made.map((key) => [key.algorithm, key]));
+  provider = await startIdentityProvider(...made);
+  // The other provider's key has the id of the first one's.
+  other = await startIdentityProvider(await createSigningKey("ES256", "key-ES256"));
+  verifier = await open({ issuer: provider.issuer }, { issuer: other.issuer });
+});
+
+afterAll(() => {
+  verifier.close?.();
+  provider.stop();
+  other.stop();
+});
+
+async function open(...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
+  return await openTelling(quietLog, ...sources);
+}
+
+async function openTelling(log: AuthLog, ...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
+  const whole = sources.map((source) => ({ issuer: provider.issuer, audiences: [testAudience], ...source }));
+  const result = await openJwtVerifier(whole, log);
+  if (result.kind === "problems") throw new Error(result.problems.join("; "));
+  return result.value;
+}
+
+async function outcomeOf(token: string, by: TokenVerifier = verifier): Promise<TokenOutcome> {
+  return await by.verify({ text: token, digest: digestOf(token) });
+}
+
+function base64url(value: object | string): string {
+  return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+}
+
+describe("a token that is taken", () => {
+  test.each(["RS256", "PS256", "ES256", "EdDSA"])("is signed with %s", async (algorithm) => {
+    const token = await provider.sign({ sub: "ada" }, {}, keys[algorithm]);
+    expect(await outcomeOf(token)).toEqual({
+      kind: "principal",
+      subject: "ada",
+      issuer: provider.issuer,
+      scopes: "all",
+    });
+  });
+
+  test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
+    { name: "names our audience among others", claims: { aud: ["https://other.example", testAudience] } },
+    { name: "has the type JWT", header: { typ: "JWT" } },
+    { name: "has the type of RFC 9068", header: { typ: "at+jwt" } },
+    { name: "has the type of RFC 9068 in full", header: { typ: "application/AT+JWT" } },
+    { name: "expired within the clock skew", claims: { exp: nowS - 15 } },
+    { name: "begins within the clock skew", claims: { nbf: nowS + 15, iat: nowS + 15 } },
+    { name: "has no iat", claims: { iat: undefined } },
+    { name: "has a subject of 255 characters", claims: { sub: "s".repeat(255) } },
+    { name: "is nested deeply", claims: { deep: JSON.parse("[".repeat(500) + "]".repeat(500)) } },
+    {
+      name: "points to keys, which are not looked at",
+      header: { jku: "http://127.0.0.1:1/keys", x5u: "http://127.0.0.1:1/x5u" },
+    },
+  ])("$name", async ({ claims, header }) => {
+    expect(await outcomeOf(await provider.sign(claims, header))).toMatchObject({ kind: "principal" });
+  });
+
+  test("counts the last of two claims of one name (RFC 7519 §4)", async () => {
+    const payload = JSON.stringify({ iss: provider.issuer, sub: "eve", aud: testAudience, exp: nowS + 60 });
+    const token = await provider.sign(payload.replace("{", '{"sub":"ada",'));
+    expect(await outcomeOf(token)).toMatchObject({ kind: "principal", subject: "eve" });
+  });
+});
+
+describe("a signed token that is refused", () => {
+  test.each<{ name: string; claims?: TestClaims; header?: TestHeader; want: RegExp }>([
+    { name: "is for another audience", claims: { aud: "https://other.example" }, want: /"aud"/ },
+    { name: "is for other audiences", claims: { aud: ["https://other.example", `${testAudience}/`] }, want: /"aud"/ },
+    { name: "is for nobody", claims: { aud: [] }, want: /"aud"/ },
+    { name: "names no audience", claims: { aud: undefined }, want: /"aud"/ },
+    { name: "has no expiry", claims: { exp: undefined }, want: /"exp"/ },
+    { name: "has a text for an expiry", claims: { exp: "2099" }, want: /"exp"/ },
+    { name: "begins later", claims: { nbf: nowS + 3600 }, want: /"nbf"/ },
+    { name: "was made later", claims: { iat: nowS + 3600 }, want: /"iat"/ },
+    { name: "has no subject", claims: { sub: undefined }, want: /"sub"/ },
+    { name: "has an empty subject", claims: { sub: "" }, want: /"sub"/ },
+    { name: "has a subject of 256 characters", claims: { sub: "s".repeat(256) }, want: /"sub"/ },
+    {
+      name: "is bound to a key (RFC 7800)",
+      claims: { cnf: { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } },
+      want: /"cnf"/,
+    },
+    {
+      name: "has a critical header that nobody knows",
+      header: { crit: [testExtension], [testExtension]: true },
+      want: /extension/i,
+    },
+    { name: "is a logout token", header: { typ: "logout+jwt" }, want: /"typ"/ },
+    { name: "has a type with another in it", header: { typ: "at+application/jwt" }, want: /"typ"/ },
+    { name: "is a DPoP proof", header: { typ: "dpop+jwt" }, want: /"typ"/ },
+  ])("$name", async ({ claims, header, want }) => {
+    const outcome = await outcomeOf(await provider.sign(claims, header));
+    expect(outcome).toMatchObject({
+      kind: "invalid",
+      reason: expect.stringMatching(want),
+    });
+  });
+
+  test("has a payload that is signed without its encoding (RFC 7797)", async () => {
+    const key = keys["ES256"];
+    if (key === undefined) throw new Error("there is no such key");
+    const payload = base64url({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: nowS + 60 });
+    const jws = await new FlattenedSign(Buffer.from(payload))
+      .setProtectedHeader({ alg: "ES256", kid: key.keyId, b64: false, crit: ["b64"] })
+      .sign(key.privateKey);
+    const outcome = await outcomeOf([jws.protected, payload, jws.signature].join("."));
+    expect(outcome).toMatchObject({ kind: "invalid", reason: "JWTs MUST NOT use unencoded payload" });
+  });
+
+  test("expired a second before the clock skew", async () => {
+    expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" });
+  });
+
+  test("expires at no time that can be written", async () => {
+    const payload = JSON.stringify({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: 0 }).replace(
+      '"exp":0',
+      '"exp":1e999',
+    );
+    expect(await outcomeOf(await provider.sign(payload))).toMatchObject({
+      kind: "invalid",
+      reason: '"exp" is not a date',
+    });
+  });
+
+  test("is signed with an algorithm that is not allowed", async () => {
+    const token = await provider.sign({}, {}, keys["RS512"]);
+    expect(await outcomeOf(token)).toMatchObject({
+      kind: "invalid",
+      reason: '"alg" is not RS256, PS256, ES256, EdDSA',
+    });
+  });
+
+  test("names an issuer but is signed with the key of another trusted one", async () => {
+    const token = await other.sign({ iss: provider.issuer });
+    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
+  });
+
+  test("brings its own key along", async () => {
+    const own = await createSigningKey("ES256", "key-ES256");
+    const token = await provider.sign({}, { jwk: own.jwk }, own);
+    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
+  });
+
+  test("names no key where several would do", async () => {
+    const twice = await startIdentityProvider(
+      await createSigningKey("ES256", "a"),
+      await createSigningKey("ES256", "b"),
+    );
+    const by = await open({ issuer: twice.issuer });
+    expect(await outcomeOf(await twice.sign({}, { kid: undefined }), by)).toMatchObject({
+      kind: "invalid",
+      reason: expect.stringContaining("which key"),
+    });
+    by.close?.();
+    twice.stop();
+  });
+
+  test.each<{ name: string; spoil: (parts: readonly string[]) => string }>([
+    {
+      name: "has another payload",
+      spoil: ([head = "", , tail = ""]) => [head, base64url({ iss: provider.issuer, sub: "eve" }), tail].join("."),
+    },
+    {
+      name: "has another header",
+      spoil: ([, body = "", tail = ""]) => [base64url({ alg: "PS256", kid: "key-PS256" }), body, tail].join("."),
+    },
+    {
+      name: "has a signature with one bit changed",
+      spoil: ([head = "", body = "", tail = ""]) =>
+        [head, body, (tail.startsWith("A") ? "B" : "A") + tail.slice(1)].join("."),
+    },
+    {
+      name: "has a signature cut short",
+      spoil: ([head = "", body = "", tail = ""]) => [head, body, tail.slice(0, 20)].join("."),
+    },
+    {
+      name: "says that its algorithm is none but keeps a signature",
+      spoil: ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join("."),
+    },
+    {
+      name: "is an HMAC with the public key as its secret",
+      spoil: ([, body = ""]) => {
+        const input = `${base64url({ alg: "HS256", kid: "key-RS256" })}.${body}`;
+        return `${input}.${createHmac("sha256", JSON.stringify(keys["RS256"]?.jwk)).update(input).digest("base64url")}`;
+      },
+    },
+  ])("$name", async ({ spoil }) => {
+    const token = spoil((await provider.sign()).split("."));
+    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid" });
+  });
+});
+
+describe("a token that is not known here", () => {
+  test.each<{ name: string; token: () => string | Promise<string> }>([
+    { name: "is of another issuer", token: () => provider.sign({ iss: "https://evil.example" }) },
+    { name: "is of an issuer with one more slash", token: () => provider.sign({ iss: `${provider.issuer}/` }) },
+    { name: "names no issuer", token: () => provider.sign({ iss: undefined }) },
+    { name: "is opaque", token: () => "2YotnFZFEjr1zCsicMWpAA" },
+    { name: "has no signature", token: () => `${base64url({ alg: "none" })}.${base64url({ iss: provider.issuer })}.` },
+    {
+      name: "has a header that is no JSON",
+      token: () => `${base64url("{")}.${base64url({ iss: provider.issuer })}.AAAA`,
+    },
+    {
+      name: "has a header that is an array",
+      token: () => `${base64url("[]")}.${base64url({ iss: provider.issuer })}.AAAA`,
+    },
+    {
+      name: "has a payload that is no JSON",
+      token: () => `${base64url({ alg: "RS256" })}.${base64url("nothing")}.AAAA`,
+    },
+    {
+      name: "has a payload that is not UTF-8",
+      token: () => `${base64url({ alg: "RS256" })}.${Buffer.from([0x7b, 0xff]).toString("base64url")}.AAAA`,
+    },
+    {
+      name: "has an algorithm that is no text",
+      token: () => `${base64url({ alg: 256 })}.${base64url({ iss: provider.issuer })}.AAAA`,
+    },
+    {
+      name: "is encrypted",
+      token: () =>
+        new EncryptJWT({ iss: provider.issuer })
+          .setProtectedHeader({ alg: "dir", enc: "A128GCM" })
+          .encrypt(Buffer.alloc(16)),
+    },
+    { name: "is of dots", token: () => ".".repeat(8000) },
+    {
+      name: "is 8 KiB of nested arrays",
+      token: () => `${base64url({ alg: "RS256" })}.${base64url("[".repeat(6000))}.AAAA`,
+    },
+  ])("$name", async ({ token }) => {
+    expect(await outcomeOf(await token())).toMatchObject({ kind: "unknown" });
+  });
+});
+
+describe("the type of RFC 9068, where it is demanded,", () => {
+  test.each([
+    { typ: "at+jwt", want: "principal" },
+    { typ: "JWT", want: "invalid" },
+    { typ: undefined, want: "invalid" },
+  ])("makes typ $typ $want", async ({ typ, want }) => {
+    const by = await open({ demandAccessTokenType: true });
+    expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
+    by.close?.();
+  });
+});
+
+describe("scopes, where they are demanded,", () => {
+  test.each<{ name: string; scopeClaims?: readonly string[]; claims: TestClaims; want: readonly string[] }>([
+    {
+      name: "are read from scope, parted by spaces",
+      claims: { scope: "plants:delete  plants:read" },
+      want: ["plants:delete", "plants:read"],
+    },
+    { name: "are read from Entra's scp", claims: { scp: "plants:delete" }, want: ["plants:delete"] },
+    { name: "are read from Okta's scp", claims: { scp: ["plants:delete", 7] }, want: ["plants:delete"] },
+    { name: "are none where the token has none", claims: {}, want: [] },
+    { name: "are none where the claim is no text", claims: { scope: { "plants:delete": true } }, want: [] },
+    { name: "are not read from roles", claims: { roles: ["plants:delete"] }, want: [] },
+    {
+      name: "are read from the claims that are named, and from no other",
+      scopeClaims: ["roles"],
+      claims: { scope: "plants:delete", roles: ["plants:read"] },
+      want: ["plants:read"],
+    },
+  ])("$name", async ({ claims, want, scopeClaims }) => {
+    const by = await open({ demandScopes: true, scopeClaims });
+    expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({
+      kind: "principal",
+      scopes: new Set(want),
+    });
+    by.close?.();
+  });
+});
+
+test("claims of scopes count for nothing where scopes are not demanded", async () => {
+  const by = await open({ scopeClaims: ["roles"] });
+  expect(await outcomeOf(await provider.sign({ roles: [] }), by)).toMatchObject({ kind: "principal", scopes: "all" });
+  by.close?.();
+});
+
+describe("openJwtVerifier", () => {
+  test.each<{ name: string; sources: readonly JwtSource[]; want: readonly RegExp[] }>([
+    {
+      name: "an issuer without audience",
+      sources: [{ issuer: "https://a.example", audiences: [] }],
+      want: [/needs an audience/],
+    },
+    {
+      name: "an empty audience",
+      sources: [{ issuer: "https://a.example", audiences: [""] }],
+      want: [/needs an audience/],
+    },
+    {
+      name: "discovery of an issuer that is no URL",
+      sources: [{ issuer: "a", audiences: ["b"] }],
+      want: [/is no URL/],
+    },
+    {
+      name: "an issuer over plain HTTP",
+      sources: [{ issuer: "http://a.example", audiences: ["b"] }],
+      want: [/is not https/],
+    },
+    {
+      name: "keys over plain HTTP",
+      sources: [{ issuer: "a", audiences: ["b"], keys: { url: "http://a.example/keys" } }],
+      want: [/is not https/],
+    },
+    {
+      name: "a password in the URL",
+      sources: [{ issuer: "a", audiences: ["b"], keys: { url: "https://u:p@a.example/" } }],
+      want: [/no user name and no password/],
+    },
+    {
+      name: "a key file that is not there",
+      sources: [{ issuer: "a", audiences: ["b"], keys: { file: "/nowhere/keys" } }],
+      want: [/there is no /],
+    },
+    {
+      name: "a key file that holds no keys",
+      sources: [{ issuer: "a", audiences: ["b"], keys: { file: import.meta.filename } }],
+      want: [/open-jwt-verifier\.test\.ts: the key set /],
+    },
+    {
+      name: "everything at once",
+      sources: [
+        { issuer: "a", audiences: [] },
+        { issuer: "b", audiences: ["c"] },
+        { issuer: "b", audiences: ["c"] },
+      ],
+      want: [/needs an audience/, /is no URL/, /is no URL/, /configured twice/],
+    },
+  ])("reports $name", async ({ sources, want }) => {
+    const result = await openJwtVerifier(sources, quietLog);
+    expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
+  });
+
+  test("follows keys that lie in a file, and drops with a key every token it verified", async () => {
+    using folder = createTempFolder();
+    const path = folder.file("keys.json");
+    const [before, after] = await Promise.all([
+      createSigningKey("ES256", "before"),
+      createSigningKey("ES256", "after"),
+    ]);
+    writeFileSync(path, JSON.stringify({ keys: [before.jwk] }));
+    const told: unknown[] = [];
+    const log = { warn: () => {}, info: (...line: unknown[]) => void told.push(line) };
+    const by = await openTelling(log, { keys: { file: path } });
+    const [old, young] = [await provider.sign({}, {}, before), await provider.sign({}, {}, after)];
+    expect([await outcomeOf(old, by), await outcomeOf(young, by)]).toMatchObject([
+      { kind: "principal" },
+      { kind: "invalid" },
+    ]);
+    writeFileSync(path, JSON.stringify({ keys: [after.jwk] }));
+    await by.reload?.();
+    expect([await outcomeOf(old, by), await outcomeOf(young, by)]).toMatchObject([
+      { kind: "invalid" },
+      { kind: "principal" },
+    ]);
+    expect(told).toEqual([[{ path, keys: 1 }, "key set reloaded"]]);
+    by.close?.();
+  });
+
+  test("takes the algorithms that are configured in place of the usual ones", async () => {
+    const by = await open({ algorithms: ["RS512"] });
+    const tokens = await Promise.all(["RS512", "ES256"].map((name) => provider.sign({}, {}, keys[name])));
+    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(token, by)));
+    by.close?.();
+    expect(outcomes).toMatchObject([{ kind: "principal" }, { kind: "invalid", reason: '"alg" is not RS512' }]);
+  });
+
+  test("answers a token that was verified before without a promise", async () => {
+    const token = await provider.sign({ jti: "again" });
+    const presented = { text: token, digest: digestOf(token) };
+    expect(verifier.verify(presented)).toBeInstanceOf(Promise);
+    await verifier.verify(presented);
+    expect(verifier.verify(presented)).toMatchObject({ kind: "principal" });
+  });
+});

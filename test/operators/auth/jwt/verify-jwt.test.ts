@@ -1,0 +1,85 @@
+import { generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from "jose";
+import { beforeAll, describe, expect, test } from "vitest";
+
+import { verifyJwt, type JwtDemands } from "../../../../src/operators/auth/jwt/verify-jwt.ts";
+import type { TimedOutcome } from "../../../../src/operators/auth/outcome-cache.ts";
+
+const nowS = Math.floor(Date.now() / 1000);
+const demands: JwtDemands = { issuer: "https://id.example", audiences: ["plants"], scopeClaims: undefined };
+const good: JWTPayload = { iss: demands.issuer, aud: "plants", sub: "ada", exp: nowS + 600 };
+
+let privateKey: CryptoKey;
+let publicKey: CryptoKey;
+
+beforeAll(async () => {
+  ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
+});
+
+async function verify(claims: JWTPayload, demanded: Partial<JwtDemands> = {}): Promise<TimedOutcome> {
+  const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
+  return await verifyJwt(token, publicKey, "EdDSA", { ...demands, ...demanded });
+}
+
+describe("what is found out about a token", () => {
+  test("holds until the token expires, and the clock skew", async () => {
+    expect(await verify({ exp: nowS + 600 })).toEqual({
+      outcome: { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" },
+      untilMs: (nowS + 630) * 1000,
+    });
+  });
+
+  test.each([
+    { name: "it has expired", claims: { exp: nowS - 600 }, kind: "expired" },
+    { name: "it is for somebody else", claims: { aud: "other" }, kind: "invalid" },
+    {
+      name: "it is of another issuer than the one that was looked up",
+      claims: { iss: "https://evil.example" },
+      kind: "invalid",
+    },
+    { name: "it names nobody", claims: { sub: "" }, kind: "invalid" },
+  ])("holds for a minute where $name", async ({ claims, kind }) => {
+    const before = Date.now();
+    const { outcome, untilMs } = await verify(claims);
+    expect(outcome.kind).toBe(kind);
+    expect(untilMs).toBeGreaterThanOrEqual(before + 60_000);
+    expect(untilMs).toBeLessThanOrEqual(Date.now() + 60_000);
+  });
+
+  test.each([
+    { name: "begins later", claims: { nbf: nowS + 600 } },
+    { name: "was made later", claims: { iat: nowS + 600 } },
+  ])("does not hold where the token $name: time alone makes it good", async ({ claims }) => {
+    expect(await verify(claims)).toMatchObject({ outcome: { kind: "invalid" }, untilMs: 0 });
+  });
+});
+
+describe("the scopes of a token", () => {
+  test.each<{ name: string; scopeClaims: readonly string[] | undefined; claims: JWTPayload; want: object | string }>([
+    {
+      name: "are all where no claim is named",
+      scopeClaims: undefined,
+      claims: { scope: "plants:read" },
+      want: "all",
+    },
+    {
+      name: "are those of every claim that is named",
+      scopeClaims: ["scp", "roles"],
+      claims: { scp: "plants:read", roles: ["plants:delete"] },
+      want: new Set(["plants:read", "plants:delete"]),
+    },
+    {
+      name: "are those of no claim that is not named",
+      scopeClaims: ["roles"],
+      claims: { scope: "plants:delete", scp: "plants:delete", roles: ["plants:read"] },
+      want: new Set(["plants:read"]),
+    },
+    {
+      name: "are none where a claim is named like what every object has",
+      scopeClaims: ["constructor", "__proto__", "toString"],
+      claims: { scope: "plants:delete" },
+      want: new Set(),
+    },
+  ])("$name", async ({ scopeClaims, claims, want }) => {
+    expect(await verify(claims, { scopeClaims })).toMatchObject({ outcome: { kind: "principal", scopes: want } });
+  });
+});

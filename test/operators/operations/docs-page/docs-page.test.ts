@@ -1,0 +1,88 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import type { EndpointAnswer } from "../../../../src/gateway/index.ts";
+import { createDocsPage } from "../../../../src/operators/operations/docs-page/docs-page.ts";
+import { askEndpoint } from "../../../support/gateway/ask-endpoint.ts";
+
+const document = '{"openapi":"3.1.0"}';
+const open = createDocsPage({ document: () => document, open: true });
+const answers = new Map(
+  await Promise.all(open.map(async (endpoint) => [endpoint.path, await askEndpoint(endpoint)] as const)),
+);
+const html = String(answerOf("/docs").body);
+
+function answerOf(path: string): EndpointAnswer {
+  const answer = answers.get(path);
+  if (answer === undefined) throw new Error(`nothing is at ${path}`);
+  return answer;
+}
+
+test("the document is served as it is", () => {
+  expect(answerOf("/openapi.json")).toMatchObject({
+    httpStatus: 200,
+    header: { "content-type": "application/json" },
+    body: document,
+  });
+});
+
+test("the root leads to the page by a relative path", () => {
+  expect(answerOf("/")).toMatchObject({ httpStatus: 302, header: { location: "docs" } });
+});
+
+test("without being open, everything needs a credential and the root is left alone", () => {
+  const closed = createDocsPage({ document: () => document, open: false });
+  expect(closed.map(({ path }) => path)).not.toContain("/");
+  expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
+});
+
+test.each(open.map(({ path }) => path))("%s is asked for again after a release", (path) => {
+  expect(answerOf(path).header?.["cache-control"]).toBe("no-cache");
+});
+
+test.each(open.map(({ path }) => path))("%s may run and load nothing from elsewhere, and nothing inline", (path) => {
+  expect(answerOf(path).header?.["content-security-policy"]).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+});
+
+test("the page may send requests to the servers that the document names, and to no others", async () => {
+  const servers = [
+    "/garden",
+    "https://plants.example/api",
+    "https://plants.example/b",
+    "https://[",
+    "ftp://plants.example",
+  ];
+  const text = JSON.stringify({ openapi: "3.1.0", servers: servers.map((url) => ({ url })) });
+  const page = createDocsPage({ document: () => text, open: true }).find(({ path }) => path === "/docs");
+  const { header } = await askEndpoint(page ?? expect.unreachable());
+  expect(header?.["content-security-policy"]).toContain("; connect-src 'self' https://plants.example; ");
+});
+
+const references = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, target = ""]) => target);
+
+test.each(references)("the page's reference to %s is relative and served", (target) => {
+  expect(answerOf(`/${target}`).httpStatus).toBe(200);
+});
+
+test("the page asks for every file of it at once, before one is read that imports others", () => {
+  const files = open.map(({ path }) => path.slice(1)).filter((path) => path.startsWith("docs/"));
+  expect(references.filter((target) => target.startsWith("docs/"))).toEqual(expect.arrayContaining(files));
+});
+
+const imports = [...answers].flatMap(([path, { body }]) =>
+  [...String(body).matchAll(/^import .* from "\.\/([^"]+)"/gm)].map(([, name = ""]) => ({ path, name })),
+);
+
+test.each(imports)("$path imports $name, which is served", ({ name }) => {
+  expect(answerOf(`/docs/${name}`).header?.["content-type"]).toBe("text/javascript; charset=utf-8");
+});
+
+test("the page has neither inline scripts and styles nor handlers", () => {
+  expect(html).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+=|javascript:/);
+});
+
+test("the build copies the files of the page", () => {
+  const build = readFileSync(new URL("../../../../tools/build/main.ts", import.meta.url), "utf8");
+  expect(build).toContain('"src/operators/operations/docs-page/files": "lib/operators/operations/docs-page/files"');
+});

@@ -1,0 +1,200 @@
+import { Code, ConnectError, createClient, type Client, type Transport } from "@connectrpc/connect";
+import {
+  compressionBrotli,
+  compressionGzip,
+  type ConnectTransportOptions,
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { describe, test } from "vitest";
+import {
+  Health,
+  HealthCheckResponse_ServingStatus as Status,
+} from "../../../src/operators/gen/grpc/health/v1/health_pb.ts";
+import { openMemoryStore, type PlantStore } from "../../../src/plantstore/plants/index.ts";
+import { createPlantServer } from "../../../src/plantstore/server/index.ts";
+import type { Address, Field } from "../../support/carriers/exchange.ts";
+import {
+  dataFrame,
+  type FrameConnection,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+} from "../../support/carriers/http2-frames.ts";
+import { within } from "../../support/deadline.ts";
+import { testVerifier } from "../../support/server/plant-server.ts";
+import { fakeStore } from "../../support/plants/fake-store.ts";
+
+interface Served {
+  readonly health: Client<typeof Health>;
+  readonly address: Address;
+  readonly drain: () => Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A whole plant server, asked without a credential. */
+async function serve(store: PlantStore = openMemoryStore()): Promise<Served> {
+  const server = createPlantServer({ store, auth: testVerifier, drainTimeoutMs: 5_000 });
+  const { address, port } = await server.listen({ host: "127.0.0.1" });
+  const transport = createGrpcTransport({ baseUrl: `http://${address}:${port}` });
+  return {
+    health: createClient(Health, transport),
+    address: { address, port },
+    drain: () => server.drain(),
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+}
+
+/** Opens a connection with as many watchers, and returns once each of them was told something. */
+async function watchOn(address: Address, watchers: number): Promise<FrameConnection> {
+  const connection = await openFrames(address);
+  const header: Field[] = [
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", "/grpc.health.v1.Health/Watch"],
+    [":authority", "x"],
+    ["content-type", "application/grpc"],
+    ["te", "trailers"],
+  ];
+  const emptyMessage = Buffer.alloc(5);
+  const streamIds = Array.from({ length: watchers }, (_, index) => 2 * index + 1);
+  const requests = streamIds.map((id) => [headersFrame(id, header), dataFrame(id, emptyMessage, frameFlag.endStream)]);
+  connection.send(...requests.flat());
+  let told = 0;
+  await within(
+    connection.readUntil(({ type }) => type === frameType.data && ++told === watchers),
+    "the first answers",
+  );
+  return connection;
+}
+
+function openTimers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+}
+
+/** Watches until the first answer, and returns the status in it, or the code of the error. */
+async function firstToldBy(
+  { health }: Pick<Served, "health">,
+  request: { readonly service?: string } = {},
+): Promise<Status | Code | undefined> {
+  const controller = new AbortController();
+  try {
+    for await (const { status } of health.watch(request, { signal: controller.signal })) return status;
+    return undefined;
+  } catch (reason) {
+    return ConnectError.from(reason).code;
+  } finally {
+    controller.abort();
+  }
+}
+
+test.for(["", "plantstore.v1.PlantService"])("a healthy server serves %j", async (service, { expect }) => {
+  await using served = await serve();
+  expect(await served.health.check({ service })).toMatchObject({ status: Status.SERVING });
+});
+
+test("a server whose store is away does not serve", async ({ expect }) => {
+  await using served = await serve(fakeStore({ problem: "disk full" }));
+  expect(await served.health.check({ service: "" })).toMatchObject({ status: Status.NOT_SERVING });
+});
+
+test("an unknown service is NOT_FOUND to a check", async ({ expect }) => {
+  await using served = await serve();
+  const error = await served.health.check({ service: "garden.v1.Gnome" }).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "the service is not known here" });
+});
+
+describe.each([
+  { named: "gRPC", transport: createGrpcTransport, prefixBytes: 3 },
+  { named: "gRPC-Web", transport: createGrpcWebTransport, prefixBytes: 3 },
+  { named: "Connect", transport: createConnectTransport, prefixBytes: 3 },
+  { named: "Connect with JSON", transport: jsonTransport, prefixBytes: '{"service":""}'.length },
+])("over $named, a request of health without a credential", ({ transport, prefixBytes }) => {
+  test.for([
+    { coding: "no coding", compressed: {} },
+    { coding: "gzip", compressed: { sendCompression: compressionGzip, compressMinBytes: 0 } },
+    { coding: "br", compressed: { sendCompression: compressionBrotli, compressMinBytes: 0 } },
+  ])("may have 512 bytes in $coding, and not one more", async ({ compressed }, { expect }) => {
+    await using served = await serve();
+    const health = createClient(
+      Health,
+      transport({
+        baseUrl: `http://${served.address.address}:${String(served.address.port)}`,
+        httpVersion: "2",
+        ...compressed,
+      }),
+    );
+    const tooLarge = { service: "x".repeat(513 - prefixBytes) };
+    const largest = { service: tooLarge.service.slice(1) };
+    expect(await codeOf(health.check(largest))).toBe(Code.NotFound);
+    expect(await codeOf(health.check(tooLarge))).toBe(Code.ResourceExhausted);
+    expect(await firstToldBy({ health }, largest)).toBe(Status.SERVICE_UNKNOWN);
+    expect(await firstToldBy({ health }, tooLarge)).toBe(Code.ResourceExhausted);
+  });
+});
+
+function jsonTransport(options: ConnectTransportOptions): Transport {
+  return createConnectTransport({ ...options, useBinaryFormat: false });
+}
+
+async function codeOf(answer: Promise<unknown>): Promise<Code | undefined> {
+  const error = await answer.catch((reason: unknown) => reason);
+  return error instanceof ConnectError ? error.code : undefined;
+}
+
+test.for([
+  { named: "the server as a whole", service: "", first: Status.SERVING },
+  { named: "a service that is not there", service: "garden.v1.Gnome", first: Status.SERVICE_UNKNOWN },
+])(
+  "a watcher of $named is told at once, then of the drain, and its stream does not hold up the drain",
+  async ({ service, first }, { expect }) => {
+    await using served = await serve();
+    const told: number[] = [];
+    let end: unknown;
+    try {
+      for await (const { status } of served.health.watch({ service })) {
+        told.push(status);
+        if (told.length === 1) void served.drain();
+      }
+    } catch (reason) {
+      end = reason;
+    }
+    expect(told).toEqual([first, Status.NOT_SERVING]);
+    expect(end instanceof ConnectError && end.code).toBe(Code.Unavailable);
+  },
+);
+
+test.concurrent("a watcher is told of each change, and of nothing else", async ({ expect }) => {
+  let problem: string | undefined;
+  const store: PlantStore = {
+    ...fakeStore({}),
+    get problem() {
+      return problem;
+    },
+  };
+  await using served = await serve(store);
+  const told: Status[] = [];
+  for await (const { status } of served.health.watch({})) {
+    told.push(status);
+    if (told.length === 3) break;
+    problem = problem === undefined ? "disk full" : undefined;
+  }
+  expect(told).toEqual([Status.SERVING, Status.NOT_SERVING, Status.SERVING]);
+});
+
+test.concurrent("a thousand may watch, on whatever connections, with one timer for all, and one more once another has left", async ({
+  expect,
+}) => {
+  await using served = await serve();
+  const timersBefore = openTimers();
+  const connections = await Promise.all([200, 200, 200, 200, 199].map((count) => watchOn(served.address, count)));
+  expect(await firstToldBy(served)).toBe(Status.SERVING);
+  using last = await watchOn(served.address, 1);
+  expect(openTimers() - timersBefore).toBeLessThan(100);
+  expect(await firstToldBy(served)).toBe(Code.ResourceExhausted);
+  last.socket.resetAndDestroy();
+  await expect.poll(() => firstToldBy(served)).toBe(Status.SERVING);
+  for (const connection of connections) connection.socket.resetAndDestroy();
+});

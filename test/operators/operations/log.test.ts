@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { runProgram } from "../../support/process/child-program.ts";
+import { openLogLines } from "../../support/operations/log-lines.ts";
+
+test("a line is one JSON object with the level by name and the time in UTC", () => {
+  const { log, lines } = openLogLines("info");
+  log.info({ plants: 3 }, "hello");
+  expect(lines()).toEqual([
+    { level: "info", time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), plants: 3, msg: "hello" },
+  ]);
+});
+
+test("an error is written with its causes and none of its other properties, which may hold a credential", () => {
+  const { log, lines, text } = openLogLines("info");
+  const cause = Object.assign(new Error("connection refused"), {
+    headers: { authorization: "Bearer s3cret-s3cret-s3cret" },
+  });
+  log.error({ err: new TypeError("no answer", { cause }) }, "fault");
+  expect(lines()[0]?.["err"]).toEqual({
+    type: "TypeError",
+    message: "no answer",
+    stack: expect.stringContaining("log.test.ts"),
+    cause: { type: "Error", message: "connection refused", stack: expect.stringContaining("log.test.ts") },
+  });
+  expect(text()).not.toContain("s3cret");
+});
+
+test("what is thrown and is no Error is written as text", () => {
+  const { log, lines } = openLogLines("info");
+  log.error({ err: "out of soil" }, "fault");
+  expect(lines()[0]?.["err"]).toEqual({ type: "string", message: "out of soil" });
+});
+
+test("an error that is its own cause is written with five causes, and ends", () => {
+  const { log, lines } = openLogLines("info");
+  const error = new Error("again");
+  error.cause = error;
+  log.error({ err: error }, "fault");
+  expect(lines()).toHaveLength(1);
+  expect(JSON.stringify(lines()[0]).match(/"message":"again"/g)).toHaveLength(1 + 5);
+});
+
+test("the last line before the end of the process is written", async () => {
+  const module = new URL("../../../src/operators/operations/log.ts", import.meta.url).href;
+  const program = `
+    const { openLog } = await import(${JSON.stringify(module)});
+    openLog("info").info("the last");
+    process.exit(0);`;
+  const { stderr } = await runProgram(process.execPath, ["--input-type=module", "--eval", program]);
+  expect(JSON.parse(stderr)).toMatchObject({ level: "info", msg: "the last" });
+});

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { Readiness } from "../../../src/operators/operations/readiness.ts";
+import { logReadiness } from "../../../src/operators/operations/readiness-log.ts";
+import { createPlantServer } from "../../../src/plantstore/server/index.ts";
+import { openLogLines } from "../../support/operations/log-lines.ts";
+import { fakeStore } from "../../support/plants/fake-store.ts";
+
+const notReady = (part: string, problem: string) => ({ level: "warn", msg: "not ready", part, problem });
+const readyAgain = (part: string, problem: string) => ({
+  level: "warn",
+  msg: "ready again",
+  part,
+  problem,
+  lastedMs: expect.any(Number),
+});
+
+test("a part that cannot serve is one line with its cause, and another once it can again", async () => {
+  const store: { problem?: string | undefined } = {};
+  const credentials: { problem?: string | undefined } = {};
+  const { log, lines } = openLogLines("warn");
+  const end = logReadiness(new Readiness({ store, credentials }), log);
+  store.problem = "the disk is full";
+  await expect.poll(lines).toMatchObject([notReady("store", "the disk is full")]);
+  // Another cause meanwhile is no change of readiness.
+  store.problem = "the server is gone";
+  credentials.problem = "the provider is away";
+  await expect.poll(lines).toHaveLength(2);
+  store.problem = credentials.problem = undefined;
+  await expect
+    .poll(lines)
+    .toMatchObject([
+      notReady("store", "the disk is full"),
+      notReady("credentials", "the provider is away"),
+      readyAgain("store", "the disk is full"),
+      readyAgain("credentials", "the provider is away"),
+    ]);
+  end();
+});
+
+test("a server logs its readiness from when it listens until it drains", async () => {
+  let problem: string | undefined;
+  const store = fakeStore({});
+  Object.defineProperty(store, "problem", { get: () => problem });
+  const first = openLogLines("warn");
+  const second = openLogLines("warn");
+  const drained = createPlantServer({ store, log: first.log });
+  const witness = createPlantServer({ store, log: second.log });
+  await drained.listen({ host: "127.0.0.1" });
+  problem = "the disk is full";
+  await expect.poll(first.lines).toMatchObject([notReady("store", "the disk is full")]);
+  await drained.drain();
+  await witness.listen({ host: "127.0.0.1" });
+  await expect.poll(second.lines).toHaveLength(1);
+  problem = undefined;
+  await expect.poll(second.lines).toMatchObject([{ msg: "not ready" }, readyAgain("store", "the disk is full")]);
+  // The end is not logged by the one that drained before, whose store is closed next.
+  expect(first.lines()).toHaveLength(1);
+  await witness.close();
+});

@@ -1,0 +1,166 @@
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  ServerReflection,
+  type ServerReflectionRequest,
+  ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+} from "../../../src/operators/gen/grpc/reflection/v1/reflection_pb.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
+
+type Question = ServerReflectionRequest["messageRequest"];
+
+let server: TestPlantServer;
+beforeAll(async () => {
+  server = await startPlantServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function ask(questions: readonly Question[], token: string = tokens.good): Promise<ServerReflectionResponse[]> {
+  const { address, port } = server.address;
+  const transport = createGrpcTransport({ baseUrl: `http://${address}:${String(port)}` });
+  const headers = { authorization: `Bearer ${token}` };
+  async function* requests(): AsyncGenerator<ServerReflectionRequest> {
+    for (const messageRequest of questions)
+      yield create(ServerReflectionRequestSchema, { host: "plants", messageRequest });
+  }
+  const responses: ServerReflectionResponse[] = [];
+  const answers = createClient(ServerReflection, transport).serverReflectionInfo(requests(), { headers });
+  for await (const response of answers) responses.push(response);
+  return responses;
+}
+
+async function filesOf(question: Question): Promise<string[]> {
+  const [response] = await ask([question]);
+  const answer = response?.messageResponse;
+  if (answer?.case !== "fileDescriptorResponse") return [];
+  return answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes).name);
+}
+
+const plantFiles = [
+  "plantstore/v1/plant_service.proto",
+  "google/api/annotations.proto",
+  "google/api/http.proto",
+  "google/protobuf/descriptor.proto",
+  "google/protobuf/empty.proto",
+];
+
+test("all services are listed", async () => {
+  const [response] = await ask([{ case: "listServices", value: "*" }]);
+  expect(response?.messageResponse).toMatchObject({
+    case: "listServicesResponse",
+    value: {
+      service: [
+        { name: "plantstore.v1.PlantService" },
+        { name: "grpc.health.v1.Health" },
+        { name: "grpc.reflection.v1.ServerReflection" },
+      ],
+    },
+  });
+});
+
+test.each<{ name: string; question: Question; want: string[] }>([
+  {
+    name: "a file by its name",
+    question: { case: "fileByFilename", value: "plantstore/v1/plant_service.proto" },
+    want: plantFiles,
+  },
+  {
+    name: "a service",
+    question: { case: "fileContainingSymbol", value: "plantstore.v1.PlantService" },
+    want: plantFiles,
+  },
+  {
+    name: "a method",
+    question: { case: "fileContainingSymbol", value: "plantstore.v1.PlantService.DeletePlant" },
+    want: plantFiles,
+  },
+  {
+    name: "one of several methods",
+    question: { case: "fileContainingSymbol", value: "grpc.health.v1.Health.Watch" },
+    want: ["grpc/health/v1/health.proto"],
+  },
+  {
+    name: "a message",
+    question: { case: "fileContainingSymbol", value: "plantstore.v1.DeletePlantRequest" },
+    want: plantFiles,
+  },
+  {
+    name: "a field",
+    question: { case: "fileContainingSymbol", value: "plantstore.v1.DeletePlantRequest.id" },
+    want: plantFiles,
+  },
+  {
+    name: "an enum",
+    question: { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus" },
+    want: ["grpc/health/v1/health.proto"],
+  },
+  {
+    name: "an extension",
+    question: { case: "fileContainingSymbol", value: "google.api.http" },
+    want: ["google/api/annotations.proto", "google/api/http.proto", "google/protobuf/descriptor.proto"],
+  },
+])("$name is found in its file, which comes first, with what it imports", async ({ question, want }) => {
+  expect(await filesOf(question)).toEqual(want);
+});
+
+test("an extension is found by what it extends and its number", async () => {
+  const value = {
+    $typeName: "grpc.reflection.v1.ExtensionRequest",
+    containingType: "google.protobuf.MethodOptions",
+    extensionNumber: 72_295_728,
+  } as const;
+  expect((await filesOf({ case: "fileContainingExtension", value }))[0]).toBe("google/api/annotations.proto");
+});
+
+test("the numbers of the extensions of a message are listed", async () => {
+  const [response] = await ask([{ case: "allExtensionNumbersOfType", value: "google.protobuf.MethodOptions" }]);
+  expect(response?.messageResponse).toMatchObject({
+    case: "allExtensionNumbersResponse",
+    value: { baseTypeName: "google.protobuf.MethodOptions", extensionNumber: [72_295_728] },
+  });
+});
+
+test.each<{ name: string; question: Question; errorCode: Code }>([
+  { name: "an unknown file", question: { case: "fileByFilename", value: "garden.proto" }, errorCode: Code.NotFound },
+  {
+    name: "an unknown symbol",
+    question: { case: "fileContainingSymbol", value: "garden.v1.Gnome" },
+    errorCode: Code.NotFound,
+  },
+  {
+    name: "an unknown member",
+    question: { case: "fileContainingSymbol", value: "plantstore.v1.PlantService.Water" },
+    errorCode: Code.NotFound,
+  },
+  { name: "an empty symbol", question: { case: "fileContainingSymbol", value: "" }, errorCode: Code.NotFound },
+  {
+    name: "an unknown extended message",
+    question: { case: "allExtensionNumbersOfType", value: "garden.v1.Gnome" },
+    errorCode: Code.NotFound,
+  },
+  { name: "no question", question: { case: undefined }, errorCode: Code.InvalidArgument },
+])("$name is answered with an error, and the next question is answered", async ({ question, errorCode }) => {
+  const responses = await ask([question, { case: "listServices", value: "" }]);
+  expect(responses.map(({ messageResponse }) => messageResponse.case)).toEqual([
+    "errorResponse",
+    "listServicesResponse",
+  ]);
+  expect(responses[0]?.messageResponse.value).toMatchObject({ errorCode });
+});
+
+test("an answer repeats its question", async () => {
+  const [response] = await ask([{ case: "fileByFilename", value: "garden.proto" }]);
+  expect(response).toMatchObject({
+    validHost: "plants",
+    originalRequest: { messageRequest: { case: "fileByFilename", value: "garden.proto" } },
+  });
+});
+
+test("reflection needs a credential, like the services that it describes", async () => {
+  const error = await ask([{ case: "listServices", value: "" }], tokens.unknown).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: Code.Unauthenticated });
+});

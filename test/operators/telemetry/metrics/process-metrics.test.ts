@@ -1,0 +1,65 @@
+import { createHistogram } from "node:perf_hooks";
+import { expect, test } from "vitest";
+import { Metrics } from "../../../../src/operators/telemetry/metrics/metrics.ts";
+import type { MetricFamily } from "../../../../src/operators/telemetry/metrics/metric-family.ts";
+import { measureProcess, readDelays } from "../../../../src/operators/telemetry/metrics/process-metrics.ts";
+import { collectGarbage } from "../../../support/carriers/held-bytes.ts";
+
+test("the process is measured in seconds and bytes", () => {
+  const metrics = new Metrics();
+  using _ = measureProcess(metrics);
+  const before = process.cpuUsage();
+  const families = new Map(metrics.collect().map(({ name, points }) => [name, points]));
+  const after = process.cpuUsage();
+  const valuesOf = (name: string): unknown[] =>
+    (families.get(name) ?? []).map((point) => ("value" in point ? point.value : undefined));
+  const [user, system] = valuesOf("process.cpu.time").map(Number);
+  expect(user).toBeGreaterThanOrEqual(before.user / 1e6);
+  expect(user).toBeLessThanOrEqual(after.user / 1e6);
+  expect(system).toBeGreaterThanOrEqual(before.system / 1e6);
+  expect(system).toBeLessThanOrEqual(after.system / 1e6);
+  const [bytes] = valuesOf("process.memory.usage");
+  expect(bytes).toBeGreaterThan(2 ** 20);
+  expect(bytes).toBeLessThan(2 ** 40);
+  const [uptime] = valuesOf("process.uptime").map(Number);
+  expect(uptime).toBeGreaterThan(0);
+  expect(uptime).toBeLessThanOrEqual(process.uptime());
+  const [active, idle] = valuesOf("nodejs.eventloop.time").map(Number);
+  expect((active ?? 0) + (idle ?? 0)).toBeLessThanOrEqual(process.uptime());
+  expect(valuesOf("nodejs.eventloop.delay.p99")).toEqual([0]);
+});
+
+test("the heap is told by its spaces, and collections by their kinds until nobody asks any more", async () => {
+  const metrics = new Metrics();
+  const seriesOf = (wanted: string): MetricFamily["points"] =>
+    metrics.collect().find(({ name }) => name === wanted)?.points ?? [];
+  const majorCollections = (): number =>
+    seriesOf("v8js.gc.duration")
+      .flatMap((point) => ("counts" in point && point.attributes["v8js.gc.type"] === "major" ? point.counts : []))
+      .reduce((all, count) => all + count, 0);
+  const measured = measureProcess(metrics);
+  for (const name of ["limit", "used"]) {
+    const spaces = seriesOf(`v8js.memory.heap.${name}`).map(({ attributes }) => attributes["v8js.heap.space.name"]);
+    expect(spaces).toEqual(expect.arrayContaining(["new_space", "old_space", "large_object_space"]));
+  }
+  collectGarbage();
+  await expect.poll(majorCollections).toBeGreaterThan(0);
+  measured[Symbol.dispose]();
+  const before = majorCollections();
+  collectGarbage();
+  await new Promise(setImmediate);
+  expect(majorCollections()).toBe(before);
+});
+
+test("delays of the event loop are what exceeds the 10 ms between two looks, in seconds", () => {
+  const histogram = createHistogram();
+  for (const [times, betweenLooksMs] of [
+    [900, 9],
+    [95, 50],
+    [5, 1_010],
+  ] as const)
+    for (let time = 0; time < times; time++) histogram.record(betweenLooksMs * 1e6);
+  const { p50, p99, max } = readDelays(histogram);
+  // The histogram has three digits.
+  expect([p50, p99.toFixed(3), max.toFixed(2)]).toEqual([0, "0.040", "1.00"]);
+});

@@ -1,0 +1,82 @@
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import type { AnsweredRequest } from "../../../../src/gateway/index.ts";
+import { httpAttributes, httpSeriesKey } from "../../../../src/operators/telemetry/metrics/request-attributes.ts";
+
+const answered: AnsweredRequest = {
+  procedure: undefined,
+  protocol: "rest",
+  httpMethod: "GET",
+  path: "/",
+  httpRoute: undefined,
+  httpVersion: "1.1",
+  scheme: "http",
+  httpStatus: 200,
+  error: undefined,
+  durationMs: 1,
+  contextValues: createContextValues(),
+  peer: { address: "127.0.0.1", port: 1 },
+};
+
+interface Outcome {
+  readonly name: string;
+  readonly httpStatus: number;
+  readonly code?: Code;
+  /** The RPC that failed. */
+  readonly procedure?: string;
+  readonly want?: string;
+}
+
+const procedure = "/plants.Service/Water";
+
+// A service may answer each error of an RPC with 400.
+const outcomes: readonly Outcome[] = [
+  { name: "an answer", httpStatus: 200 },
+  { name: "a client that went away", httpStatus: 0 },
+  { name: "a client that cancelled", httpStatus: 0, code: Code.Canceled },
+  { name: "an answer that could not be written", httpStatus: 0, code: Code.Internal, want: "internal" },
+  { name: "a deadline that passed", httpStatus: 0, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
+  { name: "a probe that fails", httpStatus: 503, want: "503" },
+  { name: "a path that nothing serves", httpStatus: 404, code: Code.NotFound },
+  { name: "a method that a path does not have", httpStatus: 405, code: Code.Unimplemented },
+  { name: "an RPC without a handler", httpStatus: 400, procedure, code: Code.Unimplemented, want: "unimplemented" },
+  { name: "an RPC that fails", httpStatus: 400, procedure, code: Code.Unknown, want: "unknown" },
+  { name: "an RPC that is late", httpStatus: 400, procedure, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
+  { name: "a fault", httpStatus: 500, procedure, code: Code.Internal, want: "internal" },
+  { name: "a store that is away", httpStatus: 400, procedure, code: Code.Unavailable, want: "unavailable" },
+  { name: "a store that is damaged", httpStatus: 400, procedure, code: Code.DataLoss, want: "data_loss" },
+  ...[
+    Code.Canceled,
+    Code.InvalidArgument,
+    Code.NotFound,
+    Code.AlreadyExists,
+    Code.PermissionDenied,
+    Code.ResourceExhausted,
+    Code.FailedPrecondition,
+    Code.Aborted,
+    Code.OutOfRange,
+    Code.Unauthenticated,
+  ].map((code) => ({ name: `an answer of ${Code[code]}`, httpStatus: 400, procedure, code })),
+];
+
+function outcomeOf({ code, ...rest }: Outcome): AnsweredRequest {
+  return { ...answered, ...rest, error: code === undefined ? undefined : new ConnectError("", code) };
+}
+
+test.each(outcomes)("$name has an error.type if the server is to blame: $want", (outcome) => {
+  expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
+});
+
+test("two requests share a series exactly if their attributes are the same", () => {
+  const requests = outcomes.flatMap((outcome) =>
+    ["GET", "HEAD", "PATCH", "MINE", "YOURS"].flatMap((httpMethod) =>
+      (["2.0", "1.1", "1.0", undefined] as const).flatMap((httpVersion) =>
+        (["http", "https"] as const).map((scheme) => ({ ...outcomeOf(outcome), httpMethod, httpVersion, scheme })),
+      ),
+    ),
+  );
+  const keys = requests.map(httpSeriesKey);
+  const shown = requests.map((request) => JSON.stringify(httpAttributes(request)));
+  expect(new Map(keys.map((key, i) => [key, shown[i]])).size).toBe(new Set(shown).size);
+  expect(new Set(keys).size).toBe(new Set(shown).size);
+});

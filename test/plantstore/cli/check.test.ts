@@ -1,0 +1,137 @@
+import { readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test, vi } from "vitest";
+import { openDatabase } from "../../../src/plantstore/plants/sqlite/database.ts";
+import { createCertificate } from "../../support/carriers/certificate.ts";
+import { type Ended, runCommand } from "../../support/process/run-command.ts";
+import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
+import { startOtlpReceiver } from "../../support/telemetry/otlp-receiver.ts";
+
+function check(folder: TempFolder, environment: Record<string, string> = {}): Promise<Ended> {
+  return runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, ...environment });
+}
+
+const good = { exitCode: 0, out: [], err: ["the configuration can be used"] };
+
+test("check of a store that is not there yet leaves nothing behind", async () => {
+  using folder = createTempFolder();
+  expect(await check(folder)).toEqual(good);
+  expect(readdirSync(folder.path)).toEqual([]);
+});
+
+test("check leaves nothing beside a store that nobody has open", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("plants #1?.db");
+  openDatabase({ file }).close();
+  expect(await check(folder, { DATABASE_URL: `sqlite:${file}` })).toEqual(good);
+  expect(readdirSync(folder.path)).toEqual(["plants #1?.db"]);
+});
+
+test("check passes beside a server that holds the store", async () => {
+  using folder = createTempFolder();
+  using db = openDatabase({ file: folder.file("plants.db") });
+  db.exec("BEGIN IMMEDIATE");
+  expect(await check(folder)).toEqual(good);
+});
+
+test("check leaves the schema of an older release as it is", async () => {
+  using folder = createTempFolder();
+  using db = new DatabaseSync(folder.file("plants.db"));
+  db.exec("PRAGMA application_id = 1347178068; PRAGMA user_version = 1; CREATE TABLE plants (id INTEGER)");
+  expect(await check(folder)).toEqual(good);
+  expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 1 });
+});
+
+test("check names the variables of OpenTelemetry that are not understood, and sends nothing", async () => {
+  await using collector = await startOtlpReceiver();
+  using folder = createTempFolder();
+  vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url);
+  vi.stubEnv("OTEL_TRACES_SAMPLER", "sometimes");
+  const checked = await check(folder).finally(() => vi.unstubAllEnvs());
+  expect(checked).toEqual({
+    ...good,
+    err: ['OpenTelemetry: unknown OTEL_TRACES_SAMPLER value "sometimes", using default', ...good.err],
+  });
+  expect(collector.requests).toEqual([]);
+});
+
+test.each<{ name: string; content: Uint8Array; want: string }>([
+  { name: "no database", content: Buffer.from("dahlia ".repeat(200)), want: "the file is not an SQLite database" },
+])("check names a file that is $name", async ({ content, want }) => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("plants.db"), content);
+  const { exitCode, err } = await check(folder);
+  expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining(want)] });
+});
+
+test("check names the database of another program", async () => {
+  using folder = createTempFolder();
+  using db = new DatabaseSync(folder.file("plants.db"));
+  db.exec("CREATE TABLE mail (id INTEGER)");
+  const { exitCode, err } = await check(folder);
+  expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("another program's")] });
+});
+
+test.each([
+  { name: "a setting", environment: { PORT: "x" }, want: "PORT must be" },
+  { name: "a setting's name", environment: { PLANTSTORE_DOC: "open" }, want: "did you mean PLANTSTORE_DOCS?" },
+])("check tells what is wrong with $name", async ({ environment, want }) => {
+  using folder = createTempFolder();
+  const { exitCode, err } = await check(folder, environment);
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
+});
+
+test("check tells which line of the token hashes has a scope that nothing requires", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  writeFileSync(file, `# who may delete\nsha256:${"a".repeat(64)} ci plants:delte -\n`);
+  const { exitCode, err } = await check(folder, { PLANTSTORE_TOKEN_HASHES_FILE: file });
+  expect({ exitCode, err: err.join("\n") }).toEqual({
+    exitCode: 78,
+    err: expect.stringMatching(/line 2: .*plants:delte; did you mean plants:delete\?/),
+  });
+});
+
+test("check tells that a certificate does not fit its key", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("pem");
+  writeFileSync(file, "no certificate");
+  const { exitCode, err } = await check(folder, { TLS_CERT_FILE: file, TLS_KEY_FILE: file });
+  expect({ exitCode, err: err.join("\n") }).toEqual({
+    exitCode: 78,
+    err: expect.stringContaining("do not make a TLS server"),
+  });
+});
+
+test("check tells that the certificate has expired", async () => {
+  using folder = createTempFolder();
+  const { cert, key } = createCertificate("plants", new Date("2020-03-01T00:00:00Z"));
+  writeFileSync(folder.file("cert.pem"), cert);
+  writeFileSync(folder.file("key.pem"), key);
+  const files = { TLS_CERT_FILE: folder.file("cert.pem"), TLS_KEY_FILE: folder.file("key.pem") };
+  const { exitCode, err } = await check(folder, files);
+  expect({ exitCode, err: err.join("\n") }).toEqual({
+    exitCode: 78,
+    err: expect.stringContaining("the certificate of TLS_CERT_FILE expired at 2020-03-01T00:00:00.000Z"),
+  });
+});
+
+test("check fails when the issuer of the tokens cannot be reached", async () => {
+  using folder = createTempFolder();
+  const closed = createServer().listen(0, "127.0.0.1");
+  await once(closed, "listening");
+  const address = closed.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  closed.close();
+  const { exitCode, err } = await check(folder, {
+    PLANTSTORE_JWT_ISSUER: "https://issuer.example",
+    PLANTSTORE_JWT_AUDIENCE: "plants",
+    PLANTSTORE_JWKS_URL: `http://127.0.0.1:${port}/keys`,
+  });
+  expect({ exitCode, err: err.join("\n") }).toEqual({
+    exitCode: 1,
+    err: expect.stringContaining("tokens cannot be verified: no usable keys of https://issuer.example"),
+  });
+});

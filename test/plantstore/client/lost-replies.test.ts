@@ -1,0 +1,34 @@
+import { credentials } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { createPlants, type DeleteOutcome } from "../../../src/plantstore/client/index.ts";
+import { openSqliteStore } from "../../../src/plantstore/plants/index.ts";
+import { startLossyProxy } from "../../support/carriers/lossy-proxy.ts";
+import { deleteUntilTold } from "../../support/clients/delete-until-told.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
+import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
+
+/** Bytes from one cut to the next: test/crash/lost-replies.test.ts cuts at every byte. */
+const stepBytes = 5;
+
+test("wherever an answer is cut, the next attempt is told that the plant is deleted", async () => {
+  using folder = createTempFolder();
+  const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
+  await using server = await startPlantServer({ store });
+  await using proxy = await startLossyProxy(server.address);
+  const plants = createPlants({
+    address: proxy.target,
+    token: tokens.good,
+    credentials: credentials.createInsecure(),
+  });
+  const outcomes: DeleteOutcome[] = [];
+  while (proxy.cuts === outcomes.length) {
+    // The connection is there, so that it is the answer that is cut.
+    await expect(plants.delete(1_000n)).resolves.toBe("not-found");
+    proxy.cutAfter(outcomes.length * stepBytes);
+    outcomes.push(await deleteUntilTold(plants, BigInt(outcomes.length + 1)));
+  }
+  plants.close();
+  expect(new Set(outcomes)).toEqual(new Set(["deleted"]));
+  // The header and the trailer have some hundred bytes.
+  expect(outcomes.length * stepBytes).toBeGreaterThan(100);
+});

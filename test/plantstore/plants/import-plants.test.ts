@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import { importPlants } from "../../../src/plantstore/plants/import-plants.ts";
+import { openDatabase } from "../../../src/plantstore/plants/sqlite/database.ts";
+import { openSqliteStore } from "../../../src/plantstore/plants/sqlite/store.ts";
+import { openSqliteDatabase } from "../../../src/plantstore/plants/sqlite/plant-database.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
+
+async function* textOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield Buffer.from(chunk);
+}
+
+describe("importing plants", () => {
+  test("adds up its batches, and says so as it goes", async () => {
+    using folder = createTempFolder();
+    openDatabase({ file: folder.file("plants.db") }).close();
+    await using database = await openSqliteDatabase(folder.file("plants.db"));
+    const text = Array.from({ length: 12_000 }, (_, i) => `${i % 11_000}\n`).join("");
+    const seen: unknown[] = [];
+    const progress = await importPlants(database, textOf(text), { onProgress: (step) => seen.push(step) });
+    expect(progress).toEqual({ added: 11_000, present: 1_000, deleted: 0, bytes: text.length });
+    expect(seen).toEqual([expect.objectContaining({ added: 10_000, present: 0 }), progress]);
+    await expect(importPlants(database, textOf())).resolves.toEqual({ added: 0, present: 0, deleted: 0, bytes: 0 });
+  });
+
+  test("counts what it skips as deleted over all its batches, and brings that back when it is told to", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: 20_999n } });
+    const ids = [1n, 2n, 15_000n, 20_500n];
+    await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+    await store.close();
+    await using database = await openSqliteDatabase(file);
+    const lines = Array.from({ length: 21_000 }, (_, i) => `${i}\n`).join("");
+    const counts = { bytes: lines.length, present: 20_996 };
+    await expect(importPlants(database, textOf(lines))).resolves.toEqual({ ...counts, added: 0, deleted: 4 });
+    const restored = importPlants(database, textOf(lines), { restore: true });
+    await expect(restored).resolves.toEqual({ ...counts, added: 4, deleted: 0 });
+    expect(plantsIn(file)).toHaveLength(21_000);
+  });
+
+  test("stops at a bad line, keeps the batches before it, and is run again", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file }).close();
+    await using database = await openSqliteDatabase(file);
+    const lines = Array.from({ length: 15_000 }, (_, i) => `${i}\n`);
+    const bad = importPlants(database, textOf(lines.join(""), "oak\n"));
+    await expect(bad).rejects.toThrow('line 15001 is not the id of a plant: "oak"');
+    expect(plantsIn(file)).toHaveLength(10_000);
+    const again = await importPlants(database, textOf(lines.join("")));
+    expect(again).toMatchObject({ added: 5_000, present: 10_000 });
+    expect(plantsIn(file)).toHaveLength(15_000);
+  });
+});

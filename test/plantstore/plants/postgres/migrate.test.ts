@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
+import { checkDatabase } from "../../../../src/plantstore/plants/postgres/migrate.ts";
+import { migrations } from "../../../../src/plantstore/plants/postgres/migrations.ts";
+import {
+  checkPostgresDatabase,
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../../src/plantstore/plants/postgres/plant-database.ts";
+import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server-url.ts";
+import { Session } from "../../../../src/plantstore/plants/postgres/session.ts";
+import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+
+const newest = migrations.length;
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres(["-c", "max_prepared_transactions=1"]);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** A database that an older release has made; 0 is an empty one. */
+async function databaseOfVersion(version: number): Promise<string> {
+  const url = await server.createSchema();
+  await takeSteps(url, version);
+  if (version > 0) await runSql(url, `UPDATE plantstore_schema SET version = ${version}`);
+  return url;
+}
+
+async function takeSteps(url: string, count: number): Promise<void> {
+  for (const { sql, index } of migrations.slice(0, count)) {
+    await runSql(url, sql);
+    if (index !== undefined) await runSql(url, index.create);
+  }
+}
+
+async function indexesOf(url: string): Promise<unknown[]> {
+  return await runSql(
+    url,
+    `SELECT relname, indisvalid, replace(pg_get_indexdef(oid), current_schema(), '') AS definition
+     FROM pg_index JOIN pg_class ON oid = indexrelid WHERE pg_table_is_visible(oid)
+     AND relnamespace = current_schema()::regnamespace ORDER BY 1`,
+  );
+}
+
+async function schemaOf(url: string): Promise<unknown[]> {
+  return await runSql(
+    url,
+    `SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
+     WHERE table_schema = current_schema() ORDER BY 1, 2`,
+  );
+}
+
+const building = `SELECT pid FROM pg_stat_activity
+  WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE UNIQUE INDEX%' AND pid <> pg_backend_pid()`;
+const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
+  VALUES (1, 'ann', 'r', '00000000-0000-0000-0000-000000000000')`;
+
+describe("migrating a PostgreSQL database", () => {
+  test.each(migrations.map((_, version) => version))("brings version %d to the newest schema", async (version) => {
+    const url = await databaseOfVersion(version);
+    if (version > 0) await runSql(url, "INSERT INTO plants VALUES (7)");
+    await expect(migratePostgres(url)).resolves.toEqual({ from: version, to: newest });
+    const made = await server.createPlants();
+    expect(await schemaOf(url)).toEqual(await schemaOf(made));
+    expect(await indexesOf(url)).toEqual(await indexesOf(made));
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual(version > 0 ? [{ id: "7" }] : []);
+    await expect(migratePostgres(url)).resolves.toEqual({ from: newest, to: newest });
+  });
+
+  test.each([0, newest - 1])("from version %d is done once when many do it at the same time", async (version) => {
+    const url = await databaseOfVersion(version);
+    await Promise.all(Array.from({ length: 5 }, () => migratePostgres(url)));
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: newest }]);
+  });
+
+  test("builds an index beside deletions, anew after it was interrupted", async () => {
+    const url = await databaseOfVersion(2);
+    const valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('deletions_by_key')";
+    const reader = new Session(readServerUrl(url));
+    // The build waits for whoever reads an older snapshot.
+    await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    const interrupted = migratePostgres(url);
+    interrupted.catch(() => undefined);
+    await expect.poll(() => runSql(url, building), { timeout: 20_000 }).toHaveLength(1);
+    await runSql(url, `SET lock_timeout = '1s'; DELETE FROM plants; ${recordSql}`);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
+    await runSql(url, `SELECT pg_terminate_backend(pid) FROM (${building}) AS build`);
+    await expect(interrupted).rejects.toThrow(StoreOpenError);
+    expect(await runSql(url, valid)).toEqual([{ indisvalid: false }]);
+    await reader.close();
+    await expect(migratePostgres(url)).resolves.toEqual({ from: 2, to: newest });
+    expect(await runSql(url, valid)).toEqual([{ indisvalid: true }]);
+  });
+
+  test("builds no index again that an interrupted attempt has built", async () => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, "UPDATE plantstore_schema SET version = 2");
+    const built = "SELECT to_regclass('deletions_by_key')::oid AS oid";
+    const before = await runSql(url, built);
+    await expect(migratePostgres(url)).resolves.toEqual({ from: 2, to: newest });
+    expect(await runSql(url, built)).toEqual(before);
+  });
+
+  test("lets servers delete while a reader of the records keeps it waiting, and says who", async () => {
+    const url = await databaseOfVersion(2);
+    await runSql(url, recordSql);
+    // It began earlier, and uses another table.
+    const bystander = new Session(readServerUrl(`${url}&application_name=bystander`));
+    await bystander.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT id FROM plants");
+    const reader = new Session(readServerUrl(`${url}&application_name=less`));
+    await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
+    const told: string[] = [];
+    const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
+    const before = lockTimeouts();
+    let triesUntilTold: number | undefined;
+    const running = migratePostgres(url, (what) => {
+      told.push(what);
+      triesUntilTold ??= lockTimeouts() - before;
+    });
+    const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
+    await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
+    await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
+    const user = /^process \d+ of the server \(less\), which has used the table deletions for up to \d+ s$/;
+    await expect.poll(() => told, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
+    // The log may have come later.
+    expect(triesUntilTold).toBeLessThanOrEqual(1);
+    // It is the only one that migrates.
+    expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
+    await Promise.all([reader.close(), bystander.close()]);
+    await expect(running).resolves.toEqual({ from: 2, to: newest });
+  });
+
+  test("says that a transaction keeps it waiting although no process of the server runs it", async () => {
+    const url = await databaseOfVersion(2);
+    await runSql(url, "BEGIN; SELECT FROM deletions; PREPARE TRANSACTION 'forgotten'");
+    const told: string[] = [];
+    const running = migratePostgres(url, (what) => void told.push(what));
+    await expect.poll(() => told[0]).toBe("a transaction that uses the table deletions");
+    await runSql(url, "ROLLBACK PREPARED 'forgotten'");
+    await expect(running).resolves.toEqual({ from: 2, to: newest });
+  });
+
+  test("waits longer than the time-outs that a role has for deletions", async () => {
+    const url = await databaseOfVersion(2);
+    await runSql(
+      url,
+      `CREATE ROLE hasty LOGIN SUPERUSER;
+       ALTER ROLE hasty SET lock_timeout = '100ms'; ALTER ROLE hasty SET statement_timeout = '1s'`,
+    );
+    const reader = new Session(readServerUrl(url));
+    await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    const running = migratePostgres(url.replace("user=tester", "user=hasty"));
+    const late = `${building} AND now() - query_start > '1500 ms'`;
+    const waiting = expect.poll(() => runSql(url, late), { timeout: 20_000 }).toHaveLength(1);
+    await Promise.race([waiting, running]);
+    await reader.close();
+    await expect(running).resolves.toEqual({ from: 2, to: newest });
+  });
+
+  test("says what its user may not do, and does not wait for it", async () => {
+    const url = await databaseOfVersion(2);
+    const [row] = await runSql(url, "SELECT current_schema() AS schema");
+    const schema = String(row?.["schema"]);
+    await runSql(
+      url,
+      `CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA ${schema} TO guest;
+       GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO guest`,
+    );
+    const refused = migratePostgres(url.replace("user=tester", "user=guest"));
+    await expect(refused).rejects.toThrow(/: must be owner of table deletions$/);
+  });
+
+  test("is undone as a whole when a step fails", async () => {
+    const url = await databaseOfVersion(1);
+    await runSql(url, "CREATE VIEW deletions AS SELECT 1");
+    await expect(migratePostgres(url)).rejects.toThrow(StoreOpenError);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 1 }]);
+  });
+
+  test.each([
+    { name: "an empty database", version: 0, says: /there is no plant store in it yet .*: run `plantstore migrate`$/ },
+    { name: "an older schema", version: 1, says: /its schema has version 1 .*: run `plantstore migrate`$/ },
+    { name: "the next release's schema", version: newest + 1, says: /: it needs a newer release$/ },
+    { name: "a newer schema", version: 99, says: /its schema has version 99 .*: it needs a newer release$/ },
+  ])("is for the operator to do: a server does not start on $name", async ({ version, says }) => {
+    const url = await databaseOfVersion(version);
+    await expect(openPostgresStore({ url })).rejects.toThrow(says);
+    await expect(openPostgresDatabase(url)).rejects.toThrow(says);
+  });
+
+  test("takes a schema whose version is lost for none, and changes nothing in it", async () => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, "DELETE FROM plantstore_schema; INSERT INTO plants VALUES (7)");
+    await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet /);
+    await expect(migratePostgres(url)).rejects.toThrow(/: relation "plantstore_schema" already exists$/);
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "7" }]);
+  });
+
+  test.each([newest + 1, 99])("refuses the newer schema %d and leaves it as it is", async (version) => {
+    const url = await databaseOfVersion(version);
+    await expect(migratePostgres(url)).rejects.toThrow(/it needs a newer release$/);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
+  });
+
+  test("refuses a database whose encoding lacks characters, and creates nothing in it", async () => {
+    const utf8 = await server.createSchema();
+    await runSql(utf8, "CREATE DATABASE western ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+    const url = utf8.replace("/postgres?", "/western?").replace(/&options=.*/, "");
+    const says = /\/western: the database has the encoding LATIN1 and must have UTF8$/;
+    await expect(migratePostgres(url)).rejects.toThrow(says);
+    expect(await schemaOf(`${url}&options=-csearch_path%3Dpublic`)).toEqual([]);
+    await takeSteps(url, newest);
+    await expect(openPostgresStore({ url })).rejects.toThrow(says);
+  });
+
+  test.each([
+    { host: "127.0.0.1", says: /^cannot use 127\.0\.0\.1:1\/plants: connect ECONNREFUSED 127\.0\.0\.1:1$/ },
+    // A name may have several addresses, and each its own fault.
+    {
+      host: "localhost",
+      says: /^cannot use localhost:1\/plants: (connect ECONNREFUSED \S+; )?connect ECONNREFUSED 127\.0\.0\.1:1$/,
+    },
+  ])("names a server that is not there, and not its password: $host", async ({ host, says }) => {
+    const refused = migratePostgres(`postgres://ann:secret@${host}:1/plants`);
+    await expect(refused).rejects.toThrow(StoreOpenError);
+    await expect(refused).rejects.toThrow(says);
+    await expect(refused).rejects.toMatchObject({ cause: expect.any(Error) });
+  });
+});
+
+describe("a database whose commits would not be durable is refused", () => {
+  // By the store and for the operator alike, which are opened as a role of the row's own.
+  test.each([
+    { name: "off", setting: "synchronous_commit = off", says: /: synchronous_commit is off, so commits would not/ },
+    { name: "local", setting: "synchronous_commit = local", says: /: synchronous_commit is local, so commits would/ },
+    { name: "remote", setting: "synchronous_commit = remote_write", says: /: synchronous_commit is remote_write, so/ },
+    { name: "apply", setting: "synchronous_commit = remote_apply", says: undefined },
+    { name: "hushed", setting: "client_min_messages = error", says: undefined },
+  ])("$setting", async ({ name, setting, says }) => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, `CREATE ROLE ${name} LOGIN SUPERUSER; ALTER ROLE ${name} SET ${setting}`);
+    await expectRefused(url.replace("user=tester", `user=${name}`), says);
+  });
+
+  test.each(["plants", "deletions"])("the table %s is unlogged", async (table) => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, `ALTER TABLE ${table} SET UNLOGGED`);
+    await expectRefused(url, new RegExp(`: the table ${table} is unlogged, so commits would not be durable$`));
+  });
+
+  test("fsync is off", async () => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, "ALTER SYSTEM SET fsync = off");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await expect.poll(() => runSql(url, "SHOW fsync")).toEqual([{ fsync: "off" }]);
+    await expectRefused(url, /: fsync is off, so commits would not be durable$/);
+    await runSql(url, "ALTER SYSTEM RESET fsync");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await expect.poll(() => runSql(url, "SHOW fsync")).toEqual([{ fsync: "on" }]);
+  });
+
+  test("warnings are hidden behind a pooler that takes no settings", async () => {
+    const url = await databaseOfVersion(newest);
+    const session = new Session(readServerUrl(url));
+    await session.run("SET client_min_messages = error");
+    await expect(checkDatabase(session)).rejects.toThrow(/^client_min_messages is error, which would hide/);
+    await session.close();
+  });
+});
+
+async function expectRefused(url: string, says: RegExp | undefined): Promise<void> {
+  const openings = [
+    () => openPostgresStore({ url }).then((store) => store.close()),
+    () => checkPostgresDatabase(url),
+    () =>
+      openPostgresDatabase(url)
+        .then((database) => database.startImport())
+        .then((running) => running[Symbol.asyncDispose]()),
+  ];
+  for (const open of openings) {
+    if (says === undefined) await open();
+    else await expect(open()).rejects.toThrow(says);
+  }
+}

@@ -1,0 +1,449 @@
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import {
+  checkPostgresDatabase,
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../../src/plantstore/plants/postgres/plant-database.ts";
+import { hashOf } from "../../../../src/plantstore/plants/postgres/citus.ts";
+import { int64Array } from "../../../../src/plantstore/plants/postgres/int64-array.ts";
+import { dropOldDeletions, Retention } from "../../../../src/plantstore/plants/postgres/retention.ts";
+import { retentionIntervalMs } from "../../../../src/plantstore/plants/retention.ts";
+import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server-url.ts";
+import { Session } from "../../../../src/plantstore/plants/postgres/session.ts";
+import type { Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
+import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
+import { collect } from "../../../support/collect.ts";
+import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
+import { describePlantDatabase } from "../../../support/plants/describe-plant-database.ts";
+import {
+  cancelWaitsForStandby,
+  configOf,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../../support/plants/postgres-server.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+describePlantDatabase(async () => {
+  const url = await server.createPlants();
+  return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
+});
+
+describe("importing into PostgreSQL", () => {
+  test("does not bring back a plant whose deletion is under way when the import comes to it", async () => {
+    const url = await server.createPlants([1n, 2n]);
+    const deleting = new Client(configOf(url));
+    await deleting.connect();
+    await deleting.query("BEGIN");
+    await deleting.query("DELETE FROM plants WHERE id = 1");
+    await deleting.query(
+      "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())",
+    );
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    const counts = running.add([1n, 2n, 3n]);
+    await expect
+      .poll(() => runSql(url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
+      .not.toEqual([]);
+    await deleting.query("COMMIT");
+    await deleting.end();
+    await expect(counts).resolves.toEqual({ added: 1, present: 1, deleted: 1 });
+    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "2" }, { id: "3" }]);
+  });
+
+  test("stores a batch as a whole or not at all, and goes on with the next one", async () => {
+    const url = await server.createPlants();
+    await runSql(url, "ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 13)");
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    await expect(running.add([12n, 13n, 14n])).rejects.toThrow(/violates check constraint "lucky"$/);
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([]);
+    await expect(running.add([12n, 14n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
+    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "12" }, { id: "14" }]);
+  });
+
+  test("says so when its connection is cut with a batch on its way, stores nothing of it, and is run again", async () => {
+    const url = await server.createPlants();
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    const locking = new Client(configOf(url));
+    await locking.connect();
+    await locking.query("BEGIN; LOCK TABLE plants IN EXCLUSIVE MODE");
+    const cut = expect(running.add([1n, 2n])).rejects.toThrow(/cannot work with/);
+    const terminate =
+      "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'plants'::regclass";
+    await expect.poll(() => runSql(url, terminate)).not.toEqual([]);
+    await cut;
+    await locking.query("COMMIT");
+    await locking.end();
+    await expect(running.add([1n, 2n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
+  });
+
+  test.each([
+    { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: true },
+    { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: false },
+    { how: "is refused", commitSql: "RAISE 'kept'", restore: true },
+  ])("of a COMMIT that $how it says, with restore: $restore, what is in doubt", async ({ how, commitSql, restore }) => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ${commitSql}; RETURN NULL; END$$;
+       CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION at_commit()`,
+    );
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport({ restore });
+    const doubt = /: it is not known whether the last plants were restored; see which are there$/;
+    const message = restore && how === "is lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
+    await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
+  });
+
+  test("counts for its own no plant that another has added while its COMMIT was refused", async () => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE SEQUENCE commits;
+       CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+         PERFORM pg_advisory_xact_lock(1);
+         IF nextval('commits') = 1 THEN RAISE 'again' USING ERRCODE = '40001'; END IF;
+         RETURN NULL;
+       END$$;
+       CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION at_commit()`,
+    );
+    const holding = new Client(configOf(url));
+    await holding.connect();
+    await holding.query("SELECT pg_advisory_lock(1)");
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    const counts = running.add([1n]);
+    const waiting = (type: string): Promise<unknown> =>
+      runSql(url, `SELECT FROM pg_locks WHERE NOT granted AND locktype = '${type}'`);
+    await expect.poll(() => waiting("advisory")).not.toEqual([]);
+    // It waits for the first one, and is done as soon as that is undone.
+    const other = runSql(url, "INSERT INTO plants VALUES (1)");
+    await expect.poll(() => waiting("transactionid")).not.toEqual([]);
+    await holding.end();
+    await expect(counts).resolves.toEqual({ added: 0, present: 1, deleted: 0 });
+    await other;
+  });
+
+  test("does not even try to add what was deleted before, which triggers and constraints would see", async () => {
+    const url = await server.createPlants();
+    await runSql(url, `ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 1); ${recordSql}`);
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    await expect(running.add([1n, 2n])).resolves.toEqual({ added: 1, present: 0, deleted: 1 });
+  });
+
+  test("does not pass for restored what its synchronous standbys do not have", async () => {
+    const url = await server.createPlants();
+    await withoutStandby(url, async () => {
+      await expect
+        .poll(() => runSql(url, "SHOW synchronous_standby_names"))
+        .toEqual([{ synchronous_standby_names: "nobody" }]);
+      await using database = await openPostgresDatabase(url);
+      await using running = await database.startImport({ restore: true });
+      const told = expect(running.add([1n])).rejects.toThrow(/standbys: it is not known whether the last plants/);
+      await expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([]);
+      await told;
+    });
+  });
+
+  test("says what the user may not do, who needs no table but those of the store", async () => {
+    const url = await server.createPlants();
+    await runSql(url, "CREATE ROLE gardener LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
+    const { searchParams } = new URL(url);
+    const [schema] = (searchParams.get("options") ?? "").split("=").toReversed();
+    await runSql(
+      url,
+      `GRANT USAGE ON SCHEMA ${schema} TO gardener; GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO gardener`,
+    );
+    await using database = await openPostgresDatabase(url.replace("user=tester", "user=gardener"));
+    await using running = await database.startImport();
+    await expect(running.add([1n])).rejects.toThrow(/permission denied for table plants$/);
+    await runSql(url, "GRANT INSERT ON plants TO gardener");
+    await expect(running.add([1n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
+    await runSql(url, "GRANT TEMPORARY ON DATABASE postgres TO PUBLIC");
+  });
+
+  test("takes the same ids from two imports beside each other, and adds each once", async () => {
+    const url = await server.createPlants();
+    await using database = await openPostgresDatabase(url);
+    const ids = Array.from({ length: 4_000 }, (_, i) => BigInt(i));
+    const importAll = async (lines: readonly bigint[]): Promise<number> => {
+      await using running = await database.startImport();
+      return (await running.add(lines)).added;
+    };
+    const [first, second] = await Promise.all([importAll(ids), importAll(ids.toReversed())]);
+    expect((first ?? 0) + (second ?? 0)).toBe(ids.length);
+    expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "4000" }]);
+  });
+
+  test("names the server and what is wrong when it goes away", async () => {
+    const url = await server.createPlants();
+    await using database = await openPostgresDatabase(url);
+    await runSql(url, "DROP TABLE plants");
+    await using running = await database.startImport();
+    await expect(running.add([1n])).rejects.toMatchObject({
+      message: expect.stringMatching(/cannot work with \S+: relation "plants" does not exist$/),
+      cause: { code: "42P01" },
+    });
+  });
+});
+
+test("an operator's view of PostgreSQL leaves no connection behind, also where its reader stops", async () => {
+  const url = `${await server.createSchema()}&application_name=operator`;
+  await migratePostgres(url);
+  {
+    await using database = await openPostgresDatabase(url);
+    {
+      await using running = await database.startImport();
+      await running.add(Array.from({ length: 10_001 }, (_, i) => BigInt(i)));
+    }
+    for await (const ids of database.exportPlants()) {
+      expect(ids).toHaveLength(10_000);
+      break;
+    }
+    await collect(database.exportPlants());
+    await collect(database.listDeletions());
+  }
+  const sessions = "SELECT query FROM pg_stat_activity WHERE application_name = 'operator'";
+  await expect.poll(() => runSql(url, sessions)).toEqual([]);
+});
+
+test("a database without a plant store in it is not opened", async () => {
+  const url = await server.createSchema();
+  await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet /);
+});
+
+describe("the deletion record in PostgreSQL", () => {
+  /** A database with this many records, one a minute, the youngest half a minute old. */
+  async function createRecords(count: number): Promise<string> {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       SELECT i, now() - i * interval '1 minute' + interval '30 seconds', '', '', gen_random_uuid() FROM generate_series(1, ${count}) AS i`,
+    );
+    return url;
+  }
+
+  test("loses what is older than it is kept, and nothing else", async () => {
+    const url = await createRecords(2_500);
+    const told: Upkeep[] = [];
+    const onUpkeep = (upkeep: Upkeep): void => void told.push(upkeep);
+    const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000, onUpkeep });
+    await expect.poll(() => runSql(url, "SELECT max(plant_id) FROM deletions")).toEqual([{ max: "120" }]);
+    expect(await countRecords(url)).toBe(120);
+    await store.close();
+    expect(told).toEqual([{ kind: "records-dropped", count: 2_380, lastedMs: expect.any(Number) }]);
+  });
+
+  test("is shortened from its old end, past what another process is about to drop", async () => {
+    const url = await createRecords(1_500);
+    const other = new Client(configOf(url));
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
+    const session = new Session(readServerUrl(url));
+    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 1_000, isMore: true });
+    await session.close();
+    const left = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
+    expect(left).toEqual([{ count: "500", max: "490" }]);
+    await other.end();
+  });
+
+  test("is listed from its old end, in whatever order it was written", async () => {
+    await using database = await openPostgresDatabase(await createRecords(3));
+    const listed = await collect(database.listDeletions());
+    expect(listed.flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);
+  });
+
+  test("is listed from the very moment of a record on", async () => {
+    const url = await createRecords(1);
+    await runSql(url, "UPDATE deletions SET deleted_at = '2026-01-02T03:04:05.678Z'");
+    await using database = await openPostgresDatabase(url);
+    const listed = await collect(database.listDeletions({ since: new Date("2026-01-02T03:04:05.678Z") }));
+    expect(listed.flat()).toHaveLength(1);
+  });
+
+  test("is not shortened any more once its keeper has stopped, which has the server end what is under way", async () => {
+    const url = await createRecords(1);
+    await using locked = await shortenLocked(url, url);
+    await locked.retention.stop();
+    await expect.poll(() => runSql(url, locked.waiting)).toEqual([]);
+    expect(await countRecords(url)).toBe(1);
+    expect(locked.told).toEqual([]);
+  });
+
+  test("does not keep its keeper from stopping when the server has vanished without a word", async () => {
+    const url = await createRecords(1);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    await using locked = await shortenLocked(url, url.replace(server.socketFolder, proxy.socketFolder));
+    proxy.freeze();
+    await locked.retention.stop();
+  });
+
+  test("is told to be shorter before its keeper has stopped, although the server has vanished meanwhile", async () => {
+    const url = await createRecords(1_500);
+    const locking = new Client(configOf(url));
+    await locking.connect();
+    await locking.query("SELECT pg_advisory_lock(1)");
+    await runSql(
+      url,
+      `CREATE SEQUENCE slices;
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('slices') > 1 THEN PERFORM pg_advisory_xact_lock(1); END IF;
+         RETURN NULL;
+       END $$;
+       CREATE TRIGGER wait BEFORE DELETE ON deletions EXECUTE FUNCTION wait()`,
+    );
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
+    const told: Upkeep[] = [];
+    const retention = new Retention(new Session(through), 3_600_000, (upkeep) => void told.push(upkeep));
+    const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
+    await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+    proxy.freeze();
+    await retention.stop();
+    expect(told).toMatchObject([{ kind: "records-dropped", count: 1_000 }]);
+    await locking.end();
+  });
+
+  test("is not shortened any more once its store is closed", async () => {
+    const url = await createRecords(10_000);
+    // Each slice takes a second.
+    await runSql(
+      url,
+      `CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END';
+       CREATE TRIGGER rest BEFORE DELETE ON deletions FOR EACH STATEMENT EXECUTE FUNCTION rest()`,
+    );
+    const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
+    const sessions = `SELECT FROM pg_stat_activity WHERE application_name = 'plantstore' AND query LIKE '%deletions%'`;
+    await expect.poll(() => runSql(url, `${sessions} AND wait_event = 'PgSleep'`)).not.toEqual([]);
+    await store.close();
+    await expect.poll(() => runSql(url, sessions)).toEqual([]);
+    // Those of the slice that was under way are gone, and of the nine others one or two where the test was late.
+    expect(await countRecords(url)).toBeGreaterThan(5_000);
+  });
+
+  test("keeps no connection in between, and nobody from anything when it cannot be shortened", async () => {
+    const url = await createRecords(1);
+    const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
+    await runSql(url, "ALTER TABLE deletions RENAME TO gone");
+    const told: Upkeep[] = [];
+    const session = new Session(readServerUrl(`${url}&application_name=keeper`));
+    const retention = new Retention(session, 3_600_000, (upkeep) => void told.push(upkeep));
+    const problem = 'relation "deletions" does not exist';
+    await expect.poll(() => told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
+    await expect.poll(() => runSql(url, sessions)).toEqual([]);
+    await retention.stop();
+  });
+
+  test("is shortened again and again", async () => {
+    const url = await createRecords(1);
+    const told: Upkeep[] = [];
+    const session = new Session(readServerUrl(url));
+    using intervals = vi.spyOn(globalThis, "setInterval");
+    using cleared = vi.spyOn(globalThis, "clearInterval");
+    const retention = new Retention(session, 1, (upkeep) => void told.push(upkeep));
+    const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
+    const timer = intervals.mock.results.at(-1)?.value;
+    expect(intervalMs).toBe(retentionIntervalMs);
+    await expect.poll(() => told).toHaveLength(1);
+    await runSql(url, recordSql);
+    shorten?.();
+    await expect.poll(() => told).toMatchObject([{ count: 1 }, { count: 1 }]);
+    expect(await countRecords(url)).toBe(0);
+    await retention.stop();
+    // A timer that goes on would keep a closed store in memory.
+    expect(cleared.mock.calls.some(([one]) => one === timer)).toBe(true);
+  });
+
+  test("tells what was dropped before it could not be shortened any more", async () => {
+    const url = await createRecords(2_500);
+    await runSql(
+      url,
+      `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'kept'; END$$;
+       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id = 1) EXECUTE FUNCTION keep()`,
+    );
+    const told: Upkeep[] = [];
+    await new Promise<void>((resolve) => {
+      const retention = new Retention(new Session(readServerUrl(url)), 1, (upkeep) => {
+        told.push(upkeep);
+        if (upkeep.kind === "retention-failed") resolve(retention.stop());
+      });
+    });
+    const lastedMs = expect.any(Number);
+    expect(told).toEqual([
+      { kind: "records-dropped", count: 2_000, lastedMs },
+      { kind: "retention-failed", problem: "kept", lastedMs },
+    ]);
+  });
+});
+
+const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
+
+/** Starts to shorten a record that somebody keeps locked. */
+async function shortenLocked(url: string, through: string) {
+  const locking = new Client(configOf(url));
+  await locking.connect();
+  await locking.query("BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
+  const told: Upkeep[] = [];
+  const retention = new Retention(new Session(readServerUrl(through)), 3_600_000, (upkeep) => void told.push(upkeep));
+  const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
+  await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+  return { retention, told, waiting, [Symbol.asyncDispose]: () => locking.end() };
+}
+
+async function countRecords(url: string): Promise<number> {
+  return Number((await runSql(url, "SELECT count(*) FROM deletions"))[0]?.["count"]);
+}
+
+test("a replica is read, and nothing is imported into it", async () => {
+  const url = await server.createPlants();
+  await runSql(
+    url,
+    `INSERT INTO plants VALUES (1), (2); INSERT INTO deletions (plant_id, subject, request_id, batch)
+    VALUES (3, 'ann', 'r', gen_random_uuid())`,
+  );
+  await runSql(url, "CREATE ROLE reader LOGIN SUPERUSER; ALTER ROLE reader SET default_transaction_read_only = on");
+  const replica = url.replace("user=tester", "user=reader");
+  await using database = await openPostgresDatabase(replica);
+  expect((await collect(database.exportPlants())).flat()).toEqual([1n, 2n]);
+  expect((await collect(database.listDeletions())).flat()).toMatchObject([{ plantId: 3n, subject: "ann" }]);
+  await expect(database.startImport()).rejects.toThrow(/^cannot use .*: the server is read-only$/);
+  await expect(checkPostgresDatabase(replica)).rejects.toThrow(/: the server is read-only$/);
+});
+
+test("a user without the rights that deleting needs is found before a server starts", async () => {
+  const url = await server.createPlants();
+  const [row] = await runSql(url, "SELECT current_schema() AS name");
+  await runSql(
+    url,
+    `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO watcher;
+    GRANT SELECT ON ALL TABLES IN SCHEMA ${String(row?.["name"])} TO watcher`,
+  );
+  const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
+  await expect(refused).rejects.toThrow(/: the user lacks UPDATE on plants, DELETE on plants, INSERT on deletions/);
+});
+
+test("an array of ids is written as the server itself writes one", async () => {
+  const ids = [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)];
+  const [row] = await runSql(await server.createSchema(), `SELECT array_send('{${ids.join()}}'::bigint[]) AS bytes`);
+  expect(int64Array(new BigInt64Array(ids))).toEqual(row?.["bytes"]);
+});
+
+test("the hash by which a distributed table chooses a shard is that of the server", async () => {
+  const ids = [0n, 1n, -1n, 42n, 2n ** 31n, 2n ** 32n, -(2n ** 32n), 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)];
+  const url = await server.createSchema();
+  const rows = await runSql(url, `SELECT hashint8(id) AS hash FROM unnest('{${ids.join()}}'::bigint[]) AS id`);
+  expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
+});

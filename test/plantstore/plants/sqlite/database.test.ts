@@ -1,0 +1,321 @@
+import { execFile } from "node:child_process";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { constants, DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
+import { describe, expect, test, vi } from "vitest";
+import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
+import {
+  checkDatabaseFile,
+  demandFixedLog,
+  makeDurable,
+  openDatabase,
+} from "../../../../src/plantstore/plants/sqlite/database.ts";
+import { migrate, versionOf } from "../../../../src/plantstore/plants/sqlite/migrate.ts";
+import { migrations } from "../../../../src/plantstore/plants/sqlite/migrations.ts";
+import { openSqliteStore } from "../../../../src/plantstore/plants/sqlite/store.ts";
+import { lockTimeoutMsDefault } from "../../../../src/plantstore/plants/sqlite/transaction.ts";
+import { waitLimitMs } from "../../../support/deadline.ts";
+import { plantsIn } from "../../../support/plants/sqlite-file.ts";
+import { createTempFolder, type TempFolder } from "../../../support/process/temp-folder.ts";
+
+const run = promisify(execFile);
+
+function writeDatabase(file: string, sql: string): void {
+  const db = new DatabaseSync(file);
+  db.exec(sql);
+  db.close();
+}
+
+describe("opening a database file", () => {
+  test("makes a commit wait for the disk", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db") });
+    expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    // 2 is FULL (sqlite.org/pragma.html#pragma_synchronous).
+    expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2n });
+    // What macOS needs in addition.
+    expect(db.prepare("PRAGMA fullfsync").get()).toEqual({ fullfsync: 1n });
+    expect(db.prepare("PRAGMA checkpoint_fullfsync").get()).toEqual({ checkpoint_fullfsync: 1n });
+    db.close();
+  });
+
+  test("refuses a database for which SQLite cannot keep a write-ahead log", () => {
+    // What is in memory has a journal of its own.
+    using db = new DatabaseSync(":memory:", { readBigInts: true });
+    expect(() => makeDurable(db)).toThrow(/ cannot keep a write-ahead log, so commits would not be durable$/);
+  });
+
+  test("asks for a lock again every two milliseconds, and not as seldom as SQLite does by itself", () => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db") });
+    expect(db.prepare("PRAGMA busy_timeout").get()).toEqual({ timeout: 2n });
+  });
+
+  test("gives back what a long read has let the log grow by", () => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db") });
+    expect(db.prepare("PRAGMA journal_size_limit").get()).toEqual({ journal_size_limit: 16n * 1024n * 1024n });
+  });
+
+  test.each([
+    { version: "3.51.3", isTaken: true },
+    { version: "3.51.10", isTaken: true },
+    { version: "3.52.0", isTaken: true },
+    { version: "4.0.0", isTaken: true },
+    { version: "3.51.2", isTaken: false },
+    { version: "3.50.7", isTaken: true },
+    { version: "3.50.6", isTaken: false },
+    { version: "3.49.9", isTaken: false },
+    { version: "3.44.6", isTaken: true },
+    { version: "3.44.5", isTaken: false },
+    { version: "3.6.23.1", isTaken: false },
+    { version: "2.99.99", isTaken: false },
+  ])("takes no SQLite whose log can lose commits: $version", ({ version, isTaken }) => {
+    using db = new DatabaseSync(":memory:");
+    db.function("sqlite_version", () => version);
+    const open = expect(() => demandFixedLog(db));
+    if (isTaken) open.not.toThrow();
+    else
+      open.toThrow(
+        `this Node has SQLite ${version}, which can lose commits; ` +
+          "3.51.3 or newer is needed, as Node 24.15 has it, or 3.50.7 or 3.44.6",
+      );
+  });
+
+  test("takes a name that SQLite itself would not take for a file", () => {
+    using folder = createTempFolder();
+    const cwd = process.cwd();
+    process.chdir(folder.path);
+    try {
+      openDatabase({ file: ":memory:", plantsWhenCreated: { first: 1n, last: 2n } }).close();
+      const again = openDatabase({ file: ":memory:" });
+      expect(again.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 2n });
+      again.close();
+    } finally {
+      process.chdir(cwd);
+    }
+  });
+
+  const unopenable: readonly {
+    name: string;
+    prepare: (folder: TempFolder) => string;
+    says: RegExp;
+    onlyByWriting?: boolean;
+  }[] = [
+    {
+      name: "a folder that does not exist",
+      prepare: (folder) => folder.file("nowhere/plants.db"),
+      says: /cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/,
+    },
+    {
+      name: "a folder in place of the file",
+      prepare: (folder) => {
+        mkdirSync(folder.file("plants.db"));
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: it is a folder$/,
+    },
+    {
+      name: "a file in place of the folder",
+      prepare: (folder) => {
+        writeFileSync(folder.file("file"), "");
+        return folder.file("file/plants.db");
+      },
+      says: /file is not a folder$/,
+    },
+    {
+      // Root is told so by SQLite, everybody else by the folder's permissions.
+      name: "a folder that takes no files",
+      onlyByWriting: true,
+      prepare: () => "/proc/plants.db",
+      says: /^cannot open \/proc\/plants\.db: (the folder \/proc cannot be written|the file cannot be opened)$/,
+    },
+    {
+      name: "a file that is no database",
+      prepare: (folder) => {
+        writeFileSync(folder.file("plants.db"), "not a database ".repeat(1_000));
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: the file is not an SQLite database$/,
+    },
+    {
+      name: "another program's database",
+      prepare: (folder) => {
+        writeDatabase(folder.file("plants.db"), "CREATE TABLE plants (id INTEGER, name TEXT)");
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: it is another program's SQLite database$/,
+    },
+    {
+      name: "a schema of a newer release",
+      prepare: (folder) => {
+        openDatabase({ file: folder.file("plants.db") }).close();
+        writeDatabase(folder.file("plants.db"), "PRAGMA user_version = 99");
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: its schema has version 99 and this release knows \d+: it needs a newer release$/,
+    },
+    {
+      name: "the next release's schema",
+      prepare: (folder) => {
+        openDatabase({ file: folder.file("plants.db") }).close();
+        writeDatabase(folder.file("plants.db"), `PRAGMA user_version = ${migrations.length + 1}`);
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: its schema has version \d+ and this release knows \d+: it needs a newer release$/,
+    },
+    {
+      name: "a damaged database",
+      prepare: (folder) => {
+        openDatabase({ file: folder.file("plants.db") }).close();
+        const db = new DatabaseSync(folder.file("plants.db"), { defensive: false });
+        db.exec(
+          "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE nonsense(' WHERE name = 'plants'",
+        );
+        db.close();
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: the file is damaged$/,
+    },
+  ];
+
+  test.each(unopenable)("says what is wrong with $name", ({ prepare, says, onlyByWriting }) => {
+    using folder = createTempFolder();
+    const file = prepare(folder);
+    expect(() => openDatabase({ file })).toThrow(StoreOpenError);
+    expect(() => openDatabase({ file })).toThrow(says);
+    expect(() => openDatabase({ file })).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
+    if (onlyByWriting !== true) expect(() => checkDatabaseFile(file)).toThrow(says);
+    // The last connection that closes takes the log away.
+    expect(existsSync(`${file}-wal`)).toBe(false);
+  });
+
+  test("says what is wrong in the same words where the storage thread opens it", async () => {
+    using folder = createTempFolder();
+    const opened = openSqliteStore({ file: folder.file("nowhere/plants.db") });
+    const says = /^cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/;
+    await expect(opened).rejects.toEqual(
+      expect.objectContaining({ name: "StoreOpenError", message: expect.stringMatching(says) }),
+    );
+  });
+
+  test("makes a store of an empty file, whatever version that has", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    writeDatabase(file, `PRAGMA user_version = ${migrations.length}`);
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2n } }).close();
+    expect(plantsIn(file)).toHaveLength(2);
+  });
+
+  test("is checked with what is in its log alone", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using db = openDatabase({ file });
+    db.exec("PRAGMA user_version = 99");
+    expect(() => checkDatabaseFile(file)).toThrow(/: its schema has version 99 /);
+    expect(() => checkDatabaseFile(file)).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
+  });
+
+  test("is checked without a change to what a crash has left", () => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
+    db.exec("DELETE FROM plants");
+    const files = ["", "-wal"].map((end) => ({
+      from: folder.file(`plants.db${end}`),
+      to: folder.file(`left.db${end}`),
+    }));
+    for (const { from, to } of files) copyFileSync(from, to);
+    checkDatabaseFile(folder.file("left.db"));
+    for (const { from, to } of files) expect(readFileSync(to)).toEqual(readFileSync(from));
+  });
+
+  test("tells in its check what its user may not write", async () => {
+    using folder = createTempFolder();
+    chmodSync(folder.path, 0o755);
+    openDatabase({ file: folder.file("plants.db") }).close();
+    mkdirSync(folder.file("open"), { mode: 0o777 });
+    chmodSync(folder.file("open"), 0o777);
+    openDatabase({ file: folder.file("open/plants.db") }).close();
+    chmodSync(folder.path, 0o555);
+    chmodSync(folder.file("open/plants.db"), 0o444);
+    const { href } = new URL("../../../../src/plantstore/plants/sqlite/database.ts", import.meta.url);
+    const program = `
+      import { checkDatabaseFile } from ${JSON.stringify(href)};
+      if (process.getuid() === 0) process.setuid(65534);
+      for (const file of process.argv.slice(1))
+        try {
+          checkDatabaseFile(file);
+          console.log("it may");
+        } catch ({ message }) {
+          console.log(message);
+        }`;
+    const files = [folder.file("plants.db"), folder.file("open/plants.db")];
+    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program, ...files]);
+    chmodSync(folder.path, 0o755);
+    expect(stdout.split("\n")).toEqual([
+      `cannot open ${files[0]}: the folder ${folder.path} cannot be written`,
+      `cannot open ${files[1]}: the file cannot be written`,
+      "",
+    ]);
+  });
+
+  test("is not to be made by an SQLite whose log can lose commits, as its check says", () => {
+    using folder = createTempFolder();
+    using old = new DatabaseSync(":memory:");
+    old.function("sqlite_version", () => "3.51.2");
+    const question = old.prepare("SELECT sqlite_version() AS version");
+    using _ = vi.spyOn(DatabaseSync.prototype, "prepare").mockReturnValue(question);
+    const file = folder.file("plants.db");
+    const says = /plants\.db: this Node has SQLite 3\.51\.2, which can lose commits/;
+    expect(() => checkDatabaseFile(file)).toThrow(says);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test("takes only the steps that are left when another process has migrated it meanwhile", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using db = new DatabaseSync(file, { readBigInts: true });
+    let asked = 0;
+    // SQLite asks when it has the lock to take: the version has been read by then.
+    db.setAuthorizer((action) => {
+      if (action === constants.SQLITE_TRANSACTION && asked++ === 0) openDatabase({ file }).close();
+      return constants.SQLITE_OK;
+    });
+    migrate(db, { first: 1n, last: 2n });
+    expect(asked).toBeGreaterThan(0);
+    expect(versionOf(db)).toBe(migrations.length);
+    // It was not this one that created the store.
+    expect(db.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 0n });
+  });
+
+  test("creates it once where many open it at the same time", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const options = { file, plantsWhenCreated: { first: 1n, last: 2_000n }, lockTimeoutMs: waitLimitMs };
+    const stores = await Promise.all([1, 2, 3, 4].map(() => openSqliteStore(options)));
+    await Promise.all(stores.map((store) => store.close()));
+    expect(plantsIn(file)).toHaveLength(2_000);
+  });
+
+  test("says that the file is locked", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN EXCLUSIVE");
+    const begunMs = performance.now();
+    expect(() => openDatabase({ file, lockTimeoutMs: 10 })).toThrow(/another process holds the lock on the file$/);
+    expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
+    other.close();
+  });
+
+  test("leaves another program's database as it is", () => {
+    using folder = createTempFolder();
+    const file = folder.file("other.db");
+    writeDatabase(file, "CREATE TABLE t (x); INSERT INTO t VALUES (1)");
+    expect(() => openDatabase({ file })).toThrow(StoreOpenError);
+    const db = new DatabaseSync(file);
+    expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "delete" });
+    expect(db.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "t" }]);
+    db.close();
+  });
+});

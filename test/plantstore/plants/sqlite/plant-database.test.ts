@@ -1,0 +1,139 @@
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { backUp } from "../../../../src/plantstore/plants/sqlite/backup.ts";
+import { openDatabase } from "../../../../src/plantstore/plants/sqlite/database.ts";
+import { openSqliteDatabase } from "../../../../src/plantstore/plants/sqlite/plant-database.ts";
+import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
+import { openSqliteStore } from "../../../../src/plantstore/plants/sqlite/store.ts";
+import { deleteCall } from "../../../support/plants/delete-call.ts";
+import { describePlantDatabase } from "../../../support/plants/describe-plant-database.ts";
+import { plantsIn, readSqlite } from "../../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../support/process/temp-folder.ts";
+
+describePlantDatabase(async () => {
+  const folder = createTempFolder();
+  const file = folder.file("plants.db");
+  return { store: await openSqliteStore({ file }), database: await openSqliteDatabase(file), folder };
+});
+
+describe("an SQLite database", () => {
+  test("is not created by looking at it", async () => {
+    using folder = createTempFolder();
+    await expect(openSqliteDatabase(folder.file("plants.db"))).rejects.toThrow(
+      /there is no such file; plantstore migrate makes a new store$/,
+    );
+    expect(existsSync(folder.file("plants.db"))).toBe(false);
+  });
+
+  test("is closed when its users are done, also where they stop half way", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
+    {
+      await using database = await openSqliteDatabase(file);
+      await using running = await database.startImport();
+      await running.add([30_000n]);
+      for await (const ids of database.exportPlants()) {
+        expect(ids).toHaveLength(10_000);
+        break;
+      }
+    }
+    // The last connection that closes removes the log.
+    expect(readdirSync(folder.path)).toEqual(["plants.db"]);
+  });
+
+  test("lets a server delete beside an import", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const batches = 12;
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 10_000n } });
+    await using database = await openSqliteDatabase(file);
+    await using running = await database.startImport();
+    const over = new AbortController();
+    let deleted = 0n;
+    const deleting = (async () => {
+      while (!over.signal.aborted) if (await store.delete(deleted + 1n, deleteCall())) deleted++;
+    })();
+    for (let batch = 0; batch < batches; batch++) {
+      await running.add(Array.from({ length: 10_000 }, (_, i) => BigInt(20_000 + batch * 10_000 + i)));
+    }
+    over.abort();
+    await deleting;
+    await store.close();
+    // Once in a gap is enough; without gaps it comes in by chance once or twice in all.
+    expect(Number(deleted)).toBeGreaterThan(batches / 2);
+  });
+
+  test("says what is wrong while it is worked with", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file }).close();
+    await using database = await openSqliteDatabase(file);
+    await using running = await database.startImport();
+    const other = openDatabase({ file });
+    other.exec("DROP TABLE plants");
+    other.close();
+    await expect(running.add([1n])).rejects.toThrow(`cannot work with ${file}: no such table: plants`);
+    renameSync(file, `${file}.moved`);
+    const gone = new StoreOpenError(`cannot open ${file}: there is no such file; plantstore migrate makes a new store`);
+    await expect(database.startImport()).rejects.toThrow(gone);
+  });
+});
+
+describe("backing up", () => {
+  test("copies one moment of a store that goes on deleting, as a store of its own", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });
+    const before = await Promise.all([1n, 2n, 3n].map((id) => store.delete(id, deleteCall())));
+    const during = Promise.all(Array.from({ length: 5_000 }, (_, i) => store.delete(BigInt(i + 4), deleteCall())));
+    backUp(file, folder.file("copy.db"));
+    expect([...before, ...(await during)]).not.toContain(false);
+    await store.close();
+
+    const copied = new Set(plantsIn(folder.file("copy.db")));
+    const deleted = readSqlite(folder.file("copy.db"), "SELECT plant_id FROM deletions ORDER BY plant_id");
+    // Each plant is in the copy or in its deletion record: one moment, not two.
+    expect(copied.size + deleted.length).toBe(20_000);
+    expect(deleted.length).toBeGreaterThanOrEqual(3);
+
+    // Nothing else is left of it.
+    expect(readdirSync(folder.path).toSorted()).toEqual(["copy.db", "plants.db"]);
+
+    const restored = await openSqliteStore({ file: folder.file("copy.db") });
+    await expect(restored.delete(1n, deleteCall())).resolves.toBe(false);
+    await expect(restored.delete(20_000n, deleteCall())).resolves.toBe(true);
+    await restored.close();
+  });
+
+  test("refuses to write over a file, and leaves it as it is", () => {
+    using folder = createTempFolder();
+    openDatabase({ file: folder.file("plants.db") }).close();
+    writeFileSync(folder.file("copy.db"), "precious");
+    expect(() => backUp(folder.file("plants.db"), folder.file("copy.db"))).toThrow(/copy\.db: it exists already$/);
+    expect(readFileSync(folder.file("copy.db"), "utf8")).toBe("precious");
+  });
+
+  test("leaves nothing behind when the copy cannot be written", () => {
+    using folder = createTempFolder();
+    openDatabase({ file: folder.file("plants.db") }).close();
+    expect(() => backUp(folder.file("plants.db"), folder.file("nowhere/copy.db"))).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(/cannot write .*nowhere/), cause: expect.any(Error) }),
+    );
+    expect(() => backUp(folder.file("none.db"), folder.file("copy.db"))).toThrow(
+      /there is no such file; plantstore migrate makes a new store$/,
+    );
+    expect(readdirSync(folder.path)).toEqual(["plants.db"]);
+  });
+
+  test("leaves nothing behind when the store turns out to be damaged half way", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
+    const bytes = readFileSync(file);
+    bytes.fill(0xa5, bytes.length / 2);
+    writeFileSync(file, bytes);
+    expect(() => backUp(file, folder.file("copy.db"))).toThrow(/cannot write .*copy\.db: the file is damaged$/);
+    expect(readdirSync(folder.path)).toEqual(["plants.db"]);
+  });
+});

@@ -1,0 +1,180 @@
+import { describe, expect, test } from "vitest";
+import { openDatabase } from "../../../../src/plantstore/plants/sqlite/database.ts";
+import type { OnUpkeep, Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
+import { prepareRetention } from "../../../../src/plantstore/plants/sqlite/retention.ts";
+import { openSqliteStore } from "../../../../src/plantstore/plants/sqlite/store.ts";
+import { deleteCall } from "../../../support/plants/delete-call.ts";
+import { readSqlite } from "../../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../support/process/temp-folder.ts";
+
+const hourMs = 3_600_000;
+
+/** Until a record is looked at again of which nothing is left to drop. */
+const intervalMs = 600_000;
+
+function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<typeof openDatabase> {
+  const db = openDatabase({ file });
+  const record = db.prepare(
+    "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (1, ?, '', '', 1)",
+  );
+  db.exec("BEGIN");
+  for (const time of deletedAt) record.run(time);
+  db.exec("COMMIT");
+  return db;
+}
+
+/** What was told of upkeep. */
+function recorded(): { readonly told: readonly Upkeep[]; readonly record: OnUpkeep } {
+  const told: Upkeep[] = [];
+  return { told, record: (upkeep) => void told.push(upkeep) };
+}
+
+describe("dropping old deletion records", () => {
+  test.each([
+    { name: "drops what is older than the moment", deletedAt: [10, 20, 30, 40], before: 30, left: [30, 40] },
+    { name: "keeps the newest record however old it is", deletedAt: [10, 20], before: 30, left: [20] },
+    { name: "has nothing to drop in an empty record", deletedAt: [], before: 30, left: [] },
+  ])("$name", ({ deletedAt, before, left }) => {
+    using folder = createTempFolder();
+    const db = databaseWith(folder.file("plants.db"), deletedAt);
+    const upkeep = recorded();
+    const begunMs = performance.now();
+    expect(prepareRetention(db, 100, upkeep.record)(before + 100)).toBe(intervalMs);
+    const atMostMs = performance.now() - begunMs;
+    expect(upkeep.told.every(({ lastedMs }) => lastedMs <= atMostMs + 1)).toBe(true);
+    const count = deletedAt.length - left.length;
+    expect(upkeep.told).toEqual(count === 0 ? [] : [{ kind: "records-dropped", count, lastedMs: expect.any(Number) }]);
+    const rows = db.prepare("SELECT deleted_at FROM deletions ORDER BY seq").all();
+    expect(rows).toEqual(left.map((time) => ({ deleted_at: BigInt(time) })));
+    db.close();
+  });
+
+  test("takes a short slice at a time, and is due again at once while there is more", () => {
+    using folder = createTempFolder();
+    const db = databaseWith(
+      folder.file("plants.db"),
+      Array.from({ length: 2_500 }, (_, i) => i),
+    );
+    const upkeep = recorded();
+    const drop = prepareRetention(db, 0, upkeep.record);
+    const begunMs = performance.now();
+    expect(drop(hourMs)).toBe(0);
+    // From here on the drop is certainly under way, however late the machine let it begin.
+    const underWayMs = performance.now();
+    expect(drop(hourMs)).toBe(0);
+    const atLeastMs = performance.now() - underWayMs;
+    expect(drop(hourMs)).toBe(intervalMs);
+    const atMostMs = performance.now() - begunMs;
+    // All slices together, and nothing of the next time when there is nothing to do.
+    expect(drop(hourMs)).toBe(intervalMs);
+    expect(upkeep.told).toEqual([{ kind: "records-dropped", count: 2_499, lastedMs: expect.any(Number) }]);
+    const [{ lastedMs } = { lastedMs: 0 }] = upkeep.told;
+    expect(lastedMs).toBeGreaterThanOrEqual(atLeastMs - 1);
+    expect(lastedMs).toBeLessThanOrEqual(atMostMs + 1);
+    expect(db.prepare("SELECT count(*) AS rows FROM deletions").get()).toEqual({ rows: 1n });
+    db.close();
+  });
+
+  test("is due again later where it cannot be done", () => {
+    using folder = createTempFolder();
+    const db = databaseWith(folder.file("plants.db"), [1, 2]);
+    const upkeep = recorded();
+    const drop = prepareRetention(db, 0, upkeep.record);
+    db.close();
+    expect(drop(hourMs)).toBe(intervalMs);
+    const problem = expect.stringContaining("not open");
+    expect(upkeep.told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
+  });
+
+  test("tells what was dropped before it could not go on", () => {
+    using folder = createTempFolder();
+    const db = databaseWith(
+      folder.file("plants.db"),
+      Array.from({ length: 2_500 }, (_, i) => i),
+    );
+    db.exec(`CREATE TRIGGER keep BEFORE DELETE ON deletions WHEN OLD.deleted_at = 2000
+             BEGIN SELECT RAISE(ABORT, 'no'); END`);
+    const upkeep = recorded();
+    const drop = prepareRetention(db, 0, upkeep.record);
+    expect([drop(hourMs), drop(hourMs), drop(hourMs)]).toEqual([0, 0, intervalMs]);
+    const lastedMs = expect.any(Number);
+    expect(upkeep.told).toEqual([
+      { kind: "records-dropped", count: 2_000, lastedMs },
+      { kind: "retention-failed", problem: "no", lastedMs },
+    ]);
+    db.close();
+  });
+
+  test("is done by the store beside its deletions", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const now = Date.now();
+    databaseWith(file, [now - 3 * hourMs, now - 3 * hourMs, now - hourMs]).close();
+    const upkeep = recorded();
+    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs, onUpkeep: upkeep.record });
+    await store.close();
+    expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 3n }]);
+    expect(upkeep.told).toEqual([{ kind: "records-dropped", count: 2, lastedMs: expect.any(Number) }]);
+  });
+
+  test("is done after 90 days where nothing else is said", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const daysAgo = (days: number): number => Date.now() - days * 24 * hourMs;
+    databaseWith(file, [daysAgo(90.1), daysAgo(89.9), daysAgo(0)]).close();
+    await (await openSqliteStore({ file })).close();
+    expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 2n }, { seq: 3n }]);
+  });
+
+  test("is done slice by slice until nothing is too old, when nobody deletes", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    databaseWith(file, Array<number>(2_500).fill(Date.now() - 3 * hourMs)).close();
+    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
+    await expect.poll(() => readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 2_500n }]);
+    await store.close();
+  });
+
+  test.each([
+    { name: "one slice", records: 2 },
+    { name: "several slices", records: 2_500 },
+  ])("is done again after ten minutes, and not all the time, when $name have been dropped", async ({ records }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const longAgo = Date.now() - 3 * hourMs;
+    const db = databaseWith(file, Array<number>(records).fill(longAgo));
+    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
+    const count = (): unknown => db.prepare("SELECT count(*) AS rows FROM deletions").get();
+    await expect.poll(count).toEqual({ rows: 1n });
+    for (const id of [1, 2]) {
+      db.exec(`INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+               VALUES (${id}, ${longAgo}, '', '', 1)`);
+    }
+    // Its thread turns from one to the next.
+    for (const id of [1n, 2n, 3n, 4n]) await store.delete(id, deleteCall());
+    expect(count()).toEqual({ rows: 3n });
+    await store.close();
+    db.close();
+  });
+
+  test("keeps nobody from deleting where it cannot be done", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const db = databaseWith(file, [1, 2, 3]);
+    db.exec("CREATE TRIGGER keep BEFORE DELETE ON deletions BEGIN SELECT RAISE(ABORT, 'no'); END");
+    db.exec("INSERT INTO plants VALUES (7)");
+    db.close();
+    const upkeep = recorded();
+    const store = await openSqliteStore({ file, onUpkeep: upkeep.record });
+    await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(upkeep.told).toEqual([{ kind: "retention-failed", problem: "no", lastedMs: expect.any(Number) }]);
+    expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 4n }]);
+  });
+
+  test("is never done within the hour", async () => {
+    using folder = createTempFolder();
+    const opening = openSqliteStore({ file: folder.file("plants.db"), deletionsKeptMs: hourMs - 1 });
+    await expect(opening).rejects.toThrow(/for an hour at least/);
+  });
+});

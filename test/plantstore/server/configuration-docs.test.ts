@@ -1,0 +1,21 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import type { Setting } from "../../../src/plantstore/server/setting-readers.ts";
+import { settingGroups } from "../../../src/plantstore/server/setting-groups.ts";
+import { settings } from "../../../src/plantstore/server/settings.ts";
+
+const docs = readFileSync(new URL("../../../docs/configuration.md", import.meta.url), "utf8");
+const documented = docs.split("\n").filter((line) => /^### |^\| `[A-Z0-9_]+` \|/.test(line));
+
+function rowOf({ variable, flag, fallback, about }: Setting<unknown>): string {
+  const cells = [`\`${variable}\``, flag ? `\`--${flag}\`` : "–", fallback ? `\`${fallback}\`` : "–", about];
+  return `| ${cells.join(" | ")} |`;
+}
+
+test("docs/configuration.md has a row for every setting, under its group, and no other", () => {
+  expect(documented).toEqual(settingGroups.flatMap((group) => [`### ${group.title}`, ...group.settings.map(rowOf)]));
+});
+
+test("every setting is in one group, in the order of the table", () => {
+  expect(settingGroups.flatMap((group) => group.settings)).toEqual(Object.values(settings));
+});

@@ -1,0 +1,412 @@
+import { writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
+import { ConfigurationError, startServer, type StartOptions } from "../../../src/plantstore/server/index.ts";
+import {
+  createSigningKey,
+  type IdentityProvider,
+  startIdentityProvider,
+  startIdentityProviderAt,
+  testAudience,
+} from "../../support/auth/identity-provider.ts";
+import { createByteReader } from "../../support/carriers/byte-reader.ts";
+import { openSocket } from "../../support/carriers/exchange.ts";
+import { overHttp1 } from "../../support/carriers/http1-connection.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
+
+interface RunningServer extends AsyncDisposable {
+  readonly baseUrl: string;
+  readonly reload: () => Promise<void>;
+}
+
+/** Starts the server that an environment describes, over a store with plants 1 to 9. */
+async function start(
+  environment: Readonly<Record<string, string>>,
+  options: StartOptions = {},
+): Promise<RunningServer> {
+  const always = { PORT: "0", DATABASE_URL: "memory:", LOG_LEVEL: "silent", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const server = await startServer(reading.value, { plantsWhenCreated: { first: 1n, last: 9n }, ...options });
+  return {
+    baseUrl: `http://127.0.0.1:${server.port}`,
+    reload: () => server.reload(),
+    [Symbol.asyncDispose]: () => server.drain(),
+  };
+}
+
+interface Answer {
+  readonly httpStatus: number;
+  readonly challenge: string | null;
+  readonly retryAfter: string | null;
+  readonly body: unknown;
+}
+
+async function request({ baseUrl }: RunningServer, method: string, path: string, token?: string): Promise<Answer> {
+  // A connection that is kept open would be waited for by the drain.
+  const headers = { connection: "close", ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+  const response = await fetch(`${baseUrl}${path}`, { method, headers });
+  const body = await response.text();
+  return {
+    httpStatus: response.status,
+    challenge: response.headers.get("www-authenticate"),
+    retryAfter: response.headers.get("retry-after"),
+    body: body === "" ? undefined : JSON.parse(body),
+  };
+}
+
+async function startProvider(): Promise<IdentityProvider> {
+  return await startIdentityProvider(await createSigningKey("ES256", "key"));
+}
+
+test.each([
+  { setting: "on", want: ["/livez", "/plants/1"] },
+  { setting: "off", want: ["/plants/1"] },
+])("PLANTSTORE_LOG_PROBES=$setting decides whether probes are logged", async ({ setting, want }) => {
+  const lines: string[] = [];
+  {
+    const environment = { LOG_LEVEL: "info", PLANTSTORE_LOG_PROBES: setting };
+    await using server = await start(environment, { logLines: { write: (line) => void lines.push(line) } });
+    await request(server, "GET", "/livez");
+    await request(server, "DELETE", "/plants/1");
+  }
+  const paths = lines.map((line) => JSON.parse(line)).flatMap(({ msg, path }) => (msg === "call" ? [path] : []));
+  expect(paths).toEqual(want);
+});
+
+test.each([
+  { name: "principal", variable: "PLANTSTORE_RATE_PER_PRINCIPAL" },
+  { name: "address", variable: "PLANTSTORE_RATE_PER_ADDRESS" },
+])("$variable limits the calls of each $name", async ({ name, variable }) => {
+  const token = "token-of-this-test";
+  await using server = await start({ PLANTSTORE_TOKENS: token, [variable]: "1" });
+  // So many at once that a slow machine takes them in fewer seconds than there are calls.
+  const answers = await Promise.all(Array.from({ length: 20 }, () => request(server, "DELETE", "/plants/1", token)));
+  expect(answers.map(({ body }) => body)).toContainEqual({
+    error: 8,
+    message: `too many calls: the limit of the ${name} is 1 a second`,
+  });
+});
+
+describe("behind a trusted proxy", () => {
+  const trusted = { PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8" };
+  const proxied = { ...trusted, PLANTSTORE_PROXY_PROTOCOL: "on" };
+
+  test.each([
+    { name: "its fields are read", environment: trusted, want: "203.0.113.9" },
+    { name: "no fields are read where it passes on connections", environment: proxied, want: "127.0.0.7" },
+    {
+      name: "they are read there too where it is said",
+      environment: { ...proxied, PLANTSTORE_PROXY_FIELDS: "x-forwarded" },
+      want: "203.0.113.9",
+    },
+  ])("$name", async ({ environment, want }) => {
+    const lines: string[] = [];
+    const always = { PORT: "0", DATABASE_URL: "memory:", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+    const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
+    if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+    const server = await startServer(reading.value, { logLines: { write: (line) => void lines.push(line) } });
+    const socket = openSocket(server);
+    if ("PLANTSTORE_PROXY_PROTOCOL" in environment) socket.write("PROXY TCP4 127.0.0.7 127.0.0.1 47 80\r\n");
+    using connection = overHttp1(socket, createByteReader(socket), "localhost");
+    connection.request({ httpMethod: "GET", path: "/livez", header: [["x-forwarded-for", "203.0.113.9"]] });
+    await connection.readAnswer();
+    await expect.poll(() => lines.find((line) => line.includes('"msg":"call"'))).toContain(`"peer":"${want}"`);
+    socket.destroy();
+    await server.drain();
+  });
+});
+
+test("a drain is over only when the log is written", async () => {
+  let isWritten = false;
+  const logLines = {
+    write: (): void => undefined,
+    flush: (done: () => void): void =>
+      void setImmediate(() => {
+        isWritten = true;
+        done();
+      }),
+  };
+  const environment = { PORT: "0", DATABASE_URL: "memory:", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const reading = readConfiguration({ environment, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const server = await startServer(reading.value, { logLines });
+  await server.drain();
+  expect(isWritten).toBe(true);
+});
+
+test("the log names the Unix socket that a server listens on, and no port", async () => {
+  using folder = createTempFolder();
+  const lines: string[] = [];
+  const path = folder.file("socket");
+  const environment = { HOST: `unix:${path}`, DATABASE_URL: "memory:", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const reading = readConfiguration({ environment, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const server = await startServer(reading.value, { logLines: { write: (line) => void lines.push(line) } });
+  await server.drain();
+  const line = JSON.parse(lines.find((each) => each.includes('"msg":"listening"')) ?? "{}");
+  expect(line).toMatchObject({ address: path });
+  expect(line).not.toHaveProperty("port");
+});
+
+describe("a server behind an identity provider", () => {
+  test("takes the provider's tokens, and deletes with them", async () => {
+    using provider = await startProvider();
+    await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });
+    expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("demands the scope where scopes are demanded", async () => {
+    using provider = await startProvider();
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({
+      httpStatus: 400,
+      body: { error: 7 },
+    });
+    const wide = await provider.sign({ scope: "openid plants:delete" });
+    expect(await request(server, "DELETE", "/plants/1", wide)).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("starts while the provider is away, says so, and works once it is back", async () => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });
+    const token = await provider.sign();
+    const away = {
+      httpStatus: 400,
+      challenge: null,
+      retryAfter: expect.stringMatching(/^[1-9]\d*$/),
+      body: { error: 14, message: "the token cannot be checked now" },
+    };
+    expect(await request(server, "DELETE", "/plants/1", token)).toEqual(away);
+    expect(await request(server, "GET", "/readyz")).toMatchObject({
+      httpStatus: 503,
+      body: { obstacles: ["credentials"] },
+    });
+    provider.answer = undefined;
+    await server.reload();
+    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
+    expect(await request(server, "GET", "/readyz")).toMatchObject({ httpStatus: 200 });
+  });
+});
+
+describe("the recipes of docs/authentication.md", () => {
+  const nobody = "00000000-0000-0000-0000-000000000000";
+
+  test("work for Keycloak: keys by discovery below the realm, an encryption key beside them, a list of audiences", async () => {
+    const key = await createSigningKey("RS256", "sig");
+    const encryption = { ...key, jwk: { ...key.jwk, kid: "enc", use: "enc", alg: "RSA-OAEP" } };
+    const paths = { issuer: "/realms/plants", keys: "/realms/plants/protocol/openid-connect/certs" };
+    using provider = await startIdentityProviderAt(paths, encryption, key);
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: "plantstore",
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    const claims = {
+      aud: ["plantstore", "account"],
+      azp: "cleanup",
+      typ: "Bearer",
+      scope: "profile plants:delete",
+      sub: nobody,
+    };
+    const token = await provider.sign(claims, { typ: "JWT" }, key);
+    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("work for Auth0: an issuer that ends in a slash, the userinfo endpoint among the audiences", async () => {
+    const key = await createSigningKey("RS256", "auth0");
+    const published = { ...key, jwk: { ...key.jwk, alg: "RS256", x5t: "AAAA", x5c: ["AAAA"] } };
+    using provider = await startIdentityProviderAt({ issuer: "/", keys: "/.well-known/jwks.json" }, published);
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: "https://plants.example",
+      PLANTSTORE_JWT_TYPE: "at+jwt",
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    const aud = ["https://plants.example", `${provider.issuer}userinfo`];
+    const token = await provider.sign({ aud, scope: "plants:delete", sub: "cleanup@clients" }, { typ: "at+jwt" });
+    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
+    const idToken = await provider.sign({ aud, sub: "cleanup@clients" }, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/1", idToken)).toMatchObject({
+      httpStatus: 400,
+      body: { error: 16 },
+    });
+  });
+
+  test("work for Entra: both of its issuers with one key set, scopes in scp, keys without an algorithm", async () => {
+    const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
+    using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
+    const older = `https://sts.windows.net/${nobody}/`;
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: `${provider.issuer},${older}`,
+      PLANTSTORE_JWKS_URL: `${provider.keysUrl},${provider.keysUrl}`,
+      PLANTSTORE_JWT_AUDIENCE: `${nobody},api://plantstore`,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    const version2 = await provider.sign({ aud: nobody, scp: "plants:delete", ver: "2.0" }, { typ: "JWT" });
+    const version1 = await provider.sign(
+      { iss: older, aud: "api://plantstore", scp: "plants:delete", ver: "1.0" },
+      { typ: "JWT" },
+    );
+    expect(await request(server, "DELETE", "/plants/1", version2)).toMatchObject({ httpStatus: 204 });
+    expect(await request(server, "DELETE", "/plants/2", version1)).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("work for Entra's daemons: permissions of the application in roles, none in scp", async () => {
+    const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
+    using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWKS_URL: provider.keysUrl,
+      PLANTSTORE_JWT_AUDIENCE: nobody,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_JWT_SCOPE_CLAIMS: "scp,roles",
+    });
+    const daemon = { aud: nobody, azp: nobody, azpacr: "1", idtyp: "app", oid: nobody, sub: nobody, ver: "2.0" };
+    const permitted = await provider.sign({ ...daemon, roles: ["plants:delete"] }, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/1", permitted)).toMatchObject({ httpStatus: 204 });
+    const other = await provider.sign({ ...daemon, roles: ["plants:read"] }, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/2", other)).toMatchObject({ httpStatus: 400, body: { error: 7 } });
+    const without = await provider.sign(daemon, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/2", without)).toMatchObject({
+      httpStatus: 400,
+      body: { error: 7 },
+    });
+  });
+
+  test("work for opaque tokens: the endpoint is asked, with the secret of the file", async () => {
+    using folder = createTempFolder();
+    const clientSecretFile = folder.file("secret");
+    writeFileSync(clientSecretFile, "s3cret\n");
+    using provider = await startProvider();
+    const seen: (string | undefined)[] = [];
+    provider.answer = ({ headers }, response) => {
+      seen.push(headers.authorization);
+      response.end(JSON.stringify({ active: true, sub: "ada", scope: "plants:delete", aud: "plantstore" }));
+    };
+    await using server = await start({
+      PLANTSTORE_INTROSPECTION_URL: `${provider.issuer}/introspect`,
+      PLANTSTORE_INTROSPECTION_CLIENT_ID: "plantstore",
+      PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: clientSecretFile,
+      PLANTSTORE_INTROSPECTION_AUDIENCE: "plantstore",
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    expect(await request(server, "DELETE", "/plants/1", "opaque")).toMatchObject({ httpStatus: 204 });
+    expect(seen).toEqual([`Basic ${Buffer.from("plantstore:s3cret").toString("base64")}`]);
+  });
+});
+
+describe("the metadata of the protected resource (RFC 9728)", () => {
+  test("is open, and challenges point to it", async () => {
+    using provider = await startProvider();
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_PUBLIC_URL: "https://plants.example/",
+    });
+    const { challenge } = await request(server, "DELETE", "/plants/1");
+    expect(challenge).toBe(
+      'Bearer realm="plantstore", resource_metadata="https://plants.example/.well-known/oauth-protected-resource"',
+    );
+    expect(await request(server, "GET", "/.well-known/oauth-protected-resource")).toMatchObject({
+      httpStatus: 200,
+      body: {
+        resource: "https://plants.example",
+        authorization_servers: [provider.issuer],
+        scopes_supported: ["plants:delete"],
+      },
+    });
+  });
+
+  test("lists no scopes where those of providers are not demanded", async () => {
+    using provider = await startProvider();
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      PLANTSTORE_PUBLIC_URL: "https://plants.example/",
+    });
+    const { body } = await request(server, "GET", "/.well-known/oauth-protected-resource");
+    expect(body).not.toHaveProperty("scopes_supported");
+  });
+
+  test("stands at the root of the host, also where the service has a path", async () => {
+    await using server = await start({
+      PLANTSTORE_TOKENS: "sixteen-characters",
+      PLANTSTORE_PUBLIC_URL: "https://plants.example/api",
+    });
+    const path = "/.well-known/oauth-protected-resource/api";
+    const { challenge } = await request(server, "DELETE", "/api/plants/1");
+    expect(challenge).toBe(`Bearer realm="plantstore", resource_metadata="https://plants.example${path}"`);
+    expect(await request(server, "GET", path)).toMatchObject({
+      httpStatus: 200,
+      body: { resource: "https://plants.example/api" },
+    });
+    expect(await request(server, "GET", `/api${path}`, "sixteen-characters")).toMatchObject({ httpStatus: 404 });
+  });
+
+  test("is not offered without a public URL", async () => {
+    await using server = await start({ PLANTSTORE_TOKENS: "sixteen-characters" });
+    const path = "/.well-known/oauth-protected-resource";
+    expect(await request(server, "GET", path)).toMatchObject({
+      httpStatus: 400,
+      challenge: 'Bearer realm="plantstore"',
+    });
+    expect(await request(server, "GET", path, "sixteen-characters")).toMatchObject({ httpStatus: 404 });
+  });
+});
+
+describe("startServer", () => {
+  test("names the file, the line and what is wrong with it when the file of token hashes is bad", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, "# fine\nnonsense\n");
+    const started = start({ PLANTSTORE_TOKEN_HASHES_FILE: file });
+    await expect(started).rejects.toThrow(ConfigurationError);
+    await expect(started).rejects.toThrow(`${file}: line 2: 1 columns instead of the 4 `);
+  });
+});
+
+test("what a store does by itself is one line of the log each, with how long it took", async () => {
+  using folder = createTempFolder();
+  const written: string[] = [];
+  const logLines = { write: (line: string) => void written.push(line) };
+  const started = async (): Promise<void> => {
+    const environment = {
+      PORT: "0",
+      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+      PLANTSTORE_DRAIN_DELAY_MS: "0",
+    };
+    const reading = readConfiguration({ environment, flags: {} });
+    if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+    const server = await startServer(reading.value, { logLines });
+    await server.drain();
+  };
+  const ofUpkeep = (): unknown[] =>
+    written.map((line): object => JSON.parse(line)).filter((line) => "lastedMs" in line);
+  await started();
+  const migrated = {
+    level: "info",
+    msg: "schema migrated",
+    from: 0,
+    to: expect.any(Number),
+    lastedMs: expect.any(Number),
+  };
+  expect(ofUpkeep()).toMatchObject([migrated]);
+  using db = new DatabaseSync(folder.file("plants.db"));
+  const record = "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (1, 0, '', '', 1)";
+  for (let i = 0; i < 3; i++) db.exec(record);
+  await started();
+  const dropped = { level: "info", msg: "deletion records dropped", count: 2, lastedMs: expect.any(Number) };
+  expect(ofUpkeep()).toMatchObject([migrated, dropped]);
+  db.exec(`${record}; CREATE TRIGGER keep BEFORE DELETE ON deletions BEGIN SELECT RAISE(ABORT, 'kept'); END`);
+  await started();
+  const failed = { level: "warn", msg: "deletion records not dropped", problem: "kept", lastedMs: expect.any(Number) };
+  expect(ofUpkeep()).toMatchObject([migrated, dropped, failed]);
+});

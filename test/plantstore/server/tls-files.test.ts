@@ -1,0 +1,130 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { connect, type TLSSocket } from "node:tls";
+import { expect, test } from "vitest";
+import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
+import { startServer, type StartedServer } from "../../../src/plantstore/server/index.ts";
+import { type Certificate, createCertificate } from "../../support/carriers/certificate.ts";
+import { within } from "../../support/deadline.ts";
+import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
+
+type Served = Omit<StartedServer, "drain"> & AsyncDisposable;
+
+function put(folder: TempFolder, { cert, key }: Certificate): void {
+  writeFileSync(folder.file("cert.pem"), cert);
+  writeFileSync(folder.file("key.pem"), key);
+}
+
+/** Starts a server on the certificate of a folder. */
+async function serve(folder: TempFolder, write: (line: string) => void = () => undefined): Promise<Served> {
+  const environment = {
+    PORT: "0",
+    DATABASE_URL: "memory:",
+    LOG_LEVEL: "info",
+    PLANTSTORE_DRAIN_DELAY_MS: "0",
+    PLANTSTORE_DRAIN_TIMEOUT_MS: "0",
+    TLS_CERT_FILE: folder.file("cert.pem"),
+    TLS_KEY_FILE: folder.file("key.pem"),
+  };
+  const reading = readConfiguration({ environment, flags: {} });
+  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
+  const server = await startServer(reading.value, { logLines: { write } });
+  return { ...server, [Symbol.asyncDispose]: () => server.drain() };
+}
+
+/** Shakes hands and returns the connection: `ca` alone is trusted. */
+async function shakeHands({ port }: Served, ca: string, protocols: string[] = ["http/1.1"]): Promise<TLSSocket> {
+  const socket = connect({ host: "127.0.0.1", port, ca, servername: "localhost", ALPNProtocols: protocols });
+  await within(once(socket, "secureConnect"), "the handshake");
+  return socket;
+}
+
+test.each(["h2", "http/1.1"])("%s is agreed on by ALPN", async (protocol) => {
+  using folder = createTempFolder();
+  const certificate = createCertificate("plants");
+  put(folder, certificate);
+  await using server = await serve(folder);
+  using socket = disposable(await shakeHands(server, certificate.cert, [protocol]));
+  expect(socket.alpnProtocol).toBe(protocol);
+});
+
+test("with a certificate, what is sent in clear is not answered", async () => {
+  using folder = createTempFolder();
+  put(folder, createCertificate("plants"));
+  await using server = await serve(folder);
+  const request = { httpMethod: "GET", path: "/livez", header: [] };
+  await expect(exchangeHttp1({ address: "127.0.0.1", port: server.port }, request)).rejects.toThrow();
+});
+
+test("a renewed certificate is shown to new connections, and those that are open live on", async () => {
+  using folder = createTempFolder();
+  const [first, renewed] = [createCertificate("first"), createCertificate("renewed")];
+  put(folder, first);
+  const lines: string[] = [];
+  await using server = await serve(folder, (line) => void lines.push(line));
+  using open = disposable(await shakeHands(server, first.cert));
+  put(folder, renewed);
+  await server.reload();
+  expect(lines.join("")).toContain('"msg":"certificate reloaded"');
+  using later = disposable(await shakeHands(server, renewed.cert));
+  expect(later.authorized).toBe(true);
+  open.write("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const [answer] = await within(once(open, "data"), "an answer");
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+});
+
+test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
+  {
+    name: "a key that is not the certificate's",
+    spoil: (folder) => writeFileSync(folder.file("key.pem"), createCertificate("other").key),
+  },
+  { name: "a certificate that is cut", spoil: (folder) => writeFileSync(folder.file("cert.pem"), "-----BEGIN CERT") },
+  { name: "an empty key", spoil: (folder) => writeFileSync(folder.file("key.pem"), "") },
+])("$name leaves the old certificate in place", async ({ spoil }) => {
+  using folder = createTempFolder();
+  const certificate = createCertificate("plants");
+  put(folder, certificate);
+  await using server = await serve(folder);
+  spoil(folder);
+  await server.reload();
+  using socket = disposable(await shakeHands(server, certificate.cert));
+  expect(socket.authorized).toBe(true);
+});
+
+const dayMs = 86_400_000;
+
+test.each([
+  { name: "that expires in 15 days is not warned of", days: 15, want: undefined },
+  { name: "that expires in 13 days is warned of", days: 13, want: "the certificate expires soon" },
+  { name: "that has expired is warned of", days: -1, want: "the certificate has expired" },
+])("a certificate $name, at the start and each day", async ({ days, want }) => {
+  using folder = createTempFolder();
+  const notAfter = new Date(Math.trunc(Date.now() / 1_000) * 1_000 + days * dayMs);
+  put(folder, createCertificate("plants", notAfter));
+  const lines: string[] = [];
+  await using server = await serve(folder, (line) => void lines.push(line));
+  await server.reload();
+  const warnings = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.startsWith("the certificate"));
+  const warning = { msg: want, certFile: folder.file("cert.pem"), notAfter: notAfter.toISOString() };
+  expect(warnings).toMatchObject(want === undefined ? [] : [warning]);
+});
+
+test("a certificate of the chain that has expired is not taken for the server's", async () => {
+  using folder = createTempFolder();
+  const { cert, key } = createCertificate("plants");
+  put(folder, { cert: cert + createCertificate("cross-signed", new Date("2021-01-01T00:00:00Z")).cert, key });
+  const lines: string[] = [];
+  await using _ = await serve(folder, (line) => void lines.push(line));
+  expect(lines.join("")).not.toContain("the certificate has expired");
+});
+
+test("a key that is not the certificate's is a wrong configuration at the start", async () => {
+  using folder = createTempFolder();
+  put(folder, { cert: createCertificate("one").cert, key: createCertificate("other").key });
+  await expect(serve(folder)).rejects.toThrow("TLS_CERT_FILE and TLS_KEY_FILE do not make a TLS server");
+});
+
+function disposable(socket: TLSSocket): TLSSocket & Disposable {
+  return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });
+}
