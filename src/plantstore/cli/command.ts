@@ -7,8 +7,6 @@ export interface Terminal {
   /** Writes text to standard output as it is, and resolves when more can be written. */
   readonly write: (text: string) => Promise<void>;
   readonly err: (line: string) => void;
-  /** Shows a line that the next one replaces; `undefined` when standard error is not a terminal. */
-  readonly progress: ((line: string) => void) | undefined;
 }
 
 /** A flag of a command. */
@@ -19,8 +17,6 @@ export interface Flag {
   readonly about: string;
   /** Whether it may be given several times. */
   readonly multiple?: boolean;
-  /** The possible values, if they can be listed. */
-  readonly words?: readonly string[];
 }
 
 /** An argument of a command that is not a flag (POSIX, Utility Conventions 12.1). */
@@ -30,8 +26,6 @@ export interface Operand {
   /** What it is, in a few words, for the help. */
   readonly about: string;
   readonly optional?: boolean;
-  /** The possible values, if they can be listed. */
-  readonly words?: readonly string[];
 }
 
 /** The flags that were given, by name, as `parseArgs` of node:util returns them: text, `true`, or a list of texts. */
@@ -42,7 +36,7 @@ export function textOf(flag: GivenFlags[string]): string | undefined {
   return typeof flag === "string" ? flag : undefined;
 }
 
-/** A command of the command line. The help, the completions and the man page are made from it. */
+/** A command of the command line. The help and the man page are made from it. */
 export interface Command {
   /** Its words, for example "token create". */
   readonly name: string;

@@ -1,7 +1,6 @@
 import type { Command } from "./command.ts";
 import { backupCommand } from "./backup.ts";
 import { checkCommand } from "./check.ts";
-import { completionCommand } from "./completion.ts";
 import { deletionsCommand } from "./deletions.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
@@ -25,7 +24,6 @@ export const commands: readonly Command[] = [
   backupCommand,
   migrateCommand,
   openApiCommand,
-  completionCommand,
 ];
 
 /** Returns the command whose name the words begin with, and the words after it; `undefined` if there is none. */

@@ -1,7 +1,6 @@
 import { ConfigurationError, explainSystemError, nearestName } from "../server/index.ts";
 import { exitCode, type Command, type Terminal, UsageError } from "./command.ts";
 import { commands, findCommand } from "./commands.ts";
-import { complete } from "./complete.ts";
 import { helpOf, overview, usageOf } from "./help.ts";
 import { packageVersion } from "./package-version.ts";
 import { parseCommand } from "./parse-command.ts";
@@ -31,12 +30,6 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   if (first === "--version" || first === "-v") return print([packageVersion()], terminal);
   if (first === "--help" || first === "-h") return print(overview(commands), terminal);
   if (first === "help") return print(rest.length === 0 ? overview(commands) : helpOf(requireCommand(rest)), terminal);
-  // For the scripts of `completion`, which put a "--" before what was typed.
-  if (first === "complete")
-    return print(
-      complete(rest.slice(1)).map(({ word, about }) => `${word}\t${about}`),
-      terminal,
-    );
   return await runCommand(requireCommand(words), [], terminal);
 }
 

@@ -8,9 +8,7 @@ import {
 import { type Command, type Flag, type GivenFlags, type Terminal, textOf } from "./command.ts";
 
 const settingFlags: Readonly<Record<string, Flag>> = Object.fromEntries(
-  Object.values(settings).flatMap(({ flag, about, words }) =>
-    flag === undefined ? [] : [[flag, { value: "VALUE", about, ...(words && { words }) }]],
-  ),
+  Object.values(settings).flatMap(({ flag, about }) => (flag === undefined ? [] : [[flag, { value: "VALUE", about }]])),
 );
 
 /** Returns the flags of a command by name: its own, and those of the settings that it takes. */

@@ -1,16 +1,11 @@
 import type { ImportCounts, ImportOptions, PlantDatabase } from "./plant-database.ts";
 import { readIds } from "./read-ids.ts";
 
-/** The progress of an import. */
-export interface ImportProgress extends ImportCounts {
-  /** Bytes of the input that have been stored. */
-  readonly bytes: number;
-}
-
 /**
  * Imports plants from text with one id per line. Each batch is durable before the next one is read, so an interrupted
  * import can simply be run again.
  *
+ * @param options - `onBatch` is called with the number of ids in each batch once it is durable
  * @returns the counts of the whole import
  * @throws BadLine at the first line that is not an id; nothing of its batch is stored
  * @throws StoreOpenError when the database fails
@@ -18,19 +13,16 @@ export interface ImportProgress extends ImportCounts {
 export async function importPlants(
   database: PlantDatabase,
   text: AsyncIterable<Uint8Array>,
-  options: ImportOptions & { readonly onProgress?: (progress: ImportProgress) => void } = {},
-): Promise<ImportProgress> {
+  options: ImportOptions & { readonly onBatch?: (ids: number) => void } = {},
+): Promise<ImportCounts> {
   await using running = await database.startImport(options);
-  let progress: ImportProgress = { added: 0, present: 0, deleted: 0, bytes: 0 };
-  for await (const { ids, bytes } of readIds(text)) {
+  const all = { added: 0, present: 0, deleted: 0 };
+  for await (const ids of readIds(text)) {
     const counts = await running.add(ids);
-    progress = {
-      added: progress.added + counts.added,
-      present: progress.present + counts.present,
-      deleted: progress.deleted + counts.deleted,
-      bytes,
-    };
-    options.onProgress?.(progress);
+    all.added += counts.added;
+    all.present += counts.present;
+    all.deleted += counts.deleted;
+    options.onBatch?.(ids.length);
   }
-  return progress;
+  return all;
 }

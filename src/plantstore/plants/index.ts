@@ -7,7 +7,7 @@
  */
 export { StoreOpenError } from "./store-open-error.ts";
 export { idempotencyKeyField, idempotencyKeyPattern } from "./idempotency-key.ts";
-export { importPlants, type ImportProgress } from "./import-plants.ts";
+export { importPlants } from "./import-plants.ts";
 export { openMemoryStore } from "./memory-store.ts";
 export type { PlantDatabase } from "./plant-database.ts";
 export {

@@ -1,10 +1,3 @@
-/** The ids of consecutive lines. */
-export interface IdBatch {
-  readonly ids: readonly bigint[];
-  /** Bytes of the input up to the end of this batch. */
-  readonly bytes: number;
-}
-
 /** The error for a line that is not an id. Its message quotes the line, for the operator, who has the file. */
 export class BadLine extends Error {
   override readonly name = "BadLine";
@@ -32,23 +25,21 @@ const byteOrderMark = "\u00ef\u00bb\u00bf";
  *
  * @throws BadLine at the first line that is not a canonical int64. Earlier ids of its batch are not yielded.
  */
-export async function* readIds(text: AsyncIterable<Uint8Array>): AsyncGenerator<IdBatch> {
+export async function* readIds(text: AsyncIterable<Uint8Array>): AsyncGenerator<readonly bigint[]> {
   let ids: bigint[] = [];
   let lineNumber = 0;
-  let bytes = 0;
   // Lines come in bundles: a step of an async generator costs as much as parsing several of them.
   for await (const lines of bundlesOf(text)) {
     for (const line of lines) {
       lineNumber++;
-      bytes += line.length + 1;
       const id = parseLine(line, lineNumber);
       if (id !== undefined) ids.push(id);
       if (ids.length < batchMax) continue;
-      yield { ids, bytes };
+      yield ids;
       ids = [];
     }
   }
-  if (ids.length > 0) yield { ids, bytes };
+  if (ids.length > 0) yield ids;
 }
 
 async function* bundlesOf(text: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {

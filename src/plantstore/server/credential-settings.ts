@@ -89,14 +89,14 @@ export const credentialSettings: {
     flag: "jwt-type",
     about: "required `typ`: any, or at+jwt as in RFC 9068",
     fallback: "any",
-    ...oneOf(["any", "at+jwt"]),
+    read: oneOf(["any", "at+jwt"]),
   },
   providerScopes: {
     variable: "PLANTSTORE_PROVIDER_SCOPES",
     flag: "provider-scopes",
     about: "whether scopes of providers' tokens are ignored or demanded",
     fallback: "ignored",
-    ...oneOf(["ignored", "demanded"]),
+    read: oneOf(["ignored", "demanded"]),
   },
   jwtScopeClaims: {
     variable: "PLANTSTORE_JWT_SCOPE_CLAIMS",

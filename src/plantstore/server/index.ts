@@ -7,14 +7,7 @@
  */
 export { describePlantStore } from "./describe-plant-store.ts";
 export { openLog } from "../../operators/operations/index.ts";
-export {
-  backUp,
-  importPlants,
-  type ImportProgress,
-  migratePlants,
-  openPlantDatabase,
-  parseId,
-} from "../plants/index.ts";
+export { backUp, importPlants, migratePlants, openPlantDatabase, parseId } from "../plants/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { readConfiguration } from "./configuration.ts";

@@ -16,8 +16,6 @@ export interface Setting<T> {
   readonly secret?: boolean;
   /** What may be shown of the text of a secret. Default: nothing. */
   readonly shown?: (text: string) => string;
-  /** The possible values, if they can be listed. */
-  readonly words?: readonly string[];
   /** Parses the text. A problem continues the sentence "PORT must …". */
   readonly read: (text: string) => ParseResult<T>;
 }
@@ -32,13 +30,12 @@ export function wholeNumber(least: number, most: number, unit: string = ""): (te
   };
 }
 
-/** Returns the part of a setting that accepts one of the given words. */
-export function oneOf<T extends string>(words: readonly T[]): Required<Pick<Setting<T>, "words" | "read">> {
-  const read = (text: string): ParseResult<T> => {
+/** Returns a reader of one of the given words. */
+export function oneOf<T extends string>(words: readonly T[]): (text: string) => ParseResult<T> {
+  return (text) => {
     const word = words.find((candidate) => candidate === text);
     return word === undefined ? notParsed(`be one of ${words.join(", ")}`) : parsed(word);
   };
-  return { words, read };
 }
 
 /** Reads the path of a file, which must be readable when the server starts. */

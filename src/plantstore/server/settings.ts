@@ -120,7 +120,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     flag: "docs",
     about: "access to /docs and /openapi.json: open to everyone, or closed without a credential",
     fallback: "closed",
-    ...oneOf(["open", "closed"]),
+    read: oneOf(["open", "closed"]),
   },
   corsOrigins: {
     variable: "PLANTSTORE_CORS_ORIGINS",
@@ -139,14 +139,14 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     flag: "proxy-fields",
     about:
       "the fields in which they say it: x-forwarded, forwarded (RFC 7239), or none; by default none with PROXY headers, else x-forwarded",
-    ...oneOf(["x-forwarded", "forwarded", "none"]),
+    read: oneOf(["x-forwarded", "forwarded", "none"]),
   },
   proxyProtocol: {
     variable: "PLANTSTORE_PROXY_PROTOCOL",
     flag: "proxy-protocol",
     about: "whether their connections begin with a PROXY header, version 1 or 2: on or off",
     fallback: "off",
-    ...oneOf(["on", "off"]),
+    read: oneOf(["on", "off"]),
   },
   ratePerPrincipal: {
     variable: "PLANTSTORE_RATE_PER_PRINCIPAL",
@@ -177,28 +177,28 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     flag: "request-id-answers",
     about: "which answers carry x-request-id: always, or asked: errors, streams, and answers to requests that sent one",
     fallback: "asked",
-    ...oneOf(["asked", "always"]),
+    read: oneOf(["asked", "always"]),
   },
   logLevel: {
     variable: "LOG_LEVEL",
     flag: "log-level",
     about: `lowest level that is logged: ${logLevels.join(", ")}`,
     fallback: "info",
-    ...oneOf(logLevels),
+    read: oneOf(logLevels),
   },
   audit: {
     variable: "PLANTSTORE_AUDIT",
     flag: "audit",
     about: "when refused credentials and deletions are logged: always, except at silent; or by-level, as info",
     fallback: "always",
-    ...oneOf(["always", "by-level"]),
+    read: oneOf(["always", "by-level"]),
   },
   probeLines: {
     variable: "PLANTSTORE_LOG_PROBES",
     flag: "log-probes",
     about: "whether probes and gRPC health checks have lines in the log: on, or off",
     fallback: "on",
-    ...oneOf(["on", "off"]),
+    read: oneOf(["on", "off"]),
   },
   drainDelayMs: {
     variable: "PLANTSTORE_DRAIN_DELAY_MS",
