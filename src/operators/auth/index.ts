@@ -22,3 +22,4 @@ export { parseProviderUrl } from "./provider-url.ts";
 export { listTokens, revokeToken } from "./token-hashes-file.ts";
 export type { StaticToken } from "./static-token.ts";
 export type { TokenVerifier } from "./token-verifier.ts";
+export { type WatchedFile, watchFile } from "./watched-file.ts";

@@ -21,7 +21,7 @@ export async function openTokenHashes(
 ): Promise<ParseResult<TokenVerifier>> {
   let current = createStaticTokenVerifier([]);
   const file = await watchFile({
-    path,
+    paths: [path],
     what: "file of token hashes",
     limitBytes: tokenHashesFileLimitBytes,
     log,

@@ -1,24 +1,26 @@
 import type { Stats } from "node:fs";
 
 import type { AuthLog } from "./auth-log.ts";
-import { notParsed, type ParseResult } from "./parse-result.ts";
+import { notParsed, parsed, type ParseResult } from "./parse-result.ts";
 import { readTextFile, statRegularFile } from "./text-file.ts";
 import { digestOf } from "./token-verifier.ts";
 
 /** Options of {@link watchFile}. */
 export interface FileToWatch {
-  readonly path: string;
+  /** The path of the file, or the paths of several that belong together, such as a certificate and its key. */
+  readonly paths: readonly string[];
   /** What the file is, for the log: "file of token hashes". */
   readonly what: string;
+  /** The most bytes of each file. */
   readonly limitBytes: number;
-  /** Uses a new text, or returns why the old one stays; a value becomes fields of the log line. */
-  take(text: string): ParseResult<object> | Promise<ParseResult<object>>;
+  /** Uses new texts, in the order of the paths, or returns why the old ones stay; a value becomes fields of the log line. */
+  take(...texts: string[]): ParseResult<object> | Promise<ParseResult<object>>;
   readonly log: AuthLog;
 }
 
-/** A file that is read again whenever it changes. */
+/** A file, or several that belong together, that is read again whenever it changes. */
 export interface WatchedFile {
-  /** Checks the file now, and resolves when its text has been used or refused. */
+  /** Checks the file now, and resolves when its text has been used or refused. Never rejects. */
   reload(): Promise<void>;
   close(): void;
 }
@@ -42,11 +44,29 @@ const timestampGranularityMs = 2_000;
  * everybody out.
  */
 export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedFile>> {
-  const first = await readTextFile(file.path, file.limitBytes);
+  const first = await readTexts(file);
   if (first.kind === "problems") return first;
-  const taken = await file.take(first.value);
-  if (taken.kind === "problems") return notParsed(...taken.problems.map((problem) => `${file.path}: ${problem}`));
-  return { kind: "value", value: keepWatching(file, digestOf(first.value)) };
+  const taken = await file.take(...first.value);
+  if (taken.kind === "problems") return notParsed(...taken.problems.map((problem) => `${nameOf(file)}: ${problem}`));
+  return { kind: "value", value: keepWatching(file, digestOf(first.value.join("\0"))) };
+}
+
+function nameOf({ paths }: FileToWatch): string {
+  return paths.join(", ");
+}
+
+function readTexts({ paths, limitBytes }: FileToWatch): Promise<ParseResult<readonly string[]>> {
+  return allOf(paths.map((path) => readTextFile(path, limitBytes)));
+}
+
+/** Resolves to all values in their order, or to the first problem. */
+async function allOf<T>(reading: readonly Promise<ParseResult<T>>[]): Promise<ParseResult<readonly T[]>> {
+  const values: T[] = [];
+  for (const result of await Promise.all(reading)) {
+    if (result.kind === "problems") return result;
+    values.push(result.value);
+  }
+  return parsed(values);
 }
 
 function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
@@ -58,44 +78,38 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
   let looking = Promise.resolve();
 
   async function look(atOnce: boolean): Promise<void> {
-    const stats = await statRegularFile(file.path);
+    const stats = await allOf(file.paths.map(statRegularFile));
     if (stats.kind === "problems") return complain(stats.problems);
-    const fingerprint = fingerprintOf(stats.value);
+    const fingerprint = stats.value.map(fingerprintOf).join();
     // A file that is being written is empty or incomplete at first: it is read once two checks find it the same.
     const isStill = fingerprint === changing;
     changing = fingerprint;
     if (!isStill) changedAtMs = performance.now();
     if (!atOnce && (fingerprint === taken || !isStill)) return;
-    const text = await readTextFile(file.path, file.limitBytes);
-    if (text.kind === "problems") return complain(text.problems);
+    const texts = await readTexts(file);
+    if (texts.kind === "problems") return complain(texts.problems);
     // A file that has just changed may change again without new timestamps, so it is read again next time. Measured by
     // our own clock: a network volume may have another, and not every file system tells when a file was written.
     taken = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
-    const digest = digestOf(text.value);
+    const digest = digestOf(texts.value.join("\0"));
     if (digest === current) return recover();
-    await takeText(text.value, digest);
-  }
-
-  async function takeText(text: string, digest: string): Promise<void> {
-    const outcome = await file.take(text);
+    const outcome = await file.take(...texts.value);
     if (outcome.kind === "problems") return complain(outcome.problems);
     current = digest;
     lastProblem = "";
-    file.log.info({ path: file.path, ...outcome.value }, `${file.what} reloaded`);
+    file.log.info({ path: nameOf(file), ...outcome.value }, `${file.what} reloaded`);
   }
 
   function complain(problems: readonly string[]): void {
     const problem = problems.join("; ");
     if (problem === lastProblem) return;
     lastProblem = problem;
-    file.log.warn(
-      { path: file.path, problems: problems.slice(0, problemsLoggedMax) },
-      `${file.what} refused, the one before stays`,
-    );
+    const fields = { path: nameOf(file), problems: problems.slice(0, problemsLoggedMax) };
+    file.log.warn(fields, `${file.what} refused, the one before stays`);
   }
 
   function recover(): void {
-    if (lastProblem !== "") file.log.info({ path: file.path }, `${file.what} is the one before again`);
+    if (lastProblem !== "") file.log.info({ path: nameOf(file) }, `${file.what} is the one before again`);
     lastProblem = "";
   }
 

@@ -32,7 +32,7 @@ async function watch(path: string, changes: Partial<FileToWatch> = {}): Promise<
     for (const look of waiting) look();
     return parsed({});
   };
-  const opened = await watchFile({ path, what: "file", limitBytes: 1_000_000, take, log, ...changes });
+  const opened = await watchFile({ paths: [path], what: "file", limitBytes: 1_000_000, take, log, ...changes });
   if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
   const took = (part: string): Promise<void> =>
     new Promise((resolve) => {

@@ -37,7 +37,7 @@ export async function openIntrospectionVerifier(
   if (clientId === "") return notParsed(`the introspection endpoint ${withoutQuery(url.value)} needs a client id`);
   let clientSecret = "";
   const file = await watchFile({
-    path: clientSecretFile,
+    paths: [clientSecretFile],
     what: "client secret",
     limitBytes: secretLimitBytes,
     log,

@@ -14,7 +14,7 @@ export async function openFileKeys(
 ): Promise<ParseResult<IssuerKeys>> {
   let set: KeySet | undefined;
   const file = await watchFile({
-    path,
+    paths: [path],
     what: "key set",
     limitBytes: providerAnswerLimitBytes,
     log,
