@@ -1,14 +1,18 @@
+import { createRemoteJWKSet, customFetch, type JSONWebKeySet, jwksCache, type RemoteJWKSet } from "jose";
+
 import type { AuthLog } from "../auth-log.ts";
 import { parsed, type ParseResult } from "../parse-result.ts";
 import { digestOf } from "../token-verifier.ts";
-import type { IssuerKeys } from "./issuer-keys.ts";
+import { type IssuerKeys, KeysUnavailable } from "./issuer-keys.ts";
 import type { FetchKeyDocument } from "./key-document.ts";
-import { type KeySet, noKeys, readKeySet, withdrawsAllKeys } from "./key-set.ts";
+import { readKeySet } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
 /** Options of {@link openFetchedKeys}. */
 export interface FetchedKeysOptions {
   readonly issuer: string;
+  /** Where the keys are looked for; `fetchDocument` asks there. */
+  readonly url: URL;
   readonly algorithms: readonly JwtAlgorithm[];
   readonly fetchDocument: FetchKeyDocument;
   readonly log: AuthLog;
@@ -21,7 +25,7 @@ export interface KeyTiming {
   readonly refreshMs: number;
   /** How long keys are used after the last successful fetch. */
   readonly usableMs: number;
-  /** The least time between two fetches that are caused by tokens with an unknown key. */
+  /** The least time between a successful fetch and one that is caused by a token with an unknown key. */
   readonly coolDownMs: number;
   /** How long one fetch may take, discovery included. */
   readonly fetchMs: number;
@@ -50,8 +54,8 @@ export const defaultKeyTiming: KeyTiming = {
 /**
  * Opens the keys that an issuer publishes; resolves after the first fetch, even when it failed.
  *
- * Keys are fetched in the background, with one exception: a token with an unknown key causes a fetch, which all such
- * tokens wait for together. While the provider is down, the last keys stay in use for a day.
+ * jose's remote key set keeps the keys, and fetches them when a token names an unknown one. It neither looks again
+ * until then nor waits after a failure: fetching in the background, and the back-off, are added here.
  */
 export async function openFetchedKeys(options: FetchedKeysOptions): Promise<IssuerKeys> {
   const keys = new FetchedKeys(options);
@@ -60,36 +64,37 @@ export async function openFetchedKeys(options: FetchedKeysOptions): Promise<Issu
 }
 
 class FetchedKeys implements IssuerKeys {
+  readonly find: RemoteJWKSet;
   readonly #options: FetchedKeysOptions;
   readonly #timing: KeyTiming;
   readonly #closed = new AbortController();
-  #set: KeySet | undefined;
-  #documentDigest = "";
-  #fetchedAtMs = Number.NEGATIVE_INFINITY;
-  #askedAtMs = Number.NEGATIVE_INFINITY;
+  /** Where jose puts the set in use. */
+  readonly #cache: { jwks?: JSONWebKeySet } & Record<string, never> = {};
+  #document: { readonly digest: string; readonly set: JSONWebKeySet } | undefined;
+  #fetchedAtMs: number | undefined;
   #nextAtMs = 0;
   #failures = 0;
   #lastProblem = "";
-  #fetching: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: FetchedKeysOptions) {
     this.#options = options;
     this.#timing = { ...defaultKeyTiming, ...options.timing };
+    this.find = createRemoteJWKSet(options.url, {
+      [customFetch]: (_url, { signal }) => this.#fetch(signal),
+      [jwksCache]: this.#cache,
+      cacheMaxAge: this.#timing.usableMs,
+      cooldownDuration: this.#timing.coolDownMs,
+      timeoutDuration: this.#timing.fetchMs,
+    });
   }
 
-  current(): KeySet | undefined {
-    return performance.now() - this.#fetchedAtMs < this.#timing.usableMs ? this.#set : undefined;
-  }
-
-  async renew(): Promise<void> {
-    // After a failure the next fetch is scheduled: requests must not undermine the back-off.
-    const isDue = this.#failures === 0 && performance.now() - this.#askedAtMs >= this.#timing.coolDownMs;
-    if (this.#fetching !== undefined || isDue) await this.reload();
+  get current(): JSONWebKeySet | undefined {
+    return this.find.fresh ? this.#cache.jwks : undefined;
   }
 
   get fetchedAtMs(): number | undefined {
-    return this.#fetchedAtMs === Number.NEGATIVE_INFINITY ? undefined : this.#fetchedAtMs;
+    return this.#fetchedAtMs;
   }
 
   get retryAfterS(): number | undefined {
@@ -99,17 +104,14 @@ class FetchedKeys implements IssuerKeys {
 
   get problem(): string | undefined {
     const { issuer } = this.#options;
-    const keys = this.current();
-    if (keys === undefined) return `no usable keys of ${issuer}: ${this.#lastProblem}`;
-    return keys.size === 0 ? `${issuer} has withdrawn all its keys` : undefined;
+    if (this.current === undefined) return `no usable keys of ${issuer}: ${this.#lastProblem}`;
+    return this.current.keys.length === 0 ? `${issuer} has withdrawn all its keys` : undefined;
   }
 
-  reload(): Promise<void> {
-    this.#fetching ??= this.#fetchOnce().finally(() => {
-      this.#fetching = undefined;
-      this.#schedule();
-    });
-    return this.#fetching;
+  async reload(): Promise<void> {
+    this.#nextAtMs = 0;
+    // What went wrong is logged.
+    await this.find.reload().catch(() => undefined);
   }
 
   close(): void {
@@ -117,44 +119,47 @@ class FetchedKeys implements IssuerKeys {
     clearTimeout(this.#timer);
   }
 
-  async #fetchOnce(): Promise<void> {
+  async #fetch(timeout: AbortSignal): Promise<Response> {
+    // Tokens with an unknown key must not undermine the back-off.
+    if (this.#failures > 0 && performance.now() < this.#nextAtMs) throw new KeysUnavailable();
     clearTimeout(this.#timer);
-    this.#askedAtMs = performance.now();
-    const signal = AbortSignal.any([AbortSignal.timeout(this.#timing.fetchMs), this.#closed.signal]);
-    const document = await this.#options.fetchDocument(signal);
-    const taken = document.kind === "value" ? await this.#take(document.value) : document;
-    if (taken.kind === "problems") this.#fail(taken.problems.join("; "));
+    const text = await this.#options.fetchDocument(AbortSignal.any([timeout, this.#closed.signal]));
+    const set = text.kind === "value" ? await this.#read(text.value) : text;
+    if (this.#closed.signal.aborted) throw new KeysUnavailable();
+    if (set.kind === "value") this.#succeed();
+    else this.#fail(set.problems.join("; "));
+    this.#schedule();
+    if (set.kind === "problems") throw new KeysUnavailable();
+    return Object.assign(new Response(), { json: () => Promise.resolve(set.value) });
   }
 
-  async #take(text: string): Promise<ParseResult<void>> {
+  /** Returns the same object for an unchanged document: it keeps every cached outcome. */
+  async #read(text: string): Promise<ParseResult<JSONWebKeySet>> {
     const digest = digestOf(text);
-    // An unchanged document keeps the same set, and with it every cached outcome.
-    if (digest !== this.#documentDigest) {
-      const set = withdrawsAllKeys(text) ? parsed(noKeys) : await readKeySet(text, this.#options.algorithms);
-      if (set.kind === "problems") return set;
-      this.#set = set.value;
-      this.#documentDigest = digest;
-      this.#options.log.info({ issuer: this.#options.issuer, keys: set.value.size }, "keys changed");
-    }
+    if (digest === this.#document?.digest) return parsed(this.#document.set);
+    const { issuer, algorithms, log } = this.#options;
+    const set = await readKeySet(text, algorithms);
+    if (set.kind === "problems") return set;
+    this.#document = { digest, set: set.value };
+    log.info({ issuer, keys: set.value.keys.length }, "keys changed");
+    return set;
+  }
+
+  #succeed(): void {
     if (this.#failures > 0) this.#options.log.info({ issuer: this.#options.issuer }, "keys can be fetched again");
     this.#failures = 0;
     this.#fetchedAtMs = performance.now();
-    return { kind: "value", value: undefined };
   }
 
   #fail(problem: string): void {
-    if (this.#closed.signal.aborted) return;
     this.#failures += 1;
     this.#lastProblem = problem;
     const { issuer, log } = this.#options;
-    log.warn(
-      { issuer, problem, failures: this.#failures, keysInUse: this.current()?.size ?? 0 },
-      "keys cannot be fetched",
-    );
+    const keysInUse = this.current?.keys.length ?? 0;
+    log.warn({ issuer, problem, failures: this.#failures, keysInUse }, "keys cannot be fetched");
   }
 
   #schedule(): void {
-    if (this.#closed.signal.aborted) return;
     const { refreshMs, backOffMs, backOffMaxMs } = this.#timing;
     const delayMs = this.#failures === 0 ? refreshMs : Math.min(backOffMaxMs, backOffMs * 2 ** (this.#failures - 1));
     // Spreads the fetches of replicas that started, or failed, at the same time.

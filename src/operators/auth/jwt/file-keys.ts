@@ -1,9 +1,11 @@
+import { createLocalJWKSet, type JSONWebKeySet } from "jose";
+
 import type { AuthLog } from "../auth-log.ts";
 import { providerAnswerLimitBytes } from "../fetch-text.ts";
-import { parsed, type ParseResult } from "../parse-result.ts";
+import { notParsed, parsed, type ParseResult } from "../parse-result.ts";
 import { watchFile } from "../watched-file.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
-import { readKeySet, type KeySet } from "./key-set.ts";
+import { readKeySet } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
 /** Opens a key set in a file and watches it; returns the problem when the file is bad at the start. */
@@ -12,7 +14,8 @@ export async function openFileKeys(
   algorithms: readonly JwtAlgorithm[],
   log: AuthLog,
 ): Promise<ParseResult<IssuerKeys>> {
-  let set: KeySet | undefined;
+  let current: JSONWebKeySet = { keys: [] };
+  let find = createLocalJWKSet(current);
   const file = await watchFile({
     paths: [path],
     what: "key set",
@@ -21,15 +24,18 @@ export async function openFileKeys(
     async take(text) {
       const keys = await readKeySet(text, algorithms);
       if (keys.kind === "problems") return keys;
-      set = keys.value;
-      return parsed({ keys: keys.value.size });
+      if (keys.value.keys.length === 0) return notParsed("the key set is empty");
+      current = keys.value;
+      find = createLocalJWKSet(current);
+      return parsed({ keys: current.keys.length });
     },
   });
   if (file.kind === "problems") return file;
   return parsed({
-    current: () => set,
-    // The file is watched anyway: a key that it does not contain does not exist.
-    renew: () => Promise.resolve(),
+    find: (...signature) => find(...signature),
+    get current() {
+      return current;
+    },
     fetchedAtMs: undefined,
     retryAfterS: undefined,
     problem: undefined,

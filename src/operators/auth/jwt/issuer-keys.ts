@@ -1,16 +1,17 @@
-import type { KeySet } from "./key-set.ts";
+import type { JWTVerifyGetKey } from "jose";
 
 /** The keys of one issuer, kept up to date in the background. */
 export interface IssuerKeys {
-  /** Returns the set to verify with; `undefined` when there has never been one, or the last one is too old. */
-  current(): KeySet | undefined;
-
   /**
-   * Tries to get a newer set, for a token that names an unknown key; resolves when that is done, successful or not.
+   * Finds the key of a signature for jose, and may wait for a newer set where the token names an unknown key; any
+   * number of such tokens causes one fetch.
    *
-   * Returns at once when it is too early to ask again: any number of such tokens causes one fetch.
+   * Rejects with `JWKSNoMatchingKey`, with `JWKSMultipleMatchingKeys`, and with {@link KeysUnavailable}.
    */
-  renew(): Promise<void>;
+  readonly find: JWTVerifyGetKey;
+
+  /** The set in use, by its identity: another object once it changed, `undefined` while there is none. */
+  readonly current: object | undefined;
 
   /**
    * When the set was last known to be current, in milliseconds on the clock of `performance.now()`; `undefined` for a
@@ -29,3 +30,6 @@ export interface IssuerKeys {
 
   close(): void;
 }
+
+/** Newer keys are needed and cannot be had right now; `IssuerKeys.problem` and the log say why. */
+export class KeysUnavailable extends Error {}

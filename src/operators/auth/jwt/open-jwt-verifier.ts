@@ -1,13 +1,14 @@
 import type { AuthLog } from "../auth-log.ts";
-import { parsed, notParsed, type ParseResult } from "../parse-result.ts";
+import { parsed, notParsed, type ParseResult, problemsOf } from "../parse-result.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 import type { TokenVerifier } from "../token-verifier.ts";
 import { openFetchedKeys, type KeyTiming } from "./fetched-keys.ts";
 import { openFileKeys } from "./file-keys.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { defaultJwtAlgorithms, type JwtAlgorithm } from "./jwt-algorithm.ts";
-import { createJwtVerifier, type TrustedIssuer } from "./jwt-verifier.ts";
+import { createJwtVerifier } from "./jwt-verifier.ts";
 import { createKeyFetcher, createKeyDiscovery } from "./key-document.ts";
+import type { TrustedIssuer } from "./verify-jwt.ts";
 
 /** The configuration of an issuer of JSON Web Tokens. */
 export interface JwtSource {
@@ -50,10 +51,7 @@ export async function openJwtVerifier(
 ): Promise<ParseResult<TokenVerifier>> {
   const opened = await Promise.all(sources.map((source) => openIssuer(source, log)));
   const issuers = opened.flatMap((issuer) => (issuer.kind === "value" ? [issuer.value] : []));
-  const problems = [
-    ...opened.flatMap((issuer) => (issuer.kind === "problems" ? issuer.problems : [])),
-    ...repeatedIssuers(sources),
-  ];
+  const problems = [...problemsOf(opened), ...repeatedIssuers(sources)];
   if (problems.length === 0) return parsed(createJwtVerifier(issuers));
   for (const { keys } of issuers) keys.close();
   return notParsed(...problems);
@@ -84,7 +82,7 @@ async function openKeys(
   const url = parseProviderUrl(keys === undefined ? issuer : keys.url);
   if (url.kind === "problems") return url;
   const fetchDocument = keys === undefined ? createKeyDiscovery(issuer, url.value) : createKeyFetcher(url.value);
-  return parsed(await openFetchedKeys({ issuer, algorithms, fetchDocument, log, timing }));
+  return parsed(await openFetchedKeys({ issuer, url: url.value, algorithms, fetchDocument, log, timing }));
 }
 
 function repeatedIssuers(sources: readonly JwtSource[]): readonly string[] {

@@ -162,7 +162,7 @@ describe("a signed token that is refused", () => {
     const token = await provider.sign({}, {}, keys["RS512"]);
     expect(await outcomeOf(token)).toMatchObject({
       kind: "invalid",
-      reason: '"alg" is not RS256, PS256, ES256, EdDSA',
+      reason: '"alg" (Algorithm) Header Parameter value not allowed',
     });
   });
 
@@ -220,6 +220,18 @@ describe("a signed token that is refused", () => {
         return `${input}.${createHmac("sha256", JSON.stringify(keys["RS256"]?.jwk)).update(input).digest("base64url")}`;
       },
     },
+    {
+      name: "has a header that is no JSON",
+      spoil: ([, body = "", tail = ""]) => [base64url("{"), body, tail].join("."),
+    },
+    {
+      name: "has a header that is an array",
+      spoil: ([, body = "", tail = ""]) => [base64url("[]"), body, tail].join("."),
+    },
+    {
+      name: "has an algorithm that is no text",
+      spoil: ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join("."),
+    },
   ])("$name", async ({ spoil }) => {
     const token = spoil((await provider.sign()).split("."));
     expect(await outcomeOf(token)).toMatchObject({ kind: "invalid" });
@@ -234,24 +246,12 @@ describe("a token that is not known here", () => {
     { name: "is opaque", token: () => "2YotnFZFEjr1zCsicMWpAA" },
     { name: "has no signature", token: () => `${base64url({ alg: "none" })}.${base64url({ iss: provider.issuer })}.` },
     {
-      name: "has a header that is no JSON",
-      token: () => `${base64url("{")}.${base64url({ iss: provider.issuer })}.AAAA`,
-    },
-    {
-      name: "has a header that is an array",
-      token: () => `${base64url("[]")}.${base64url({ iss: provider.issuer })}.AAAA`,
-    },
-    {
       name: "has a payload that is no JSON",
       token: () => `${base64url({ alg: "RS256" })}.${base64url("nothing")}.AAAA`,
     },
     {
       name: "has a payload that is not UTF-8",
       token: () => `${base64url({ alg: "RS256" })}.${Buffer.from([0x7b, 0xff]).toString("base64url")}.AAAA`,
-    },
-    {
-      name: "has an algorithm that is no text",
-      token: () => `${base64url({ alg: 256 })}.${base64url({ iss: provider.issuer })}.AAAA`,
     },
     {
       name: "is encrypted",
@@ -403,7 +403,7 @@ describe("openJwtVerifier", () => {
     const tokens = await Promise.all(["RS512", "ES256"].map((name) => provider.sign({}, {}, keys[name])));
     const outcomes = await Promise.all(tokens.map((token) => outcomeOf(token, by)));
     by.close?.();
-    expect(outcomes).toMatchObject([{ kind: "principal" }, { kind: "invalid", reason: '"alg" is not RS512' }]);
+    expect(outcomes).toMatchObject([{ kind: "principal" }, { kind: "invalid" }]);
   });
 
   test("answers a token that was verified before without a promise", async () => {

@@ -1,12 +1,11 @@
 import { generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 
-import { verifyJwt, type JwtDemands } from "../../../../src/operators/auth/jwt/verify-jwt.ts";
+import { type TrustedIssuer, verifyJwt } from "../../../../src/operators/auth/jwt/verify-jwt.ts";
 import type { TimedOutcome } from "../../../../src/operators/auth/outcome-cache.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
-const demands: JwtDemands = { issuer: "https://id.example", audiences: ["plants"], scopeClaims: undefined };
-const good: JWTPayload = { iss: demands.issuer, aud: "plants", sub: "ada", exp: nowS + 600 };
+const good: JWTPayload = { iss: "https://id.example", aud: "plants", sub: "ada", exp: nowS + 600 };
 
 let privateKey: CryptoKey;
 let publicKey: CryptoKey;
@@ -15,9 +14,25 @@ beforeAll(async () => {
   ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
 });
 
-async function verify(claims: JWTPayload, demanded: Partial<JwtDemands> = {}): Promise<TimedOutcome> {
+async function verify(claims: JWTPayload, demanded: Partial<TrustedIssuer> = {}): Promise<TimedOutcome> {
   const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
-  return await verifyJwt(token, publicKey, "EdDSA", { ...demands, ...demanded });
+  return await verifyJwt(token, {
+    issuer: "https://id.example",
+    audiences: ["plants"],
+    scopeClaims: undefined,
+    algorithms: ["EdDSA"],
+    demandAccessTokenType: false,
+    keys: {
+      find: () => publicKey,
+      current: publicKey,
+      fetchedAtMs: undefined,
+      retryAfterS: undefined,
+      problem: undefined,
+      reload: () => Promise.resolve(),
+      close: () => {},
+    },
+    ...demanded,
+  });
 }
 
 describe("what is found out about a token", () => {
