@@ -1,5 +1,5 @@
 import type { PlantServerOptions } from "../../src/plantstore/index.ts";
-import type { ParseResult } from "../../src/operators/auth/index.ts";
+import type { ParseResult } from "../../src/operators/inputs/index.ts";
 import { importEntry } from "./package-code.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";

@@ -1,4 +1,4 @@
-import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
+import { notParsed, parsed, type ParseResult } from "../inputs/index.ts";
 
 /** A request to an identity provider. */
 export interface ProviderRequest {

@@ -7,14 +7,12 @@
  * imports types only.
  */
 export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";
-export { explainSystemError } from "./explain-system-error.ts";
 export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 export { credentialRefusalOf } from "./credential-refusal.ts";
 export { issueToken, type IssuedToken, type TokenRequest } from "./issue-token.ts";
 export { isJwtAlgorithm, jwtAlgorithms, type JwtAlgorithm } from "./jwt/jwt-algorithm.ts";
 export type { JwtSource } from "./jwt/open-jwt-verifier.ts";
 export { openTokenVerifier, type TokenSources } from "./open-token-verifier.ts";
-export { notParsed, parsed, type ParseResult } from "./parse-result.ts";
 export { parsePlainTokens, toStaticToken } from "./plain-tokens.ts";
 export { principalKey } from "./principal-context.ts";
 export { createResourceMetadata, type ResourceMetadata } from "./protected-resource.ts";
@@ -22,4 +20,3 @@ export { parseProviderUrl } from "./provider-url.ts";
 export { listTokens, revokeToken } from "./token-hashes-file.ts";
 export type { StaticToken } from "./static-token.ts";
 export type { TokenVerifier } from "./token-verifier.ts";
-export { type WatchedFile, watchFile } from "./watched-file.ts";

@@ -1,4 +1,4 @@
-import { parsed, notParsed, type ParseResult, problemsOf } from "./parse-result.ts";
+import { notParsed, parsed, type ParseResult, problemsOf } from "../inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 import { appendTokenHash } from "./token-hashes-file.ts";

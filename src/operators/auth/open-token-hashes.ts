@@ -1,11 +1,9 @@
-import type { AuthLog } from "./auth-log.ts";
-import { parsed, type ParseResult } from "./parse-result.ts";
+import { type OperatorLog, parsed, type ParseResult, watchFile } from "../inputs/index.ts";
 import { createStaticTokenVerifier } from "./static-token.ts";
 import type { ScopeProblem } from "./token-columns.ts";
 import { parseTokenHashes } from "./token-hashes.ts";
 import { tokenHashesFileLimitBytes } from "./token-hashes-file.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
-import { watchFile } from "./watched-file.ts";
 
 /**
  * Opens a verifier over a file of token hashes and watches the file: an added line works, and a deleted one stops
@@ -16,7 +14,7 @@ import { watchFile } from "./watched-file.ts";
  */
 export async function openTokenHashes(
   path: string,
-  log: AuthLog,
+  log: OperatorLog,
   scopeProblem?: ScopeProblem,
 ): Promise<ParseResult<TokenVerifier>> {
   let current = createStaticTokenVerifier([]);

@@ -1,8 +1,7 @@
-import type { AuthLog } from "./auth-log.ts";
+import { type OperatorLog, notParsed, parsed, type ParseResult, problemsOf } from "../inputs/index.ts";
 import { openIntrospectionVerifier, type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 import type { JwtSource } from "./jwt/open-jwt-verifier.ts";
 import { openTokenHashes } from "./open-token-hashes.ts";
-import { parsed, notParsed, type ParseResult, problemsOf } from "./parse-result.ts";
 import type { ScopeProblem } from "./token-columns.ts";
 import { type StaticToken, createStaticTokenVerifier } from "./static-token.ts";
 import { createVerifierChain, type TokenVerifier } from "./token-verifier.ts";
@@ -26,7 +25,7 @@ export interface TokenSources {
  *
  * The verifier tries the cheapest source first. The caller closes it, and calls `reload` on SIGHUP.
  */
-export async function openTokenVerifier(sources: TokenSources, log: AuthLog): Promise<ParseResult<TokenVerifier>> {
+export async function openTokenVerifier(sources: TokenSources, log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
   const opened = await Promise.all(openEach(sources, log));
   const verifiers = opened.flatMap((verifier) => (verifier.kind === "value" ? [verifier.value] : []));
   const problems = problemsOf(opened);
@@ -36,7 +35,7 @@ export async function openTokenVerifier(sources: TokenSources, log: AuthLog): Pr
   return notParsed(...problems);
 }
 
-function* openEach(sources: TokenSources, log: AuthLog): Iterable<Promise<ParseResult<TokenVerifier>>> {
+function* openEach(sources: TokenSources, log: OperatorLog): Iterable<Promise<ParseResult<TokenVerifier>>> {
   const { tokens, tokenHashesFile, scopeProblem, jwt, introspection } = sources;
   if (tokens !== undefined) yield Promise.resolve(parsed(createStaticTokenVerifier(tokens)));
   if (tokenHashesFile !== undefined) yield openTokenHashes(tokenHashesFile, log, scopeProblem);
@@ -44,7 +43,7 @@ function* openEach(sources: TokenSources, log: AuthLog): Iterable<Promise<ParseR
   if (introspection !== undefined) yield openIntrospectionVerifier(introspection, log);
 }
 
-async function openJwt(issuers: readonly JwtSource[], log: AuthLog): Promise<ParseResult<TokenVerifier>> {
+async function openJwt(issuers: readonly JwtSource[], log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
   // jose takes 40 ms to load, which a server with only its own tokens should not pay.
   const { openJwtVerifier } = await import("./jwt/open-jwt-verifier.ts");
   return await openJwtVerifier(issuers, log);

@@ -1,5 +1,5 @@
 import { readBearerToken, tokenLimitChars } from "./bearer-token.ts";
-import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
+import { notParsed, parsed, type ParseResult } from "../inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { digestOf } from "./token-verifier.ts";
 

@@ -1,4 +1,4 @@
-import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
+import { isLoopback, notParsed, parsed, type ParseResult } from "../inputs/index.ts";
 
 /**
  * Parses the URL of an identity provider.
@@ -11,11 +11,7 @@ export function parseProviderUrl(text: string): ParseResult<URL> {
   if (url === null) return notParsed(`${JSON.stringify(text)} is no URL`);
   if (url.username !== "" || url.password !== "")
     return notParsed("a provider's URL holds no user name and no password");
-  const isSafe = url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
+  const isSafe =
+    url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname.replaceAll(/[[\]]/g, "")));
   return isSafe ? parsed(url) : notParsed(`${text} is not https, nor http to the loopback address`);
-}
-
-// `URL` has normalised every spelling of an IPv4 address to four decimal numbers.
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
 }

@@ -1,4 +1,4 @@
-import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
+import { notParsed, parsed, type ParseResult } from "../inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 
 /** The scopes of a {@link StaticToken}. */

@@ -1,9 +1,9 @@
-import { access, open, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { open, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
-import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
+import { notParsed, parsed, type ParseResult, readTextFile, toProblem } from "../inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
-import { readTextFile, toProblem } from "./text-file.ts";
 import { formatTokenHash, parseTokenHashes, withoutToken } from "./token-hashes.ts";
 
 /**
@@ -63,12 +63,9 @@ async function edit(path: string, change: Change): Promise<ParseResult<void>> {
 }
 
 async function create(path: string): Promise<ParseResult<FileHandle>> {
-  try {
-    return parsed(await open(path, "wx", tokenHashesFileMode));
-  } catch (error) {
-    if (!hasCode(error, "EEXIST")) return toProblem(error);
-    return notParsed(`${path} exists: the tokens are being changed, or that was cut short (then delete that file)`);
-  }
+  const file = await open(path, "wx", tokenHashesFileMode).then(parsed, toProblem);
+  if (file.kind === "value" || !existsSync(path)) return file;
+  return notParsed(`${path} exists: the tokens are being changed, or that was cut short (then delete that file)`);
 }
 
 async function replace(
@@ -78,7 +75,7 @@ async function replace(
   change: Change,
 ): Promise<ParseResult<void>> {
   await using closing = file;
-  const text = await readIfThere(target);
+  const text = existsSync(target) ? await readTextFile(target, tokenHashesFileLimitBytes) : parsed("");
   if (text.kind === "problems") return text;
   const after = change(text.value);
   if (after.kind === "problems") return after;
@@ -93,21 +90,9 @@ async function replace(
   return parsed(undefined);
 }
 
-async function readIfThere(path: string): Promise<ParseResult<string>> {
-  const isMissing = await access(path).then(
-    () => false,
-    (error: unknown) => hasCode(error, "ENOENT"),
-  );
-  return isMissing ? parsed("") : await readTextFile(path, tokenHashesFileLimitBytes);
-}
-
 // A rename is durable only once the folder is synced.
 async function syncFolder(path: string): Promise<ParseResult<void>> {
   await using folder = await open(path, "r");
   await folder.sync();
   return parsed(undefined);
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,4 +1,4 @@
-import { parsed, notParsed, type ParseResult, problemsOf } from "./parse-result.ts";
+import { notParsed, parsed, type ParseResult, problemsOf } from "../inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 

@@ -1,7 +1,6 @@
-import { notParsed, parsed, type ParseResult } from "../../operators/auth/index.ts";
+import { isLoopback, notParsed, parsed, type ParseResult } from "../../operators/inputs/index.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
 import { type ConfigurationSources, givenText, withoutPassword } from "./given-text.ts";
-import { isLoopback } from "./loopback.ts";
 import { type Setting, socketPathOf } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
 import { unknownVariables } from "./unknown-variables.ts";

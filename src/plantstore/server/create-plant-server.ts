@@ -33,7 +33,7 @@ import {
 import { createPlantService, idempotencyKeyField } from "../plants/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
-import { isLoopback } from "./loopback.ts";
+import { isLoopback } from "../../operators/inputs/index.ts";
 import { describePlantStore } from "./describe-plant-store.ts";
 import type { PlantDescriptionOptions, PlantServerOptions } from "./plant-server-options.ts";
 import { restOptions } from "./rest-policy.ts";

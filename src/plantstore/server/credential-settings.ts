@@ -8,10 +8,8 @@ import {
   parseProviderUrl,
   type StaticToken,
   type TokenSources,
-  notParsed,
-  parsed,
-  type ParseResult,
 } from "../../operators/auth/index.ts";
+import { notParsed, parsed, type ParseResult } from "../../operators/inputs/index.ts";
 import { oneOf, readableFile, type Setting } from "./setting-readers.ts";
 
 /** The settings of credentials. */

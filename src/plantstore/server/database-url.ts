@@ -1,4 +1,4 @@
-import { notParsed, parsed, type ParseResult } from "../../operators/auth/index.ts";
+import { notParsed, parsed, type ParseResult } from "../../operators/inputs/index.ts";
 import {
   type PlantLocation,
   type PostgresLocation,

@@ -1,4 +1,5 @@
-import { type IssuedToken, issueToken, type ParseResult, type TokenRequest } from "../../operators/auth/index.ts";
+import { type IssuedToken, issueToken, type TokenRequest } from "../../operators/auth/index.ts";
+import type { ParseResult } from "../../operators/inputs/index.ts";
 import { plantScopeProblem } from "./rpc-policy.ts";
 
 /**

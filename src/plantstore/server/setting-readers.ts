@@ -1,5 +1,5 @@
 import { accessSync, constants } from "node:fs";
-import { explainSystemError, notParsed, parsed, type ParseResult } from "../../operators/auth/index.ts";
+import { explainSystemError, notParsed, parsed, type ParseResult } from "../../operators/inputs/index.ts";
 import { isAddressOrNetwork } from "../../gateway/index.ts";
 
 /** A setting; docs/configuration.md has a row for each. */

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileS
 import { describe, expect, test } from "vitest";
 
 import { issueToken, type TokenRequest } from "../../../src/operators/auth/issue-token.ts";
-import type { ParseResult } from "../../../src/operators/auth/parse-result.ts";
+import type { ParseResult } from "../../../src/operators/inputs/parse-result.ts";
 import { parseTokenHashes } from "../../../src/operators/auth/token-hashes.ts";
 import { digestOf } from "../../../src/operators/auth/token-verifier.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";

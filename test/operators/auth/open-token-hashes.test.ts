@@ -2,13 +2,13 @@ import { EventEmitter, once } from "node:events";
 import { renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
-import type { AuthLog } from "../../../src/operators/auth/auth-log.ts";
+import type { OperatorLog } from "../../../src/operators/inputs/operator-log.ts";
 import { openTokenHashes } from "../../../src/operators/auth/open-token-hashes.ts";
 import { digestOf, type TokenVerifier } from "../../../src/operators/auth/token-verifier.ts";
 import { within } from "../../support/deadline.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
-const quiet: AuthLog = { info: () => {}, warn: () => {} };
+const quiet: OperatorLog = { info: () => {}, warn: () => {} };
 
 function line(token: string): string {
   return `sha256:${digestOf(token)} ${token} - -\n`;
@@ -20,7 +20,7 @@ function knows(verifier: TokenVerifier, token: string): boolean {
 }
 
 /** A log whose next line of a level can be waited for. */
-function loggedLines(): { readonly log: AuthLog; readonly next: (level: "info" | "warn") => Promise<unknown> } {
+function loggedLines(): { readonly log: OperatorLog; readonly next: (level: "info" | "warn") => Promise<unknown> } {
   const lines = new EventEmitter();
   return {
     log: {
@@ -34,7 +34,7 @@ function loggedLines(): { readonly log: AuthLog; readonly next: (level: "info" |
   };
 }
 
-async function opened(path: string, log: AuthLog = quiet): Promise<TokenVerifier & Disposable> {
+async function opened(path: string, log: OperatorLog = quiet): Promise<TokenVerifier & Disposable> {
   const result = await openTokenHashes(path, log);
   if (result.kind === "problems") throw new Error(result.problems.join("; "));
   return { ...result.value, [Symbol.dispose]: () => result.value.close?.() };

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
-import type { AuthLog } from "../../../src/operators/auth/auth-log.ts";
+import type { OperatorLog } from "../../../src/operators/inputs/operator-log.ts";
 import { openTokenVerifier, type TokenSources } from "../../../src/operators/auth/open-token-verifier.ts";
 import { toStaticToken } from "../../../src/operators/auth/plain-tokens.ts";
 import {
@@ -23,7 +23,7 @@ import { runProgram } from "../../support/process/child-program.ts";
 import { quietLog } from "../../support/operations/quiet-log.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
-async function open(sources: TokenSources, log: AuthLog = quietLog): Promise<TokenVerifier> {
+async function open(sources: TokenSources, log: OperatorLog = quietLog): Promise<TokenVerifier> {
   const opened = await openTokenVerifier(sources, log);
   if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
   return opened.value;

@@ -1,8 +1,7 @@
-import type { AuthLog } from "../auth-log.ts";
+import { type OperatorLog, notParsed, parsed, type ParseResult } from "../../inputs/index.ts";
 import { fetchText, withoutQuery } from "../fetch-text.ts";
 import { parseJsonObject } from "../json-object.ts";
 import { OutcomeCache, type TimedOutcome } from "../outcome-cache.ts";
-import { parsed, notParsed, type ParseResult } from "../parse-result.ts";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
 import { judgeIntrospection, type IntrospectionDemands } from "./introspected-token.ts";
 
@@ -46,7 +45,7 @@ const pauseMs = 1_000;
 export const problemForMs = 10_000;
 
 /** Creates a verifier that asks the endpoint about every token that it has not cached. */
-export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log: AuthLog): TokenVerifier {
+export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log: OperatorLog): TokenVerifier {
   const known = new OutcomeCache<TimedOutcome>();
   const closed = new AbortController();
   const failedOn = new Set<string>();

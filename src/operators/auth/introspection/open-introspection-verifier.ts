@@ -1,9 +1,7 @@
-import type { AuthLog } from "../auth-log.ts";
+import { type OperatorLog, notParsed, parsed, type ParseResult, watchFile } from "../../inputs/index.ts";
 import { withoutQuery } from "../fetch-text.ts";
-import { parsed, notParsed, type ParseResult } from "../parse-result.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 import type { TokenVerifier } from "../token-verifier.ts";
-import { watchFile } from "../watched-file.ts";
 import { createIntrospectionVerifier } from "./introspection-verifier.ts";
 
 /** The configuration of an introspection endpoint. */
@@ -29,7 +27,7 @@ const secretLimitBytes = 4 * 1024;
 /** Opens a verifier that asks the endpoint about opaque tokens, or returns what is wrong with the configuration. */
 export async function openIntrospectionVerifier(
   source: IntrospectionSource,
-  log: AuthLog,
+  log: OperatorLog,
 ): Promise<ParseResult<TokenVerifier>> {
   const { audiences, clientId, clientSecretFile } = source;
   const url = parseProviderUrl(source.url);

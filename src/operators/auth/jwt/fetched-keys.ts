@@ -1,7 +1,6 @@
 import { createRemoteJWKSet, customFetch, type JSONWebKeySet, jwksCache, type RemoteJWKSet } from "jose";
 
-import type { AuthLog } from "../auth-log.ts";
-import { parsed, type ParseResult } from "../parse-result.ts";
+import { type OperatorLog, parsed, type ParseResult } from "../../inputs/index.ts";
 import { digestOf } from "../token-verifier.ts";
 import { type IssuerKeys, KeysUnavailable } from "./issuer-keys.ts";
 import type { FetchKeyDocument } from "./key-document.ts";
@@ -15,7 +14,7 @@ export interface FetchedKeysOptions {
   readonly url: URL;
   readonly algorithms: readonly JwtAlgorithm[];
   readonly fetchDocument: FetchKeyDocument;
-  readonly log: AuthLog;
+  readonly log: OperatorLog;
   readonly timing?: Partial<KeyTiming> | undefined;
 }
 

@@ -1,9 +1,7 @@
 import { createLocalJWKSet, type JSONWebKeySet } from "jose";
 
-import type { AuthLog } from "../auth-log.ts";
+import { type OperatorLog, notParsed, parsed, type ParseResult, watchFile } from "../../inputs/index.ts";
 import { providerAnswerLimitBytes } from "../fetch-text.ts";
-import { notParsed, parsed, type ParseResult } from "../parse-result.ts";
-import { watchFile } from "../watched-file.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { readKeySet } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
@@ -12,7 +10,7 @@ import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 export async function openFileKeys(
   path: string,
   algorithms: readonly JwtAlgorithm[],
-  log: AuthLog,
+  log: OperatorLog,
 ): Promise<ParseResult<IssuerKeys>> {
   let current: JSONWebKeySet = { keys: [] };
   let find = createLocalJWKSet(current);

@@ -1,6 +1,6 @@
 import { fetchText, withoutQuery } from "../fetch-text.ts";
 import { parseJsonObject } from "../json-object.ts";
-import { notParsed, type ParseResult } from "../parse-result.ts";
+import { notParsed, type ParseResult } from "../../inputs/index.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 
 /** Fetches the text of a JWK Set; never rejects. */

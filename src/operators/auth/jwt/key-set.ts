@@ -1,7 +1,7 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet } from "jose";
 
 import { parseJsonObject } from "../json-object.ts";
-import { parsed, notParsed, type ParseResult } from "../parse-result.ts";
+import { notParsed, parsed, type ParseResult } from "../../inputs/index.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
 /**

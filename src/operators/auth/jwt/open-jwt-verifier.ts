@@ -1,5 +1,4 @@
-import type { AuthLog } from "../auth-log.ts";
-import { parsed, notParsed, type ParseResult, problemsOf } from "../parse-result.ts";
+import { type OperatorLog, notParsed, parsed, type ParseResult, problemsOf } from "../../inputs/index.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 import type { TokenVerifier } from "../token-verifier.ts";
 import { openFetchedKeys, type KeyTiming } from "./fetched-keys.ts";
@@ -47,7 +46,7 @@ const defaultScopeClaims: readonly string[] = ["scope", "scp"];
  */
 export async function openJwtVerifier(
   sources: readonly JwtSource[],
-  log: AuthLog,
+  log: OperatorLog,
 ): Promise<ParseResult<TokenVerifier>> {
   const opened = await Promise.all(sources.map((source) => openIssuer(source, log)));
   const issuers = opened.flatMap((issuer) => (issuer.kind === "value" ? [issuer.value] : []));
@@ -57,7 +56,7 @@ export async function openJwtVerifier(
   return notParsed(...problems);
 }
 
-async function openIssuer(source: JwtSource, log: AuthLog): Promise<ParseResult<TrustedIssuer>> {
+async function openIssuer(source: JwtSource, log: OperatorLog): Promise<ParseResult<TrustedIssuer>> {
   const { issuer, audiences } = source;
   if (audiences.length === 0 || audiences.includes("")) return notParsed(`the issuer ${issuer} needs an audience`);
   const algorithms = source.algorithms ?? defaultJwtAlgorithms;
@@ -76,7 +75,7 @@ async function openIssuer(source: JwtSource, log: AuthLog): Promise<ParseResult<
 async function openKeys(
   { issuer, keys, timing }: JwtSource,
   algorithms: readonly JwtAlgorithm[],
-  log: AuthLog,
+  log: OperatorLog,
 ): Promise<ParseResult<IssuerKeys>> {
   if (keys !== undefined && "file" in keys) return await openFileKeys(keys.file, algorithms, log);
   const url = parseProviderUrl(keys === undefined ? issuer : keys.url);

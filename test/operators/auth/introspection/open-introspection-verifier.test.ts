@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 
 import { describe, expect, test } from "vitest";
 
-import type { AuthLog } from "../../../../src/operators/auth/auth-log.ts";
+import type { OperatorLog } from "../../../../src/operators/inputs/operator-log.ts";
 import {
   openIntrospectionVerifier,
   type IntrospectionSource,
@@ -34,7 +34,7 @@ interface Endpoint extends AsyncDisposable {
 async function openEndpoint(
   answer: Endpoint["answer"],
   source: Partial<IntrospectionSource> = {},
-  log: AuthLog = quietLog,
+  log: OperatorLog = quietLog,
 ): Promise<Endpoint> {
   const questions: Question[] = [];
   const folder = createTempFolder();

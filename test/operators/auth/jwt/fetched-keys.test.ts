@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 
-import type { AuthLog } from "../../../../src/operators/auth/auth-log.ts";
+import type { OperatorLog } from "../../../../src/operators/inputs/operator-log.ts";
 import { openFetchedKeys } from "../../../../src/operators/auth/jwt/fetched-keys.ts";
 import { openJwtVerifier, type JwtSource } from "../../../../src/operators/auth/jwt/open-jwt-verifier.ts";
-import { notParsed } from "../../../../src/operators/auth/parse-result.ts";
+import { notParsed } from "../../../../src/operators/inputs/parse-result.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../../src/operators/auth/token-verifier.ts";
 import { within } from "../../../support/deadline.ts";
 import {
@@ -23,7 +23,7 @@ const byDemand = { refreshMs: hourMs, backOffMs: hourMs, backOffMaxMs: hourMs, f
 
 async function open(
   source: Partial<JwtSource> & { issuer: string },
-  log: AuthLog = quietLog,
+  log: OperatorLog = quietLog,
 ): Promise<TokenVerifier & Disposable> {
   const result = await openJwtVerifier([{ audiences: [testAudience], timing: byDemand, ...source }], log);
   if (result.kind === "problems") throw new Error(result.problems.join("; "));
@@ -115,7 +115,7 @@ describe("keys that are fetched in the background", () => {
     using provider = await startProvider();
     using other = await startProvider();
     const warnings: object[] = [];
-    const log: AuthLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
     const timing = { refreshMs: 1, fetchMs: hourMs };
     const verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing }, log);
     provider.answer = () => {};
@@ -306,7 +306,7 @@ describe("a provider that goes away", () => {
     const changed = Promise.withResolvers<object>();
     const warnings: object[] = [];
     const told: unknown[] = [];
-    const log: AuthLog = {
+    const log: OperatorLog = {
       warn: (fields) => warnings.push(fields),
       info: (fields, message) => {
         told.push([fields, message]);
@@ -470,7 +470,7 @@ describe("a misbehaving provider", () => {
   ])("that $name leaves the last keys in use, and the log says why", async ({ answer, want, fetchMs = hourMs }) => {
     using provider = await startProvider();
     const warnings: object[] = [];
-    const log: AuthLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
     // Where the provider hangs, longer than a busy machine needs for the first answer.
     const timing = { ...byDemand, fetchMs };
     using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing }, log);
@@ -505,7 +505,7 @@ describe("a misbehaving provider", () => {
 
   test("that is not there is named in the log with the system's word, and without what the query may hold", async () => {
     const warnings: object[] = [];
-    const log: AuthLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
     using provider = await startProvider();
     provider.stop();
     const { port } = new URL(provider.keysUrl);

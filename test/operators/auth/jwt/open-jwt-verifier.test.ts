@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { EncryptJWT, FlattenedSign } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import type { AuthLog } from "../../../../src/operators/auth/auth-log.ts";
+import type { OperatorLog } from "../../../../src/operators/inputs/operator-log.ts";
 import { openJwtVerifier, type JwtSource } from "../../../../src/operators/auth/jwt/open-jwt-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../../src/operators/auth/token-verifier.ts";
 import {
@@ -47,7 +47,7 @@ async function open(...sources: readonly Partial<JwtSource>[]): Promise<TokenVer
   return await openTelling(quietLog, ...sources);
 }
 
-async function openTelling(log: AuthLog, ...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
+async function openTelling(log: OperatorLog, ...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
   const whole = sources.map((source) => ({ issuer: provider.issuer, audiences: [testAudience], ...source }));
   const result = await openJwtVerifier(whole, log);
   if (result.kind === "problems") throw new Error(result.problems.join("; "));

@@ -1,5 +1,4 @@
 import { BlockList, isIP } from "node:net";
-import { socketPathOf } from "./setting-readers.ts";
 
 // RFC 6890: 127.0.0.0/8 and ::1. To a BlockList, the mapped form of the former, which dual-stack sockets report, is the
 // same address.
@@ -8,12 +7,11 @@ loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
 /**
- * Returns whether a host to listen on can only be reached from this machine.
- *
- * That is true of Unix sockets and of `localhost` (RFC 6761 §6.3); any other name may resolve to anything.
+ * Returns whether a host can only be reached from this machine: `unix:` and a path, `localhost` (RFC 6761 §6.3), or an
+ * address; any other name may resolve to anything.
  */
 export function isLoopback(host: string): boolean {
-  if (host.toLowerCase() === "localhost" || socketPathOf(host) !== undefined) return true;
+  if (host.toLowerCase() === "localhost" || host.startsWith("unix:")) return true;
   const family = isIP(host);
   return family !== 0 && loopback.check(host, family === 4 ? "ipv4" : "ipv6");
 }

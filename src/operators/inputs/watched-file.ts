@@ -1,9 +1,9 @@
+import { hash } from "node:crypto";
 import type { Stats } from "node:fs";
 
-import type { AuthLog } from "./auth-log.ts";
+import type { OperatorLog } from "./operator-log.ts";
 import { notParsed, parsed, type ParseResult } from "./parse-result.ts";
 import { readTextFile, statRegularFile } from "./text-file.ts";
-import { digestOf } from "./token-verifier.ts";
 
 /** Options of {@link watchFile}. */
 export interface FileToWatch {
@@ -15,7 +15,7 @@ export interface FileToWatch {
   readonly limitBytes: number;
   /** Uses new texts, in the order of the paths, or returns why the old ones stay; a value becomes fields of the log line. */
   take(...texts: string[]): ParseResult<object> | Promise<ParseResult<object>>;
-  readonly log: AuthLog;
+  readonly log: OperatorLog;
 }
 
 /** A file, or several that belong together, that is read again whenever it changes. */
@@ -48,7 +48,7 @@ export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedF
   if (first.kind === "problems") return first;
   const taken = await file.take(...first.value);
   if (taken.kind === "problems") return notParsed(...taken.problems.map((problem) => `${nameOf(file)}: ${problem}`));
-  return { kind: "value", value: keepWatching(file, digestOf(first.value.join("\0"))) };
+  return { kind: "value", value: keepWatching(file, digestOf(first.value)) };
 }
 
 function nameOf({ paths }: FileToWatch): string {
@@ -91,7 +91,7 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     // A file that has just changed may change again without new timestamps, so it is read again next time. Measured by
     // our own clock: a network volume may have another, and not every file system tells when a file was written.
     taken = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
-    const digest = digestOf(texts.value.join("\0"));
+    const digest = digestOf(texts.value);
     if (digest === current) return recover();
     const outcome = await file.take(...texts.value);
     if (outcome.kind === "problems") return complain(outcome.problems);
@@ -130,4 +130,8 @@ const problemsLoggedMax = 20;
 
 function fingerprintOf(stats: Stats): string {
   return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
+}
+
+function digestOf(texts: readonly string[]): string {
+  return hash("sha256", texts.join("\0"));
 }

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { explainSystemError } from "../../../src/operators/auth/explain-system-error.ts";
+import { explainSystemError } from "../../../src/operators/inputs/explain-system-error.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 /** What the system says of a file; root may do whatever the mode of a file forbids. */

@@ -2,8 +2,8 @@ import { appendFileSync, existsSync, statSync, symlinkSync, unlinkSync, utimesSy
 import { open } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 
-import { notParsed, parsed } from "../../../src/operators/auth/parse-result.ts";
-import { type FileToWatch, type WatchedFile, watchFile } from "../../../src/operators/auth/watched-file.ts";
+import { notParsed, parsed } from "../../../src/operators/inputs/parse-result.ts";
+import { type FileToWatch, type WatchedFile, watchFile } from "../../../src/operators/inputs/watched-file.ts";
 import { within } from "../../support/deadline.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
 

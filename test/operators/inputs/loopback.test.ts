@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isLoopback } from "../../../src/plantstore/server/loopback.ts";
+import { isLoopback } from "../../../src/operators/inputs/loopback.ts";
 
 test.each([
   "127.0.0.1",

@@ -1,0 +1,5 @@
+/** The log in which problems are reported to operators, such as a pino logger. No line ever contains a credential. */
+export interface OperatorLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
