@@ -20,7 +20,11 @@ writeFileSync(page, counted);
 function linesOf(room: string): number {
   const inner = rooms.filter((other) => other !== room && other.startsWith(room));
   const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter(
-    (name) => name.endsWith(".ts") && name.startsWith(room) && !inner.some((other) => name.startsWith(other)),
+    (name) =>
+      name.endsWith(".ts") &&
+      !name.includes("/gen/") &&
+      name.startsWith(room) &&
+      !inner.some((other) => name.startsWith(other)),
   );
   return files.reduce((sum, name) => sum + readFileSync(join(root, "src", name), "utf8").split("\n").length - 1, 0);
 }
