@@ -13,8 +13,6 @@ export interface Figures {
   readonly starts?: Readonly<Record<string, readonly StartFigures[]>>;
   /** Resident memory after many calls, by the name of the scenario. */
   readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
-  /** What a call holds that waits for the store. */
-  readonly waiting?: readonly WaitingFigures[];
   /** Several processes on one port. */
   readonly workers?: WorkerFigures | undefined;
 }
@@ -67,13 +65,6 @@ export interface StartFigures {
 export interface MemoryFigures {
   readonly name: string;
   readonly rssBytes: readonly number[];
-}
-
-/** What calls of one protocol hold while they wait. */
-export interface WaitingFigures {
-  readonly name: string;
-  /** Heap and buffers that a call adds. */
-  readonly callBytes: number;
 }
 
 /** What a REST call costs several processes on one port, compared with one: medians over all turns. */

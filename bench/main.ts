@@ -10,7 +10,6 @@ import { messageScenarios } from "./message-scenarios.ts";
 import { against, ownName, type Scenario, scenarios, watched } from "./scenarios.ts";
 import { formatTable, toCallFigures } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
-import { measureWaiting } from "./waiting/measure.ts";
 import { measureWorkers } from "./workers.ts";
 import { writePages } from "../tools/write-figures.ts";
 
@@ -23,7 +22,6 @@ npm run bench -- --watched  what metrics, traces at 1 %, and both cost; by defau
 npm run bench -- --rates    latency at one rate after the other
 npm run bench -- --start    time to the first answer
 npm run bench -- --memory   resident memory after one and two million calls
-npm run bench -- --waiting  memory of calls that wait for the store
 npm run bench -- --workers  what a call costs two processes on one port
 --record beside any of them puts what it measured into the docs`;
 
@@ -36,7 +34,6 @@ else await run();
 
 async function run(): Promise<void> {
   if (!canPin) console.log("There is no taskset: server and load share cores, and the figures mean less.");
-  if (values.waiting) return take({ waiting: await measureWaiting() });
   // How soon a server starts, what it holds on to and at which rate is not asked with large messages.
   const ofCalls = values.start || values.memory || values.rates || values.workers;
   const measured = ofCalls ? scenarios : [...scenarios, ...messageScenarios];

@@ -2,9 +2,6 @@
 //   npx node tools/draw-pictures.ts
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Figures, type RateFigures, readFigures } from "../bench/figures.ts";
-import { drawLines, type Line } from "./draw-lines.ts";
-import { escape, svg } from "./svg.ts";
 
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "docs/pictures");
@@ -21,9 +18,7 @@ export function drawPictures(): Readonly<Record<string, string>> {
   const stores: readonly Panel[] = [{ title: "256 callers at once", bars: barsOf(storage, "| | deletions/s | p50") }];
   return {
     "cost.svg": drawBars("Server CPU of one call, in µs", calls),
-    ...drawRates(readFigures()),
     "storage.svg": drawBars("Durable deletions a second", stores),
-    "way.svg": drawWay(readPage("docs/architecture.md")),
   };
 }
 
@@ -91,72 +86,34 @@ function isOurs(name: string): boolean {
   return name === "plantstore" || (/^(SQLite|PostgreSQL)/.test(name) && !name.includes("one by one"));
 }
 
-/** Draws latency against load, if that was measured. */
-function drawRates({ rates }: Figures): Readonly<Record<string, string>> {
-  const { rest, grpc } = rates ?? {};
-  if (rest === undefined || grpc === undefined) return {};
-  const panels = [
-    { title: "REST, HTTP/1.1, 64 connections", lines: rest.map(lineOf) },
-    { title: "gRPC, h2c, 8 connections of 32 streams", lines: grpc.map(lineOf) },
-  ];
-  return { "latency.svg": drawLines("p99 of the latency, in ms, at so many requests a second", panels) };
+/** The width of every picture, in pixels. */
+const width = 760;
+
+// Colours that can be told apart on white and on black alike.
+const style = `<style>
+text { font: 13px system-ui, sans-serif; fill: #24292f }
+.title { font-weight: 600; font-size: 15px }
+.quiet { fill: #57606a }
+.bar { fill: #8c959f }
+.ours { fill: #1a7f37 }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3 }
+  .quiet { fill: #9198a1 }
+  .bar { fill: #6e7681 }
+  .ours { fill: #3fb950 }
+}
+</style>`;
+
+/** Returns an SVG image of {@link width} by `height` pixels, made of parts. */
+function svg(title: string, height: number, parts: readonly string[]): string {
+  const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
+  const head = `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escape(title)}">`;
+  return [head, style, ...parts, "</svg>", ""].join("\n");
 }
 
-function lineOf({ name, steps }: RateFigures): Line {
-  const points = steps.map(({ requestsPerS, latencyUs }) => ({ x: requestsPerS, y: latencyUs.p99 / 1_000 }));
-  return { name, isOurs: isOurs(name), points };
-}
-
-/** What each room does to a request, in the order in which it goes through them. */
-const stations: readonly (readonly [room: string, does: string])[] = [
-  ["gateway/carriers/", "accept, read the header"],
-  ["gateway/calls/", "match the path, admit, run the call"],
-  ["gateway/protocols/", "read the message, write the answer"],
-  ["plants/", "delete, once it is on disk"],
-];
-const helpers: Readonly<Record<string, string>> = {
-  "gateway/carriers/": "http1, http2",
-  "gateway/calls/": "auth, operations",
-  "gateway/protocols/": "rest, json",
-  "plants/": "SQL stores",
-};
-
-/** Draws the rooms on the way of a request, with the numbers of lines in docs/architecture.md. */
-function drawWay(architecture: string): string {
-  const [boxWidth, gap, top] = [172, 24, 40];
-  const parts = [
-    '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">' +
-      '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>',
-    '<text class="title" x="0" y="18">From the bytes of a request to the plant, and back</text>',
-  ];
-  for (const [at, [room, does]] of stations.entries()) {
-    const counts = architecture.matchAll(new RegExp(`^\\| \`(?:\\w+/)?${room}(?:\\w+/)?\` \\|.*\\| (\\d+) \\|$`, "gm"));
-    const lines = [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
-    if (lines === 0) throw new Error(`docs/architecture.md does not list ${room}`);
-    const x = at * (boxWidth + gap);
-    parts.push(
-      `<rect class="room" x="${x + 0.5}" y="${top}.5" width="${boxWidth - 1}" height="122" rx="6"/>`,
-      `<text class="title" x="${x + 12}" y="${top + 26}">${room.replace("gateway/", "").replace("/", "")}</text>`,
-      ...wrap(does, 21).map((text, line) => `<text x="${x + 12}" y="${top + 48 + line * 17}">${escape(text)}</text>`),
-      `<text class="quiet" x="${x + 12}" y="${top + 92}">with ${helpers[room] ?? ""}</text>`,
-      `<text class="quiet" x="${x + 12}" y="${top + 111}">${lines} lines</text>`,
-    );
-    if (at === 0) continue;
-    const [from, to] = [x - gap + 3, x - 3];
-    parts.push(
-      `<path class="arrow" d="M${from} ${top + 40} H${to}"/>`,
-      `<path class="arrow" d="M${to} ${top + 70} H${from}"/>`,
-    );
-  }
-  return svg("The way of a request", top + 130, parts);
-}
-
-function wrap(text: string, most: number): string[] {
-  return text.split(" ").reduce<string[]>((lines, word) => {
-    const last = lines.at(-1);
-    if (last === undefined || last.length + word.length >= most) return [...lines, word];
-    return [...lines.slice(0, -1), `${last} ${word}`];
-  }, []);
+/** Escapes a text for XML. */
+function escape(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }
 
 /** Draws all pictures, and writes them into docs/. */

@@ -41,12 +41,6 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
       starts["connect"].map(({ name, ms, timesFloor }, at) => [nameOf(name, at), ms.toFixed(0), timesFloor.toFixed(2)]),
     ),
   memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
-  waiting: ({ waiting }) =>
-    waiting &&
-    formatRows(
-      ["a call that waits for the store", "KB of heap"],
-      waiting.map(({ name, callBytes }) => [name, (callBytes / 1_000).toFixed(1)]),
-    ),
   workers: ({ workers }) => workers && workersLine(workers),
   summary: ({ calls }) => calls && summaryTable(calls),
 };

@@ -27,7 +27,7 @@ test("a figure that was changed by hand is put right", () => {
 });
 
 test("a table whose figures were not recorded is shown as such", () => {
-  const page = "<!-- figures: waiting -->\n\nof an earlier time\n\n<!-- /figures -->";
+  const page = "<!-- figures: workers -->\n\nof an earlier time\n\n<!-- /figures -->";
   expect(renderPage(page, {})).toContain(`\n\n${unmeasured}\n\n`);
 });
 
