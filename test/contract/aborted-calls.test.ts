@@ -3,7 +3,6 @@ import { within } from "../support/deadline.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { grpcHeader } from "../support/carriers/grpc-frames.ts";
-import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { openHttp2, readHttp2Answer } from "../support/carriers/http2-connection.ts";
 import {
   dataFrame,
@@ -86,17 +85,6 @@ describe("a call that is cancelled", () => {
     {
       using connection = await openFrames(server.address);
       connection.send(...call(1, slowPlant));
-      await within(store.isAsked(slowPlant), "the store to be asked");
-    }
-    await within(store.isGivenUp(slowPlant), "the call to be given up");
-  });
-
-  test("by the end of its HTTP/1.1 connection while it runs gives up", async () => {
-    const store = openRecordingStore(new Set([slowPlant]));
-    await using server = await startPlantServer({ store });
-    {
-      using connection = await openHttp1(server.address);
-      connection.request({ httpMethod: "DELETE", path: `/plants/${String(slowPlant)}`, header: [authorized] });
       await within(store.isAsked(slowPlant), "the store to be asked");
     }
     await within(store.isGivenUp(slowPlant), "the call to be given up");

@@ -1,7 +1,5 @@
 import { createHmac, createPublicKey } from "node:crypto";
 import { connect } from "node:http2";
-
-import { EncryptJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, type TokenVerifier } from "../../src/operators/auth/index.ts";
 import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
@@ -15,7 +13,6 @@ import {
   type SigningKey,
   startIdentityProvider,
   testAudience,
-  testExtension,
 } from "../support/auth/identity-provider.ts";
 import { openLogLines } from "../support/operations/log-lines.ts";
 import { startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
@@ -95,24 +92,12 @@ function row(name: string, credential: () => string | Promise<string>, want: Wan
   return { name, credentials: async () => [`Bearer ${await credential()}`], want };
 }
 
+// A row for each kind: test/operators/auth/bearer-token.test.ts and jwt/open-jwt-verifier.test.ts have the spellings.
 const rows: readonly Row[] = [
   { name: "no credential", credentials: () => [], want: missing },
-  { name: "an empty credential", credentials: () => [""], want: missing },
   { name: "Basic", credentials: () => ["Basic dTpw"], want: missing },
   { name: "a token without a scheme", credentials: async () => [await provider.sign()], want: missing },
-  {
-    name: "a good token of another scheme",
-    credentials: async () => [`Token ${await provider.sign()}`],
-    want: missing,
-  },
   { name: "Bearer alone", credentials: () => ["Bearer"], want: malformed },
-  { name: "a tab for the space", credentials: async () => [`Bearer\t${await provider.sign()}`], want: malformed },
-  { name: "a tab after the space", credentials: async () => [`Bearer \t${await provider.sign()}`], want: malformed },
-  {
-    name: "a good token twice",
-    credentials: async () => [`Bearer ${await provider.sign()}`, `Bearer ${await provider.sign()}`],
-    want: malformed,
-  },
   {
     name: "a good token before a bad one",
     credentials: async () => [`Bearer ${await provider.sign()}`, "Bearer bad"],
@@ -123,34 +108,15 @@ const rows: readonly Row[] = [
     credentials: async () => ["Basic dTpw", `Bearer ${await provider.sign()}`],
     want: missing,
   },
-  {
-    name: "a good token and a parameter",
-    credentials: async () => [`Bearer ${await provider.sign()}, realm="x"`],
-    want: malformed,
-  },
   row("a letter beyond ASCII", () => "abcdefghijklmnop\u00e9", malformed),
-  row("a no-break space", () => "abcdefghijklmnop\u00a0", malformed),
   row("two tokens", async () => `${await provider.sign()} ${await provider.sign()}`, malformed),
-  row("a token in quotes", async () => `"${await provider.sign()}"`, malformed),
-  row(
-    "a JWS in JSON serialisation",
-    () => JSON.stringify({ payload: "e30", signature: "AAAA", protected: "e30" }),
-    malformed,
-  ),
   row("8 KiB and a character", () => "a".repeat(8193), malformed),
   row("8 KiB", () => "a".repeat(8192)),
   row("an opaque token", () => "2YotnFZFEjr1zCsicMWpAA"),
-  row("dots", () => "..........."),
   row(
     "alg none without a signature",
     async () => `${base64url({ alg: "none" })}.${(await partsOf(provider.sign()))[1]}.`,
   ),
-  row("alg none with the old signature", async () => {
-    const [, body, signature] = await partsOf(provider.sign());
-    return `${base64url({ alg: "none", kid: "key" })}.${body}.${signature}`;
-  }),
-  row("alg nOnE", async () => `${base64url({ alg: "nOnE", kid: "key" })}.${(await partsOf(provider.sign()))[1]}.AAAA`),
-  row("HS256 with the public key as its secret", () => hmacOf(JSON.stringify(key.jwk))),
   row("HS256 with the public key in PEM as its secret", () =>
     hmacOf(createPublicKey({ key: { ...key.jwk }, format: "jwk" }).export({ type: "spki", format: "pem" })),
   ),
@@ -158,47 +124,16 @@ const rows: readonly Row[] = [
     const [head, , signature] = await partsOf(provider.sign());
     return `${head}.${base64url({ iss: provider.issuer, sub: "root", aud: testAudience, exp: nowS + 60 })}.${signature}`;
   }),
-  row("a signature that is cut short", async () => (await provider.sign()).slice(0, -8)),
   row("the signature of a stranger whose key has the same id", () => provider.sign({}, {}, stranger)),
   row("a stranger's key in the header", () => provider.sign({}, { jwk: stranger.jwk }, stranger)),
-  row("a stranger's keys by URL", () =>
-    provider.sign({}, { jku: "http://127.0.0.1:1/", x5u: "http://127.0.0.1:1/" }, stranger),
-  ),
   row("an unknown key", () => provider.sign({}, { kid: "../../etc/passwd" })),
-  row("a critical header that nobody knows", () => provider.sign({}, { crit: [testExtension], [testExtension]: true })),
-  row("a logout token", () => provider.sign({}, { typ: "logout+jwt" })),
   row("a token that expired a second before the clock skew", () => provider.sign({ exp: nowS - 31 }), expired),
-  row("a token that begins later", () => provider.sign({ nbf: nowS + 3600 })),
-  row("a token made later", () => provider.sign({ iat: nowS + 3600 })),
   row("a token without an expiry", () => provider.sign({ exp: undefined })),
-  row("a token that never expires", () =>
-    provider.sign(`{"iss":"${provider.issuer}","sub":"a","aud":"${testAudience}","exp":1e999}`),
-  ),
-  row("a token of another issuer", () => provider.sign({ iss: "https://evil.example" })),
   row("a token for another audience", () => provider.sign({ aud: "https://other.example" })),
-  row("a token for other audiences", () => provider.sign({ aud: ["https://other.example", "*"] })),
-  row("two issuers of which the last is another", () =>
-    provider.sign(
-      `{"iss":"${provider.issuer}","sub":"a","aud":"${testAudience}","exp":${nowS + 60},"iss":"https://evil.example"}`,
-    ),
-  ),
-  row("a subject that is no text", () => provider.sign({ sub: { $ne: null } })),
-  row("a subject that is too long", () => provider.sign({ sub: "s".repeat(256) })),
-  row("a token that is bound to a key", () => provider.sign({ cnf: { jkt: "x" } })),
   row("claims of 5 KB that are nested as deep, for another audience", () =>
     provider.sign({ aud: "x", deep: JSON.parse("[".repeat(2500) + "]".repeat(2500)) }),
   ),
   row("a payload of brackets", () => `${base64url({ alg: "RS256", kid: "key" })}.${base64url("[".repeat(5000))}.AAAA`),
-  row(
-    "__proto__ in header and payload",
-    () =>
-      `${base64url('{"alg":"RS256","kid":"key","__proto__":{"x":1}}')}.${base64url(`{"iss":"${provider.issuer}","__proto__":{"sub":"a"}}`)}.AAAA`,
-  ),
-  row("an encrypted token", () =>
-    new EncryptJWT({ iss: provider.issuer })
-      .setProtectedHeader({ alg: "dir", enc: "A128GCM" })
-      .encrypt(Buffer.alloc(16)),
-  ),
 ];
 
 const carriages = carriagesOf("rest", "connect-json", "grpc-web", "grpc");

@@ -5,352 +5,224 @@ import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { wireFormats } from "../support/gateway/wire-format.ts";
 import { expectedRecord, seenAnswer } from "./expected-answer.ts";
 
+/** An answer that refuses, with the error record. */
+interface Refusal {
+  readonly httpStatus: number;
+  readonly error: number;
+  readonly message: string;
+}
+
 interface Row {
   readonly name: string;
   /** The request, byte by byte. */
   readonly sent: string;
-  readonly want: { readonly httpStatus: number; readonly error: number; readonly message: string } | "deleted";
+  readonly want: Refusal | "deleted";
   /** Whether the connection ends with the answer, because it is not known where the next request begins. */
   readonly closes: boolean;
 }
 
+/** Rows with the same answer, behind which the connection goes on: requests by their names. */
+function staysOpen(want: Row["want"], requests: Readonly<Record<string, string>>): readonly Row[] {
+  return Object.entries(requests).map(([name, sent]) => ({ name, sent, want, closes: false }));
+}
+
+/** Rows with the same answer, which ends the connection. */
+function closes(want: Row["want"], requests: Readonly<Record<string, string>>): readonly Row[] {
+  return Object.entries(requests).map(([name, sent]) => ({ name, sent, want, closes: true }));
+}
+
 const credential = `authorization: Bearer ${tokens.good}\r\n`;
-const notHttp = { httpStatus: 400, error: 3, message: "the request is not valid HTTP" } as const;
-const badHost = { httpStatus: 400, error: 3, message: "the Host header is not valid" } as const;
-const badTarget = { httpStatus: 400, error: 3, message: "the request target is not valid" } as const;
-const badVersion = { httpStatus: 400, error: 3, message: "the HTTP version is not supported" } as const;
-const badCoding = { httpStatus: 400, error: 3, message: "the transfer encoding is not supported" } as const;
-const urlTooLong = { httpStatus: 414, error: 8, message: "the URL is longer than 8192 bytes" } as const;
-const headerTooLarge = { httpStatus: 431, error: 8, message: "the header fields are larger than 16384 bytes" } as const;
+const refusal = (message: string): Refusal => ({ httpStatus: 400, error: 3, message });
+const notHttp = refusal("the request is not valid HTTP");
+const badHost = refusal("the Host header is not valid");
+const badTarget = refusal("the request target is not valid");
+const badVersion = refusal("the HTTP version is not supported");
+const badCoding = refusal("the transfer encoding is not supported");
+const codingOfHttp10 = refusal("HTTP/1.0 has no transfer encoding");
+const urlTooLong: Refusal = { httpStatus: 414, error: 8, message: "the URL is longer than 8192 bytes" };
+const headerTooLarge: Refusal = { httpStatus: 431, error: 8, message: "the header fields are larger than 16384 bytes" };
 
 const withLine = (line: string): string => `${line}\r\nhost: x\r\n${credential}\r\n`;
 const withHost = (fields: string): string => `DELETE /plants/7 HTTP/1.1\r\n${fields}${credential}\r\n`;
 const withFields = (fields: string, body = ""): string =>
   `DELETE /plants/7 HTTP/1.1\r\nhost: x\r\n${fields}\r\n${credential}\r\n${body}`;
+const inChunks = (body: string): string => withFields("transfer-encoding: chunked", body);
+const ofHttp10 = (fields: string, body = ""): string =>
+  `DELETE /plants/7 HTTP/1.0\r\n${fields}${credential}\r\n${body}`;
 
 const targetRows: readonly Row[] = [
-  { name: "the origin form", sent: withLine("DELETE /plants/7 HTTP/1.1"), want: "deleted", closes: false },
-  { name: "the absolute form", sent: withLine("DELETE http://x/plants/7 HTTP/1.1"), want: "deleted", closes: false },
-  {
-    name: "HTTP/1.0, which has no Host",
-    sent: `DELETE /plants/7 HTTP/1.0\r\n${credential}\r\n`,
-    want: "deleted",
-    closes: true,
-  },
-  {
-    name: "HTTP/1.0 that asks for the connection to stay",
-    sent: `DELETE /plants/7 HTTP/1.0\r\nconnection: Keep-Alive\r\n${credential}\r\n`,
-    want: "deleted",
-    closes: false,
-  },
-  {
-    name: "an absolute form without a host",
-    sent: withLine("DELETE http:///plants/7 HTTP/1.1"),
-    want: badTarget,
-    closes: false,
-  },
-  {
-    name: "an absolute form with a password",
-    sent: withLine("DELETE http://u:p@x/plants/7 HTTP/1.1"),
-    want: badTarget,
-    closes: false,
-  },
-  {
-    name: "an absolute form of another scheme",
-    sent: withLine("DELETE ftp://x/plants/7 HTTP/1.1"),
-    want: badTarget,
-    closes: false,
-  },
-  { name: "a tunnel", sent: withLine("CONNECT x:80 HTTP/1.1"), want: badTarget, closes: true },
-  { name: "a target without a slash", sent: withLine("DELETE plants/7 HTTP/1.1"), want: badTarget, closes: false },
-  { name: "a space in the target", sent: withLine("DELETE /plants/7 OR HTTP/1.1"), want: notHttp, closes: true },
-  { name: "a tab in the target", sent: withLine("DELETE /plants/7\t HTTP/1.1"), want: notHttp, closes: true },
-  { name: "UTF-8 in the target", sent: withLine("DELETE /plants/\xd9\xa7 HTTP/1.1"), want: notHttp, closes: true },
-  {
-    name: "a fragment",
-    sent: withLine("DELETE /plants/7#x HTTP/1.1"),
-    want: { httpStatus: 400, error: 3, message: "the URL has a fragment" },
-    closes: false,
-  },
-  { name: "a method in lower case", sent: withLine("delete /plants/7 HTTP/1.1"), want: notHttp, closes: true },
-  {
-    name: "a method longer than any",
-    sent: withLine(`${"M".repeat(33)} /plants/7 HTTP/1.1`),
-    want: notHttp,
-    closes: true,
-  },
-  {
-    name: "a method of 9,000 characters",
-    sent: withLine(`${"M".repeat(9_000)} /plants/7 HTTP/1.1`),
-    want: notHttp,
-    closes: true,
-  },
-  { name: "HTTP/1.2", sent: withLine("DELETE /plants/7 HTTP/1.2"), want: badVersion, closes: true },
-  { name: "HTTP/2.0 as text", sent: withLine("DELETE /plants/7 HTTP/2.0"), want: badVersion, closes: true },
-  { name: "HTTP/0.9", sent: "GET /plants/7\r\n\r\n", want: badVersion, closes: true },
-  { name: "a version of two digits", sent: withLine("DELETE /plants/7 HTTP/1.10"), want: notHttp, closes: true },
-  { name: "a protocol in lower case", sent: withLine("DELETE /plants/7 http/1.1"), want: notHttp, closes: true },
-  { name: "a space behind the version", sent: withLine("DELETE /plants/7 HTTP/1.1 "), want: notHttp, closes: true },
-  { name: "two spaces before the target", sent: withLine("DELETE  /plants/7 HTTP/1.1"), want: notHttp, closes: true },
-  { name: "a space before the method", sent: withLine(" DELETE /plants/7 HTTP/1.1"), want: notHttp, closes: true },
-  { name: "a line feed before the method", sent: withLine("\nDELETE /plants/7 HTTP/1.1"), want: notHttp, closes: true },
-  {
-    name: "16 empty lines before it",
-    sent: withLine(`${"\r\n".repeat(16)}DELETE /plants/7 HTTP/1.1`),
-    want: "deleted",
-    closes: false,
-  },
-  {
-    name: "17 empty lines before it",
-    sent: withLine(`${"\r\n".repeat(17)}DELETE /plants/7 HTTP/1.1`),
-    want: notHttp,
-    closes: true,
-  },
-  { name: "no HTTP at all", sent: "HELLO\r\n\r\n", want: notHttp, closes: true },
-  { name: "bytes", sent: "\x00\x01\x02\r\n\r\n", want: notHttp, closes: true },
-  {
-    name: "a URL over the limit",
-    sent: withLine(`DELETE /plants/${"7".repeat(9_000)} HTTP/1.1`),
-    want: urlTooLong,
-    closes: false,
-  },
-  {
-    name: "a URL over the limit that does not end",
-    sent: `DELETE /plants/${"7".repeat(9_000)}`,
-    want: urlTooLong,
-    closes: true,
-  },
-  {
-    name: "a URL over every limit",
-    sent: withLine(`DELETE /plants/${"7".repeat(30_000)} HTTP/1.1`),
-    want: urlTooLong,
-    closes: false,
-  },
+  ...staysOpen("deleted", {
+    "the origin form": withLine("DELETE /plants/7 HTTP/1.1"),
+    "the absolute form": withLine("DELETE http://x/plants/7 HTTP/1.1"),
+    "HTTP/1.0 that asks for the connection to stay": ofHttp10("connection: Keep-Alive\r\n"),
+    "16 empty lines before it": withLine(`${"\r\n".repeat(16)}DELETE /plants/7 HTTP/1.1`),
+  }),
+  ...closes("deleted", { "HTTP/1.0, which has no Host": ofHttp10("") }),
+  ...staysOpen(badTarget, {
+    "an absolute form without a host": withLine("DELETE http:///plants/7 HTTP/1.1"),
+    "an absolute form with a password": withLine("DELETE http://u:p@x/plants/7 HTTP/1.1"),
+    "an absolute form of another scheme": withLine("DELETE ftp://x/plants/7 HTTP/1.1"),
+    "a target without a slash": withLine("DELETE plants/7 HTTP/1.1"),
+  }),
+  ...closes(badTarget, { "a tunnel": withLine("CONNECT x:80 HTTP/1.1") }),
+  ...staysOpen(refusal("the URL has a fragment"), { "a fragment": withLine("DELETE /plants/7#x HTTP/1.1") }),
+  ...closes(badVersion, {
+    "HTTP/1.2": withLine("DELETE /plants/7 HTTP/1.2"),
+    "HTTP/2.0 as text": withLine("DELETE /plants/7 HTTP/2.0"),
+    "HTTP/0.9": "GET /plants/7\r\n\r\n",
+  }),
+  ...closes(notHttp, {
+    "a space in the target": withLine("DELETE /plants/7 OR HTTP/1.1"),
+    "a tab in the target": withLine("DELETE /plants/7\t HTTP/1.1"),
+    "UTF-8 in the target": withLine("DELETE /plants/\xd9\xa7 HTTP/1.1"),
+    "a method in lower case": withLine("delete /plants/7 HTTP/1.1"),
+    "a method longer than any": withLine(`${"M".repeat(33)} /plants/7 HTTP/1.1`),
+    "a method of 9,000 characters": withLine(`${"M".repeat(9_000)} /plants/7 HTTP/1.1`),
+    "a version of two digits": withLine("DELETE /plants/7 HTTP/1.10"),
+    "a protocol in lower case": withLine("DELETE /plants/7 http/1.1"),
+    "a space behind the version": withLine("DELETE /plants/7 HTTP/1.1 "),
+    "two spaces before the target": withLine("DELETE  /plants/7 HTTP/1.1"),
+    "a space before the method": withLine(" DELETE /plants/7 HTTP/1.1"),
+    "a line feed before the method": withLine("\nDELETE /plants/7 HTTP/1.1"),
+    "17 empty lines before it": withLine(`${"\r\n".repeat(17)}DELETE /plants/7 HTTP/1.1`),
+    "no HTTP at all": "HELLO\r\n\r\n",
+    bytes: "\x00\x01\x02\r\n\r\n",
+  }),
+  ...staysOpen(urlTooLong, {
+    "a URL over the limit": withLine(`DELETE /plants/${"7".repeat(9_000)} HTTP/1.1`),
+    "a URL over every limit": withLine(`DELETE /plants/${"7".repeat(30_000)} HTTP/1.1`),
+  }),
+  ...closes(urlTooLong, { "a URL over the limit that does not end": `DELETE /plants/${"7".repeat(9_000)}` }),
 ];
 
 const hostRows: readonly Row[] = [
-  { name: "an IPv6 address as Host", sent: withHost("host: [::1]:8080\r\n"), want: "deleted", closes: false },
-  {
-    name: "no Host",
-    sent: withHost(""),
-    want: { httpStatus: 400, error: 3, message: "the Host header is missing" },
-    closes: false,
-  },
-  { name: "an empty Host", sent: withHost("host:\r\n"), want: badHost, closes: false },
-  { name: "two Hosts", sent: withHost("host: a\r\nhost: b\r\n"), want: badHost, closes: false },
-  { name: "the same Host twice", sent: withHost("host: a\r\nhost: a\r\n"), want: badHost, closes: false },
-  { name: "a Host with a space", sent: withHost("host: a b\r\n"), want: badHost, closes: false },
-  { name: "a Host with a slash", sent: withHost("host: a/b\r\n"), want: badHost, closes: false },
-  { name: "a Host with a user", sent: withHost("host: u@a\r\n"), want: badHost, closes: false },
-  { name: "a Host with a port that is no number", sent: withHost("host: a:b\r\n"), want: badHost, closes: false },
-  { name: "a Host with half an IPv6 address", sent: withHost("host: [::1\r\n"), want: badHost, closes: false },
-  { name: "a Host that is not ASCII", sent: withHost("host: \xe9\r\n"), want: badHost, closes: false },
+  ...staysOpen("deleted", { "an IPv6 address as Host": withHost("host: [::1]:8080\r\n") }),
+  ...staysOpen(refusal("the Host header is missing"), { "no Host": withHost("") }),
+  ...staysOpen(badHost, {
+    "an empty Host": withHost("host:\r\n"),
+    "two Hosts": withHost("host: a\r\nhost: b\r\n"),
+    "the same Host twice": withHost("host: a\r\nhost: a\r\n"),
+    "a Host with a space": withHost("host: a b\r\n"),
+    "a Host with a slash": withHost("host: a/b\r\n"),
+    "a Host with a user": withHost("host: u@a\r\n"),
+    "a Host with a port that is no number": withHost("host: a:b\r\n"),
+    "a Host with half an IPv6 address": withHost("host: [::1\r\n"),
+    "a Host that is not ASCII": withHost("host: \xe9\r\n"),
+  }),
+];
+
+const bodyRows: readonly Row[] = [
+  ...staysOpen("deleted", {
+    "a body of no bytes": withFields("content-length: 0"),
+    "an empty body in chunks": inChunks("0\r\n\r\n"),
+    "an empty body in chunks with a trailer": inChunks("0\r\nx: y\r\n\r\n"),
+    "an empty body in chunks with an extension": inChunks('0;a;b="c \\" \xe9";d=e\r\n\r\n'),
+    "an empty body in chunks in capitals": withFields("Transfer-Encoding: CHUNKED", "000\r\n\r\n"),
+  }),
+  ...staysOpen(refusal("this operation takes no body"), { "a body in chunks": inChunks("1\r\nx\r\n0\r\n\r\n") }),
+  ...closes(notHttp, {
+    "a chunk without a size": inChunks("g\r\n"),
+    "a chunk with an empty size": inChunks("\r\n"),
+    "a chunk with a size below nothing": inChunks("-1\r\n"),
+    "a chunk with a size as in a program": inChunks("0x0\r\n\r\n"),
+    "a chunk with white space before its size": inChunks(" 0\r\n\r\n"),
+    "a chunk with white space behind its size": inChunks("0 \r\n\r\n"),
+    "a chunk with a size that no number holds": inChunks("00000000000000\r\n\r\n"),
+    "a chunk whose size ends in a line feed alone": inChunks("0\n\r\n"),
+    "a chunk whose extension ends in a line feed alone": inChunks("0;a\n\r\n"),
+    "a chunk with a carriage return in its extension": inChunks("0;a\rb\r\n\r\n"),
+    "a chunk with a zero byte in its extension": inChunks("0;a=\0\r\n\r\n"),
+    "a chunk with an extension without a name": inChunks("1;\r\nx\r\n0\r\n\r\n"),
+    "a chunk with a second extension without a name": inChunks("1;a;\r\nx\r\n0\r\n\r\n"),
+    "a last chunk with an extension without a name": inChunks("0;\r\n\r\n"),
+    "a chunk with white space before the name of its extension": inChunks("1; a\r\nx\r\n0\r\n\r\n"),
+    "a chunk with white space before its extension": inChunks("1 ;a\r\nx\r\n0\r\n\r\n"),
+    "a chunk with white space around the value of its extension": inChunks("1;a = b\r\nx\r\n0\r\n\r\n"),
+    "a chunk with an extension without a value": inChunks("1;a=\r\nx\r\n0\r\n\r\n"),
+    "a chunk with an extension in quotation marks that do not end": inChunks('1;a="b\r\nx\r\n0\r\n\r\n'),
+    "a chunk with more behind a quoted extension": inChunks('1;a="b"c\r\nx\r\n0\r\n\r\n'),
+    "a length in the trailer": inChunks("0\r\nContent-Length: 0\r\n\r\n"),
+    "a transfer coding in the trailer": inChunks("0\r\ntransfer-encoding: chunked\r\n\r\n"),
+    "a chunk longer than its size": inChunks("1\r\nxy\r\n0\r\n\r\n"),
+    "a chunk that ends in a line feed alone": inChunks("1\r\nx\n0\r\n\r\n"),
+    "a trailer that is no field": inChunks("0\r\nx\r\n\r\n"),
+    "a trailer with a space before the colon": inChunks("0\r\nx : y\r\n\r\n"),
+    "a trailer that ends in a line feed alone": inChunks("0\r\nx: y\n\r\n"),
+    "a trailer section that ends in a line feed alone": inChunks("0\r\n\n"),
+    "a trailer section over the limit": inChunks(`0\r\nx: ${"y".repeat(17_000)}\r\n\r\n`),
+    "chunks and a length": withFields("content-length: 5\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
+    "a transfer encoding with a control character": withFields("transfer-encoding: \x0bchunked", "0\r\n\r\n"),
+    "the same length twice": withFields("content-length: 0\r\ncontent-length: 0"),
+    "a list of lengths": withFields("content-length: 0, 0"),
+    "an empty length": withFields("content-length:"),
+    "a length in another base": withFields("content-length: 0x0"),
+    "a length with a blank in it": withFields("content-length: 0 0"),
+    "a length in other digits": withFields("content-length: \xb2"),
+    "two lengths": withFields("content-length: 0\r\ncontent-length: 1"),
+    "a length with a sign": withFields("content-length: +0"),
+    "a length beyond 64 bits": withFields("content-length: 99999999999999999999"),
+  }),
+  ...closes(
+    { httpStatus: 400, error: 8, message: "the chunk extensions are too large" },
+    { "chunk extensions over the limit": inChunks(`0;${"x".repeat(17_000)}\r\n\r\n`) },
+  ),
+  // RFC 9112 §6.1: the framing of such a message is faulty.
+  ...closes(codingOfHttp10, {
+    "a body in chunks over HTTP/1.0, which closes": ofHttp10("transfer-encoding: chunked\r\n", "0\r\n\r\n"),
+    "a body in chunks over HTTP/1.0, which would stay": ofHttp10(
+      "connection: keep-alive\r\ntransfer-encoding: chunked\r\n",
+      "0\r\n\r\n",
+    ),
+  }),
+  ...closes(badCoding, {
+    "a transfer coding that only ends in chunked": withFields("transfer-encoding: xchunked", "0\r\n\r\n"),
+    "a compressed transfer": withFields("transfer-encoding: gzip, chunked", "0\r\n\r\n"),
+    "chunks twice": withFields("transfer-encoding: chunked\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
+    "chunks behind a comma": withFields("transfer-encoding: ,chunked", "0\r\n\r\n"),
+    "white space that is none around chunked": withFields("transfer-encoding: chunked\xa0", "0\r\n\r\n"),
+  }),
+  ...closes(
+    { httpStatus: 400, error: 8, message: "message is larger than 65536 bytes" },
+    { "a body over the limit, before it is sent": withFields("content-length: 99999999999") },
+  ),
 ];
 
 const fieldRows: readonly Row[] = [
-  {
-    name: "an empty body in chunks",
-    sent: withFields("transfer-encoding: chunked", "0\r\n\r\n"),
-    want: "deleted",
-    closes: false,
-  },
-  {
-    name: "an empty body in chunks with a trailer",
-    sent: withFields("transfer-encoding: chunked", "0\r\nx: y\r\n\r\n"),
-    want: "deleted",
-    closes: false,
-  },
-  { name: "a body of no bytes", sent: withFields("content-length: 0"), want: "deleted", closes: false },
-  {
-    name: "an upgrade that nobody offers",
-    sent: withFields("connection: upgrade\r\nupgrade: websocket"),
-    want: "deleted",
-    closes: false,
-  },
-  {
-    name: "a body in chunks",
-    sent: withFields("transfer-encoding: chunked", "1\r\nx\r\n0\r\n\r\n"),
-    want: { httpStatus: 400, error: 3, message: "this operation takes no body" },
-    closes: false,
-  },
-  ...[
-    { name: "a chunk without a size", body: "g\r\n" },
-    { name: "a chunk with an empty size", body: "\r\n" },
-    { name: "a chunk with a size below nothing", body: "-1\r\n" },
-    { name: "a chunk with a size as in a program", body: "0x0\r\n\r\n" },
-    { name: "a chunk with white space before its size", body: " 0\r\n\r\n" },
-    { name: "a chunk with white space behind its size", body: "0 \r\n\r\n" },
-    { name: "a chunk with a size that no number holds", body: "00000000000000\r\n\r\n" },
-    { name: "a chunk whose size ends in a line feed alone", body: "0\n\r\n" },
-    { name: "a chunk whose extension ends in a line feed alone", body: "0;a\n\r\n" },
-    { name: "a chunk with a carriage return in its extension", body: "0;a\rb\r\n\r\n" },
-    { name: "a chunk with a zero byte in its extension", body: "0;a=\0\r\n\r\n" },
-    { name: "a chunk with an extension without a name", body: "1;\r\nx\r\n0\r\n\r\n" },
-    { name: "a chunk with a second extension without a name", body: "1;a;\r\nx\r\n0\r\n\r\n" },
-    { name: "a last chunk with an extension without a name", body: "0;\r\n\r\n" },
-    { name: "a chunk with white space before the name of its extension", body: "1; a\r\nx\r\n0\r\n\r\n" },
-    { name: "a chunk with white space before its extension", body: "1 ;a\r\nx\r\n0\r\n\r\n" },
-    { name: "a chunk with white space around the value of its extension", body: "1;a = b\r\nx\r\n0\r\n\r\n" },
-    { name: "a chunk with an extension without a value", body: "1;a=\r\nx\r\n0\r\n\r\n" },
-    { name: "a chunk with an extension in quotation marks that do not end", body: '1;a="b\r\nx\r\n0\r\n\r\n' },
-    { name: "a chunk with more behind a quoted extension", body: '1;a="b"c\r\nx\r\n0\r\n\r\n' },
-    { name: "a length in the trailer", body: "0\r\nContent-Length: 0\r\n\r\n" },
-    { name: "a transfer coding in the trailer", body: "0\r\ntransfer-encoding: chunked\r\n\r\n" },
-    { name: "a chunk longer than its size", body: "1\r\nxy\r\n0\r\n\r\n" },
-    { name: "a chunk that ends in a line feed alone", body: "1\r\nx\n0\r\n\r\n" },
-    { name: "a trailer that is no field", body: "0\r\nx\r\n\r\n" },
-    { name: "a trailer with a space before the colon", body: "0\r\nx : y\r\n\r\n" },
-    { name: "a trailer that ends in a line feed alone", body: "0\r\nx: y\n\r\n" },
-    { name: "a trailer section that ends in a line feed alone", body: "0\r\n\n" },
-    { name: "a trailer section over the limit", body: `0\r\nx: ${"y".repeat(17_000)}\r\n\r\n` },
-  ].map(({ name, body }) => ({
-    name,
-    sent: withFields("transfer-encoding: chunked", body),
-    want: notHttp,
-    closes: true,
-  })),
-  {
-    name: "chunk extensions over the limit",
-    sent: withFields("transfer-encoding: chunked", `0;${"x".repeat(17_000)}\r\n\r\n`),
-    want: { httpStatus: 400, error: 8, message: "the chunk extensions are too large" },
-    closes: true,
-  },
-  {
-    name: "an empty body in chunks with an extension",
-    sent: withFields("transfer-encoding: chunked", '0;a;b="c \\" \xe9";d=e\r\n\r\n'),
-    want: "deleted",
-    closes: false,
-  },
-  {
-    name: "an empty body in chunks in capitals",
-    sent: withFields("Transfer-Encoding: CHUNKED", "000\r\n\r\n"),
-    want: "deleted",
-    closes: false,
-  },
-  // RFC 9112 §6.1: the framing of such a message is faulty.
-  ...["", "connection: keep-alive\r\n"].map((fields) => ({
-    name: `a body in chunks over HTTP/1.0, ${fields === "" ? "which closes" : "which would stay"}`,
-    sent: `DELETE /plants/7 HTTP/1.0\r\n${fields}${credential}transfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
-    want: { httpStatus: 400, error: 3, message: "HTTP/1.0 has no transfer encoding" },
-    closes: true,
-  })),
-  {
-    name: "a transfer coding that only ends in chunked",
-    sent: withFields("transfer-encoding: xchunked", "0\r\n\r\n"),
-    want: badCoding,
-    closes: true,
-  },
-  {
-    name: "a compressed transfer",
-    sent: withFields("transfer-encoding: gzip, chunked", "0\r\n\r\n"),
-    want: badCoding,
-    closes: true,
-  },
-  {
-    name: "chunks and a length",
-    sent: withFields("content-length: 5\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
-    want: notHttp,
-    closes: true,
-  },
-  {
-    name: "chunks twice",
-    sent: withFields("transfer-encoding: chunked\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
-    want: badCoding,
-    closes: true,
-  },
-  {
-    name: "chunks behind a comma",
-    sent: withFields("transfer-encoding: ,chunked", "0\r\n\r\n"),
-    want: badCoding,
-    closes: true,
-  },
-  {
-    name: "a transfer encoding with a byte of white space that is none",
-    sent: withFields("transfer-encoding: chunked\xa0", "0\r\n\r\n"),
-    want: badCoding,
-    closes: true,
-  },
-  {
-    name: "a transfer encoding with a control character",
-    sent: withFields("transfer-encoding: \x0bchunked", "0\r\n\r\n"),
-    want: notHttp,
-    closes: true,
-  },
-  {
-    name: "the same length twice",
-    sent: withFields("content-length: 0\r\ncontent-length: 0"),
-    want: notHttp,
-    closes: true,
-  },
-  { name: "a list of lengths", sent: withFields("content-length: 0, 0"), want: notHttp, closes: true },
-  { name: "an empty length", sent: withFields("content-length:"), want: notHttp, closes: true },
-  { name: "a length in another base", sent: withFields("content-length: 0x0"), want: notHttp, closes: true },
-  { name: "a length with a blank in it", sent: withFields("content-length: 0 0"), want: notHttp, closes: true },
-  { name: "a length in other digits", sent: withFields("content-length: \xb2"), want: notHttp, closes: true },
-  { name: "two lengths", sent: withFields("content-length: 0\r\ncontent-length: 1"), want: notHttp, closes: true },
-  { name: "a length with a sign", sent: withFields("content-length: +0"), want: notHttp, closes: true },
-  {
-    name: "a length beyond 64 bits",
-    sent: withFields("content-length: 99999999999999999999"),
-    want: notHttp,
-    closes: true,
-  },
-  {
-    name: "a body over the limit, before it is sent",
-    sent: withFields("content-length: 99999999999"),
-    want: { httpStatus: 400, error: 8, message: "message is larger than 65536 bytes" },
-    closes: true,
-  },
-  { name: "a space before the colon", sent: withFields("foo : x"), want: notHttp, closes: true },
-  { name: "a field without a colon", sent: withFields("foo"), want: notHttp, closes: true },
-  { name: "a folded field", sent: withFields("foo: a\r\n b"), want: notHttp, closes: true },
-  {
-    name: "a first field that is folded",
-    sent: withLine("DELETE /plants/7 HTTP/1.1\r\n x: y"),
-    want: notHttp,
-    closes: true,
-  },
-  { name: "a field that is folded with a tab", sent: withFields("foo: a\r\n\tb"), want: notHttp, closes: true },
-  { name: "a field without a name", sent: withFields(": x"), want: notHttp, closes: true },
-  { name: "a field with a space in its name", sent: withFields("fo o: x"), want: notHttp, closes: true },
-  { name: "a field with a byte beyond ASCII in its name", sent: withFields("fo\xf6: x"), want: notHttp, closes: true },
-  { name: "a carriage return in a field", sent: withFields("foo: a\rb: c"), want: notHttp, closes: true },
-  { name: "a field that ends in a line feed alone", sent: withFields("foo: a\nb: c"), want: notHttp, closes: true },
-  { name: "a field that ends in two carriage returns", sent: withFields("foo: a\r"), want: notHttp, closes: true },
-  { name: "a field with DEL in it", sent: withFields("foo: a\x7fb"), want: notHttp, closes: true },
-  { name: "a field of other bytes", sent: withFields("foo: \xe9\x80\t!"), want: "deleted", closes: false },
-  { name: "a field without a value", sent: withFields("foo:"), want: "deleted", closes: false },
-  { name: "a field without the space", sent: withFields("foo:bar"), want: "deleted", closes: false },
-  { name: "the wish to close", sent: withFields("connection: foo , Close"), want: "deleted", closes: true },
-  { name: "a zero byte in a field", sent: withFields("foo: a\0b"), want: notHttp, closes: true },
-  {
-    name: "lines that end in a line feed alone",
-    sent: withLine("DELETE /plants/7 HTTP/1.1").replaceAll("\r", ""),
-    want: notHttp,
-    closes: true,
-  },
-  {
-    name: "an expectation that nobody can meet",
-    sent: withFields("expect: the-moon"),
-    want: { httpStatus: 400, error: 3, message: "the expectation cannot be met" },
-    closes: true,
-  },
-  {
-    name: "a field over the limit",
-    sent: withFields(`foo: ${"x".repeat(17_000)}`),
-    want: headerTooLarge,
-    closes: true,
-  },
-  {
-    name: "many fields over the limit",
-    sent: withFields(Array(9_000).fill("a: b").join("\r\n")),
-    want: headerTooLarge,
-    closes: true,
-  },
+  ...staysOpen("deleted", {
+    "an upgrade that nobody offers": withFields("connection: upgrade\r\nupgrade: websocket"),
+    "a field of other bytes": withFields("foo: \xe9\x80\t!"),
+    "a field without a value": withFields("foo:"),
+    "a field without the space": withFields("foo:bar"),
+  }),
+  ...closes("deleted", { "the wish to close": withFields("connection: foo , Close") }),
+  ...closes(notHttp, {
+    "a space before the colon": withFields("foo : x"),
+    "a field without a colon": withFields("foo"),
+    "a folded field": withFields("foo: a\r\n b"),
+    "a first field that is folded": withLine("DELETE /plants/7 HTTP/1.1\r\n x: y"),
+    "a field that is folded with a tab": withFields("foo: a\r\n\tb"),
+    "a field without a name": withFields(": x"),
+    "a field with a space in its name": withFields("fo o: x"),
+    "a field with a byte beyond ASCII in its name": withFields("fo\xf6: x"),
+    "a carriage return in a field": withFields("foo: a\rb: c"),
+    "a field that ends in a line feed alone": withFields("foo: a\nb: c"),
+    "a field that ends in two carriage returns": withFields("foo: a\r"),
+    "a field with DEL in it": withFields("foo: a\x7fb"),
+    "a zero byte in a field": withFields("foo: a\0b"),
+    "lines that end in a line feed alone": withLine("DELETE /plants/7 HTTP/1.1").replaceAll("\r", ""),
+  }),
+  ...closes(refusal("the expectation cannot be met"), {
+    "an expectation that nobody can meet": withFields("expect: the-moon"),
+  }),
+  ...closes(headerTooLarge, {
+    "a field over the limit": withFields(`foo: ${"x".repeat(17_000)}`),
+    "many fields over the limit": withFields(Array(9_000).fill("a: b").join("\r\n")),
+  }),
 ];
 
 describe.concurrent("over HTTP/1.1, the server", () => {
-  test.each([...targetRows, ...hostRows, ...fieldRows])("answers $name", async ({ sent, want, closes }) => {
+  test.each([...targetRows, ...hostRows, ...bodyRows, ...fieldRows])("answers $name", async (row) => {
+    const { sent, want } = row;
     const plants = new Set([7n, 8n]);
     await using server = await startPlantServer({ store: openMemoryStore(plants) });
     using connection = await openHttp1(server.address);
@@ -360,7 +232,7 @@ describe.concurrent("over HTTP/1.1, the server", () => {
     else expect(seenAnswer(wireFormats.rest, answer)).toStrictEqual(expectedRecord(want.httpStatus, want));
     expect(plants.has(7n)).toBe(want !== "deleted");
 
-    if (closes) {
+    if (row.closes) {
       expect(await connection.atEnd()).toBe(true);
       return;
     }

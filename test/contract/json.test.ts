@@ -19,6 +19,7 @@ const plantsAtFirst = [0n, 1n, 7n, 8n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n
 const notInt64 = (text: string): string => `id: ${JSON.stringify(text)} is not an int64`;
 const notUtf8 = "not JSON: the bytes are not UTF-8";
 
+// A row for each kind: test/gateway/json has the spellings.
 const acceptedRows: readonly Row[] = [
   { name: "an id as a string", text: '{"id":"7"}', want: 7n },
   { name: "an id as a number", text: '{"id":7}', want: 7n },
@@ -33,66 +34,32 @@ const acceptedRows: readonly Row[] = [
 const idRows: readonly Row[] = [
   { name: "no id", text: "{}", want: "id is missing" },
   { name: "an id that is null", text: '{"id":null}', want: "id is missing" },
-  { name: "an empty id", text: '{"id":""}', want: notInt64("") },
   { name: "leading zeros in a string", text: '{"id":"007"}', want: notInt64("007") },
-  { name: "a space before the id", text: '{"id":" 7"}', want: notInt64(" 7") },
-  { name: "a space after the id", text: '{"id":"7 "}', want: notInt64("7 ") },
-  { name: "a zero byte after the id", text: '{"id":"7\\u0000"}', want: notInt64("7\u0000") },
-  { name: "hexadecimal", text: '{"id":"0x7"}', want: notInt64("0x7") },
-  { name: "a plus sign", text: '{"id":"+7"}', want: notInt64("+7") },
-  { name: "minus zero in a string", text: '{"id":"-0"}', want: notInt64("-0") },
   { name: "minus zero", text: '{"id":-0}', want: notInt64("-0") },
   { name: "a fraction of zero", text: '{"id":7.0}', want: notInt64("7.0") },
-  { name: "a fraction", text: '{"id":7.5}', want: notInt64("7.5") },
-  { name: "an exponent", text: '{"id":7e0}', want: notInt64("7e0") },
-  { name: "an exponent in a string", text: '{"id":"7e0"}', want: notInt64("7e0") },
-  { name: "a number beyond a double's range", text: '{"id":1e400}', want: notInt64("1e400") },
   { name: "2^63", text: '{"id":9223372036854775808}', want: notInt64("9223372036854775808") },
   { name: "2^64 + 7", text: '{"id":"18446744073709551623"}', want: notInt64("18446744073709551623") },
-  { name: "an Arabic-Indic digit", text: '{"id":"٧"}', want: notInt64("٧") },
   { name: "a boolean", text: '{"id":true}', want: "id: not an int64" },
-  { name: "an array of an id", text: '{"id":[7]}', want: "id: not an int64" },
-  { name: "an object", text: '{"id":{}}', want: "id: not an int64" },
   { name: "an id twice", text: '{"id":"7","id":"8"}', want: "id: is set more than once" },
 ];
 
 const fieldRows: readonly Row[] = [
   { name: "another field in place of the id", text: '{"plantId":"7"}', want: 'unknown field "plantId"' },
   { name: "another field beside the id", text: '{"id":"7","x":1}', want: 'unknown field "x"' },
-  { name: "the field in upper case", text: '{"ID":"7"}', want: 'unknown field "ID"' },
   { name: "an object's own machinery", text: '{"__proto__":{"id":"7"}}', want: 'unknown field "__proto__"' },
-  { name: "a type beside the id", text: '{"@type":"x","id":"7"}', want: 'unknown field "@type"' },
-  { name: "an extension", text: '{"[plantstore.v1.x]":1}', want: 'unknown field "[plantstore.v1.x]"' },
 ];
 
 const syntaxRows: readonly Row[] = [
   { name: "nothing", text: "", want: "not JSON: the text ends where an object should be" },
-  { name: "null", text: "null", want: 'not JSON: "n" where an object should be, at character 1' },
-  { name: "an array", text: "[]", want: 'not JSON: "[" where an object should be, at character 1' },
-  { name: "a number", text: "7", want: 'not JSON: "7" where an object should be, at character 1' },
   {
     name: "a byte order mark",
     text: '\ufeff{"id":"7"}',
     want: 'not JSON: "\ufeff" where an object should be, at character 1',
   },
   {
-    name: "words after the object",
-    text: '{"id":"7"} x',
-    want: 'not JSON: "x" where the end of the text should be, at character 12',
-  },
-  {
     name: "a second object",
     text: '{"id":"7"}{"id":"8"}',
     want: 'not JSON: "{" where the end of the text should be, at character 11',
-  },
-  { name: "a comma too many", text: '{"id":"7",}', want: 'not JSON: "}" where a string should be, at character 11' },
-  { name: "single quotes", text: "{'id':'7'}", want: 'not JSON: "\'" where a string should be, at character 2' },
-  { name: "a comment", text: '{"id":"7"/*c*/}', want: 'not JSON: "/" where "," or "}" should be, at character 10' },
-  { name: "a leading zero", text: '{"id":07}', want: 'not JSON: "7" where "," or "}" should be, at character 8' },
-  {
-    name: "a number that is none",
-    text: '{"id":NaN}',
-    want: 'id: not JSON: "N" where a value should be, at character 7',
   },
   {
     name: "half a surrogate pair",
@@ -100,7 +67,6 @@ const syntaxRows: readonly Row[] = [
     want: "id: not JSON: a lone surrogate in a string, at character 8",
   },
   { name: "bytes that are not UTF-8", text: Buffer.from('{"id":"7\xff"}', "latin1"), want: notUtf8 },
-  { name: "a byte that is not UTF-8 in a name", text: Buffer.from('{"\xff":1}', "latin1"), want: notUtf8 },
   { name: "a deep nest", text: '{"x":'.repeat(10_000), want: "nested deeper than 100 levels" },
 ];
 

@@ -177,31 +177,21 @@ describe("the handler in a server of HTTP/1.1", () => {
     }
   });
 
-  test.each([
-    { name: "over HTTP/1.0", httpVersion: "1.0", coding: "chunked", late: false },
-    { name: "over HTTP/1.0, whose body is there already", httpVersion: "1.0", coding: "chunked", late: true },
-    { name: "of another kind", httpVersion: "1.1", coding: "gzip, chunked", late: false },
-  ])(
-    "refuses a transfer encoding $name, and no request behind it is carried out",
-    async ({ httpVersion, coding, late }) => {
-      const answered: number[] = [];
-      const handler = mount({ onAnswer: ({ httpStatus }) => answered.push(httpStatus) });
-      const whenThere: NodeHandler = (request, response) => {
-        if (request.complete) handler(request, response);
-        else setImmediate(() => whenThere(request, response));
-      };
-      await using server = await serve("1.1", late ? whenThere : handler);
-      using connection = await openHttp1(server.address);
-      const fields = `host: x\r\nconnection: keep-alive\r\ntransfer-encoding: ${coding}\r\ncontent-type: application/json`;
-      const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
-      connection.write(`POST /beds/7:water HTTP/${httpVersion}\r\n${fields}\r\n\r\n2\r\n{}\r\n0\r\n\r\n${behind}`);
-      const answers = String(await connection.readToEnd());
-      expect(answers).toMatch(/^HTTP\/1\.1 400 /);
-      expect(answers).toMatch(/^connection: close\r$/im);
-      expect(answers.match(/^HTTP\//gm)).toHaveLength(1);
-      expect(answered).toEqual([]);
-    },
-  );
+  test("refuses a body in chunks over HTTP/1.0 that is there already, and carries out no request behind it", async () => {
+    const answered: number[] = [];
+    const handler = mount({ onAnswer: ({ httpStatus }) => answered.push(httpStatus) });
+    const whenThere: NodeHandler = (request, response) => {
+      if (request.complete) handler(request, response);
+      else setImmediate(() => whenThere(request, response));
+    };
+    await using server = await serve("1.1", whenThere);
+    using connection = await openHttp1(server.address);
+    const fields = "host: x\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\ncontent-type: application/json";
+    const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
+    connection.write(`POST /beds/7:water HTTP/1.0\r\n${fields}\r\n\r\n2\r\n{}\r\n0\r\n\r\n${behind}`);
+    expect(statuses(await connection.readToEnd())).toEqual(["400"]);
+    expect(answered).toEqual([]);
+  });
 
   describe("carries out nothing behind an answer of its own that ends the connection,", () => {
     const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
@@ -455,20 +445,6 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
   });
 });
 
-test.each<{ name: string; field: Field; connection: string }>([
-  { name: "of 256 KiB", field: ["content-length", String(256 * 1024)], connection: "keep-alive" },
-  { name: "of a byte more", field: ["content-length", String(256 * 1024 + 1)], connection: "close" },
-  { name: "in chunks", field: ["transfer-encoding", "chunked"], connection: "close" },
-])("the handler answers a body $name that nothing reads, and says $connection", async ({ field, connection }) => {
-  await using server = await serve("1.1", mount());
-  using client = await openHttp1(server.address);
-  const { path } = water;
-  client.write(`PUT ${path} HTTP/1.1\r\nhost: x\r\n${field.join(": ")}\r\n\r\n`);
-  const answer = await client.readAnswer();
-  expect(answer.httpStatus).toBe(405);
-  expect(fieldValue(answer.header, "connection")).toBe(connection);
-});
-
 test("the handler leaves an answer alone that the application has begun itself", async () => {
   const called = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -512,13 +488,6 @@ test("the handler leaves the trailers of an application alone", async () => {
   await using server = await serve("2", mount({ fallback: trailing }));
   const answer = await exchange(server.address, "2", { httpMethod: "GET", path: "/", header: [] });
   expect(fieldValue(answer.trailer, "x-app-trailer")).toBe("yes");
-});
-
-test("the handler finds the path in a target of absolute form", async () => {
-  await using server = await serve("1.1", mount());
-  using connection = await openHttp1(server.address);
-  connection.write("GET http://localhost/sensors/s/reading HTTP/1.1\r\nhost: localhost\r\n\r\n");
-  expect((await connection.readAnswer()).httpStatus).toBe(200);
 });
 
 test("the handler serves HTTP/2 and HTTP/1.1 in one server over TLS", async () => {

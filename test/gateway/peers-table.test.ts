@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,7 +8,8 @@ import type { Address, Field, HttpAnswer } from "../support/carriers/exchange.ts
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
 
-// The tables of docs/gateway.md that compare the gateway with its peers: what they say of the gateway is run here.
+// The tables of docs/gateway.md that compare the gateway with its peers: what the two of requests say of the gateway is
+// run here.
 
 const root = join(import.meta.dirname, "../..");
 const guide = readFileSync(join(root, "docs/gateway.md"), "utf8");
@@ -159,101 +160,4 @@ describe("what the guide says of other rules", () => {
   test("every row is sent", () => {
     expect(rows.map(({ about }) => about).toSorted()).toEqual(tables[1]?.map(({ about }) => about).toSorted());
   });
-});
-
-// What the gateway can do, and the name of a test that would fail if it could not.
-const abilities = [
-  {
-    about: "a literal before `*` before `**`, in any order of declaration",
-    own: "y",
-    file: "rest/route-table.test.ts",
-    proof: "finds the route that a search through all routes finds, in any order of declaration",
-  },
-  {
-    about: "`DELETE /{id}` reached by `/me`, beside `GET /me`",
-    own: "y",
-    file: "corpus/paths.ts",
-    proof: 'rule: "the method takes part in the search",\n    request: "DELETE /v1/match/me"',
-  },
-  {
-    about: "two rules for the same paths",
-    own: "refused at start, with all other problems",
-    file: "rest/compile-routes.test.ts",
-    proof: 'test("with all problems at once"',
-  },
-  { about: "`response_body`", own: "y", file: "corpus/answers.ts", proof: "response_body of a message" },
-  {
-    about: "custom kinds, `*` included",
-    own: "y",
-    file: "corpus/paths.ts",
-    proof: "the custom kind * is every method",
-  },
-  {
-    about: "rules from outside",
-    own: "y",
-    file: "rest/compile-routes.test.ts",
-    proof: "replaces the annotation by the last rule",
-  },
-  {
-    about: "unknown fields refused",
-    own: "y, all named; or lenient, with a report",
-    file: "corpus/queries.ts",
-    proof: "all unknown parameters are named",
-  },
-  { about: "a body in gzip", own: "y, br and zstd too", file: "rest-http.test.ts", proof: "reads a body in $name" },
-  { about: "CORS", own: "y", file: "rest-http.test.ts", proof: "answers a preflight of a listed origin" },
-  {
-    about: "errors before the RPC",
-    own: "JSON, as all errors",
-    file: "corpus/answers.ts",
-    proof: "an error before the RPC has the same record",
-  },
-  {
-    about: "an error record of one's own",
-    own: "y",
-    file: "rest/error-to-rest.test.ts",
-    proof: "problemDetails",
-  },
-  {
-    about: "trailers of a unary answer",
-    own: "as header fields",
-    file: "rest-http.test.ts",
-    proof: "makes header fields of metadata",
-  },
-  {
-    about: "server streams on REST",
-    own: "y, by Accept",
-    file: "rest-streams.test.ts",
-    proof: "has the form of $type for Accept $accept",
-  },
-  {
-    about: "streams of clients on REST",
-    own: "y, a message per line",
-    file: "rest-client-streams.test.ts",
-    proof: "is read from a body of $name",
-  },
-];
-
-/** What the gateway cannot do, though some of its peers can. */
-const lacking = ["a service in another process or language"];
-
-test.each(lacking)("the guide says that the gateway lacks %s", (about) => {
-  expect(ownCell(about)).toBe("n");
-});
-
-test.each(abilities)("what the guide says of $about is tested in $file", ({ about, own, file, proof }) => {
-  expect(ownCell(about)).toBe(own);
-  expect(readFileSync(join(import.meta.dirname, file), "utf8").includes(proof), proof).toBe(true);
-});
-
-test("the guide says of HttpBody that it is not there, as long as no source knows it", () => {
-  const folder = join(root, "src/gateway");
-  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
-  const known = sources.some((name) => readFileSync(join(folder, name), "utf8").includes("google.api.HttpBody"));
-  expect(ownCell("HttpBody as an answer")).toBe(known ? "y" : "not yet");
-});
-
-test("every ability of the guide is tested", () => {
-  const told = [...abilities.map(({ about }) => about), ...lacking, "HttpBody as an answer"];
-  expect(tables[2]?.map(({ about }) => about).toSorted()).toEqual(told.toSorted());
 });

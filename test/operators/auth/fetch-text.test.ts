@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
+import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { fetchText, providerAnswerLimitBytes } from "../../../src/operators/auth/fetch-text.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
@@ -84,11 +85,14 @@ describe("asking an identity provider", () => {
   });
 
   test.each([
-    { name: "as much as the limit", bytes: providerAnswerLimitBytes, kind: "value" },
-    { name: "more", bytes: providerAnswerLimitBytes + 1, kind: "problems" },
-  ])("takes $name as $kind", async ({ bytes, kind }) => {
+    { name: "as much as the limit", bytes: providerAnswerLimitBytes, isCompressed: false, kind: "value" },
+    { name: "more", bytes: providerAnswerLimitBytes + 1, isCompressed: false, kind: "problems" },
+    { name: "more than that in a small package", bytes: 2 ** 24, isCompressed: true, kind: "problems" },
+  ])("takes $name as $kind", async ({ bytes, isCompressed, kind }) => {
+    const body = Buffer.alloc(bytes, "x");
     await using provider = await startProvider((_, response) => {
-      response.end(Buffer.alloc(bytes, "x"));
+      if (isCompressed) response.setHeader("content-encoding", "gzip").end(gzipSync(body));
+      else response.end(body);
     });
     expect(await fetchText({ url: provider.url, signal: patient })).toMatchObject({ kind });
   });

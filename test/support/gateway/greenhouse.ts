@@ -77,7 +77,7 @@ function baseUrl(address: Address): string {
   return `http://${address.address}:${String(address.port)}`;
 }
 
-/** Connect's client over every protocol, HTTP version and HTTP/2 server. */
+/** Connect's client over every protocol, every version of HTTP and every server of HTTP/2, each at least once. */
 export const callings: readonly Calling[] = [
   {
     name: "Connect over HTTP/1.1",
@@ -85,14 +85,9 @@ export const callings: readonly Calling[] = [
     transport: (address) => createConnectTransport({ baseUrl: baseUrl(address), httpVersion: "1.1" }),
   },
   {
-    name: "gRPC-Web over HTTP/1.1",
+    name: "gRPC-Web over HTTP/2",
     listen: {},
-    transport: (address) => createGrpcWebTransport({ baseUrl: baseUrl(address), httpVersion: "1.1" }),
-  },
-  {
-    name: "Connect over HTTP/2",
-    listen: {},
-    transport: (address) => createConnectTransport({ baseUrl: baseUrl(address), httpVersion: "2" }),
+    transport: (address) => createGrpcWebTransport({ baseUrl: baseUrl(address), httpVersion: "2" }),
   },
   {
     name: "gRPC to a mounted handler",
