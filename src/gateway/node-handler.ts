@@ -1,8 +1,9 @@
-import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { NodeHttp1Exchange, NodeHttp2Exchange, willEnd } from "./carriers/sockets/index.ts";
 import {
+  bodyWasRead,
   CommonHeaderFields,
   type Exchange,
   type HttpProblem,
@@ -59,16 +60,13 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
     const exchange = toExchange(request, response, target, common);
     if (typeof targetOrProblem !== "string") return refuse(exchange, targetOrProblem);
     // A body parser has left nothing to read, so waiting for the body would never end.
-    if (!exchange.bodyEmpty && request.readableDidRead) {
-      if (next !== undefined) return next(new Error(bodyWasRead));
-      return refuse(exchange, { httpStatus: 500, error: new ConnectError(bodyWasRead, Code.Internal) });
+    if (exchange.body !== undefined && request.readableDidRead) {
+      return next === undefined ? refuse(exchange, bodyWasRead()) : next(bodyWasRead());
     }
     serve(exchange, match, contextValues && (() => contextValues(request)));
   };
   return handle;
 }
-
-const bodyWasRead = "the request body was read before the gateway got it: mount the gateway before any body parser";
 
 /** Returns the target of a request in origin form, or what is wrong with the request as HTTP. */
 function readTarget(

@@ -67,8 +67,7 @@ function watch(stream: Http2Stream, open: Set<Http2Stream>): void {
   if (stream.closed || receiver === undefined) return;
   open.add(stream);
   stream.receiver = {
-    onData: (piece, last) => receiver.onData(piece, last),
-    onEnd: () => receiver.onEnd(),
+    body: receiver.body,
     onReset: (code) => {
       receiver.onReset(code);
       open.delete(stream);

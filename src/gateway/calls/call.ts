@@ -1,7 +1,21 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, type HandlerContext } from "@connectrpc/connect";
-import { type AbortReceiver, type BodyReceiver, type Exchange, goneAway, startDeadline } from "../carriers/index.ts";
-import { type CallProtocol, type LazyHeaders, messageTooLarge, type Procedure } from "../protocols/index.ts";
+import {
+  type AbortReceiver,
+  type BodyReceiver,
+  type Exchange,
+  type HttpProblem,
+  noBytes,
+  startDeadline,
+} from "../carriers/index.ts";
+import {
+  type CallProtocol,
+  goneAway,
+  httpError,
+  type LazyHeaders,
+  messageTooLarge,
+  type Procedure,
+} from "../protocols/index.ts";
 import { toConnectError, toFault } from "./call-error.ts";
 import { unserved, unwritten } from "./faults.ts";
 
@@ -70,7 +84,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   start(): void {
     const { problem } = this.protocol;
     const { shutdownSignal, requestGate } = this.procedure.options;
-    if (this.exchange.gone) return this.aborted(goneAway());
+    if (this.exchange.aborted) return this.#abandon(goneAway());
     this.exchange.abortReceiver = this;
     if (shutdownSignal !== undefined) this.#heedShutdown(shutdownSignal);
     if (problem !== undefined) return this.fail(problem);
@@ -99,8 +113,8 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   protected read(): void {
     const { message } = this.protocol;
     if (message !== undefined) this.invoke(message);
-    else if (this.exchange.bodyEmpty) this.received(empty);
-    else this.exchange.readBody(this.protocol.bodyLimitBytes, this);
+    else if (this.exchange.body === undefined) this.received(noBytes);
+    else this.exchange.body.read(this.protocol.bodyLimitBytes, this);
   }
 
   announcedBytes(firstPiece: Uint8Array): number {
@@ -206,7 +220,11 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.fail(new ConnectError("the operation timed out", Code.DeadlineExceeded));
   }
 
-  aborted(reason: ConnectError): void {
+  aborted(problem: HttpProblem): void {
+    this.#abandon(httpError(problem));
+  }
+
+  #abandon(reason: ConnectError): void {
     if (!this.done) this.protocol.release?.();
     this.settle(reason);
   }
@@ -311,8 +329,6 @@ function noTimeout(): undefined {}
 function timeLeft(deadlineMs: number): () => number {
   return () => Math.floor(deadlineMs - performance.now());
 }
-
-const empty = new Uint8Array(0);
 
 /** The abort reason of every call that succeeded. Shared, because a new DOMException costs as much as ten aborts. */
 const completed = new DOMException("This operation was aborted", "AbortError");

@@ -3,6 +3,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, type Limits } from "../carriers/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../proxies/index.ts";
+import { httpError } from "../protocols/index.ts";
 import { createErrorRecordWriter, compileRestRoutes, type RestOptions } from "../rest/index.ts";
 import { toConnectError, toFault } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
@@ -130,8 +131,15 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     table,
     limits,
     serve,
-    refuse: (exchange, { httpStatus, error }) => {
-      const refusal = { protocol: "rest", httpStatus, error, procedure: undefined, fields: [] } as const;
+    refuse: (exchange, problem) => {
+      const { httpStatus } = problem;
+      const refusal = {
+        protocol: "rest",
+        httpStatus,
+        error: httpError(problem),
+        procedure: undefined,
+        fields: [],
+      } as const;
       refuse(exchange, refusal, writeErrorRecord, report);
     },
     report,

@@ -7,7 +7,6 @@ import {
 } from "@connectrpc/connect";
 import {
   type Exchange,
-  goneAway,
   type HeaderFields,
   type HeaderReader,
   type Peer,
@@ -15,6 +14,7 @@ import {
   toUtf8,
 } from "../carriers/index.ts";
 import {
+  goneAway,
   openStreamProtocol,
   openUnaryProtocol,
   type Protocol,
@@ -202,7 +202,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
   }
 
   #proceedLater(): void {
-    if (this.#exchange.gone) return this.settled(goneAway());
+    if (this.#exchange.aborted) return this.settled(goneAway());
     try {
       this.#proceed();
     } catch (error) {

@@ -197,7 +197,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
       this.#blocked = false;
       if (!this.done && this.#waiting) this.#pull();
     };
-    // If the client goes away, the call has ended before this is told.
+    // It cannot be compressed. If the client goes away, the call has ended before.
     const lose = (error: unknown): void => {
       this.#closed = true;
       this.#onFault(error);

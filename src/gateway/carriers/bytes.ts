@@ -3,6 +3,9 @@ const pooled: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();
 
+/** No bytes. */
+export const noBytes: Uint8Array = new Uint8Array(0);
+
 /** Returns an array of `length` bytes with arbitrary content: the caller must fill all of it. */
 export const allocateBytes: (length: number) => Uint8Array = pooled?.allocUnsafe ?? newBytes;
 

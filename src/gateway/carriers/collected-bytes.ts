@@ -1,4 +1,4 @@
-import { allocateBuffer } from "./bytes.ts";
+import { allocateBuffer, noBytes } from "./bytes.ts";
 import { freeChunk, freedBytesMin } from "./free-memory.ts";
 
 /**
@@ -11,7 +11,7 @@ export class CollectedBytes {
   /** The length that the client has announced; 0 if it has announced none. It may be set when it becomes known. */
   announcedBytes: number;
   readonly #limitBytes: number;
-  #buffer: Uint8Array = empty;
+  #buffer: Uint8Array = noBytes;
   /** Bytes that have arrived. */
   byteLength = 0;
 
@@ -49,7 +49,6 @@ export class CollectedBytes {
   }
 }
 
-const empty = new Uint8Array(0);
 // How much memory may be taken before all has arrived, as a multiple of what has arrived.
 const growthAnnounced = 8;
 const growthUnknown = 2;

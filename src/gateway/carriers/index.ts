@@ -7,17 +7,11 @@
  * rooms of their own: `sockets/` on node, `web/` anywhere.
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
-export { allocateBytes, concatBytes, toUtf8, unpooled } from "./bytes.ts";
+export { allocateBytes, concatBytes, noBytes, toUtf8, unpooled } from "./bytes.ts";
+export { CarriedExchange, type ExchangeHead } from "./carried-exchange.ts";
 export { CollectedBytes } from "./collected-bytes.ts";
+export { type AbortReceiver, type Exchange, type Peer, statusesWithoutBody } from "./exchange.ts";
 export { freeBuffer, freeChunk, freedBytesMin, isSingleUse, markSingleUse } from "./free-memory.ts";
-export {
-  type AbortReceiver,
-  type BodyReceiver,
-  type Exchange,
-  goneAway,
-  type Peer,
-  statusesWithoutBody,
-} from "./exchange.ts";
 export {
   CommonHeaderFields,
   type HeaderFields,
@@ -28,14 +22,16 @@ export {
   readHeaderField,
   requireField,
 } from "./header-fields.ts";
-export { defaultLimits, defaultReadMaxBytes, type Limits, unreadBodyBytesMax } from "./limits.ts";
 export {
-  authorityOf,
+  bodyWasRead,
+  clientClosedRequest,
+  clientGone,
   headerTooLarge,
-  type HttpProblem,
-  httpProblem,
-  readRequestTarget,
+  HttpProblem,
+  transferEncodingProblem,
   urlTooLong,
-} from "./request-target.ts";
+} from "./http-problem.ts";
+export { defaultLimits, defaultReadMaxBytes, type Limits, unreadBodyBytesMax } from "./limits.ts";
+export type { BodyReceiver, IncomingBody, RequestBody } from "./request-body.ts";
+export { authorityOf, readRequestTarget } from "./request-target.ts";
 export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timers.ts";
-export { transferEncodingProblem } from "./transfer-encoding.ts";

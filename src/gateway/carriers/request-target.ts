@@ -1,27 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { HttpProblem, urlTooLong } from "./http-problem.ts";
 import type { Limits } from "./limits.ts";
-
-/** A mistake in a request that does not depend on what it asks for, such as a missing Host. */
-export interface HttpProblem {
-  readonly httpStatus: number;
-  readonly error: ConnectError;
-}
-
-/** Returns an {@link HttpProblem} with the code that belongs to its status. */
-export function httpProblem(httpStatus: number, message: string): HttpProblem {
-  const tooLarge = httpStatus === 413 || httpStatus === 414 || httpStatus === 431;
-  return { httpStatus, error: new ConnectError(message, tooLarge ? Code.ResourceExhausted : Code.InvalidArgument) };
-}
-
-/** Returns the problem of a header with more bytes than {@link Limits.headerBytes}. */
-export function headerTooLarge({ headerBytes }: Pick<Limits, "headerBytes">): HttpProblem {
-  return httpProblem(431, `the header fields are larger than ${headerBytes} bytes`);
-}
-
-/** Returns the problem of a request target with more bytes than {@link Limits.urlBytes}. */
-export function urlTooLong({ urlBytes }: Pick<Limits, "urlBytes">): HttpProblem {
-  return httpProblem(414, `the URL is longer than ${urlBytes} bytes`);
-}
 
 /**
  * Checks what every request has: target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1).
@@ -38,13 +16,13 @@ export function readRequestTarget(
 ): string | HttpProblem {
   if (target.length > limits.urlBytes) return urlTooLong(limits);
   if (authority === null) {
-    if (authorityRequired) return httpProblem(400, "the Host header is missing");
-  } else if (!authorityGrammar.test(authority)) return httpProblem(400, "the Host header is not valid");
-  if (target.includes("#")) return httpProblem(400, "the URL has a fragment");
+    if (authorityRequired) return new HttpProblem(400, "the Host header is missing");
+  } else if (!authorityGrammar.test(authority)) return new HttpProblem(400, "the Host header is not valid");
+  if (target.includes("#")) return new HttpProblem(400, "the URL has a fragment");
   if (target.startsWith("/") || target === "*") return target;
   const absolute = absoluteForm.exec(target);
   if (absolute === null || !authorityGrammar.test(absolute[1] ?? ""))
-    return httpProblem(400, "the request target is not valid");
+    return new HttpProblem(400, "the request target is not valid");
   // RFC 9112 §3.2.2: a server must accept the absolute form; an empty path in it means "/".
   const rest = target.slice(absolute[0].length);
   return rest.startsWith("/") ? rest : `/${rest}`;

@@ -1,6 +1,13 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { type Match, matchRequest, type Serving } from "../calls/index.ts";
-import { headerTooLarge, type HttpProblem, type Limits, type Peer, readRequestTarget } from "../carriers/index.ts";
+import {
+  bodyWasRead,
+  headerTooLarge,
+  type HttpProblem,
+  type Limits,
+  type Peer,
+  readRequestTarget,
+} from "../carriers/index.ts";
 import { FetchExchange } from "../carriers/web/index.ts";
 
 /** What a server knows about a request that a `Request` cannot express. */
@@ -41,11 +48,6 @@ function problemOf({ common, host, target }: FetchExchange, limits: Limits): Htt
 
 function isRead(request: Request): boolean {
   return request.bodyUsed || request.body?.locked === true;
-}
-
-function bodyWasRead(): HttpProblem {
-  const message = "the request body was read before the gateway got it: mount the gateway before any body parser";
-  return { httpStatus: 500, error: new ConnectError(message, Code.Internal) };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { CommonHeaderFields, type HeaderFields, type HttpProblem, httpProblem } from "../carriers/index.ts";
+import { CommonHeaderFields, type HeaderFields, HttpProblem } from "../carriers/index.ts";
 import { notHttp, readFieldLines } from "./request-head.ts";
 import { Incoming } from "./incoming.ts";
 
@@ -76,7 +76,7 @@ export class ChunkedReader {
     if (octet !== cr) {
       this.#extension += String.fromCharCode(octet);
       if (++this.#extensionBytes > extensionBytesMax) {
-        this.problem = httpProblem(413, "the chunk extensions are too large");
+        this.problem = new HttpProblem(413, "the chunk extensions are too large");
       }
     } else if (extensionPattern.test(this.#extension)) this.#part = "size LF";
     else this.problem = notHttp();

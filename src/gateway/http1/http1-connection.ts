@@ -4,9 +4,10 @@ import {
   type BacklogBudget,
   freeChunk,
   freedBytesMin,
-  goneAway,
+  clientGone,
   type HeaderFields,
   type HttpProblem,
+  type IncomingBody,
   type Limits,
   unreadBodyBytesMax,
 } from "../carriers/index.ts";
@@ -19,15 +20,8 @@ import { HeadReader, type Http1RequestHead, noHead, notHttp, timedOut, unreadabl
 
 /** Receives the body of one request, and what happens to its connection. */
 export interface RequestReceiver {
-  /**
-   * Receives a piece of the body, which is the `last` if the body is known to end with it. It counts as held until
-   * {@link Http1Connection.consumed}.
-   *
-   * @returns whether the piece is kept; otherwise its memory may be freed
-   */
-  onData(piece: Uint8Array, last: boolean): boolean;
-  /** Called when the body has ended, unless a piece of it was `last`. */
-  onEnd(): void;
+  /** Gets the pieces of the body. Calls {@link Http1Connection.consumed} when they are used. */
+  readonly body: IncomingBody | undefined;
   /** Called when the rest of the request cannot be read. Must refuse the request if it has not been answered. */
   onBroken(problem: HttpProblem): void;
   /** Called when the client goes away before the answer is complete. */
@@ -75,8 +69,6 @@ export class Http1Connection {
   #continued = false;
   /** Whether the head of the answer has been sent, but not all of its body. */
   #begun = false;
-  /** Bytes of the body that the receiver has not consumed. */
-  #heldBytes = 0;
   /** Whether the answer to the current request, or to the next, is the last of the connection. */
   #isLast = false;
   #isDraining = false;
@@ -119,14 +111,13 @@ export class Http1Connection {
 
   /** RFC 9110 §10.1.1: tells the client to send the body, of which nothing has arrived, if it waits for that. */
   continue(): void {
-    if (!this.#head.section.expectsContinue || this.#continued || this.receiver === undefined) return;
+    if (!this.#head.section.expectsContinue || this.#continued || this.#begun) return;
     this.#continued = true;
     this.#writer.continue();
   }
 
-  /** Notes that the receiver has used `bytes` of the body, so that as many more may be read. */
-  consumed(bytes: number): void {
-    this.#heldBytes -= bytes;
+  /** Notes that some of the body was used, so that more may be read. */
+  consumed(): void {
     if (this.#stage === "body") this.#pauseOrResume();
   }
 
@@ -198,8 +189,7 @@ export class Http1Connection {
     // §15.2: clients take interim answers that they have not asked for, except for those of HTTP/1.0.
     else if (due === "probe") this.#writer.continue();
     else if (due === "refuse" && stage === "head") this.#refuse(timedOut());
-    // 499: what nginx logs of a client that has closed the connection.
-    else if (due === "refuse") this.#break(stage === "body" ? timedOut() : { httpStatus: 499, error: goneAway() });
+    else if (due === "refuse") this.#break(stage === "body" ? timedOut() : clientGone());
   }
 
   #onData(chunk: Buffer): void {
@@ -213,7 +203,7 @@ export class Http1Connection {
     // The time-out of a head starts with its first byte.
     if (isFirst && this.#stage === "head" && incoming.left > 0) this.#deadlines.restart();
     // Usually nothing waits.
-    if (incoming.left > 0 || this.#heldBytes > 0 || this.#writer.congested) this.#pauseOrResume();
+    if (incoming.left > 0 || this.receiver?.body?.isFull === true || this.#writer.congested) this.#pauseOrResume();
   }
 
   /** Uses as much of what has arrived as it can, and keeps the rest. */
@@ -244,7 +234,7 @@ export class Http1Connection {
   #hasRoom(): boolean {
     // No more is read from a client that takes nothing: reading would also postpone its time-out.
     if (this.#writer.congested) return false;
-    if (this.#stage === "body") return this.#heldBytes <= aheadBytesMax;
+    if (this.#stage === "body") return this.receiver?.body?.isFull !== true;
     return this.#stage !== "answer" || this.#incoming.left <= aheadBytesMax;
   }
 
@@ -269,7 +259,6 @@ export class Http1Connection {
     const { bodyBytes, persistent } = head.section;
     this.#head = head;
     this.#continued = this.#begun = false;
-    this.#heldBytes = 0;
     this.#deadlines.restart();
     if (!persistent || head.problem !== undefined) this.#isLast = true;
     this.#bodyBytesLeft = bodyBytes === "chunked" ? 0 : bodyBytes;
@@ -303,14 +292,12 @@ export class Http1Connection {
     else if (chunks.done) {
       this.#stage = "answer";
       if (this.receiver === undefined) this.#next();
-      else this.receiver.onEnd();
+      else this.receiver.body?.onEnd();
     }
   }
 
   #deliver(piece: Buffer, last: boolean): void {
-    if (this.receiver === undefined) return;
-    this.#heldBytes += piece.byteLength;
-    if (this.receiver.onData(piece, last)) this.#chunkKept = true;
+    if (this.receiver?.body?.onData(piece, last) === true) this.#chunkKept = true;
   }
 
   /** Serves a request of which nothing but its problem is known, as the last of the connection. */
@@ -333,7 +320,6 @@ export class Http1Connection {
     this.receiver = undefined;
     // It would be kept while the connection is idle.
     this.#head = noHead;
-    this.#heldBytes = 0;
     this.#deadlines.restart();
     if (this.#isLast) this.#linger();
     else if (this.#stage === "answer") this.#next();
@@ -421,7 +407,7 @@ export class Http1Connection {
 // Clients send such bodies in one go, and dropping one costs as much as a few hundred calls.
 export const lingerBytesMax: number = 64 * 1024 * 1024;
 
-/** Bytes that are read ahead: of a body that is not taken yet, and of requests behind one that is not answered. */
+/** Bytes that are read ahead of requests behind one that is not answered. */
 // What node reads from a socket at once.
 const aheadBytesMax = 64 * 1024;
 

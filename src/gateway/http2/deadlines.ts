@@ -67,7 +67,7 @@ export class Deadlines {
   #lookAtBodies(nowMs: number): void {
     const { streams, limits } = this.#parts;
     for (const stream of streams.open.values()) {
-      if (stream.remoteEnded || !stream.bodyAwaited) continue;
+      if (stream.receiver?.body?.isAwaited !== true) continue;
       if (nowMs - stream.openedAtMs > limits.requestTimeoutMs) stream.reset(ErrorCode.cancel);
     }
   }

@@ -1,4 +1,4 @@
-import { freedBytesMin, unpooled, unreadBodyBytesMax } from "../carriers/index.ts";
+import { freedBytesMin, type IncomingBody, noBytes, unpooled, unreadBodyBytesMax } from "../carriers/index.ts";
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import { ErrorCode } from "./http2-error.ts";
 import type { Output } from "./output.ts";
@@ -12,15 +12,10 @@ import type { SendFlow } from "./send-flow.ts";
  */
 export interface StreamReceiver {
   /**
-   * Receives a piece of the body: a view of its chunk, which may be kept, but keeps the whole chunk alive. Call
-   * `stream.consumed(bytes)` once it is used.
-   *
-   * @param last - whether it completes the body; {@link onEnd} is then not called
-   * @returns whether the piece is kept; otherwise its memory may be freed
+   * Gets the pieces of the body: views of their chunks, which may be kept, but keep the whole chunk alive. Calls
+   * `stream.consumed(bytes)` once they are used.
    */
-  onData(piece: Uint8Array, last: boolean): boolean;
-  /** Called when the body is complete. */
-  onEnd(): void;
+  readonly body: IncomingBody | undefined;
   /** Called when the stream was reset with this code, by the peer or by us. */
   onReset(code: number): void;
   /** Called when nothing is queued any more, as far as flow control is concerned. */
@@ -74,8 +69,6 @@ export class Http2Stream {
   readonly openedAtMs: number;
   /** Set by the code that serves the stream, and dropped when our side ends. */
   receiver: StreamReceiver | undefined;
-  /** Set by the code that serves the stream when it waits for the whole body, which must then arrive in time. */
-  bodyAwaited = false;
   /** Whether the peer has ended its side. */
   remoteEnded: boolean;
   /** Whether we have ended our side, or queued everything that ends it. */
@@ -221,8 +214,8 @@ export class Http2Stream {
     }
     try {
       if (bytes === 0) {
-        if (last) this.receiver?.onEnd();
-      } else if (this.receiver?.onData(piece, last) === true && piece.buffer.byteLength >= freedBytesMin)
+        if (last) this.receiver?.body?.onEnd();
+      } else if (this.receiver?.body?.onData(piece, last) === true && piece.buffer.byteLength >= freedBytesMin)
         this.#carrier.keepChunk();
     } catch (error) {
       // The receiver may have kept the piece before it threw.
@@ -345,4 +338,3 @@ export class Http2Stream {
 }
 
 const none: Uint8Array[] = [];
-const noBytes = new Uint8Array(0);

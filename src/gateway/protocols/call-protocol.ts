@@ -83,7 +83,7 @@ export interface StreamProtocol extends CallProtocol {
 
   /**
    * Sends encoded messages. Returns a promise if the client must first take what was sent; it resolves when more may be
-   * sent, and rejects if the client goes away.
+   * sent, or the client has gone away, and rejects if something cannot be compressed.
    */
   write(bytes: Uint8Array): void | Promise<void>;
 

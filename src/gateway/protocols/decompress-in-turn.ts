@@ -1,6 +1,7 @@
 import type { Compression } from "@connectrpc/connect/protocol";
-import { type Exchange, goneAway } from "../carriers/index.ts";
+import type { Exchange } from "../carriers/index.ts";
 import { decodesPieces } from "./compression.ts";
+import { goneAway } from "./http-error.ts";
 
 /**
  * Bytes that a message may decode to for each byte that came, or else it waits for the others of its kind.

@@ -66,7 +66,7 @@ export abstract class EnvelopedCall implements CallProtocol {
 
   /** Returns the body of a client that streams, as it arrives. */
   protected pieces(): AsyncIterable<Uint8Array> {
-    return this.exchange.streamBody();
+    return this.exchange.body?.pieces() ?? noPieces;
   }
 
   encode(message: Message): Uint8Array | Promise<Uint8Array> {
@@ -85,3 +85,7 @@ export abstract class EnvelopedCall implements CallProtocol {
     return this.exchange.write(bytes);
   }
 }
+
+const noPieces: AsyncIterable<Uint8Array> = {
+  [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) }),
+};

@@ -13,6 +13,7 @@ export { refuseConnect } from "./connect/connect-unary.ts";
 export { callerProtocol, type RpcContentType, readRpcContentType, rpcContentTypes } from "./content-type.ts";
 export { refuseGrpc } from "./grpc/grpc-unary.ts";
 export { refuseGrpcWeb } from "./grpc-web/grpc-web-unary.ts";
+export { goneAway, httpError } from "./http-error.ts";
 export { LazyHeaders } from "./lazy-headers.ts";
 export type { MessageInit, Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
 export type { CallProtocol, Protocol, RequestMessages, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";

@@ -1,3 +1,6 @@
+import { HttpProblem } from "../carriers/index.ts";
+import { httpError } from "./http-error.ts";
+
 /** Splits the pieces of a body into its messages. */
 export interface MessageSplitter<T> {
   /** Adds the next piece. Every message that was complete must have been taken. */
@@ -68,7 +71,7 @@ class MessageIterator<T> implements AsyncIterator<T> {
 
   async #fail(error: unknown): Promise<never> {
     await this.#end();
-    throw error;
+    throw error instanceof HttpProblem ? httpError(error) : error;
   }
 
   /** Runs a step once the steps before it are done, as an async generator does for callers that do not wait. */

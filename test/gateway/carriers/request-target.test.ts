@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Code } from "@connectrpc/connect";
 import { defaultLimits } from "../../../src/gateway/carriers/limits.ts";
-import { authorityOf, httpProblem, readRequestTarget } from "../../../src/gateway/carriers/request-target.ts";
+import { authorityOf, readRequestTarget } from "../../../src/gateway/carriers/request-target.ts";
 
 const limits = { ...defaultLimits, urlBytes: 40 };
 
@@ -33,12 +32,12 @@ describe("the target of a request", () => {
     { name: "an absolute form without a host", target: "http:///x" },
     { name: "an absolute form whose host is none", target: "http://a,b c/x" },
   ])("is refused: $name", ({ target }) => {
-    expect(read(target)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
+    expect(read(target)).toMatchObject({ httpStatus: 400 });
   });
 
   test("may be as long as the limit, and no longer", () => {
     expect(read(`/${"x".repeat(39)}`)).toMatch(/^\/x+$/);
-    expect(read(`/${"x".repeat(40)}`)).toMatchObject({ httpStatus: 414, error: { code: Code.ResourceExhausted } });
+    expect(read(`/${"x".repeat(40)}`)).toMatchObject({ httpStatus: 414 });
   });
 });
 
@@ -78,7 +77,7 @@ describe("the authority of a request", () => {
     "?",
     "#",
   ])("is refused: %j", (authority) => {
-    expect(read("/", authority)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
+    expect(read("/", authority)).toMatchObject({ httpStatus: 400 });
   });
 
   test("is required of HTTP/1.1 and HTTP/2, not of HTTP/1.0", () => {
@@ -95,14 +94,4 @@ test.each([
   { target: "/http://b/x", host: null, want: "" },
 ])("the authority of $target with the Host $host is $want", ({ target, host, want }) => {
   expect(authorityOf(target, host)).toBe(want);
-});
-
-test.each([
-  { httpStatus: 400, code: Code.InvalidArgument },
-  { httpStatus: 408, code: Code.InvalidArgument },
-  { httpStatus: 413, code: Code.ResourceExhausted },
-  { httpStatus: 414, code: Code.ResourceExhausted },
-  { httpStatus: 431, code: Code.ResourceExhausted },
-])("a problem of status $httpStatus has the code $code", ({ httpStatus, code }) => {
-  expect(httpProblem(httpStatus, "as said")).toMatchObject({ httpStatus, error: { code, rawMessage: "as said" } });
 });

@@ -7,6 +7,7 @@ import {
   BacklogBudget,
   defaultLimits,
   type HttpProblem,
+  type IncomingBody,
   readRequestTarget,
 } from "../../../src/gateway/carriers/index.ts";
 import {
@@ -46,10 +47,12 @@ function note(reads: Map<number | undefined, Read[]>, port: number | undefined, 
 }
 
 /** Notes a request when all of it has been read, and answers it. */
-class Reader implements RequestReceiver {
+class Reader implements RequestReceiver, IncomingBody {
+  readonly isAwaited = true;
+  readonly isFull = false;
   readonly #connection: Http1Connection;
   readonly #head: Http1RequestHead;
-  #body = "";
+  #text = "";
 
   constructor(connection: Http1Connection, head: Http1RequestHead) {
     connection.receiver = this;
@@ -60,9 +63,13 @@ class Reader implements RequestReceiver {
     else connection.continue();
   }
 
+  get body(): IncomingBody {
+    return this;
+  }
+
   onData(piece: Uint8Array, last: boolean): boolean {
-    this.#body += Buffer.from(piece).toString("latin1");
-    this.#connection.consumed(piece.byteLength);
+    this.#text += Buffer.from(piece).toString("latin1");
+    this.#connection.consumed();
     if (last) this.onEnd();
     return false;
   }
@@ -73,7 +80,7 @@ class Reader implements RequestReceiver {
       httpMethod,
       target,
       fields: section.fields,
-      body: this.#body,
+      body: this.#text,
     });
     this.#connection.answer(204, [], undefined);
   }

@@ -7,8 +7,7 @@ import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 
 const receiver: RequestReceiver = {
-  onData: () => false,
-  onEnd: () => {},
+  body: undefined,
   onBroken: () => {},
   onGone: () => {},
   onWritable: () => {},

@@ -4,14 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
 import { defaultHttp2Limits, encodeBlock, ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { waitLimitMs, within } from "../../support/deadline.ts";
-import {
-  answer,
-  echo,
-  receiving,
-  serveConnection,
-  startEngine,
-  statusBlock,
-} from "../../support/http2/http2-engine.ts";
+import { answer, receiving, serveConnection, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
 import {
   clientPreface,
   dataFrame,
@@ -266,8 +259,7 @@ describe("a connection whose client", () => {
     await using engine = await startEngine({
       limits: { requestTimeoutMs: 60 },
       serve: (stream) => {
-        echo(stream);
-        stream.bodyAwaited = stream.id === 3;
+        stream.receiver = receiving(stream, { isAwaited: stream.id === 3, onEnd: () => answer(stream) });
       },
     });
     using connection = await openFrames(engine.address);

@@ -29,7 +29,7 @@ const sources: ReadonlyMap<string, string> = new Map(
 // The text of an error where one is made: a literal in the place of the message.
 const places = [
   /(?:new ConnectError|errorWithHttpStatus|unauthenticated)\(\s*(?<text>"[^"]*"|'[^']*'|`[^`]*`),/g,
-  /httpProblem\(\s*\d+,\s*(?<text>"[^"]*"|`[^`]*`)/g,
+  /HttpProblem\(\s*\d+,\s*(?<text>"[^"]*"|`[^`]*`)/g,
   /const message =\s*(?<text>"[^"]*"|`[^`]*`);/g,
   /(?:errorDescription|faultMessage)(?: =|:) (?<text>"[^"]*"|`[^`]*`)/g,
 ];

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
+import { BacklogBudget, type IncomingBody } from "../../../src/gateway/carriers/index.ts";
 import {
   defaultHttp2Limits,
   encodeBlock,
@@ -81,17 +81,18 @@ function rethrow(error: unknown): never {
 }
 
 /** What a test says of a receiver. A piece of the body counts as kept unless `onData` returns `false`. */
-export interface ReceiverParts extends Partial<Omit<StreamReceiver, "onData">> {
+export interface ReceiverParts extends Partial<Omit<StreamReceiver, "body">> {
   readonly onData?: (piece: Uint8Array, last: boolean) => boolean | void;
+  readonly onEnd?: () => void;
+  readonly isAwaited?: boolean;
 }
 
 /** What a receiver does where a test does not say otherwise: it uses the body and lets all else pass. */
 export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): StreamReceiver {
-  const { onData = (piece) => stream.consumed(piece.byteLength), onEnd = () => {} } = receiver;
-  return {
-    onReset: () => {},
-    onWritable: () => {},
-    ...receiver,
+  const { onData = (piece) => stream.consumed(piece.byteLength), onEnd = () => {}, isAwaited = false } = receiver;
+  const body: IncomingBody = {
+    isAwaited,
+    isFull: false,
     onData: (piece, last) => {
       const isKept = onData(piece, last) !== false;
       if (last && !stream.closed) onEnd();
@@ -99,6 +100,7 @@ export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): St
     },
     onEnd,
   };
+  return { onReset: () => {}, onWritable: () => {}, ...receiver, body };
 }
 
 /** A header section with a status and nothing else. */

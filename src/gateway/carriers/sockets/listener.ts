@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
-import { BacklogBudget, type Peer } from "../index.ts";
+import { BacklogBudget, clientClosedRequest, type Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
@@ -65,7 +65,7 @@ export class Listener {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
       refuse: (exchange, problem) => {
-        if (problem.httpStatus !== clientGone) countOne(this.#badRequests, problem.httpStatus);
+        if (problem.httpStatus !== clientClosedRequest) countOne(this.#badRequests, problem.httpStatus);
         refuse(exchange, problem);
       },
       countError: (scope, code) => countOne(this.#http2Errors[scope], code),
@@ -218,9 +218,6 @@ const noSourceInTls = "the PROXY protocol in front of TLS needs a TCP port";
 const unknownInside: TakenConnection = { busy: true };
 
 const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });
-
-/** The status of a client that is taken to be gone, which is not wrong as HTTP. */
-const clientGone = 499;
 
 // Milliseconds without an open request after which idle connections are cut off: far above a round trip.
 const quietMs = 1000;

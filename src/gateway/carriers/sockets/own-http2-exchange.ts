@@ -7,87 +7,75 @@ import {
   type Http2Stream,
   type StreamReceiver,
 } from "../../http2/index.ts";
-import { type BodyReceiver, type HeaderFields, type Peer, PreparedHeaderFields } from "../index.ts";
+import { CarriedExchange, type HeaderFields, noBytes, type Peer, PreparedHeaderFields } from "../index.ts";
+import { dateFields } from "./date-fields.ts";
 import { peerOf } from "./peer.ts";
-import { dateFields, SocketExchange } from "./socket-exchange.ts";
-import { resetError } from "./reset-error.ts";
+import { resetProblem } from "./reset-problem.ts";
 
 /** An exchange carried by a stream of the gateway's own HTTP/2. */
-export class OwnHttp2Exchange extends SocketExchange implements StreamReceiver {
-  declare readonly connection: Socket;
+export class OwnHttp2Exchange extends CarriedExchange implements StreamReceiver {
+  readonly connection: Socket;
   readonly #stream: Http2Stream;
   readonly #head: Http2RequestHead;
 
   constructor(stream: Http2Stream, head: Http2RequestHead, socket: Socket) {
-    const { method: httpMethod, path: target, url, fields, common } = head;
-    super(socket, { httpMethod, target, url, fields, common, bodyEmpty: stream.remoteEnded });
+    const { method: httpMethod, path: target, url, fields, common, contentLength = 0 } = head;
+    super({ httpMethod, target, url, fields, common, bodyBytes: stream.remoteEnded ? undefined : contentLength });
+    this.connection = socket;
     this.#head = head;
     this.#stream = stream;
     stream.receiver = this;
-  }
-
-  get peer(): Peer {
-    return peerOf(this.connection);
   }
 
   get httpVersion(): "2.0" {
     return "2.0";
   }
 
-  protected get bodyBytes(): number {
-    return this.#head.contentLength ?? 0;
+  get peer(): Peer {
+    return peerOf(this.connection);
   }
 
-  override readBody(limitBytes: number, receiver: BodyReceiver): void {
-    this.#stream.bodyAwaited = true;
-    super.readBody(limitBytes, receiver);
+  startBody(): void {
+    const isExpected = this.#head.expectsContinue && this.httpStatus === 0 && !this.#stream.remoteEnded;
+    if (isExpected) this.#stream.sendHeaders([statusBlock(100)], false);
   }
 
-  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
-    const stream = this.#stream;
-    if (this.gone || this.httpStatus !== 0) return;
-    const length = trailer === undefined && body !== undefined ? ["content-length", String(body.byteLength)] : none;
-    const parts = this.#headerParts(httpStatus, fields, length);
-    const trailerBlock = trailer === undefined ? undefined : blockOf(trailer);
-    // Set only after all fields have been encoded, which may fail.
-    this.httpStatus = httpStatus;
-    this.complete();
-    const hasBody = body !== undefined && body.byteLength > 0 && this.httpMethod !== "HEAD";
-    stream.answer(parts, hasBody ? body : undefined, trailerBlock);
-  }
-
-  begin(httpStatus: number, fields: HeaderFields): void {
-    if (this.gone || this.httpStatus !== 0) return;
-    const parts = this.#headerParts(httpStatus, fields, none);
-    this.httpStatus = httpStatus;
-    this.#stream.sendHeaders(parts, false);
-  }
-
-  end(trailer?: HeaderFields): void {
-    const trailerBlock = trailer === undefined || trailer.length === 0 ? undefined : blockOf(trailer);
-    this.complete();
-    this.#stream.end(undefined, trailerBlock);
-  }
-
-  reset(): void {
-    this.#stream.reset(ErrorCode.internalError);
+  consumed(bytes: number): void {
+    this.#stream.consumed(bytes);
   }
 
   onReset(code: number): void {
-    this.lose(resetError(code));
+    this.abort(resetProblem(code));
   }
 
-  protected send(piece: Uint8Array): boolean {
+  protected sendAnswer(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+    trailer: HeaderFields | undefined,
+  ): void {
+    const length = trailer === undefined && body !== undefined ? ["content-length", String(body.byteLength)] : none;
+    const parts = this.#headerParts(httpStatus, fields, length);
+    const trailerBlock = trailer === undefined ? undefined : blockOf(trailer);
+    const hasBody = body !== undefined && body.byteLength > 0 && this.httpMethod !== "HEAD";
+    this.#stream.answer(parts, hasBody ? body : undefined, trailerBlock);
+  }
+
+  protected sendHeader(httpStatus: number, fields: HeaderFields): void {
+    this.#stream.sendHeaders(this.#headerParts(httpStatus, fields, none), false);
+  }
+
+  protected sendPiece(piece: Uint8Array): boolean {
     this.#stream.sendData(piece);
     return this.#stream.queuedBytes > 0;
   }
 
-  protected consumed(bytes: number): void {
-    this.#stream.consumed(bytes);
+  protected sendEnd(trailer: HeaderFields = none): void {
+    this.#stream.end(undefined, trailer.length === 0 ? undefined : blockOf(trailer));
   }
 
-  protected wanted(): void {
-    if (this.#head.expectsContinue && !this.#stream.remoteEnded) this.#stream.sendHeaders([statusBlock(100)], false);
+  protected sendReset(): void {
+    this.#stream.reset(ErrorCode.internalError);
   }
 
   #headerParts(httpStatus: number, fields: HeaderFields, length: HeaderFields): readonly Uint8Array[] {
@@ -99,10 +87,9 @@ export class OwnHttp2Exchange extends SocketExchange implements StreamReceiver {
 }
 
 const none: HeaderFields = [];
-const empty = new Uint8Array(0);
 
 function blockOf(fields: HeaderFields): Uint8Array {
-  if (fields.length === 0) return empty;
+  if (fields.length === 0) return noBytes;
   return fields instanceof PreparedHeaderFields ? (fields.block ??= encodeBlock(fields)) : encodeBlock(fields);
 }
 

@@ -1,61 +1,44 @@
 import {
-  type AbortReceiver,
   afterTurn,
-  type BodyReceiver,
+  CarriedExchange,
+  clientClosedRequest,
+  clientGone,
   CommonHeaderFields,
-  type Exchange,
-  goneAway,
   type HeaderFields,
   type Peer,
-  readHeaderField,
   statusesWithoutBody,
 } from "../index.ts";
-import { FetchBody } from "./fetch-body.ts";
 
 /** An exchange carried by a `Request` and a `Response` of Fetch. */
-export class FetchExchange implements Exchange {
+export class FetchExchange extends CarriedExchange {
   readonly httpVersion = undefined;
-  readonly httpMethod: string;
-  /** As the platform's URL parser leaves it: without dot segments and without a fragment. */
-  readonly target: string;
-  readonly url: string;
   readonly host: string;
-  readonly fields: HeaderFields;
-  readonly common: CommonHeaderFields;
   readonly peer: Peer;
-  readonly bodyEmpty: boolean;
-  httpStatus = 0;
-  gone = false;
-  addedFields: HeaderFields = none;
-  abortReceiver: AbortReceiver | undefined;
   /** Resolves with the answer as soon as its header is there. */
   readonly response: Promise<Response>;
+  readonly #request: Request;
   readonly #respond: (response: Response) => void;
-  readonly #signal: AbortSignal;
-  readonly #body: FetchBody;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  /** Goes on reading the body, which has waited for its call to take some of it. */
+  #readOn: (() => void) | undefined;
   #answer: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** Called when the client takes more, or never will. */
-  #drained: (() => void) | undefined;
 
   constructor(request: Request, peer: Peer = unknownPeer) {
+    // As the platform's URL parser leaves it: without dot segments.
     const { url, host, target } = splitUrl(request.url);
-    const fields: string[] = [];
-    for (const [name, value] of request.headers) fields.push(name, value);
-    this.httpMethod = request.method;
-    this.target = target;
-    this.url = url;
+    const fields = [...request.headers].flat();
+    const common = new CommonHeaderFields(fields);
+    const bodyBytes = request.body === null ? undefined : Number(common.contentLength ?? 0);
+    super({ httpMethod: request.method, target, url, fields, common, bodyBytes });
     this.host = host;
-    this.fields = fields;
-    this.common = new CommonHeaderFields(fields);
     this.peer = peer;
-    this.bodyEmpty = request.body === null;
-    this.#body = new FetchBody(request.body, this.#breakOff);
+    this.#request = request;
     const { promise, resolve } = Promise.withResolvers<Response>();
     this.response = promise;
     this.#respond = resolve;
-    this.#signal = request.signal;
-    if (this.#signal.aborted) this.#breakOff();
-    else this.#signal.addEventListener("abort", this.#breakOff);
+    const { signal } = request;
+    if (signal.aborted) this.#breakOff();
+    else signal.addEventListener("abort", this.#breakOff);
   }
 
   /** Fetch does not tell connections apart, so each exchange counts as a connection of its own. */
@@ -63,67 +46,43 @@ export class FetchExchange implements Exchange {
     return this;
   }
 
-  get(name: string): string | null {
-    return readHeaderField(this.fields, name);
+  startBody(): void {
+    this.#reader ??= this.#request.body?.getReader();
+    if (this.#reader !== undefined) void this.#readBody(this.#reader);
   }
 
-  readBody(limitBytes: number, receiver: BodyReceiver): void {
-    if (Number(this.common.contentLength ?? 0) > limitBytes) return receiver.received(undefined);
-    this.#body.read(limitBytes).then(
-      (body) => {
-        if (!this.gone && this.httpStatus === 0) receiver.received(body);
-      },
-      // Either the sender has gone away, of which the call was notified, or the answer is complete.
-      () => undefined,
-    );
+  consumed(): void {
+    if (this.body?.isFull !== true) this.#readOn?.();
   }
 
-  streamBody(): AsyncIterable<Uint8Array> {
-    return this.#body.pieces();
-  }
-
-  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array): void {
-    if (this.gone || this.httpStatus !== 0) return;
+  protected sendAnswer(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined): void {
     const headers = this.#toHeaders(fields);
     if (body !== undefined) headers.set("content-length", String(body.byteLength));
     // The DOM's types rule out shared memory, and none is used here.
     const content = this.#allowsBody(httpStatus) ? (body as Uint8Array<ArrayBuffer> | undefined) : null;
-    const response = new Response(content, responseInit(httpStatus, headers));
-    this.httpStatus = httpStatus;
-    this.#finish();
-    this.#respond(response);
+    this.#respond(new Response(content, responseInit(httpStatus, headers)));
   }
 
-  begin(httpStatus: number, fields: HeaderFields): void {
-    if (this.gone || this.httpStatus !== 0) return;
+  protected sendHeader(httpStatus: number, fields: HeaderFields): void {
     const headers = this.#toHeaders(fields);
     const answer = this.#allowsBody(httpStatus) ? this.#openAnswer() : null;
-    const response = new Response(answer, responseInit(httpStatus, headers));
-    this.httpStatus = httpStatus;
-    this.#respond(response);
+    this.#respond(new Response(answer, responseInit(httpStatus, headers)));
   }
 
-  write(piece: Uint8Array): void | Promise<void> {
-    if (this.gone) return Promise.reject(goneAway());
+  protected sendPiece(piece: Uint8Array): boolean {
     const answer = this.#answer;
-    if (answer === undefined) return;
+    if (answer === undefined) return false;
     // Copied, because a reader may transfer the buffer, and other pieces may share it.
     answer.enqueue(new Uint8Array(piece));
-    if ((answer.desiredSize ?? 0) > 0) return;
-    return new Promise((resolve, reject) => {
-      this.#drained = () => (this.gone ? reject(goneAway()) : resolve());
-    });
+    return (answer.desiredSize ?? 0) <= 0;
   }
 
-  end(): void {
-    if (this.gone) return;
-    this.#finish();
+  protected sendEnd(): void {
     this.#answer?.close();
   }
 
-  reset(): void {
-    if (this.gone) return;
-    this.#finish();
+  protected sendReset(): void {
+    this.complete();
     // A server needs a response; if it got an error instead, it might show that to the client.
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: 500 }));
     else failAnswer(this.#answer);
@@ -131,23 +90,46 @@ export class FetchExchange implements Exchange {
 
   /** Ends the exchange because the client has gone away, or its body has broken off. */
   readonly #breakOff = (): void => {
-    if (this.gone) return;
-    this.gone = true;
-    this.#finish();
-    const reason = goneAway();
-    // Nobody reads it, but a server waits for it. 499: what nginx logs in this case.
-    if (this.httpStatus === 0) this.#respond(new Response(null, { status: 499 }));
+    if (!this.isOpen) return;
+    // Nobody reads it, but a server waits for it.
+    if (this.httpStatus === 0) this.#respond(new Response(null, { status: clientClosedRequest }));
     // After this turn, in which most servers cancel the body: Deno logs the error of a body that it still reads.
     else afterTurn(failAnswer, this.#answer);
-    this.#drained?.();
-    this.abortReceiver?.aborted(reason);
+    this.abort(clientGone());
+    this.#release();
   };
 
+  protected override complete(): void {
+    super.complete();
+    this.#release();
+  }
+
+  /**
+   * Releases what the exchange holds of its request. The body is never cancelled: some servers take that for the end of
+   * the connection, and the answer would be lost. What is not read is left to the server.
+   */
+  #release(): void {
+    this.#request.signal.removeEventListener("abort", this.#breakOff);
+    this.#reader?.releaseLock();
+  }
+
+  async #readBody(reader: ReadableStreamDefaultReader<unknown>): Promise<void> {
+    try {
+      for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+        // A program may make a body of chunks that are not bytes.
+        if (!(value instanceof Uint8Array)) return this.#breakOff();
+        this.body?.onData(value, false);
+        if (this.body?.isFull === true) await new Promise<void>((resolve) => (this.#readOn = resolve));
+      }
+      this.body?.onEnd();
+    } catch {
+      // Whatever the cause, to us its sender has gone away; or the lock was released, because the answer is complete.
+      this.#breakOff();
+    }
+  }
+
   #openAnswer(): ReadableStream<Uint8Array> {
-    const pull = (): void => {
-      this.#drained?.();
-      this.#drained = undefined;
-    };
+    const pull = (): void => this.onWritable();
     const start = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
       this.#answer = controller;
     };
@@ -167,12 +149,6 @@ export class FetchExchange implements Exchange {
     }
     return headers;
   }
-
-  /** Releases what the exchange holds of its request. */
-  #finish(): void {
-    this.#signal.removeEventListener("abort", this.#breakOff);
-    this.#body.abandon();
-  }
 }
 
 /** Returns the options of a response. Without `encodeBody`, Cloudflare's workers would encode an encoded body again. */
@@ -189,7 +165,6 @@ function failAnswer(answer: ReadableStreamDefaultController<Uint8Array> | undefi
 // 64 KiB, what is collected in one turn: the next turn is prepared while this one is being sent.
 const answerBytesMax = 64 * 1024;
 
-const none: HeaderFields = [];
 const unknownPeer: Peer = { address: "", port: 0 };
 
 /** Splits the URL of a request, which is absolute and has been parsed, and removes its fragment. */

@@ -37,8 +37,8 @@ export class GrpcUnary extends EnvelopedCall implements UnaryProtocol {
     const { exchange } = this;
     const trailerFields = headerFieldsToSend(trailer, statusOk);
     exchange.begin(200, headerFieldsToSend(header, this.headerFields));
-    // If the client goes away meanwhile, the call is notified as its abort receiver.
-    for (const piece of [envelopePrefix(message.byteLength), message]) exchange.write(piece)?.catch(() => undefined);
+    // The body ends right after these, whether or not the client reads them.
+    for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
     exchange.end(trailerFields);
   }
 

@@ -1,9 +1,10 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { type Exchange, goneAway } from "../../carriers/index.ts";
+import type { Exchange } from "../../carriers/index.ts";
 import type { RequestStream } from "../../rest/index.ts";
 import type { RequestMessages } from "../call-protocol.ts";
 import { decodesPieces, type PieceDecompression } from "../compression.ts";
+import { goneAway } from "../http-error.ts";
 import { type MessageSplitter, readMessages } from "../message-splitter.ts";
 import { LineReader } from "./line-reader.ts";
 import type { RestSelection } from "./rest-unary.ts";
@@ -42,7 +43,7 @@ export function readRestMessages(
 
 /** Reads the body once the handler asks for it. */
 async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
-  if (!exchange.bodyEmpty) yield* exchange.streamBody();
+  if (exchange.body !== undefined) yield* exchange.body.pieces();
 }
 
 /** Reads the body without its content coding, once the handler asks for it. */
@@ -52,7 +53,7 @@ async function* decodePieces(
   freeBytes: number,
   ended: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  if (!exchange.bodyEmpty) yield* coding.decodePieces(exchange.streamBody(), freeBytes, ended);
+  if (exchange.body !== undefined) yield* coding.decodePieces(exchange.body.pieces(), freeBytes, ended);
 }
 
 /** Reads bytes as messages: each holds what arrived at once, up to the limit of a message. */

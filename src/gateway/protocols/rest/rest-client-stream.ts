@@ -14,7 +14,7 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
 
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
     super(exchange, target, writeErrorRecord, readableCodings(target));
-    this.problem ??= target.binding.bodyProblem(exchange.common.contentType, exchange.bodyEmpty);
+    this.problem ??= target.binding.bodyProblem(exchange.common.contentType, exchange.body === undefined);
   }
 
   readMessages(): RequestMessages {

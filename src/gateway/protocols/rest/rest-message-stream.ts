@@ -56,7 +56,7 @@ export class RestMessageStream extends RestStream {
 
   #finish(end: Uint8Array): void {
     // The body ends right after this, whether or not the client reads it.
-    if (end.byteLength > 0) void this.exchange.write(end)?.catch(() => undefined);
+    if (end.byteLength > 0) void this.exchange.write(end);
     this.exchange.end();
   }
 

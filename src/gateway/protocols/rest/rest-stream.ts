@@ -26,7 +26,8 @@ export abstract class RestStream extends RestUnary implements StreamProtocol {
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
     super(exchange, target, writeErrorRecord, readableCodings(target));
     const { takesStream } = target.binding;
-    if (takesStream) this.problem ??= target.binding.bodyProblem(exchange.common.contentType, exchange.bodyEmpty);
+    if (takesStream)
+      this.problem ??= target.binding.bodyProblem(exchange.common.contentType, exchange.body === undefined);
   }
 
   get headOnly(): boolean {

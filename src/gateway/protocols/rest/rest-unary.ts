@@ -73,7 +73,7 @@ export class RestUnary implements UnaryProtocol {
     if (timeout.timeoutMs !== undefined && timeout.timeoutMs > maxTimeoutMs) {
       this.problem = new ConnectError(`the timeout must not exceed ${maxTimeoutMs} ms`, Code.InvalidArgument);
     }
-    if (exchange.bodyEmpty) {
+    if (exchange.body === undefined) {
       if (this.problem !== undefined || binding.takesStream) return;
       // The URL holds the whole message. It is not read before a gate has let the call pass, nor after the deadline.
       if (procedure.options.requestGate !== undefined || timeout.timeoutMs === 0) return;

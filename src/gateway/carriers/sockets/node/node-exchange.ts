@@ -1,6 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import type { ConnectError } from "@connectrpc/connect";
-import { type ExchangeHead, SocketExchange } from "../socket-exchange.ts";
+import { CarriedExchange, type ExchangeHead, type HttpProblem } from "../../index.ts";
 
 /**
  * An exchange whose request and answer are streams of node's.
@@ -9,103 +8,87 @@ import { type ExchangeHead, SocketExchange } from "../socket-exchange.ts";
  * alive for as long as node keeps its stream. That is longer than young objects live, and doubles the time of garbage
  * collection.
  */
-export abstract class NodeExchange extends SocketExchange {
+export abstract class NodeExchange extends CarriedExchange {
   readonly #request: Carrying<Readable>;
-  readonly #response: Carrying<Writable>;
-  #isListening = false;
-  /** Bytes of the body that have arrived and were not read yet. */
-  #heldBytes = 0;
+  readonly #response: Carrying<Answer>;
+  #isReading = false;
 
-  constructor(request: Readable, response: Writable, connection: object, head: ExchangeHead) {
-    super(connection, head);
+  constructor(request: Readable, response: Answer, head: ExchangeHead) {
+    super(head);
     this.#request = request;
     this.#response = response;
     this.#request[exchangeKey] = this;
     this.#response[exchangeKey] = this;
-    response.on("close", NodeExchange.#onClose);
+    response.on("close", onClose);
   }
 
-  protected get bodyBytes(): number {
-    return Number(this.common.contentLength ?? 0);
+  /** Returns why the response has closed before the answer was complete. */
+  protected abstract closeProblem(): HttpProblem;
+
+  /** A stream may have closed, and be about to say so; or the program may have begun an answer of its own. */
+  protected override get isOpen(): boolean {
+    const { destroyed, headersSent } = this.#response;
+    return super.isOpen && !destroyed && (this.httpStatus !== 0 || !headersSent);
   }
 
-  /** Returns the error of a call whose response has closed before the answer was complete. */
-  protected abstract closeReason(): ConnectError;
-
-  protected send(piece: Uint8Array): boolean {
-    const response = this.#response;
-    // It has closed, and is about to say so.
-    if (response.destroyed || response.writableEnded) return true;
-    if (response.write(piece)) return false;
-    response.once("drain", NodeExchange.#onDrain);
-    return true;
+  startBody(): void {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    this.#request.on("data", onData).on("end", onEnd);
+    // A listener alone does not start a stream that was paused before the gateway got it.
+    this.#request.resume();
   }
 
-  protected wanted(): void {
-    this.#listen();
+  consumed(): void {
+    if (this.body?.isFull !== true && this.#request.isPaused()) this.#request.resume();
   }
 
-  protected consumed(bytes: number): void {
-    this.#heldBytes -= bytes;
-    if (this.#heldBytes <= heldBytesMax && this.#request.isPaused()) this.#request.resume();
+  protected sendPiece(piece: Uint8Array): boolean {
+    const isTaken = this.#response.write(piece);
+    if (!isTaken) this.#response.once("drain", onDrain);
+    return !isTaken;
   }
 
   /** Also drops the rest of the body as it arrives: node frees no stream that is not read to its end. */
   protected override complete(): void {
     super.complete();
-    if (this.bodyEnded) return;
-    this.#heldBytes = 0;
-    this.#listen();
+    if (this.body === undefined || this.body.ended) return;
+    this.startBody();
     this.#request.resume();
   }
 
   /** Called when the response has closed. */
-  protected closed(): void {
+  closed(): void {
     this.#request[exchangeKey] = undefined;
     this.#response[exchangeKey] = undefined;
-    if (this.isComplete) this.gone = true;
-    else {
-      this.lose(this.closeReason());
-      // Node keeps what it has read ahead for as long as there is the stream.
-      while (this.#request.read() !== null);
-    }
+    if (this.isComplete) return;
+    this.abort(this.closeProblem());
+    // Node keeps what it has read ahead for as long as there is the stream.
+    while (this.#request.read() !== null);
   }
-
-  #listen(): void {
-    if (this.#isListening) return;
-    this.#isListening = true;
-    this.#request.on("data", NodeExchange.#onData).on("end", NodeExchange.#onEnd);
-    // A listener alone does not start a stream that was paused before the gateway got it.
-    this.#request.resume();
-  }
-
-  // The event listeners that all streams share.
-
-  static readonly #onData = function (this: Carrying<Readable>, piece: Uint8Array): void {
-    const exchange = this[exchangeKey];
-    if (exchange === undefined) return;
-    exchange.#heldBytes += piece.byteLength;
-    exchange.onData(piece, false);
-    if (exchange.#heldBytes > heldBytesMax) this.pause();
-  };
-
-  static readonly #onEnd = function (this: Carrying<Readable>): void {
-    // node also ends the body of a stream that was reset, or whose connection ended; that body is incomplete.
-    if (!this.closed) this[exchangeKey]?.onEnd();
-  };
-
-  static readonly #onDrain = function (this: Carrying<Writable>): void {
-    this[exchangeKey]?.onWritable();
-  };
-
-  static readonly #onClose = function (this: Carrying<Writable>): void {
-    this[exchangeKey]?.closed();
-  };
 }
+
+/** A stream for an answer, which also knows of its header. */
+type Answer = Writable & { readonly headersSent: boolean };
 
 const exchangeKey: unique symbol = Symbol("exchange");
 type Carrying<Stream> = Stream & { [exchangeKey]?: NodeExchange | undefined };
 
-/** Bytes of a body that are read ahead of the call. */
-// As much as node itself reads ahead.
-const heldBytesMax = 64 * 1024;
+function onData(this: Carrying<Readable>, piece: Uint8Array): void {
+  const body = this[exchangeKey]?.body;
+  body?.onData(piece, false);
+  if (body?.isFull === true) this.pause();
+}
+
+function onEnd(this: Carrying<Readable>): void {
+  // node also ends the body of a stream that was reset, or whose connection ended; that body is incomplete.
+  if (!this.closed) this[exchangeKey]?.body?.onEnd();
+}
+
+function onDrain(this: Carrying<Writable>): void {
+  this[exchangeKey]?.onWritable();
+}
+
+function onClose(this: Carrying<Writable>): void {
+  this[exchangeKey]?.closed();
+}

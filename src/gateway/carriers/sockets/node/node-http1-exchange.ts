@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ConnectError } from "@connectrpc/connect";
+import type { Socket } from "node:net";
 import {
   authorityOf,
+  clientGone,
   type CommonHeaderFields,
-  goneAway,
   type HeaderFields,
+  type HttpProblem,
   type Peer,
   readHeaderField,
   unreadBodyBytesMax,
@@ -25,63 +26,72 @@ export class NodeHttp1Exchange extends NodeExchange {
   /** @param target - the request target in origin form */
   constructor(request: IncomingMessage, response: ServerResponse, target: string, common: CommonHeaderFields) {
     const scheme = "encrypted" in request.socket ? "https" : "http";
-    super(request, response, request.socket, {
+    // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
+    const bodyBytes = common.transferEncoding === null ? Number(common.contentLength ?? 0) || undefined : 0;
+    super(request, response, {
       httpMethod: request.method ?? "",
       target,
       url: `${scheme}://${authorityOf(request.url ?? "", common.host)}${target}`,
       fields: request.rawHeaders,
       common,
-      // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
-      bodyEmpty: common.transferEncoding === null && (common.contentLength ?? "0") === "0",
+      bodyBytes,
     });
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
     this.#request = request;
     this.#response = response;
   }
 
+  get connection(): Socket {
+    return this.#request.socket;
+  }
+
   get peer(): Peer {
-    return peerOf(this.#request.socket);
+    return peerOf(this.connection);
   }
 
-  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
-    const response = this.#response;
-    if (response.headersSent || response.destroyed) return;
-    let header = fields;
-    if (trailer === undefined && body !== undefined) header = [...header, "content-length", String(body.byteLength)];
-    this.#writeHeader(httpStatus, header);
-    if (trailer !== undefined) response.addTrailers(toTuples(trailer));
-    if (body !== undefined && body.byteLength > 0) response.write(body);
-    this.#end();
+  override startBody(): void {
+    if (this.httpStatus === 0 && this.#awaitsContinue()) this.#response.writeContinue();
+    super.startBody();
   }
 
-  begin(httpStatus: number, fields: HeaderFields): void {
-    if (this.#response.headersSent || this.#response.destroyed) return;
+  protected sendAnswer(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+    trailer: HeaderFields | undefined,
+  ): void {
+    const hasLength = trailer === undefined && body !== undefined;
+    this.#writeHeader(httpStatus, hasLength ? [...fields, "content-length", String(body.byteLength)] : fields);
+    if (body !== undefined && body.byteLength > 0) this.#response.write(body);
+    this.sendEnd(trailer);
+  }
+
+  protected sendHeader(httpStatus: number, fields: HeaderFields): void {
     this.#writeHeader(httpStatus, fields);
     this.#response.flushHeaders();
   }
 
-  end(trailer?: HeaderFields): void {
-    const response = this.#response;
-    if (response.destroyed) return;
-    if (trailer !== undefined) response.addTrailers(toTuples(trailer));
-    this.#end();
+  protected sendEnd(trailer: HeaderFields | undefined): void {
+    if (trailer !== undefined) this.#response.addTrailers(toTuples(trailer));
+    this.#response.end();
   }
 
-  reset(): void {
+  protected sendReset(): void {
     // HTTP/1.1 has no other way to mark a body as incomplete (RFC 9112 §8).
-    this.#request.socket.destroy();
+    this.connection.destroy();
+  }
+
+  protected closeProblem(): HttpProblem {
+    return clientGone();
   }
 
   #writeHeader(httpStatus: number, fields: HeaderFields): void {
-    let header = fields;
-    if (this.addedFields.length > 0) header = [...header, ...this.addedFields];
+    const header = [...fields, ...this.addedFields];
     if (!this.#canStay()) {
-      lingerAtEnd(this.#request.socket);
-      if (readHeaderField(header, "connection") === null) header = [...header, "connection", "close"];
+      lingerAtEnd(this.connection);
+      if (readHeaderField(header, "connection") === null) header.push("connection", "close");
     }
-    this.#response.writeHead(httpStatus, header as string[]);
-    // Set only once all fields have been accepted.
-    this.httpStatus = httpStatus;
+    this.#response.writeHead(httpStatus, header);
   }
 
   /**
@@ -92,23 +102,9 @@ export class NodeHttp1Exchange extends NodeExchange {
     // RFC 9112 §6.1: nobody can tell where such a body ends.
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#awaitsContinue()) return false;
-    if (this.#request.complete || this.bodyEmpty) return true;
+    if (this.#request.complete || this.body === undefined) return true;
     const { contentLength } = this.common;
     return contentLength !== null && Number(contentLength) <= unreadBodyBytesMax;
-  }
-
-  #end(): void {
-    this.complete();
-    this.#response.end();
-  }
-
-  protected closeReason(): ConnectError {
-    return goneAway();
-  }
-
-  protected override wanted(): void {
-    if (this.#awaitsContinue()) this.#response.writeContinue();
-    super.wanted();
   }
 
   #awaitsContinue(): boolean {

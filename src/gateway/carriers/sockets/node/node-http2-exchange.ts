@@ -5,24 +5,25 @@ import type {
   ServerHttp2Stream,
   ServerStreamResponseOptions,
 } from "node:http2";
-import type { ConnectError } from "@connectrpc/connect";
 import { ErrorCode } from "../../../http2/index.ts";
 import {
   afterTurn,
+  clientGone,
   CommonHeaderFields,
-  goneAway,
   type HeaderFields,
+  type HttpProblem,
   type Peer,
   requireField,
   unreadBodyBytesMax,
 } from "../../index.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import { peerOf } from "../peer.ts";
-import { resetError } from "../reset-error.ts";
+import { resetProblem } from "../reset-problem.ts";
 
 /** An exchange carried by a stream of node:http2, through its core `stream` event instead of its compatibility layer. */
 export class NodeHttp2Exchange extends NodeExchange {
   readonly httpVersion = "2.0";
+  readonly connection: object;
   readonly #stream: CarryingStream;
   readonly #session: CarryingSession | undefined;
   #isReset = false;
@@ -32,14 +33,15 @@ export class NodeHttp2Exchange extends NodeExchange {
     const common = new CommonHeaderFields(fields);
     const target = header[":path"] ?? "";
     const { session } = stream;
-    super(stream, stream, session ?? stream, {
+    super(stream, stream, {
       httpMethod: header[":method"] as string,
       target,
       url: `${header[":scheme"] ?? "http"}://${header[":authority"] ?? common.host ?? ""}${target}`,
       fields,
       common,
-      bodyEmpty: stream.endAfterHeaders,
+      bodyBytes: stream.endAfterHeaders ? undefined : Number(common.contentLength ?? 0),
     });
+    this.connection = session ?? stream;
     this.#stream = stream;
     this.#session = session;
     // The address is unknown once the connection has closed, and calls are reported after that.
@@ -47,80 +49,73 @@ export class NodeHttp2Exchange extends NodeExchange {
     // `close` reports a reset to the call; without a listener the error would end the process.
     stream.on("error", ignore);
     // A stream that is never read to its end is never freed.
-    if (this.bodyEmpty) stream.resume();
+    if (this.body === undefined) stream.resume();
   }
 
   get peer(): Peer {
     return this.#session?.[peerKey] ?? peerOf(undefined);
   }
 
-  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
+  protected override get isOpen(): boolean {
+    return super.isOpen && !this.#stream.closed;
+  }
+
+  override startBody(): void {
     const stream = this.#stream;
-    if (stream.headersSent || stream.destroyed || stream.closed) return;
-    const header = [":status", String(httpStatus), ...fields, ...this.addedFields];
-    if (trailer === undefined) {
-      if (body !== undefined) header.push("content-length", String(body.byteLength));
-      const endStream = body === undefined || body.byteLength === 0 || this.httpMethod === "HEAD";
-      this.#respond(httpStatus, header, endStream ? endingHere : undefined);
-      if (!endStream) stream.end(body);
-    } else {
-      this.#respond(httpStatus, header, trailerFollows);
-      this.#sendTrailer(trailer);
-      stream.end(body);
+    // Without a listener for `checkContinue`, node has sent it already.
+    const isDue = stream.readableLength === 0 && stream.sentInfoHeaders === undefined;
+    const isExpected = isDue && this.common.expect?.toLowerCase() === "100-continue";
+    if (isExpected && this.isOpen && this.httpStatus === 0) stream.additionalHeaders(continued);
+    super.startBody();
+  }
+
+  override consumed(): void {
+    super.consumed();
+    if (this.body !== undefined && this.body.unreadBytes > unreadBodyBytesMax) this.#stop();
+  }
+
+  protected sendAnswer(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+    trailer: HeaderFields | undefined,
+  ): void {
+    if (trailer !== undefined) {
+      this.sendHeader(httpStatus, fields);
+      if (body !== undefined) this.#stream.write(body);
+      return this.sendEnd(trailer);
     }
-    this.complete();
+    const length = body === undefined ? none : ["content-length", String(body.byteLength)];
+    const endStream = body === undefined || body.byteLength === 0 || this.httpMethod === "HEAD";
+    this.#respond(httpStatus, [...fields, ...length], { endStream });
+    if (!endStream) this.#stream.end(body);
   }
 
-  begin(httpStatus: number, fields: HeaderFields): void {
-    const stream = this.#stream;
-    if (stream.headersSent || stream.destroyed || stream.closed) return;
-    this.#respond(httpStatus, [":status", String(httpStatus), ...fields, ...this.addedFields], trailerFollows);
+  protected sendHeader(httpStatus: number, fields: HeaderFields): void {
+    this.#respond(httpStatus, fields, { waitForTrailers: true });
   }
 
-  end(trailer: HeaderFields = none): void {
-    const stream = this.#stream;
-    if (stream.destroyed || stream.closed) return;
-    this.#sendTrailer(trailer);
-    stream.end();
-    this.complete();
+  protected sendEnd(trailer: HeaderFields = none): void {
+    this.#stream[trailerKey] = trailer;
+    this.#stream.on("wantTrailers", onWantTrailers).end();
   }
 
-  reset(): void {
+  protected sendReset(): void {
     this.#isReset = true;
     this.#stream.close(ErrorCode.internalError);
   }
 
-  #respond(httpStatus: number, header: string[], options: ServerStreamResponseOptions | undefined): void {
-    // Of fields that HTTP forbids node sends some, which its clients refuse, and drops others. The first is the status.
-    for (let at = 2; at < header.length; at += 2) requireField(header[at] as string, header[at + 1] as string);
-    this.#stream.respond(header, options);
-    // Set only once all fields have been accepted.
-    this.httpStatus = httpStatus;
-  }
-
-  protected override wanted(): void {
-    const stream = this.#stream;
-    // Without a listener for `checkContinue`, node has sent it already.
-    const isDue = stream.readableLength === 0 && stream.sentInfoHeaders === undefined;
-    const awaited = isDue && this.common.expect?.toLowerCase() === "100-continue";
-    if (awaited && !stream.headersSent && !stream.destroyed && !stream.closed) stream.additionalHeaders(continued);
-    super.wanted();
-  }
-
-  protected override consumed(bytes: number): void {
-    super.consumed(bytes);
-    if (this.unreadBytes > unreadBodyBytesMax) this.#stop();
-  }
-
-  #sendTrailer(trailer: HeaderFields): void {
-    this.#stream[trailerKey] = trailer;
-    this.#stream.on("wantTrailers", onWantTrailers);
+  #respond(httpStatus: number, fields: HeaderFields, options: ServerStreamResponseOptions): void {
+    const header = [...fields, ...this.addedFields];
+    // Of fields that HTTP forbids node sends some, which its clients refuse, and drops others.
+    for (let at = 0; at < header.length; at += 2) requireField(header[at] ?? "", header[at + 1] ?? "");
+    this.#stream.respond([":status", String(httpStatus), ...header], options);
   }
 
   /** Also stops a body that goes on long after the answer was sent (RFC 9113 §8.1). */
   protected override complete(): void {
     super.complete();
-    if (!this.bodyEnded) this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
+    if (this.body?.ended === false) this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
   }
 
   /** Asks the client to stop sending, once the answer has been sent, its trailer section included. */
@@ -132,15 +127,15 @@ export class NodeHttp2Exchange extends NodeExchange {
     afterTurn(stopReceiving, this.#stream);
   }
 
-  protected override closed(): void {
+  override closed(): void {
     clearInterval(this.#linger);
     super.closed();
   }
 
-  protected closeReason(): ConnectError {
+  protected closeProblem(): HttpProblem {
     // node closes the streams of a broken connection with an error code of its own.
     const brokenOff = this.#isReset || this.#session?.destroyed === true;
-    return brokenOff ? goneAway() : resetError(this.#stream.rstCode);
+    return brokenOff ? clientGone() : resetProblem(this.#stream.rstCode);
   }
 }
 
@@ -163,9 +158,7 @@ type CarryingSession = Http2Session & { [peerKey]?: Peer };
 // Milliseconds that a client may go on sending its body after the answer: time for the answer to arrive.
 const lingerMs = 1000;
 const none: HeaderFields = [];
-const endingHere = { endStream: true } as const;
 const continued = { ":status": 100 } as const;
-const trailerFollows = { waitForTrailers: true } as const;
 
 function ignore(): void {}
 

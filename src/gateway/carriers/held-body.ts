@@ -1,3 +1,5 @@
+import { allocateBuffer, concatBytes } from "./bytes.ts";
+
 /**
  * The part of a body that has arrived and was not read yet, in memory proportional to its length.
  *
@@ -29,7 +31,7 @@ export class HeldBody {
   takeAll(): Uint8Array {
     const pieces: Uint8Array[] = [];
     for (let piece = this.shift(); piece !== undefined; piece = this.shift()) pieces.push(piece);
-    return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+    return pieces.length === 1 ? (pieces[0] as Uint8Array) : concatBytes(pieces);
   }
 
   /** Copies as much of `bytes` as the last block takes, and returns how much. */
@@ -48,7 +50,7 @@ export class HeldBody {
     const spareBytes = this.byteLength === 0 ? 0 : Math.max(blockBytesMin, this.byteLength * spareShare);
     // Outside node's pool, of which a slice would keep all. Not zeroed, which is safe because only bytes that were
     // written are ever passed on.
-    const block = Buffer.allocUnsafeSlow(Math.min(Math.max(bytes, spareBytes), heldBlockBytesMax));
+    const block = allocateBuffer(Math.min(Math.max(bytes, spareBytes), heldBlockBytesMax));
     this.#blocks.push(block);
     this.#filledBytes = 0;
     return block;
@@ -63,7 +65,7 @@ export function ownPiece(piece: Uint8Array): Uint8Array {
   const { byteLength, buffer } = piece;
   const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
   if (keepsLittle) return piece;
-  const copy = Buffer.allocUnsafeSlow(byteLength);
+  const copy = allocateBuffer(byteLength);
   copy.set(piece);
   return copy;
 }

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HeldBody, heldBlockBytesMax, ownPiece } from "../../../../src/gateway/carriers/sockets/held-body.ts";
+import { HeldBody, heldBlockBytesMax, ownPiece } from "../../../src/gateway/carriers/held-body.ts";
 
 const chunk = new Uint8Array(65_536);
 

@@ -1,0 +1,198 @@
+import { noBytes } from "./bytes.ts";
+import { CollectedBytes } from "./collected-bytes.ts";
+import { HeldBody, ownPiece } from "./held-body.ts";
+import { clientGone, type HttpProblem } from "./http-problem.ts";
+
+/** The carrier that a {@link RequestBody} comes from. */
+export interface BodySource {
+  /**
+   * Called when the body is wanted, unless some of it has arrived. A client that waits for that is told to send it (RFC
+   * 9110 §10.1.1).
+   */
+  startBody(): void;
+  /** Notes that `bytes` of the body were used, so that the client may send as many more. */
+  consumed(bytes: number): void;
+}
+
+/** The side of a {@link RequestBody} that its carrier sees. */
+export type IncomingBody = Pick<RequestBody, "onData" | "onEnd" | "isAwaited" | "isFull">;
+
+/** Receives a whole body. */
+export interface BodyReceiver {
+  /**
+   * Returns the length that a body announces in its first piece; 0 if it announces none. Only a hint: memory is set
+   * aside for it in proportion to what has arrived.
+   */
+  announcedBytes(firstPiece: Uint8Array): number;
+  /** @param body - `undefined` when it exceeds the limit */
+  received(body: Uint8Array | undefined): void;
+}
+
+/** A read of the whole body that waits for the rest. */
+interface WholeRead {
+  readonly receiver: BodyReceiver;
+  readonly limitBytes: number;
+  /** `undefined` before the first piece. */
+  body: CollectedBytes | undefined;
+}
+
+interface PieceRead {
+  readonly resolve: (result: IteratorResult<Uint8Array>) => void;
+  readonly reject: (reason: HttpProblem) => void;
+}
+
+/**
+ * The body of one request, which its carrier puts in as it arrives, and its call reads once: whole or in pieces.
+ *
+ * What arrives before it is read is held, as a copy, and counts as consumed only when it is read.
+ */
+export class RequestBody {
+  /** Whether all of it has arrived. */
+  ended = false;
+  /** Bytes that were not read when the body was closed, or arrived after that. */
+  unreadBytes = 0;
+  readonly #source: BodySource;
+  /** The length by the header; 0 if that does not say. */
+  readonly #announcedBytes: number;
+  #held: HeldBody | undefined;
+  #whole: WholeRead | undefined;
+  #next: PieceRead | undefined;
+  #closed = false;
+  /** Whether some of it was dropped, or will be: what was read must not be taken for all. */
+  #isCut = false;
+  #problem: HttpProblem | undefined;
+
+  constructor(source: BodySource, announcedBytes: number) {
+    this.#source = source;
+    this.#announcedBytes = announcedBytes;
+  }
+
+  /** Whether so much is held that no more should be read from the client. */
+  get isFull(): boolean {
+    return this.#held !== undefined && this.#held.byteLength > heldBytesMax;
+  }
+
+  /** Whether a reader waits for the whole body, which should then arrive in time. */
+  get isAwaited(): boolean {
+    return this.#whole !== undefined;
+  }
+
+  /**
+   * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds `limitBytes`. The receiver
+   * is not called if the client goes away first.
+   */
+  read(limitBytes: number, receiver: BodyReceiver): void {
+    const held = this.#held;
+    if (this.#announcedBytes > limitBytes || (held?.byteLength ?? 0) > limitBytes) return receiver.received(undefined);
+    // What arrived while the request was being admitted was held back, and counts as consumed from here on.
+    const before = held?.takeAll();
+    if (before !== undefined) this.#source.consumed(before.byteLength);
+    if (this.ended) return receiver.received(before ?? noBytes);
+    this.#whole = { receiver, limitBytes, body: undefined };
+    if (before === undefined) this.#source.startBody();
+    else this.#collect(this.#whole, before);
+  }
+
+  /**
+   * Returns the body as it arrives, with back-pressure. One piece is asked for at a time. Iteration throws an
+   * {@link HttpProblem} if the client goes away, or if some of the body is dropped because the answer is complete.
+   */
+  pieces(): AsyncIterable<Uint8Array> {
+    if (this.#held === undefined && !this.#closed) this.#source.startBody();
+    const next = (): Promise<IteratorResult<Uint8Array>> => {
+      const held = this.#held?.shift();
+      if (held !== undefined) {
+        this.#source.consumed(held.byteLength);
+        return Promise.resolve({ done: false, value: held });
+      }
+      if (this.#isCut) return Promise.reject(this.#problem ?? clientGone());
+      if (this.ended) return Promise.resolve({ done: true, value: undefined });
+      return new Promise((resolve, reject) => {
+        this.#next = { resolve, reject };
+      });
+    };
+    return { [Symbol.asyncIterator]: () => ({ next }) };
+  }
+
+  /**
+   * Takes a piece from the carrier.
+   *
+   * @param last - whether the body is known to end with it; {@link onEnd} is then not needed
+   * @returns whether the piece is kept; otherwise its memory may be freed
+   */
+  onData(piece: Uint8Array, last: boolean): boolean {
+    const bytes = piece.byteLength;
+    if (last) this.ended = true;
+    if (this.#closed) {
+      this.unreadBytes += bytes;
+      this.#source.consumed(bytes);
+      return false;
+    }
+    const next = this.#next;
+    if (next !== undefined) {
+      this.#next = undefined;
+      const own = ownPiece(piece);
+      this.#source.consumed(bytes);
+      next.resolve({ done: false, value: own });
+      return own === piece;
+    }
+    if (this.#whole !== undefined) return this.#addToWhole(this.#whole, piece, last);
+    (this.#held ??= new HeldBody()).add(piece);
+    return false;
+  }
+
+  /** Called by the carrier when all of the body has arrived. */
+  onEnd(): void {
+    this.ended = true;
+    this.#next?.resolve({ done: true, value: undefined });
+    this.#next = undefined;
+    const whole = this.#whole;
+    this.#whole = undefined;
+    whole?.receiver.received(whole.body?.bytes ?? noBytes);
+  }
+
+  /**
+   * Drops what was not read, and what is still to come.
+   *
+   * @param problem - why the client is taken to be gone; absent when the answer is complete
+   */
+  close(problem?: HttpProblem): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.unreadBytes = this.#held?.byteLength ?? 0;
+    this.#isCut = !this.ended || this.unreadBytes > 0;
+    this.#problem = problem;
+    if (this.#isCut) this.#next?.reject(problem ?? clientGone());
+    // A call that is still being admitted, or a handler that takes its time, would keep it alive for as long.
+    this.#held = undefined;
+    this.#next = undefined;
+    this.#whole = undefined;
+  }
+
+  #addToWhole(whole: WholeRead, piece: Uint8Array, last: boolean): boolean {
+    this.#source.consumed(piece.byteLength);
+    if (piece.byteLength + (whole.body?.byteLength ?? 0) > whole.limitBytes) {
+      this.#whole = undefined;
+      whole.receiver.received(undefined);
+    } else if (whole.body === undefined && last) {
+      // The whole body in one piece, as most bodies are. Streams of node's tell only later that a piece was the last.
+      this.#whole = undefined;
+      const own = ownPiece(piece);
+      whole.receiver.received(own);
+      return own === piece;
+    } else {
+      this.#collect(whole, piece);
+      if (last) this.onEnd();
+    }
+    return false;
+  }
+
+  #collect(whole: WholeRead, piece: Uint8Array): void {
+    whole.body ??= new CollectedBytes(this.#announcedBytes || whole.receiver.announcedBytes(piece), whole.limitBytes);
+    whole.body.add(piece);
+  }
+}
+
+/** Bytes of a body that are held before its carrier reads no more of it. */
+// As much as node reads from a socket at once.
+const heldBytesMax = 64 * 1024;
