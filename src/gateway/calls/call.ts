@@ -1,5 +1,12 @@
-import type { Message } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, type HandlerContext } from "@connectrpc/connect";
+import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ContextValues,
+  type HandlerContext,
+  type UnaryRequest,
+  type UnaryResponse,
+} from "@connectrpc/connect";
 import {
   type AbortReceiver,
   type BodyReceiver,
@@ -13,8 +20,11 @@ import {
   goneAway,
   httpError,
   type LazyHeaders,
+  type MessageInit,
   messageTooLarge,
   type Procedure,
+  type UnaryProcedure,
+  type UnaryProtocol,
 } from "../protocols/index.ts";
 import { toConnectError, toFault } from "./call-error.ts";
 import { unserved, unwritten } from "./faults.ts";
@@ -141,7 +151,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   /** Calls the interceptors and the handler with the client's only message. The call may have ended meanwhile. */
   protected abstract invoke(message: Message): void;
 
-  /** Answers with an error. Called again if that takes too long: then it is not encoded, or the answer breaks off. */
+  /** Answers with an error. Called once more if that takes too long: then it is not coded, or the answer breaks off. */
   protected abstract writeError(error: ConnectError): void | Promise<void>;
 
   /** Milliseconds that an error may take to be encoded, before {@link writeError} is called again. */
@@ -169,12 +179,13 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
 
   /** Ends the call as a success once its answer is written, which takes time only if it is compressed. */
   protected succeed(written: void | Promise<void>): void {
-    if (written instanceof Promise)
-      written.then(
-        () => this.settle(undefined),
-        (error: unknown) => this.failToWrite(error),
-      );
-    else this.settle(undefined);
+    if (!(written instanceof Promise)) return this.settle(undefined);
+    // What comes while the answer is being coded, or because that has failed, is an error, and sent at once.
+    this.protocol.giveUpCoding?.();
+    written.then(
+      () => this.settle(undefined),
+      (error: unknown) => this.failToWrite(error),
+    );
   }
 
   /** Ends the call because its answer cannot be written: the client learns that, but not why. */
@@ -210,7 +221,11 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     // A coding of the program's own may never end, and no deadline and no client ends this call any more.
     const late = Promise.withResolvers<void>();
     const stop = startDeadline(this.errorCodingMsMax, late.resolve);
-    void Promise.race([written, late.promise.then(() => this.writeError(error))])
+    const uncoded = late.promise.then(() => {
+      this.protocol.giveUpCoding?.();
+      return this.writeError(error);
+    });
+    void Promise.race([written, uncoded])
       .catch(giveUp)
       .then(() => this.#owner.settled(error))
       .finally(stop);
@@ -261,6 +276,60 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     if (this.ended === undefined) this.ended = reason;
     this.#controller?.abort(reason);
   }
+}
+
+/** One unary call: body → message → interceptors → handler → message → answer. */
+export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
+  protected override invoke(message: Message): void {
+    if (this.done) return;
+    this.view.message = message;
+    const request = this.view as CallView & UnaryRequest;
+    const { intercept, handle } = this.procedure;
+    const fail = (error: unknown): void => this.failHandling(error);
+    try {
+      // Without interceptors nothing else needs a response, so no promise of one is made. An untyped handler or
+      // interceptor may return anything, hence `Promise.resolve`.
+      if (intercept === undefined) Promise.resolve(handle(request)).then((init) => this.#handled(init), fail);
+      else Promise.resolve(intercept(request)).then((response) => this.#succeed(response), fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  #handled(init: MessageInit): void {
+    if (this.done) return;
+    let response: UnaryResponse;
+    try {
+      response = toUnaryResponse(this.view, this.procedure.method, init);
+    } catch (error) {
+      return this.failHandling(error);
+    }
+    this.#succeed(response);
+  }
+
+  #succeed(response: UnaryResponse): void {
+    if (this.done) return;
+    let written: void | Promise<void>;
+    try {
+      const { responseHeader, responseTrailer } = this.protocol;
+      const header = this.toSend(response.header, responseHeader);
+      const trailer = this.toSend(response.trailer, responseTrailer);
+      written = this.protocol.writeMessage({ message: response.message, header, trailer });
+    } catch (error) {
+      return this.failToWrite(error);
+    }
+    this.succeed(written);
+  }
+
+  protected override writeError(error: ConnectError): void | Promise<void> {
+    return this.protocol.writeError(error);
+  }
+}
+
+/** Returns the response for a handler's message, with the header and trailer that the handler has set. */
+export function toUnaryResponse(view: CallView, method: DescMethodUnary, init: MessageInit): UnaryResponse {
+  const { responseHeader: header, responseTrailer: trailer } = view;
+  return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };
 }
 
 type AnyCall = Call<Procedure, CallProtocol>;

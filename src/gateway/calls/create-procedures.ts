@@ -21,7 +21,7 @@ import {
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
 import { createReachableRegistry, type ReadJsonOptions } from "../json/index.ts";
-import type { CallView } from "./call.ts";
+import { type CallView, toUnaryResponse } from "./call.ts";
 import {
   createMethodCodecs,
   type MessageInit,
@@ -30,7 +30,6 @@ import {
   type UnaryProcedure,
 } from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
-import { toUnaryResponse } from "./unary-call.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /**

@@ -8,11 +8,10 @@ import { createErrorRecordWriter, compileRestRoutes, type RestOptions } from "..
 import { toConnectError, toFault } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
 import { createProcedures } from "./create-procedures.ts";
-import type { AnsweredRequest } from "./answered-request.ts";
-import { type Admit, type AdmitRequest, createDispatch, type Dispatch } from "./dispatch.ts";
+import { createDispatch, type Dispatch, refuse } from "./dispatch.ts";
 import { createFaultReporter, guardCallback, type OnFault } from "./faults.ts";
+import type { Admit, AdmitRequest, AnsweredRequest } from "./hooks.ts";
 import { createMatchTable, type Endpoint, type MatchTable } from "./match.ts";
-import { refuse } from "./refuse.ts";
 
 /** Options of every gateway, whatever carries its requests: those of `connectNodeAdapter`, and more. */
 export interface ServingOptions extends ConnectRouterOptions {

@@ -1,10 +1,4 @@
-import {
-  type ConnectError,
-  type ContextKey,
-  type ContextValues,
-  createContextKey,
-  type HandlerContext,
-} from "@connectrpc/connect";
+import type { ConnectError, ContextValues, HandlerContext } from "@connectrpc/connect";
 import {
   type Exchange,
   type HeaderFields,
@@ -18,69 +12,21 @@ import {
   openStreamProtocol,
   openUnaryProtocol,
   type Protocol,
-  type RestStreamTarget,
+  type Refusal,
   type StreamTarget,
   type UnaryTarget,
+  writeRefusal,
 } from "../protocols/index.ts";
 import { type ErrorRecordWriter, httpStatusOf } from "../rest/index.ts";
 import type { Client, TrustedProxies } from "../proxies/index.ts";
-import { Answered, type AnsweredRequest, type AnsweredSource } from "./answered-request.ts";
-import type { CallOwner } from "./call.ts";
+import { type CallOwner, UnaryCall } from "./call.ts";
 import { CallValues } from "./call-values.ts";
 import { takeFault, toConnectError } from "./call-error.ts";
 import type { Cors } from "./cors.ts";
-import { type Endpoint, type EndpointAnswer, type Match, matchRequest, type MatchTable } from "./match.ts";
 import { type OnFault, unserved, unwritten } from "./faults.ts";
-import { refuse } from "./refuse.ts";
+import { type Admit, type AdmitRequest, type AnsweredRequest, idempotencyFieldKey } from "./hooks.ts";
+import { type Endpoint, type EndpointAnswer, fullPathOf, type Match, matchRequest, type MatchTable } from "./match.ts";
 import { StreamCall } from "./stream-call.ts";
-import { UnaryCall } from "./unary-call.ts";
-
-/** Everything known about a request before a byte of its body is read. */
-export interface AdmitRequest {
-  /** `/package.Service/Method` of the RPC that matched; `undefined` if none did. */
-  readonly procedure: string | undefined;
-  readonly protocol: Protocol;
-  readonly header: HeaderReader;
-  /** The `Authorization` field (RFC 9110 §11.6.2); `null` when there is none, several joined by ", ". */
-  readonly authorization: string | null;
-  /** The `X-Request-Id` field, as the client or a proxy sent it; `null` when there is none. */
-  readonly xRequestId: string | null;
-  /** Whether the RPC has a stream in at least one direction, so that its answer may fail after it has begun. */
-  readonly stream: boolean;
-  /** The sender of the request: the client that trusted proxies name, otherwise the other end of the connection. */
-  readonly peer: Peer;
-  /** Scheme and authority that the client used, from trusted proxies if they name them: `https://plants.example`. */
-  readonly origin: string;
-  /**
-   * Identifies the connection: the same object for all its requests. Use it as a key of a WeakMap to remember something
-   * for as long as the connection lasts.
-   */
-  readonly connection: object;
-  /** The context values that the interceptors and the handler of this request will see. */
-  readonly contextValues: ContextValues;
-  /**
-   * Adds a header field to the answer, be it a message or an error. Has no effect once the header is sent. A name
-   * or value that HTTP does not allow makes the answer a fault (RFC 9110 §5.5).
-   */
-  addToAnswer(name: string, value: string): void;
-}
-
-/**
- * The key under which context values hold the `Idempotency-Key` field of a request as it was sent
- * (draft-ietf-httpapi-idempotency-key-header); its value is `undefined` if there was none.
- */
-export const idempotencyFieldKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined, {
-  description: "Idempotency-Key field",
-});
-
-/**
- * Decides on a request by its header alone. Runs exactly once per request, before anything is answered and before a
- * byte of the body is read or decompressed.
- *
- * Return to admit the request. Throw a `ConnectError` to refuse it; its metadata become response headers (trailers in
- * the gRPC protocols). Anything else that is thrown is answered as `Internal`.
- */
-export type Admit = (request: AdmitRequest) => void | Promise<void>;
 
 /**
  * Serves one exchange.
@@ -118,13 +64,27 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     new ServedRequest(options, exchange, match).start(createValues);
 }
 
+/** Answers with a refusal. Never throws: one that cannot be written resets the exchange and is reported. */
+export function refuse(
+  exchange: Exchange,
+  refusal: Refusal,
+  writeErrorRecord: ErrorRecordWriter,
+  report: OnFault,
+): void {
+  try {
+    writeRefusal(exchange, refusal, writeErrorRecord);
+  } catch (error) {
+    exchange.reset();
+    report(error, "a refusal could not be written");
+  }
+}
+
 /** One request from its match to its answer. `admit` and the other hooks see it as {@link AdmitRequest}. */
-class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
+class ServedRequest implements AdmitRequest, CallOwner {
   readonly procedure: string | undefined;
   readonly stream: boolean;
   readonly authorization: string | null;
   readonly xRequestId: string | null;
-  readonly connection: object;
   contextValues: ContextValues = new CallValues();
   readonly match: Match;
   readonly #exchange: Exchange;
@@ -141,7 +101,6 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     const { authorization, xRequestId } = exchange.common;
     this.authorization = authorization;
     this.xRequestId = xRequestId;
-    this.connection = exchange.connection;
     this.#options = options;
     this.match = match;
     this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
@@ -166,8 +125,19 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     return `${this.#client?.scheme ?? scheme}://${this.#client?.host ?? host}`;
   }
 
-  get prefix(): string {
-    return this.#options.table.prefix;
+  get connection(): object {
+    const { connection } = this.#exchange;
+    let key = connectionKeys.get(connection);
+    if (key === undefined) connectionKeys.set(connection, (key = {}));
+    return key;
+  }
+
+  /** The path template of the matched rule, or the path of the endpoint, with the prefix of the gateway. */
+  get httpRoute(): string | undefined {
+    const { match } = this;
+    const { prefix } = this.#options.table;
+    if (match.kind === "endpoint") return fullPathOf(match.endpoint, prefix);
+    return "binding" in match ? prefix + match.binding.pattern.pathTemplate : undefined;
   }
 
   get #client(): Client | undefined {
@@ -266,7 +236,7 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     new UnaryCall({ exchange, procedure, protocol, values, owner: this, timeoutMs }).start();
   }
 
-  #callStream(target: StreamTarget | RestStreamTarget): void {
+  #callStream(target: StreamTarget): void {
     const { procedure } = target;
     const { contextValues: values } = this;
     const exchange = this.#exchange;
@@ -305,6 +275,70 @@ class ServedRequest implements AdmitRequest, AnsweredSource, CallOwner {
     this.settled(error);
   }
 }
+
+/**
+ * Computes its members on demand, because few are read: metrics read four, a trace that is not sampled one.
+ *
+ * Not the request itself, which has the credential: a log may print all of this.
+ */
+class Answered implements AnsweredRequest {
+  readonly error: ConnectError | undefined;
+  readonly durationMs: number;
+  readonly #source: ServedRequest;
+  readonly #exchange: Exchange;
+
+  constructor(source: ServedRequest, exchange: Exchange, error: ConnectError | undefined, durationMs: number) {
+    this.error = error;
+    this.durationMs = durationMs;
+    this.#source = source;
+    this.#exchange = exchange;
+  }
+
+  get procedure(): string | undefined {
+    return this.#source.procedure;
+  }
+
+  get protocol(): Protocol {
+    return this.#source.protocol;
+  }
+
+  get httpMethod(): string {
+    return this.#exchange.httpMethod;
+  }
+
+  get path(): string {
+    const { target } = this.#exchange;
+    const questionMark = target.indexOf("?");
+    return questionMark < 0 ? target : target.slice(0, questionMark);
+  }
+
+  get httpRoute(): string | undefined {
+    return this.#source.httpRoute;
+  }
+
+  get httpVersion(): Exchange["httpVersion"] {
+    return this.#exchange.httpVersion;
+  }
+
+  get scheme(): "http" | "https" {
+    return this.#exchange.url.startsWith("https:") ? "https" : "http";
+  }
+
+  get httpStatus(): number {
+    return this.#exchange.httpStatus;
+  }
+
+  get contextValues(): ContextValues {
+    return this.#source.contextValues;
+  }
+
+  get peer(): Peer {
+    return this.#source.peer;
+  }
+}
+
+/** What stands for each connection to the program, which could also end a socket. */
+const connectionKeys = new WeakMap<object, object>();
 
 /** The header of a request as the program gets it: it can be read, while an exchange could also be answered. */
 class RequestHeader implements HeaderReader {

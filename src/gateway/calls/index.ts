@@ -8,5 +8,4 @@ export { createServing, type Serving, type ServingOptions } from "./create-servi
 export type { CorsOptions } from "./cors.ts";
 export { type Endpoint, type EndpointAnswer, type EndpointRequest, type Match, matchRequest } from "./match.ts";
 export type { FaultyRequest, OnFault } from "./faults.ts";
-export type { AnsweredRequest } from "./answered-request.ts";
-export { type Admit, type AdmitRequest, idempotencyFieldKey } from "./dispatch.ts";
+export { type Admit, type AdmitRequest, type AnsweredRequest, idempotencyFieldKey } from "./hooks.ts";

@@ -2,13 +2,12 @@ import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Exchange, HeaderFields, HeaderReader, Peer } from "../carriers/index.ts";
 import {
   callerProtocol,
+  createRpcTargets,
+  findGetTarget,
+  findRpcTarget,
   type Procedure,
   type Protocol,
-  type RestStreamTarget,
-  type RpcTarget,
-  type RpcContentType,
-  readRpcContentType,
-  rpcContentTypes,
+  type RpcTargets,
   type StreamTarget,
   type UnaryTarget,
 } from "../protocols/index.ts";
@@ -46,7 +45,7 @@ export interface EndpointAnswer {
 }
 
 /** What a request asks for, judged by its method, path and header alone. */
-export type Match = UnaryTarget | StreamTarget | RestStreamTarget | EndpointTarget | Unmatched;
+export type Match = UnaryTarget | StreamTarget | EndpointTarget | Unmatched;
 
 /** An {@link Endpoint} that a request asks for. */
 export interface EndpointTarget {
@@ -74,8 +73,7 @@ export interface Unmatched {
 interface RpcPath {
   readonly kind: "rpc-path";
   readonly procedure: Procedure;
-  /** Prepared, so that calls share them. */
-  readonly targets: ReadonlyMap<RpcContentType, RpcTarget | StreamTarget>;
+  readonly targets: RpcTargets;
 }
 
 /** Everything that a request can ask for, indexed by path. */
@@ -122,14 +120,7 @@ function targetOf(endpoint: Endpoint): EndpointTarget {
 }
 
 function rpcPathOf(procedure: Procedure): RpcPath {
-  const targets = new Map<RpcContentType, RpcTarget | StreamTarget>();
-  for (const type of rpcContentTypes.values()) {
-    const { protocol } = type;
-    if (!speaks(procedure, type)) continue;
-    if (procedure.kind === "unary") targets.set(type, { kind: "rpc", protocol, procedure, type });
-    else targets.set(type, { kind: "stream", protocol, procedure, type });
-  }
-  return { kind: "rpc-path", procedure, targets };
+  return { kind: "rpc-path", procedure, targets: createRpcTargets(procedure) };
 }
 
 /** The parts of a request that its match depends on. */
@@ -176,23 +167,11 @@ function matchRpc({ procedure, targets }: RpcPath, input: MatchInput, query: str
   if (!allowedMethods.includes(input.httpMethod)) {
     return methodNotAllowed(input, procedure, allowedMethods.toSorted().join(", "));
   }
-  if (input.httpMethod === "GET" && procedure.kind === "unary") {
-    const parameters = new URLSearchParams(query);
-    const encoding = parameters.get("encoding");
-    if (encoding !== "proto" && encoding !== "json") return unsupportedMediaType(input, procedure);
-    const format = encoding === "proto" ? "binary" : "json";
-    return { kind: "connect-get", protocol: "connect", procedure, format, query: parameters };
-  }
-  const contentType = input.common.contentType ?? "";
-  // Nearly all clients spell it as the protocols do.
-  const type = rpcContentTypes.get(contentType) ?? readRpcContentType(contentType);
-  const target = type && targets.get(type);
+  const isGet = input.httpMethod === "GET" && procedure.kind === "unary";
+  const target = isGet
+    ? findGetTarget(procedure, new URLSearchParams(query))
+    : findRpcTarget(targets, input.common.contentType ?? "");
   return target ?? unsupportedMediaType(input, procedure);
-}
-
-function speaks(procedure: Procedure, { protocol, stream }: RpcContentType): boolean {
-  if (protocol === "connect" && stream !== (procedure.kind === "stream")) return false;
-  return procedure.handler.protocolNames.includes(protocol);
 }
 
 function notFound(input: MatchInput): Unmatched {

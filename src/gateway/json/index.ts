@@ -12,6 +12,7 @@ export {
 } from "./read-json.ts";
 export { type WriteJsonOptions, anyToJson, createJsonFieldWriter, writeJson } from "./write-json.ts";
 export { type FieldSetter, type FieldValues, createFieldSetter, asFieldValues, loadField } from "./field-values.ts";
+export { parseBase64 } from "./base64.ts";
 export { FieldProblem, printPath, quote } from "./field-problem.ts";
 export type { BoundFields, ReadNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";

@@ -34,6 +34,9 @@ export interface CallProtocol {
   /** Reads the message of a client that sends only one. Returns a promise only if something must be decompressed. */
   readMessage(body: Uint8Array): Message | Promise<Message>;
 
+  /** Sends what is answered next without a content coding: that of an answer has failed, or takes too long. */
+  giveUpCoding?(): void;
+
   /** Frees what is held for an answer that has begun and will not end. */
   release?(): void;
 }
@@ -46,7 +49,10 @@ export interface UnaryProtocol extends CallProtocol {
   /** Answers with a message. Throws, before anything is sent, if it cannot be written. */
   writeMessage(response: ResponseParts): void | Promise<void>;
 
-  /** Answers with an error, and with the header and trailer as the handler left them. */
+  /**
+   * Answers with an error, and with the header and trailer as the handler left them. May be called once more, after
+   * {@link giveUpCoding}, while its promise has not resolved.
+   */
   writeError(error: ConnectError): void | Promise<void>;
 }
 
@@ -93,7 +99,7 @@ export interface StreamProtocol extends CallProtocol {
    */
   end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
 
-  /** Answers in one go. May be called again, with an error, while nothing has been sent. */
+  /** Answers in one go. May be called again, with an error, while its promise has not resolved. */
   answer(
     header: HeaderFields,
     bytes: Uint8Array,

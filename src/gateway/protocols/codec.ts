@@ -4,6 +4,7 @@ import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { toUtf8 } from "../carriers/index.ts";
 import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
 import { createBinaryEncoder } from "./binary-encoder.ts";
+import type { RpcFormat } from "./content-type.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
 /** Converts between messages and bytes, in one of the two formats. */
@@ -19,10 +20,7 @@ export interface Codec {
 }
 
 /** The codecs of one RPC, which decode requests and encode responses. */
-export interface MethodCodecs {
-  readonly binary: Codec;
-  readonly json: Codec;
-}
+export type MethodCodecs = Readonly<Record<RpcFormat, Codec>>;
 
 /** Creates the codecs of an RPC from Connect's options. JSON is read strictly, by `json/`. */
 export function createMethodCodecs(
@@ -36,22 +34,15 @@ export function createMethodCodecs(
   return {
     binary: {
       decode: (bytes) => decodeBinary(input, bytes, binaryOptions),
-      encode: (message) => {
-        // Many RPCs return google.protobuf.Empty, and to encode nothing costs as much as to encode something.
-        if (output.fields.length === 0 && message.$unknown === undefined) return nothing;
-        return limited(
-          serialize(() => encodeBinary(message)),
-          writeMaxBytes,
-        );
-      },
+      // Many RPCs return google.protobuf.Empty, and to encode nothing costs as much as to encode something.
+      encode: (message) =>
+        output.fields.length === 0 && message.$unknown === undefined
+          ? nothing
+          : serialize(() => encodeBinary(message), writeMaxBytes),
     },
     json: {
       decode: (bytes) => readJson(input, bytes, jsonRules),
-      encode: (message) =>
-        limited(
-          serialize(() => toUtf8(writeJson(output, message, jsonOptions))),
-          writeMaxBytes,
-        ),
+      encode: (message) => serialize(() => toUtf8(writeJson(output, message, jsonOptions)), writeMaxBytes),
     },
   };
 }
@@ -78,15 +69,13 @@ function invalidMessage(desc: DescMessage, cause?: unknown): ConnectError {
   return new ConnectError(message, Code.InvalidArgument, undefined, undefined, cause);
 }
 
-function serialize(write: () => Uint8Array): Uint8Array {
+function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8Array {
+  let bytes: Uint8Array;
   try {
-    return write();
+    bytes = write();
   } catch (error) {
     throw new ConnectError("the response cannot be serialized", Code.Internal, undefined, undefined, error);
   }
-}
-
-function limited(bytes: Uint8Array, writeMaxBytes: number): Uint8Array {
   if (bytes.byteLength <= writeMaxBytes) return bytes;
   const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
   throw new ConnectError(message, Code.ResourceExhausted);

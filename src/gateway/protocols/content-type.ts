@@ -1,9 +1,12 @@
 import type { Protocol } from "./call-protocol.ts";
 
+/** How the messages of an RPC are written: in protobuf's binary format, or in JSON. */
+export type RpcFormat = "binary" | "json";
+
 /** The meaning of the content type of an RPC request. */
 export interface RpcContentType {
   readonly protocol: "connect" | "grpc" | "grpc-web";
-  readonly format: "binary" | "json";
+  readonly format: RpcFormat;
   /** Whether it is a stream of the Connect protocol. */
   readonly stream: boolean;
   /** Whether the body is base64, as in gRPC-Web text. */

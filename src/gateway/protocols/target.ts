@@ -1,38 +1,82 @@
 import type { Exchange } from "../carriers/index.ts";
-import { ConnectStream } from "./connect/connect-stream.ts";
-import { ConnectUnary } from "./connect/connect-unary.ts";
-import type { RpcContentType } from "./content-type.ts";
-import { GrpcStream } from "./grpc/grpc-stream.ts";
-import { GrpcUnary } from "./grpc/grpc-unary.ts";
-import { GrpcWebStream } from "./grpc-web/grpc-web-stream.ts";
-import { GrpcWebUnary } from "./grpc-web/grpc-web-unary.ts";
-import type { StreamProcedure, UnaryProcedure } from "./procedure.ts";
 import type { ErrorRecordWriter } from "../rest/index.ts";
+import type { StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
+import { ConnectStream, ConnectUnary } from "./connect.ts";
+import { readRpcContentType, type RpcContentType, rpcContentTypes, type RpcFormat } from "./content-type.ts";
+import { GrpcCall } from "./grpc.ts";
+import { GrpcWebCall } from "./grpc-web.ts";
+import type { Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
 import { RestByteStream } from "./rest/rest-byte-stream.ts";
 import { RestClientStream } from "./rest/rest-client-stream.ts";
 import { RestMessageStream } from "./rest/rest-message-stream.ts";
 import type { RestStreamTarget } from "./rest/rest-stream.ts";
 import { type RestTarget, RestUnary } from "./rest/rest-unary.ts";
-import type { Protocol, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
 
 /** A unary RPC as a request asks for it, with what its URL and content type say about the call. */
 export type UnaryTarget = RpcTarget | ConnectGetTarget | RestTarget;
 
 /** A unary RPC named by the path `/package.Service/Method` of a POST. */
-export interface RpcTarget {
+interface RpcTarget {
   readonly kind: "rpc";
-  readonly protocol: Protocol;
+  readonly protocol: RpcContentType["protocol"];
   readonly procedure: UnaryProcedure;
   readonly type: RpcContentType;
 }
 
 /** A unary RPC named by the path of a GET, with the message in the query (Connect protocol, "Unary-Get-Request"). */
-export interface ConnectGetTarget {
+interface ConnectGetTarget {
   readonly kind: "connect-get";
   readonly protocol: "connect";
   readonly procedure: UnaryProcedure;
-  readonly format: RpcContentType["format"];
+  readonly format: RpcFormat;
   readonly query: URLSearchParams;
+}
+
+/** A streaming RPC as a request asks for it. */
+export type StreamTarget = RpcStreamTarget | RestStreamTarget;
+
+/** A streaming RPC named by the path of a POST, and how its messages are written. */
+interface RpcStreamTarget {
+  readonly kind: "stream";
+  readonly protocol: RpcContentType["protocol"];
+  readonly procedure: StreamProcedure;
+  readonly type: RpcContentType;
+}
+
+/** What requests of each content type ask for at the path of an RPC. Prepared, so that calls share them. */
+export type RpcTargets = ReadonlyMap<RpcContentType, RpcTarget | RpcStreamTarget>;
+
+/** Prepares the targets of an RPC in the protocols that its options allow. */
+export function createRpcTargets(procedure: Procedure): RpcTargets {
+  const targets = new Map<RpcContentType, RpcTarget | RpcStreamTarget>();
+  for (const type of rpcContentTypes.values()) {
+    const { protocol, stream } = type;
+    if (protocol === "connect" && stream !== (procedure.kind === "stream")) continue;
+    if (!procedure.handler.protocolNames.includes(protocol)) continue;
+    if (procedure.kind === "unary") targets.set(type, { kind: "rpc", protocol, procedure, type });
+    else targets.set(type, { kind: "stream", protocol, procedure, type });
+  }
+  return targets;
+}
+
+/** Finds the target of a POST by its content type; `undefined` if that is not supported. */
+export function findRpcTarget(targets: RpcTargets, contentType: string): RpcTarget | RpcStreamTarget | undefined {
+  // Nearly all clients spell it as the protocols do.
+  const type = rpcContentTypes.get(contentType) ?? readRpcContentType(contentType);
+  return type && targets.get(type);
+}
+
+/** Returns the target of a GET by its query; `undefined` if that names no encoding, or another than our two. */
+export function findGetTarget(procedure: UnaryProcedure, query: URLSearchParams): ConnectGetTarget | undefined {
+  const encoding = query.get("encoding");
+  if (encoding !== "proto" && encoding !== "json") return undefined;
+  return {
+    kind: "connect-get",
+    protocol: "connect",
+    procedure,
+    format: encoding === "proto" ? "binary" : "json",
+    query,
+  };
 }
 
 /** Opens the protocol of a unary call on its exchange. */
@@ -45,23 +89,15 @@ export function openUnaryProtocol(
   const { procedure } = target;
   if (target.kind === "connect-get") return new ConnectUnary(exchange, procedure, target.format, target.query);
   const { protocol, format, text } = target.type;
-  if (protocol === "grpc") return new GrpcUnary(exchange, procedure, format);
-  if (protocol === "grpc-web") return new GrpcWebUnary(exchange, procedure, format, text);
+  if (protocol === "grpc") return new GrpcCall(exchange, procedure, format);
+  if (protocol === "grpc-web") return new GrpcWebCall(exchange, procedure, format, text);
   return new ConnectUnary(exchange, procedure, format, undefined);
-}
-
-/** A streaming RPC, and how its messages are written. */
-export interface StreamTarget {
-  readonly kind: "stream";
-  readonly protocol: Protocol;
-  readonly procedure: StreamProcedure;
-  readonly type: RpcContentType;
 }
 
 /** Opens the protocol of a streaming call on its exchange. */
 export function openStreamProtocol(
   exchange: Exchange,
-  target: StreamTarget | RestStreamTarget,
+  target: StreamTarget,
   writeErrorRecord: ErrorRecordWriter,
 ): StreamProtocol {
   if (target.kind === "rest-stream") {
@@ -70,9 +106,8 @@ export function openStreamProtocol(
     const RestAnswers = target.binding.toRaw === undefined ? RestMessageStream : RestByteStream;
     return new RestAnswers(exchange, target, writeErrorRecord);
   }
-  const { procedure, type } = target;
-  const { protocol, format, text } = type;
-  if (protocol === "grpc") return new GrpcStream(exchange, procedure, format);
-  if (protocol === "grpc-web") return new GrpcWebStream(exchange, procedure, format, text);
-  return new ConnectStream(exchange, procedure, format);
+  const { protocol, format, text } = target.type;
+  if (protocol === "grpc") return new GrpcCall(exchange, target.procedure, format);
+  if (protocol === "grpc-web") return new GrpcWebCall(exchange, target.procedure, format, text);
+  return new ConnectStream(exchange, target.procedure, format);
 }

@@ -1,4 +1,3 @@
-import { EventEmitter } from "node:events";
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AdmitRequest, Endpoint } from "../../../src/gateway/index.ts";
@@ -15,6 +14,7 @@ import {
 } from "../../support/carriers/exchange.ts";
 import {
   getReadingProcedure,
+  nextEvent,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
@@ -335,9 +335,9 @@ test.each(both)(
         return { httpStatus: 200, body: "" };
       },
     };
-    const admit = async ({ connection }: AdmitRequest): Promise<void> => {
+    const admit = async (): Promise<void> => {
       admitting.resolve();
-      if (connection instanceof EventEmitter) await new Promise((resolve) => connection.once("close", resolve));
+      await nextEvent("close");
     };
     await using greenhouse = await startGreenhouse({}, { admit, endpoints: [page] });
     if (version === "1.1") {

@@ -1,4 +1,3 @@
-import { EventEmitter } from "node:events";
 import { inspect } from "node:util";
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
@@ -10,6 +9,7 @@ import { openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { openHttp2 } from "../../support/carriers/http2-connection.ts";
 import { within } from "../../support/deadline.ts";
 import {
+  acceptedSocket,
   callings,
   getReadingProcedure,
   greenhouseClient,
@@ -130,8 +130,8 @@ describe.each(http2Servers)("an endpoint that answers later, server: %s,", (http
     async (version) => {
       const asked = Promise.withResolvers<void>();
       const left = Promise.withResolvers<void>();
-      const admit: Admit = ({ connection }) => {
-        if (connection instanceof EventEmitter) connection.once("close", left.resolve);
+      const admit: Admit = () => {
+        acceptedSocket().once("close", left.resolve);
         asked.resolve();
       };
       const answer: Endpoint["answer"] = async () => {

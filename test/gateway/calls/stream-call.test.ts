@@ -1,11 +1,11 @@
-import { EventEmitter, once } from "node:events";
+import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { reasonOf } from "../../support/gateway/call-end.ts";
 import { within } from "../../support/deadline.ts";
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
-import { callings, greenhouseClient, startGreenhouse } from "../../support/gateway/greenhouse.ts";
+import { callings, greenhouseClient, nextEvent, startGreenhouse } from "../../support/gateway/greenhouse.ts";
 import { emptyMessage, grpcHeader } from "../../support/carriers/grpc-frames.ts";
 import { heldBytes } from "../../support/carriers/held-bytes.ts";
 import { openHttp1 } from "../../support/carriers/http1-connection.ts";
@@ -345,9 +345,9 @@ test.each([
       },
     },
     {
-      admit: async ({ connection }) => {
+      admit: async () => {
         asked.resolve();
-        if (connection instanceof EventEmitter) await new Promise((resolve) => connection.once("close", resolve));
+        await nextEvent("close");
       },
     },
     { http2 },

@@ -1,4 +1,6 @@
+import { subscribe } from "node:diagnostics_channel";
 import { EventEmitter, once } from "node:events";
+import { Socket } from "node:net";
 import { type Client, createClient, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -24,10 +26,22 @@ export interface TestGreenhouse {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Waits for an event of the server's side of a connection over HTTP/1.1, as `admit` sees it. */
-export function nextEvent(connection: object, event: "close" | "end" | "pause"): Promise<unknown> {
-  if (connection instanceof EventEmitter) return once(connection, event);
-  throw new TypeError("the connection has no events");
+let accepted: Socket | undefined;
+subscribe("net.server.socket", (message) => {
+  if (typeof message === "object" && message !== null && "socket" in message && message.socket instanceof Socket)
+    accepted = message.socket;
+});
+
+/** Returns the server's end of the connection that was made last. Call it in `admit`. */
+export function acceptedSocket(): Socket {
+  if (accepted === undefined) throw new TypeError("no connection was made");
+  return accepted;
+}
+
+/** Waits for an event of the server's end of the connection that was made last. Call it in `admit`. */
+export function nextEvent(event: "close" | "end" | "pause"): Promise<unknown> {
+  // Not `events.once`, which rejects when the client resets the connection first.
+  return new Promise((resolve) => acceptedSocket().once(event, resolve));
 }
 
 /** Starts a gateway. RPCs that the implementation leaves out are unimplemented. */

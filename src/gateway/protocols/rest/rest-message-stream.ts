@@ -2,9 +2,8 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
 import { type ErrorRecordWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
-import { encodesPieces, type PieceEncoder, type StreamCompression } from "../compression.ts";
-import { readAccept } from "../accept.ts";
-import { negotiateContentCoding } from "../content-coding.ts";
+import { encodesPieces, type PieceEncoder } from "../compression.ts";
+import { negotiateCoding, negotiateType } from "../negotiation.ts";
 import { RestStream, type RestStreamTarget } from "./rest-stream.ts";
 
 /** A stream of messages in JSON: lines, one array, or Server-Sent Events. */
@@ -17,7 +16,7 @@ export class RestMessageStream extends RestStream {
 
   constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
     super(exchange, target, writeErrorRecord);
-    this.#form = negotiateForm(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
+    this.#form = negotiateType(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
     this.heartbeat = this.#form.heartbeat;
   }
 
@@ -33,7 +32,9 @@ export class RestMessageStream extends RestStream {
 
   begin(header: HeaderFields): void {
     const varying = [...header, "vary", "accept-encoding"];
-    const coding = this.#negotiateCoding();
+    // However short the first messages are: the length of the answer is not known.
+    const codings = this.target.procedure.options.acceptCompression.filter(encodesPieces);
+    const coding = negotiateCoding(this.exchange.get("accept-encoding"), codings);
     if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
     this.#encoder = coding.openEncoder();
     this.exchange.begin(this.httpStatus, [...varying, "content-encoding", coding.name]);
@@ -73,14 +74,6 @@ export class RestMessageStream extends RestStream {
     return this.answerEncoded(this.httpStatus, header, body);
   }
 
-  /** Chooses the content coding, however short the first messages are: the length of the answer is not known. */
-  #negotiateCoding(): StreamCompression | undefined {
-    const available = this.target.procedure.options.acceptCompression.filter(encodesPieces);
-    const names = available.map(({ name }) => name);
-    const chosen = negotiateContentCoding(this.exchange.get("accept-encoding"), names);
-    return available.find(({ name }) => name === chosen);
-  }
-
   #end(error: ConnectError | undefined): Uint8Array {
     return toUtf8(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
   }
@@ -89,32 +82,4 @@ export class RestMessageStream extends RestStream {
   #errorJson(error: ConnectError): string {
     return new TextDecoder().decode(this.errorAnswer(error).body);
   }
-}
-
-/**
- * Chooses the form of a stream by `Accept` (RFC 9110 §12.5.1): the one with the highest weight, or of equal ones the
- * first; the first of all if the client accepts none.
- *
- * @param accept - the value of the field, `null` when it was not sent
- */
-function negotiateForm(accept: string | null, [first, ...others]: readonly [StreamForm, ...StreamForm[]]): StreamForm {
-  if (accept === null || accept === "") return first;
-  // Parameters are ignored: there is one form for each type.
-  const weights = new Map(readAccept(accept).map(({ name, weight }) => [name, weight]));
-  let chosen = first;
-  let highest = weightOf(first.contentType, weights);
-  for (const form of others) {
-    const weight = weightOf(form.contentType, weights);
-    if (weight > highest) {
-      chosen = form;
-      highest = weight;
-    }
-  }
-  return chosen;
-}
-
-/** Returns the weight of the most specific range that includes the type. */
-function weightOf(contentType: string, weights: ReadonlyMap<string, number>): number {
-  const [type = ""] = contentType.split("/");
-  return weights.get(contentType) ?? weights.get(`${type}/*`) ?? weights.get("*/*") ?? 0;
 }

@@ -1,21 +1,15 @@
 import type { Message } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import {
-  type ErrorResponse,
-  type ErrorRecordWriter,
-  errorWithHttpStatus,
-  httpStatusOf,
-  type RestBinding,
-} from "../../rest/index.ts";
+import { type ErrorRecordWriter, errorWithHttpStatus, httpStatusOf, type RestBinding } from "../../rest/index.ts";
 import { chosenStatus, restErrorHeader, toRestHeader } from "./response-header.ts";
-import { readRestTimeout } from "./rest-timeout.ts";
 import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
-import { negotiateContentCoding, readContentCoding } from "../content-coding.ts";
+import { negotiateCoding, readContentCoding } from "../negotiation.ts";
 import { decompressInTurn } from "../decompress-in-turn.ts";
 import { areUntouched, LazyHeaders } from "../lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "../procedure.ts";
 import type { ResponseParts, UnaryProtocol } from "../call-protocol.ts";
+import { readRestTimeout } from "../timeouts.ts";
 
 /** A unary RPC that a REST request asks for. */
 export interface RestTarget extends RestSelection {
@@ -48,8 +42,7 @@ export class RestUnary implements UnaryProtocol {
   readonly #writeErrorRecord: ErrorRecordWriter;
   /** `undefined` for a body without `Content-Encoding`. */
   readonly #coding: BodyCoding | undefined;
-  /** Whether an answer was given to its coding. */
-  #encodes = false;
+  #isUncoded = false;
 
   /** @param readable - the content codings that the body may have */
   constructor(
@@ -67,12 +60,9 @@ export class RestUnary implements UnaryProtocol {
     this.target = target;
     this.#writeErrorRecord = writeErrorRecord;
     this.bodyLimitBytes = readMaxBytes;
-    const timeout = readRestTimeout(exchange.common);
+    const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
     this.problem = timeout.error;
-    if (timeout.timeoutMs !== undefined && timeout.timeoutMs > maxTimeoutMs) {
-      this.problem = new ConnectError(`the timeout must not exceed ${maxTimeoutMs} ms`, Code.InvalidArgument);
-    }
     if (exchange.body === undefined) {
       if (this.problem !== undefined || binding.takesStream) return;
       // The URL holds the whole message. It is not read before a gate has let the call pass, nor after the deadline.
@@ -124,6 +114,10 @@ export class RestUnary implements UnaryProtocol {
     return this.answerEncoded(httpStatus, fields, body);
   }
 
+  giveUpCoding(): void {
+    this.#isUncoded = true;
+  }
+
   protected errorAnswer(error: ConnectError): { httpStatus: number; fields: HeaderFields; body: Uint8Array } {
     const { responseHeader: header, responseTrailer: trailer } = this;
     const untouched = areUntouched(header, trailer);
@@ -146,30 +140,13 @@ export class RestUnary implements UnaryProtocol {
     }
     // RFC 9110 §12.5.5: caches must know that the coding depends on what the client accepts.
     const varying = [...fields, "vary", "accept-encoding"];
-    const accepted = this.exchange.get("accept-encoding");
-    const available = this.target.procedure.options.acceptCompression;
-    const chosen = negotiateContentCoding(
-      accepted,
-      available.map(({ name }) => name),
-    );
-    const coding = available.find(({ name }) => name === chosen);
-    // An error that comes while an answer is being encoded, or because that has failed, is sent at once as it is.
-    if (coding === undefined || this.#encodes) return this.exchange.answer(httpStatus, varying, body);
-    this.#encodes = true;
+    const { acceptCompression } = this.target.procedure.options;
+    const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
+    if (coding === undefined || this.#isUncoded) return this.exchange.answer(httpStatus, varying, body);
     return coding
       .compress(body)
       .then((packed) => this.exchange.answer(httpStatus, [...varying, "content-encoding", coding.name], packed));
   }
-}
-
-/** Answers a REST request that never became a call. */
-export function refuseRest(
-  exchange: Exchange,
-  { httpStatus, contentType, body }: ErrorResponse,
-  error: ConnectError,
-  fields: HeaderFields,
-): void {
-  exchange.answer(httpStatus, restErrorHeader(error, contentType, fields), body);
 }
 
 /** The `Content-Encoding` of a request, as it was read. */

@@ -1,4 +1,3 @@
-import { EventEmitter } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit, Endpoint } from "../../../../src/gateway/index.ts";
@@ -6,7 +5,7 @@ import { createCertificate } from "../../../support/carriers/certificate.ts";
 import { heldBytes } from "../../../support/carriers/held-bytes.ts";
 import { leastOf } from "../../../support/least-of.ts";
 import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
-import { startGreenhouse } from "../../../support/gateway/greenhouse.ts";
+import { acceptedSocket, startGreenhouse } from "../../../support/gateway/greenhouse.ts";
 
 // What connections hold whose clients send ahead and take nothing of what they are answered.
 
@@ -21,9 +20,9 @@ test("all connections together hold no more than the limit, and nothing once the
   // Not the sockets themselves: a closed one still holds what it was given.
   let taken = 0;
   let closed = 0;
-  const admit: Admit = ({ connection }) => {
+  const admit: Admit = () => {
     taken += 1;
-    if (connection instanceof EventEmitter) connection.once("close", () => (closed += 1));
+    acceptedSocket().once("close", () => (closed += 1));
   };
   const page: Endpoint = {
     path: "/",
@@ -110,9 +109,7 @@ test("answers are made as far as they are taken, and in the end all of them", as
 
 test("a chunk of which nothing is kept is freed, although something was kept of an earlier one", async () => {
   const chunks: Buffer[] = [];
-  const admit: Admit = ({ connection }) => {
-    if (connection instanceof EventEmitter) connection.on("data", (chunk: Buffer) => chunks.push(chunk));
-  };
+  const admit: Admit = () => void acceptedSocket().on("data", (chunk: Buffer) => chunks.push(chunk));
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit });
   using connection = await openHttp1(greenhouse.address);
   // A body in one piece is kept, one in many is copied.

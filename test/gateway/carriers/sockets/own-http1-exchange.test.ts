@@ -34,7 +34,7 @@ describe("a client that does not read", () => {
       },
       {
         limits: { idleTimeoutMs: 500 },
-        admit: ({ connection }) => closed.resolve(nextEvent(connection, "close")),
+        admit: () => closed.resolve(nextEvent("close")),
       },
     );
     using connection = await openHttp1(greenhouse.address);
@@ -53,7 +53,7 @@ describe("a client that does not read", () => {
       {
         // As long as a busy machine may need for some of the first.
         limits: { idleTimeoutMs: 1000 },
-        admit: ({ connection }) => closed.resolve(nextEvent(connection, "close")),
+        admit: () => closed.resolve(nextEvent("close")),
       },
     );
     using connection = await openHttp1(greenhouse.address);
@@ -68,7 +68,7 @@ describe("a client that does not read", () => {
     const ended = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: async ({ note }) => ({ note: note || bigText }) },
-      { admit: ({ connection }) => ended.resolve(nextEvent(connection, "end")) },
+      { admit: () => ended.resolve(nextEvent("end")) },
     );
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
@@ -120,7 +120,7 @@ describe("a client that does not read", () => {
       {
         endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
         limits: { idleTimeoutMs: 500 },
-        admit: ({ connection }) => closed.resolve(nextEvent(connection, "close")),
+        admit: () => closed.resolve(nextEvent("close")),
       },
     );
     using connection = await openHttp1(greenhouse.address);
@@ -140,7 +140,7 @@ describe("a client that does not read", () => {
       {
         endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
         limits: { idleTimeoutMs: 500 },
-        admit: ({ connection }) => closed.resolve(nextEvent(connection, "close")),
+        admit: () => closed.resolve(nextEvent("close")),
       },
     );
     process.on("warning", onWarning);
@@ -171,8 +171,8 @@ describe("a client that sends ahead", () => {
         },
       },
       {
-        admit: ({ connection }) => {
-          if (mostRunning === 0) unread.resolve(nextEvent(connection, "pause"));
+        admit: () => {
+          if (mostRunning === 0) unread.resolve(nextEvent("pause"));
         },
       },
     );
@@ -208,8 +208,8 @@ describe("a client that sends ahead", () => {
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({ note: "n" }) },
       {
-        admit: async ({ connection }) => {
-          paused.resolve(nextEvent(connection, "pause"));
+        admit: async () => {
+          paused.resolve(nextEvent("pause"));
           await slow.promise;
         },
         endpoints: [endpoint],

@@ -1,11 +1,16 @@
-import { EventEmitter, once } from "node:events";
+import { type EventEmitter, once } from "node:events";
 import { STATUS_CODES } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Admit, Endpoint } from "../../../../src/gateway/index.ts";
 import { within } from "../../../support/deadline.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../support/carriers/exchange.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
+import {
+  acceptedSocket,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../../support/gateway/greenhouse.ts";
 import { headerOfListBytes } from "../../../support/carriers/header-list.ts";
 import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
 
@@ -428,8 +433,8 @@ describe("a call whose client closes the connection", () => {
         },
       },
       {
-        admit: ({ connection }) => {
-          if (connection instanceof EventEmitter) admitting.resolve(connection);
+        admit: () => {
+          admitting.resolve(acceptedSocket());
           return gate.promise;
         },
         interceptors: [

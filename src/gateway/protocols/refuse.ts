@@ -1,49 +1,33 @@
 import type { ConnectError } from "@connectrpc/connect";
-import {
-  type Protocol,
-  refuseConnectStream,
-  refuseConnect,
-  refuseGrpc,
-  refuseGrpcWeb,
-  refuseRest,
-} from "../protocols/index.ts";
 import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import type { ErrorRecordWriter } from "../rest/index.ts";
-import type { OnFault } from "./faults.ts";
+import type { Protocol } from "./call-protocol.ts";
+import { refuseConnect, refuseConnectStream } from "./connect.ts";
+import type { RpcFormat } from "./content-type.ts";
+import { refuseGrpc } from "./grpc.ts";
+import { refuseGrpcWeb } from "./grpc-web.ts";
+import { restErrorHeader } from "./rest/response-header.ts";
 
 /** An answer to a request that never became a call. */
 export interface Refusal {
   readonly protocol: Protocol;
   /** Its HTTP status; gRPC and gRPC-Web answer 200 with a status of their own. */
   readonly httpStatus: number;
-  /** The gateway's own, or made by `toConnectError`, so that every protocol can write it. */
+  /** The gateway's own, or one that was made writable. */
   readonly error: ConnectError;
   /** The RPC that was requested, if known. */
   readonly procedure: string | undefined;
   readonly fields: HeaderFields;
   /** The format of the messages, for a stream of the Connect protocol. */
-  readonly connectStream?: "binary" | "json" | undefined;
+  readonly connectStream?: RpcFormat | undefined;
 }
 
 /**
- * Answers with a refusal in the form of the caller's protocol. Never throws: a refusal that cannot be written, for
- * example because the error's details do not serialize, resets the exchange and is reported.
+ * Answers with a refusal in the form of the caller's protocol.
+ *
+ * @throws whatever keeps the error from being written, for example details that do not serialize; then nothing was sent
  */
-export function refuse(
-  exchange: Exchange,
-  refusal: Refusal,
-  writeErrorRecord: ErrorRecordWriter,
-  report: OnFault,
-): void {
-  try {
-    writeRefusal(exchange, refusal, writeErrorRecord);
-  } catch (error) {
-    exchange.reset();
-    report(error, "a refusal could not be written");
-  }
-}
-
-function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorRecordWriter): void {
+export function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorRecordWriter): void {
   const { protocol, httpStatus, error, fields, procedure } = refusal;
   const wrongMethod = httpStatus === 405;
   // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default
@@ -57,5 +41,5 @@ function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: Er
   if (protocol === "grpc-web" && !wrongMethod) return refuseGrpcWeb(exchange, error);
   // A wrong method matches no RPC, even where there is one at the path.
   const record = writeErrorRecord(error, { httpStatus, procedure: wrongMethod ? undefined : procedure });
-  refuseRest(exchange, record, error, fields);
+  exchange.answer(record.httpStatus, restErrorHeader(error, record.contentType, fields), record.body);
 }

@@ -3,10 +3,10 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   decodeGrpcWebText,
+  decodeTextPieces,
   encodeGrpcWebText,
   grpcWebTextBytes,
-} from "../../../../src/gateway/protocols/grpc-web/grpc-web-text.ts";
-import { decodeTextPieces } from "../../../../src/gateway/protocols/grpc-web/grpc-web-stream.ts";
+} from "../../../src/gateway/protocols/grpc-web-text.ts";
 
 const refused: unknown = expect.objectContaining({ code: Code.InvalidArgument });
 

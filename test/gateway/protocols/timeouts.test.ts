@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { CommonHeaderFields } from "../../../../src/gateway/carriers/index.ts";
-import { readRestTimeout } from "../../../../src/gateway/protocols/rest/rest-timeout.ts";
+import { CommonHeaderFields } from "../../../src/gateway/carriers/index.ts";
+import { readRestTimeout } from "../../../src/gateway/protocols/timeouts.ts";
 
 describe("readRestTimeout()", () => {
   test.each<{ header: Record<string, string>; want: number | undefined }>([
@@ -13,16 +13,16 @@ describe("readRestTimeout()", () => {
     { header: { "grpc-timeout": "2M" }, want: 120_000 },
     { header: { "grpc-timeout": "3S" }, want: 3000 },
     { header: { "grpc-timeout": "4m" }, want: 4 },
-    { header: { "grpc-timeout": "5u" }, want: 1 },
-    { header: { "grpc-timeout": "6n" }, want: 1 },
+    { header: { "grpc-timeout": "5u" }, want: 0.005 },
+    { header: { "grpc-timeout": "6n" }, want: 0.000006 },
     { header: { "grpc-timeout": "0n" }, want: 0 },
     { header: { "grpc-timeout": "99999999H" }, want: 99_999_999 * 3_600_000 },
     { header: { "x-server-timeout": "1.5" }, want: 1500 },
-    { header: { "x-server-timeout": "0.0001" }, want: 1 },
+    { header: { "x-server-timeout": "0.0001" }, want: 0.1 },
     { header: { "x-server-timeout": "10" }, want: 10_000 },
     { header: { "x-server-timeout": "10", "grpc-timeout": "2S", "connect-timeout-ms": "3000" }, want: 2000 },
   ])("reads $header as $want ms", ({ header, want }) => {
-    expect(readRestTimeout(new CommonHeaderFields(Object.entries(header).flat()))).toEqual(
+    expect(readRestTimeout(new CommonHeaderFields(Object.entries(header).flat()), Number.POSITIVE_INFINITY)).toEqual(
       want === undefined ? {} : { timeoutMs: want },
     );
   });
@@ -49,8 +49,17 @@ describe("readRestTimeout()", () => {
     ["x-server-timeout", "NaN"],
     ["x-server-timeout", "Infinity"],
   ])("refuses %s: %j", (name, value) => {
-    const { error } = readRestTimeout(new CommonHeaderFields([name, value]));
+    const { error } = readRestTimeout(new CommonHeaderFields([name, value]), Number.POSITIVE_INFINITY);
     expect(error?.code).toBe(Code.InvalidArgument);
-    expect(error?.rawMessage).toContain(name);
+    expect(error?.rawMessage).toContain(`timeout value: ${value}`);
+  });
+
+  test.each([
+    { header: { "grpc-timeout": "2S", "connect-timeout-ms": "1000" }, refused: false },
+    { header: { "grpc-timeout": "2S", "connect-timeout-ms": "1001" }, refused: true },
+    { header: { "x-server-timeout": "1.001" }, refused: true },
+  ])("holds the shortest of $header against the limit of 1000 ms", ({ header, refused }) => {
+    const { error } = readRestTimeout(new CommonHeaderFields(Object.entries(header).flat()), 1000);
+    expect(error !== undefined).toBe(refused);
   });
 });

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { negotiateEncodings } from "../../../src/gateway/protocols/call-header.ts";
+import { negotiateEncodings } from "../../../src/gateway/protocols/enveloped-call.ts";
 import { brotli, gzip, zstd } from "../../../src/gateway/zlib/index.ts";
 
 describe("negotiateEncodings", () => {

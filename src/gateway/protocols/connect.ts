@@ -1,15 +1,23 @@
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { codeToHttpStatus, errorToJsonBytes, parseTimeout } from "@connectrpc/connect/protocol-connect";
-import type { Codec } from "../codec.ts";
-import { type Encodings, negotiateEncodings, shortened } from "../call-header.ts";
-import { messageTooLarge } from "../compression.ts";
-import { decompressInTurn } from "../decompress-in-turn.ts";
-import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../../carriers/index.ts";
-import { headerFieldsToSend, LazyHeaders, metadataFields } from "../lazy-headers.ts";
-import type { Procedure, UnaryProcedure } from "../procedure.ts";
-import type { ResponseParts, UnaryProtocol } from "../call-protocol.ts";
+import {
+  codeToHttpStatus,
+  endStreamFlag,
+  endStreamToJson,
+  errorToJsonBytes,
+} from "@connectrpc/connect/protocol-connect";
+import { concatBytes, type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../carriers/index.ts";
+import type { ResponseParts, UnaryProtocol } from "./call-protocol.ts";
+import type { Codec } from "./codec.ts";
+import { messageTooLarge } from "./compression.ts";
+import type { RpcFormat } from "./content-type.ts";
+import { decompressInTurn } from "./decompress-in-turn.ts";
+import { writeEnvelope } from "./envelope.ts";
+import { EnvelopedCall, type Encodings, negotiateEncodings } from "./enveloped-call.ts";
+import { headerFieldsToSend, LazyHeaders, metadataFields } from "./lazy-headers.ts";
+import type { Procedure, UnaryProcedure } from "./procedure.ts";
+import { readConnectTimeout } from "./timeouts.ts";
 
 /** A unary call of the Connect protocol: POST, and GET for RPCs without side effects. */
 export class ConnectUnary implements UnaryProtocol {
@@ -26,20 +34,14 @@ export class ConnectUnary implements UnaryProtocol {
   readonly #codec: Codec;
   readonly #encodings: Encodings;
   readonly #query: URLSearchParams | undefined;
-  /** Whether an answer was given to its coding. */
-  #encodes = false;
+  #isUncoded = false;
 
   /** @param query - the query of a GET, which holds the message; `undefined` for POST */
-  constructor(
-    exchange: Exchange,
-    procedure: UnaryProcedure,
-    format: "binary" | "json",
-    query: URLSearchParams | undefined,
-  ) {
+  constructor(exchange: Exchange, procedure: UnaryProcedure, format: RpcFormat, query: URLSearchParams | undefined) {
     const { options } = procedure;
     const sent = query === undefined ? exchange.common.contentEncoding : query.get("compression");
     const accepted = exchange.get("accept-encoding");
-    const timeout = parseTimeout(shortened(exchange.common.connectTimeoutMs), options.maxTimeoutMs);
+    const timeout = readConnectTimeout(exchange.common, options.maxTimeoutMs);
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.#exchange = exchange;
     this.#procedure = procedure;
@@ -78,22 +80,53 @@ export class ConnectUnary implements UnaryProtocol {
     return this.#answer(codeToHttpStatus(error.code), fields, trailer, body);
   }
 
+  giveUpCoding(): void {
+    this.#isUncoded = true;
+  }
+
   #answer(httpStatus: number, header: HeaderFields, trailer: Headers, body: Uint8Array): void | Promise<void> {
     const fields = withTrailer(header, trailer);
     const compression = this.#encodings.response;
-    // An error that comes while an answer is being encoded, or because that has failed, is sent at once as it is.
-    if (compression === undefined || this.#encodes || body.byteLength < this.#procedure.options.compressMinBytes) {
+    if (compression === undefined || this.#isUncoded || body.byteLength < this.#procedure.options.compressMinBytes) {
       return this.#exchange.answer(httpStatus, fields, body);
     }
-    this.#encodes = true;
     return compression
       .compress(body)
       .then((packed) => this.#exchange.answer(httpStatus, [...fields, "content-encoding", compression.name], packed));
   }
 }
 
+/** A streaming call of the Connect protocol. Its body ends with an envelope for trailer and error. */
+export class ConnectStream extends EnvelopedCall {
+  readonly protocol = "connect";
+  readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
+
+  constructor(exchange: Exchange, procedure: Procedure, format: RpcFormat) {
+    const { acceptCompression, maxTimeoutMs } = procedure.options;
+    const sent = exchange.get("connect-content-encoding");
+    const accepted = exchange.get("connect-accept-encoding");
+    super(exchange, procedure, format, {
+      encodings: negotiateEncodings(acceptCompression, sent, accepted, "connect-accept-encoding"),
+      timeout: readConnectTimeout(exchange.common, maxTimeoutMs),
+      contentType: ["content-type", streamContentType(format)],
+      encodingName: "connect-content-encoding",
+      problem: versionProblem(exchange, procedure, undefined),
+    });
+  }
+
+  end(trailer: Headers, error: ConnectError | undefined): void {
+    // The body ends right after this, whether or not the client reads it.
+    void this.write(endOfStream(trailer, error));
+    this.exchange.end();
+  }
+
+  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    this.exchange.answer(200, header, concatBytes([bytes, endOfStream(trailer, error)]));
+  }
+}
+
 /** Returns what is wrong with the protocol version, if the options require one. */
-export function versionProblem(
+function versionProblem(
   exchange: Exchange,
   { options }: Procedure,
   query: URLSearchParams | undefined,
@@ -107,7 +140,15 @@ export function versionProblem(
   return new ConnectError('the header Connect-Protocol-Version must be "1"', Code.InvalidArgument);
 }
 
-/** Answers a Connect request that never became a call. */
+/**
+ * Answers a Connect stream that never became a call: status 200, with the error in the message that ends the stream,
+ * the only place where clients look for it (Connect protocol, "Streaming-Response").
+ */
+export function refuseConnectStream(exchange: Exchange, format: RpcFormat, error: ConnectError): void {
+  exchange.answer(200, ["content-type", streamContentType(format)], endOfStream(new Headers(), error));
+}
+
+/** Answers any other Connect request that never became a call. */
 export function refuseConnect(exchange: Exchange, httpStatus: number, error: ConnectError, fields: HeaderFields): void {
   exchange.answer(httpStatus, [...jsonHeader, ...fields, ...metadataFields(error)], errorToJsonBytes(error, undefined));
 }
@@ -131,4 +172,12 @@ function messageOfQuery(query: URLSearchParams): Uint8Array {
   } catch {
     throw new ConnectError("the parameter message is not valid base64", Code.InvalidArgument);
   }
+}
+
+function streamContentType(format: RpcFormat): string {
+  return `application/connect+${format === "binary" ? "proto" : "json"}`;
+}
+
+function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
+  return writeEnvelope(endStreamFlag, toUtf8(JSON.stringify(endStreamToJson(trailer, error, undefined))));
 }

@@ -1,0 +1,73 @@
+import { type ConnectError, type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
+import type { Exchange, HeaderReader, Peer } from "../carriers/index.ts";
+import type { Protocol } from "../protocols/index.ts";
+
+/** Everything known about a request before a byte of its body is read. */
+export interface AdmitRequest {
+  /** `/package.Service/Method` of the RPC that matched; `undefined` if none did. */
+  readonly procedure: string | undefined;
+  readonly protocol: Protocol;
+  readonly header: HeaderReader;
+  /** The `Authorization` field (RFC 9110 §11.6.2); `null` when there is none, several joined by ", ". */
+  readonly authorization: string | null;
+  /** The `X-Request-Id` field, as the client or a proxy sent it; `null` when there is none. */
+  readonly xRequestId: string | null;
+  /** Whether the RPC has a stream in at least one direction, so that its answer may fail after it has begun. */
+  readonly stream: boolean;
+  /** The sender of the request: the client that trusted proxies name, otherwise the other end of the connection. */
+  readonly peer: Peer;
+  /** Scheme and authority that the client used, from trusted proxies if they name them: `https://plants.example`. */
+  readonly origin: string;
+  /**
+   * Stands for the connection: the same object for all its requests, and nothing else. Use it as a key of a WeakMap to
+   * remember something for as long as the connection lasts.
+   */
+  readonly connection: object;
+  /** The context values that the interceptors and the handler of this request will see. */
+  readonly contextValues: ContextValues;
+  /**
+   * Adds a header field to the answer, be it a message or an error. Has no effect once the header is sent. A name
+   * or value that HTTP does not allow makes the answer a fault (RFC 9110 §5.5).
+   */
+  addToAnswer(name: string, value: string): void;
+}
+
+/**
+ * The key under which context values hold the `Idempotency-Key` field of a request as it was sent
+ * (draft-ietf-httpapi-idempotency-key-header); its value is `undefined` if there was none.
+ */
+export const idempotencyFieldKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined, {
+  description: "Idempotency-Key field",
+});
+
+/**
+ * Decides on a request by its header alone. Runs exactly once per request, before anything is answered and before a
+ * byte of the body is read or decompressed.
+ *
+ * Return to admit the request. Throw a `ConnectError` to refuse it; its metadata become response headers (trailers in
+ * the gRPC protocols). Anything else that is thrown is answered as `Internal`.
+ */
+export type Admit = (request: AdmitRequest) => void | Promise<void>;
+
+/** One answered request, for logs and metrics. Cannot be spread, because most members are getters. */
+export interface AnsweredRequest {
+  /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
+  readonly procedure: string | undefined;
+  readonly protocol: Protocol;
+  readonly httpMethod: string;
+  /** The request target without its query. */
+  readonly path: string;
+  /** The path template of the matched rule, or the path of the endpoint, with the prefix; otherwise `undefined`. */
+  readonly httpRoute: string | undefined;
+  /** `undefined` over Fetch, which does not expose it. */
+  readonly httpVersion: Exchange["httpVersion"];
+  readonly scheme: "http" | "https";
+  /** 0 when nothing was answered: the client went away, or the answer could not be written, as `error` says. */
+  readonly httpStatus: number;
+  /** The error in the answer; `undefined` on success. */
+  readonly error: ConnectError | undefined;
+  readonly durationMs: number;
+  readonly contextValues: ContextValues;
+  /** The same as in {@link AdmitRequest}. */
+  readonly peer: Peer;
+}

@@ -1,0 +1,86 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { type Exchange, type HeaderFields, prepareHeaderFields } from "../carriers/index.ts";
+import type { ResponseParts } from "./call-protocol.ts";
+import { refusalContentType, type RpcFormat } from "./content-type.ts";
+import { envelopePrefix } from "./envelope.ts";
+import { EnvelopedCall, readGrpcHeader } from "./enveloped-call.ts";
+import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
+import type { Procedure } from "./procedure.ts";
+
+/** A call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read its trailers. */
+export class GrpcCall extends EnvelopedCall {
+  readonly protocol = "grpc";
+  readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
+
+  constructor(exchange: Exchange, procedure: Procedure, format: RpcFormat) {
+    const contentType = format === "binary" ? protoHeader : jsonHeader;
+    super(exchange, procedure, format, readGrpcHeader(exchange, procedure, contentType));
+  }
+
+  override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+    const bytes = this.codec.encode(message);
+    const isUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
+    if (isUncopied) return this.#answerUncopied(header, bytes, trailer);
+    const envelope = this.envelop(bytes);
+    const answer = (body: Uint8Array): void => this.answer(this.headerToSend(header), body, trailer, undefined);
+    return envelope instanceof Promise ? envelope.then(answer) : answer(envelope);
+  }
+
+  #answerUncopied(header: Headers, message: Uint8Array, trailer: Headers): void {
+    const { exchange } = this;
+    const trailerFields = headerFieldsToSend(trailer, statusOk);
+    exchange.begin(200, this.headerToSend(header));
+    // The body ends right after these, whether or not the client reads them.
+    for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
+    exchange.end(trailerFields);
+  }
+
+  end(trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined) setStatus(trailer, error);
+    this.exchange.end(headerFieldsToSend(trailer, statusOk));
+  }
+
+  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined) setStatus(trailer, error);
+    const trailerFields = headerFieldsToSend(trailer, statusOk);
+    if (error === undefined || bytes.byteLength > 0) return this.exchange.answer(200, header, bytes, trailerFields);
+    // "Trailers-Only": one header section is enough unless the handler has set header fields.
+    if (this.responseHeader.pristine) this.exchange.answer(200, [...header, ...trailerFields]);
+    else this.exchange.answer(200, header, undefined, trailerFields);
+  }
+}
+
+/** Answers a gRPC request that never became a call, in the form that gRPC over HTTP/2 calls `Trailers-Only`. */
+export function refuseGrpc(exchange: Exchange, error: ConnectError): void {
+  const trailer = new LazyHeaders(["content-type", refusalContentType(exchange.common.contentType)]);
+  setStatus(trailer, error);
+  exchange.answer(200, trailer.fields);
+}
+
+/** Bytes from which a message is sent as it is, after its prefix, instead of being copied into an envelope. */
+// 64 KiB: below, a piece and its frame cost as much as the copy.
+const uncopiedBytesMin = 64 * 1024;
+
+const protoHeader: HeaderFields = prepareHeaderFields("content-type", "application/grpc+proto");
+const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/grpc+json");
+
+/** The trailer of a gRPC answer that succeeded, unless the handler adds to it. */
+export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
+
+// delay-seconds (RFC 9110 §10.2.3). Five digits are more than a day, longer than any client waits.
+const delaySeconds = /^\d{1,5}$/;
+
+/**
+ * Sets the status of a gRPC answer in its trailer, with the metadata of the error.
+ *
+ * A `retry-after` is repeated as `grpc-retry-pushback-ms` (gRFC A6), the only one of the two that gRPC clients heed.
+ */
+export function setStatus(trailer: Headers, error: ConnectError): void {
+  setTrailerStatus(trailer, error);
+  const retryAfter = error.metadata.get("retry-after");
+  if (retryAfter === null || !delaySeconds.test(retryAfter) || trailer.has(pushback)) return;
+  trailer.set(pushback, String(Number(retryAfter) * 1000));
+}
+
+const pushback = "grpc-retry-pushback-ms";

@@ -1,0 +1,60 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
+import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
+import type { CommonHeaderFields } from "../carriers/index.ts";
+
+/** The deadline of a request: milliseconds from now, a mistake (`InvalidArgument`), or nothing. */
+export interface Timeout {
+  readonly timeoutMs?: number | undefined;
+  readonly error?: ConnectError | undefined;
+}
+
+/** Characters of a time-out that an error repeats: of Connect it has 10 digits at most, of gRPC 8 and a unit. */
+const charactersMax = 32;
+
+const noTimeout: Timeout = {};
+
+/** Reads `Connect-Timeout-Ms`. */
+export function readConnectTimeout({ connectTimeoutMs }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
+  return parseConnectTimeout(connectTimeoutMs?.slice(0, charactersMax) ?? null, maxTimeoutMs);
+}
+
+/** Reads `Grpc-Timeout`. */
+export function readGrpcTimeout({ grpcTimeout }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
+  return parseGrpcTimeout(grpcTimeout?.slice(0, charactersMax) ?? null, maxTimeoutMs);
+}
+
+/**
+ * Reads the deadline of a REST request from the fields that other protocols and proxies use: `Connect-Timeout-Ms`,
+ * `Grpc-Timeout` and `X-Server-Timeout`. The shortest counts, because its sender waits no longer. A timeout of zero has
+ * already passed.
+ */
+export function readRestTimeout(common: CommonHeaderFields, maxTimeoutMs: number): Timeout {
+  const { connectTimeoutMs, grpcTimeout, xServerTimeout } = common;
+  // Most requests have none.
+  if (connectTimeoutMs === null && grpcTimeout === null && xServerTimeout === null) return noTimeout;
+  const timeouts = [
+    readConnectTimeout(common, Number.POSITIVE_INFINITY),
+    readGrpcTimeout(common, Number.POSITIVE_INFINITY),
+    readServerTimeout(xServerTimeout),
+  ];
+  const mistaken = timeouts.find(({ error }) => error !== undefined);
+  if (mistaken !== undefined) return mistaken;
+  const timeoutMs = Math.min(...timeouts.map((timeout) => timeout.timeoutMs ?? Number.POSITIVE_INFINITY));
+  if (timeoutMs <= maxTimeoutMs) return { timeoutMs };
+  return {
+    timeoutMs,
+    error: new ConnectError(`timeout ${timeoutMs}ms must be <= ${maxTimeoutMs}`, Code.InvalidArgument),
+  };
+}
+
+// Seconds, with a fraction. As many digits as gRPC has, down to microseconds.
+const seconds = /^[0-9]{1,8}(?:\.[0-9]{1,6})?$/;
+
+/** Reads `X-Server-Timeout`, which Google's REST services take. */
+function readServerTimeout(text: string | null): Timeout {
+  if (text === null) return noTimeout;
+  if (seconds.test(text)) return { timeoutMs: Number(text) * 1000 };
+  const message = `protocol error: invalid server timeout value: ${text.slice(0, charactersMax)}`;
+  return { error: new ConnectError(message, Code.InvalidArgument) };
+}
