@@ -4,7 +4,7 @@ import { openSituationStore, secretText } from "../support/plants/situation-stor
 import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { carriages, type Carriage } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
-import { situationTable, type Situation } from "./situations.ts";
+import { situations, type Situation } from "./situations.ts";
 
 interface Row {
   readonly carriage: Carriage;
@@ -13,13 +13,28 @@ interface Row {
   readonly plant: bigint;
 }
 
-const rows: readonly Row[] = situationTable
+const rows: readonly Row[] = situations.deletePlant
   .flatMap((situation) =>
     carriages
       .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
       .map((carriage) => ({ situation, carriage })),
   )
   .map((row, index) => ({ ...row, plant: BigInt(index + 1) }));
+
+/** What every RPC can come to, whatever it does. */
+const codesOfEveryRpc = [
+  "ok",
+  "unauthenticated",
+  "permission_denied",
+  "deadline_exceeded",
+  "resource_exhausted",
+  "unavailable",
+  "internal",
+];
+
+test.each(Object.entries(situations))("%s has a situation for each code that any RPC may end with", (_, table) => {
+  expect(table.map(({ want }) => want.code)).toEqual(expect.arrayContaining(codesOfEveryRpc));
+});
 
 describe("the server", () => {
   const plants = new Set(rows.map(({ plant }) => plant));

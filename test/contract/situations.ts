@@ -1,4 +1,5 @@
-import type { HttpRequest } from "../support/carriers/exchange.ts";
+import type { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
 import { authorized, bearer, tokens } from "../support/server/plant-server.ts";
 import { situations as ids, takenKey } from "../support/plants/situation-store.ts";
 import {
@@ -60,82 +61,67 @@ const rpcFormats = [
 ] as const;
 const jsonFormats = ["connect-json", "grpc-json", "grpc-web-json"] as const;
 
-/** Every situation of a DeletePlant call, as docs/errors.md explains them. */
-export const situationTable: readonly Situation[] = [
-  {
-    name: "deletes the plant",
-    request: (format, plant) => deletePlantRequest(format, plant, [authorized]),
-    want: { code: "ok" },
-  },
+/** A situation of DeletePlant with an id, which every format can bring about. */
+interface DeleteRow {
+  readonly name: string;
+  /** Default: the plant of the row. */
+  readonly id?: bigint;
+  /** Default: a good credential alone. */
+  readonly header?: readonly Field[];
+  readonly want: Want;
+}
+
+function toSituation({ name, id, header = [authorized], want }: DeleteRow): Situation {
+  return { name, want, request: (format, plant) => deletePlantRequest(format, id ?? plant, header) };
+}
+
+const takenKeyField: Field = ["idempotency-key", `"${takenKey}"`];
+
+const credentialRows: readonly DeleteRow[] = [
   {
     name: "takes the scheme of the credential in any case",
-    request: (format, plant) => deletePlantRequest(format, plant, [["authorization", `bEARER ${tokens.good}`]]),
+    header: [["authorization", `bEARER ${tokens.good}`]],
     want: { code: "ok" },
   },
-  {
-    name: "says that a plant is not there",
-    request: (format) => deletePlantRequest(format, absent, [authorized]),
-    want: { code: "not_found", message: `plant ${String(absent)} not found` },
-  },
-  {
-    name: "demands a credential",
-    request: (format, plant) => deletePlantRequest(format, plant, []),
-    want: credentialMissing,
-  },
+  { name: "demands a credential", header: [], want: credentialMissing },
   {
     name: "demands a credential also for a plant that is not there",
-    request: (format) => deletePlantRequest(format, absent, []),
+    id: absent,
+    header: [],
     want: credentialMissing,
   },
-  {
-    name: "takes an empty credential for none",
-    request: (format, plant) => deletePlantRequest(format, plant, [["authorization", ""]]),
-    want: credentialMissing,
-  },
+  { name: "takes an empty credential for none", header: [["authorization", ""]], want: credentialMissing },
   {
     name: "takes another scheme for no credential",
-    request: (format, plant) => deletePlantRequest(format, plant, [["authorization", "Basic dTpw"]]),
+    header: [["authorization", "Basic dTpw"]],
     want: credentialMissing,
   },
-  {
-    name: "refuses a scheme without a token",
-    request: (format, plant) => deletePlantRequest(format, plant, [["authorization", "Bearer"]]),
-    want: malformedWant,
-  },
+  { name: "refuses a scheme without a token", header: [["authorization", "Bearer"]], want: malformedWant },
   {
     name: "refuses a token with a space in it",
-    request: (format, plant) => deletePlantRequest(format, plant, [["authorization", `Bearer ${tokens.good} x`]]),
+    header: [["authorization", `Bearer ${tokens.good} x`]],
     want: malformedWant,
   },
   {
     name: "refuses two tokens in one field",
-    request: (format, plant) =>
-      deletePlantRequest(format, plant, [["authorization", `Bearer ${tokens.good}, Bearer ${tokens.good}`]]),
+    header: [["authorization", `Bearer ${tokens.good}, Bearer ${tokens.good}`]],
     want: malformedWant,
   },
-  {
-    name: "refuses a good token that is sent twice",
-    request: (format, plant) => deletePlantRequest(format, plant, [authorized, authorized]),
-    want: malformedWant,
-  },
+  { name: "refuses a good token that is sent twice", header: [authorized, authorized], want: malformedWant },
   {
     name: "refuses a good token that is followed by a wrong one",
-    request: (format, plant) => deletePlantRequest(format, plant, [authorized, bearer(tokens.unknown)]),
+    header: [authorized, bearer(tokens.unknown)],
     want: malformedWant,
   },
-  {
-    name: "refuses a token that nobody knows",
-    request: (format, plant) => deletePlantRequest(format, plant, [bearer(tokens.unknown)]),
-    want: invalidWant,
-  },
+  { name: "refuses a token that nobody knows", header: [bearer(tokens.unknown)], want: invalidWant },
   {
     name: "refuses a token of our form with a wrong checksum, in the same words",
-    request: (format, plant) => deletePlantRequest(format, plant, [bearer(`plantstore_${"0".repeat(57)}`)]),
+    header: [bearer(`plantstore_${"0".repeat(57)}`)],
     want: invalidWant,
   },
   {
     name: "refuses a token that has expired",
-    request: (format, plant) => deletePlantRequest(format, plant, [bearer(tokens.expired)]),
+    header: [bearer(tokens.expired)],
     want: {
       code: "unauthenticated",
       message: "the token has expired",
@@ -146,7 +132,7 @@ export const situationTable: readonly Situation[] = [
   },
   {
     name: "refuses a token without the scope",
-    request: (format, plant) => deletePlantRequest(format, plant, [bearer(tokens.narrow)]),
+    header: [bearer(tokens.narrow)],
     want: {
       code: "permission_denied",
       message: "the token lacks the scope plants:delete",
@@ -157,17 +143,22 @@ export const situationTable: readonly Situation[] = [
   },
   {
     name: "does not call a token bad that cannot be checked now",
-    request: (format, plant) => deletePlantRequest(format, plant, [bearer(tokens.uncheckable)]),
+    header: [bearer(tokens.uncheckable)],
     want: { code: "unavailable", message: "the token cannot be checked now", fields: { "retry-after": "7" } },
   },
+];
+
+const storeRows: readonly DeleteRow[] = [
+  { name: "deletes the plant", want: { code: "ok" } },
   {
-    name: "tells nothing of a fault",
-    request: (format) => deletePlantRequest(format, ids.fault, [authorized]),
-    want: { code: "internal", message: "internal error" },
+    name: "says that a plant is not there",
+    id: absent,
+    want: { code: "not_found", message: `plant ${String(absent)} not found` },
   },
+  { name: "tells nothing of a fault", id: ids.fault, want: { code: "internal", message: "internal error" } },
   {
     name: "says when to come back while the store is away",
-    request: (format) => deletePlantRequest(format, ids.away, [authorized]),
+    id: ids.away,
     want: {
       code: "unavailable",
       message: "the plant store cannot delete at the moment",
@@ -176,54 +167,64 @@ export const situationTable: readonly Situation[] = [
   },
   {
     name: "says that the database keeps a plant, and not why",
-    request: (format) => deletePlantRequest(format, ids.kept, [authorized]),
+    id: ids.kept,
     want: { code: "failed_precondition", message: "the database keeps plant -409" },
   },
   {
     name: "says when to come back while the queue is full",
-    request: (format) => deletePlantRequest(format, ids.full, [authorized]),
+    id: ids.full,
     want: { code: "resource_exhausted", message: "too many deletions are waiting", fields: { "retry-after": "1" } },
   },
+];
+
+const keyRows: readonly DeleteRow[] = [
   {
     name: "refuses an idempotency key that belongs to another plant",
-    request: (format, plant) => deletePlantRequest(format, plant, [authorized, ["idempotency-key", `"${takenKey}"`]]),
+    header: [authorized, takenKeyField],
     want: keyTakenWant,
   },
   {
     name: "refuses an idempotency key that belongs to another subject",
-    request: (format) => deletePlantRequest(format, ids.keyTaken, [authorized, ["idempotency-key", `"${takenKey}"`]]),
+    id: ids.keyTaken,
+    header: [authorized, takenKeyField],
     want: keyTakenWant,
   },
   {
     name: "refuses an idempotency key without quotes",
-    request: (format, plant) => deletePlantRequest(format, plant, [authorized, ["idempotency-key", takenKey]]),
+    header: [authorized, ["idempotency-key", takenKey]],
     want: keyMalformedWant,
   },
   {
     name: "refuses two idempotency keys, the same or not",
-    request: (format, plant) =>
-      deletePlantRequest(format, plant, [authorized, ["idempotency-key", '"a"'], ["idempotency-key", '"a"']]),
+    header: [authorized, ["idempotency-key", '"a"'], ["idempotency-key", '"a"']],
     want: keyMalformedWant,
   },
-  {
-    name: "gives up at the client's deadline",
-    request: (format) => {
-      const deadline = format.timeout?.(20);
-      return deletePlantRequest(format, ids.slow, deadline === undefined ? [authorized] : [authorized, deadline]);
-    },
-    want: { code: "deadline_exceeded", message: "the operation timed out" },
-    formats: rpcFormats,
-  },
-  {
-    name: "refuses a message without an id",
-    request: (format) => rpcRequest(format, encodeDeletePlant(format, undefined), [authorized]),
-    want: { code: "invalid_argument", message: "id is missing" },
-    formats: rpcFormats,
-  },
-  {
-    name: "refuses an id that is null",
-    request: (format) => rpcRequest(format, Buffer.from('{"id":null}'), [authorized]),
-    want: { code: "invalid_argument", message: "id is missing" },
-    formats: jsonFormats,
-  },
 ];
+
+/** The situations of each RPC, as docs/errors.md explains them: an RPC without any does not compile. */
+export const situations: { readonly [Rpc in keyof typeof PlantService.method]: readonly Situation[] } = {
+  deletePlant: [
+    ...[...storeRows, ...credentialRows, ...keyRows].map(toSituation),
+    {
+      name: "gives up at the client's deadline",
+      request: (format) => {
+        const deadline = format.timeout?.(20);
+        return deletePlantRequest(format, ids.slow, deadline === undefined ? [authorized] : [authorized, deadline]);
+      },
+      want: { code: "deadline_exceeded", message: "the operation timed out" },
+      formats: rpcFormats,
+    },
+    {
+      name: "refuses a message without an id",
+      request: (format) => rpcRequest(format, encodeDeletePlant(format, undefined), [authorized]),
+      want: { code: "invalid_argument", message: "id is missing" },
+      formats: rpcFormats,
+    },
+    {
+      name: "refuses an id that is null",
+      request: (format) => rpcRequest(format, Buffer.from('{"id":null}'), [authorized]),
+      want: { code: "invalid_argument", message: "id is missing" },
+      formats: jsonFormats,
+    },
+  ],
+};

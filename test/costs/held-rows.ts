@@ -71,22 +71,29 @@ function connections(
   return async ({ addresses }, n) => ({ clients: await openEach(n, open, addresses[name], say), units: n });
 }
 
-/** One connection of HTTP/2 that says something on each of so many streams and reads nothing. */
-function deaf(name: ServerName, framesOf: FramesOf, opening: readonly Frame[] = []): Run {
-  return async (server, n) => {
-    const client = await openRawHttp2(server.addresses[name]);
-    client.send(...opening);
-    await sendInWaves(server, client, streamIds(n), framesOf);
-    return { clients: [client], units: 1 };
-  };
+/** How one connection of HTTP/2 says something on many streams. */
+interface StreamsOptions {
+  /** Default: the plant server. */
+  readonly server?: ServerName;
+  /** Whether the client reads what it is told. Default: it does. */
+  readonly reads?: boolean;
+  /** What is sent before the first stream. */
+  readonly opening?: readonly Frame[];
+  /** Streams that are opened before the server is waited for. */
+  readonly waveStreams?: number;
+  /** What the bytes are counted for. Default: the connection. */
+  readonly per?: "connection" | "stream";
 }
 
-/** The same, and it reads what it is told. */
-function listening(name: ServerName, framesOf: FramesOf): Run {
+/** One connection of HTTP/2 that says something on each of so many streams. */
+function streams(framesOf: FramesOf, options: StreamsOptions = {}): Run {
+  const { server: name = "plants", reads = true, opening = [], waveStreams, per = "connection" } = options;
   return async (server, n) => {
-    const client = (await openRawHttp2(server.addresses[name])).drain();
-    await sendInWaves(server, client, streamIds(n), framesOf);
-    return { clients: [client], units: 1 };
+    const client = await openRawHttp2(server.addresses[name]);
+    if (reads) client.drain();
+    client.send(...opening);
+    await sendInWaves(server, client, streamIds(n), framesOf, waveStreams);
+    return { clients: [client], units: per === "stream" ? n : 1 };
   };
 }
 
@@ -106,11 +113,6 @@ function pipelined(name: ServerName, line: string): Run {
     client.write(filledRequest(line).repeat(n));
     return { clients: [client], units: 1 };
   };
-}
-
-/** Counts each stream, or each byte. */
-function perN(run: Run): Run {
-  return async (server, n) => ({ ...(await run(server, n)), units: n });
 }
 
 /** Waits until the windows let nothing more through. */
@@ -169,15 +171,8 @@ const trailerMessage = encodeEnvelope(0, toBinary(WaterBedRequestSchema, trailer
 const trailerNote: FramesOf = (id) => [filledCall(id, "WaterBed"), ...bodyFrames(id, trailerMessage, 16_384, last)];
 const longNotes: FramesOf = (id) => [filledCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
 
-/** One connection of HTTP/2 that asks on so many streams, one after the other, and whose window lets no answer pass. */
-function waitingAnswers(name: ServerName, framesOf: FramesOf): Run {
-  return async (server, n) => {
-    const client = (await openRawHttp2(server.addresses[name])).drain();
-    client.send(settingFrame(4, 0));
-    await sendInWaves(server, client, streamIds(n), framesOf, 1);
-    return { clients: [client], units: n };
-  };
-}
+/** Asks on one stream after the other, and lets no answer through its window. */
+const withoutWindow: StreamsOptions = { opening: [settingFrame(4, 0)], waveStreams: 1, per: "stream" };
 
 /** Clients, each of which watches health on 200 streams. */
 function watchers(message: Buffer): Run {
@@ -321,7 +316,7 @@ export const heldRows: readonly HeldRow[] = [
     what: "ever new credentials and header fields",
     atMost: "2 MiB in all",
     n: 8_000,
-    run: listening("plants", (id) => {
+    run: streams((id) => {
       const agent = ["user-agent", `client-${id}`.padEnd(500, "x")] as const;
       return [headersFrame(id, [...deletePlant, bearer(`token-${id}`.padEnd(500, "x")), agent], last)];
     }),
@@ -330,37 +325,37 @@ export const heldRows: readonly HeldRow[] = [
     what: "requests over HTTP/2 whose refusals nobody reads",
     atMost: "2 MiB a connection",
     n: 10_000,
-    run: deaf("plants", (id) => [headersFrame(id, deletePlant, last)]),
+    run: streams((id) => [headersFrame(id, deletePlant, last)], { reads: false }),
   },
   {
     what: "small answers over HTTP/2 that nobody reads",
     atMost: "2 MiB a connection",
     n: 1_000,
-    run: deaf("plants", (id) => [healthCall(id, "Check"), dataFrame(id, emptyMessage, last)]),
+    run: streams((id) => [healthCall(id, "Check"), dataFrame(id, emptyMessage, last)], { reads: false }),
   },
   {
     what: "small answers over HTTP/2 that are asked for one by one, and that no window lets pass",
     atMost: "8 KiB a stream",
     n: 50,
-    run: waitingAnswers("greenhouse", shortNote),
+    run: streams(shortNote, { server: "greenhouse", ...withoutWindow }),
   },
   {
     what: "small answers over HTTP/2 with trailers, in the same way",
     atMost: "8 KiB a stream",
     n: 50,
-    run: waitingAnswers("greenhouse", trailerNote),
+    run: streams(trailerNote, { server: "greenhouse", ...withoutWindow }),
   },
   {
     what: "refusals over HTTP/2 that no window lets pass",
     atMost: "8 KiB a stream",
     n: 50,
-    run: waitingAnswers("plants", (id) => [headersFrame(id, filled(getHeader, id), last)]),
+    run: streams((id) => [headersFrame(id, filled(getHeader, id), last)], withoutWindow),
   },
   {
     what: "large answers over HTTP/2 that nobody reads",
     atMost: "20 MiB a connection",
     n: 60,
-    run: deaf("greenhouse", longNotes, [settingFrame(4, 2 ** 31 - 1)]),
+    run: streams(longNotes, { server: "greenhouse", reads: false, opening: [settingFrame(4, 2 ** 31 - 1)] }),
   },
   {
     what: "large answers over many connections that nobody reads",
@@ -375,9 +370,11 @@ export const heldRows: readonly HeldRow[] = [
     what: "a stream of answers that nobody reads",
     atMost: "256 KiB a stream",
     n: 16,
-    run: perN(
-      deaf("greenhouse", (id) => [filledCall(id, "WatchReadings"), ...bodyFrames(id, endlessWatch, 16_384, last)]),
-    ),
+    run: streams((id) => [filledCall(id, "WatchReadings"), ...bodyFrames(id, endlessWatch, 16_384, last)], {
+      server: "greenhouse",
+      reads: false,
+      per: "stream",
+    }),
   },
   {
     what: "Server-Sent Events over HTTP/1.1 that nobody reads",
@@ -431,49 +428,40 @@ export const heldRows: readonly HeldRow[] = [
     what: "bodies that come with requests that are refused",
     atMost: "1.5 MiB a connection",
     n: 60,
-    run: listening("plants", (id) => [
-      headersFrame(id, filled(deletePlant, id)),
-      ...bodyFrames(id, Buffer.alloc(16_000)),
-    ]),
+    run: streams((id) => [headersFrame(id, filled(deletePlant, id)), ...bodyFrames(id, Buffer.alloc(16_000))]),
   },
   {
     what: "bodies that come while it is decided whether to refuse",
     atMost: "8 MiB a connection",
     n: 64,
-    run: listening("greenhouse", (id) => [
-      filledCall(id, "WaterBed", ["wait", "1"]),
-      ...bodyFrames(id, Buffer.alloc(16_000)),
-    ]),
+    run: streams((id) => [filledCall(id, "WaterBed", ["wait", "1"]), ...bodyFrames(id, Buffer.alloc(16_000))], {
+      server: "greenhouse",
+    }),
   },
   {
     what: "such bodies in pieces of 64 bytes",
     atMost: "2 MiB a connection",
     n: 3,
-    run: listening("greenhouse", (id) => [
-      filledCall(id, "WaterBed", ["wait", "1"]),
-      ...bodyFrames(id, Buffer.alloc(85_000), 64),
-    ]),
+    run: streams((id) => [filledCall(id, "WaterBed", ["wait", "1"]), ...bodyFrames(id, Buffer.alloc(85_000), 64)], {
+      server: "greenhouse",
+    }),
   },
   {
     what: "bodies of unary calls that do not end",
     atMost: "160 KiB a stream",
     n: 60,
-    run: perN(
-      listening("plants", (id) => [
-        headersFrame(id, filled([...deletePlant, authorized], id)),
-        ...bodyFrames(id, Buffer.alloc(60_000)),
-      ]),
+    run: streams(
+      (id) => [headersFrame(id, filled([...deletePlant, authorized], id)), ...bodyFrames(id, Buffer.alloc(60_000))],
+      { per: "stream" },
     ),
   },
   {
     what: "bodies of unary calls in pieces of a few bytes",
     atMost: "160 KiB a stream",
     n: 4,
-    run: perN(
-      listening("plants", (id) => [
-        headersFrame(id, filled([...deletePlant, authorized], id)),
-        ...bodyFrames(id, Buffer.alloc(60_000), 9),
-      ]),
+    run: streams(
+      (id) => [headersFrame(id, filled([...deletePlant, authorized], id)), ...bodyFrames(id, Buffer.alloc(60_000), 9)],
+      { per: "stream" },
     ),
   },
   {
@@ -528,33 +516,32 @@ export const heldRows: readonly HeldRow[] = [
     native: true,
     // 64 in the end, which would take 1 GiB.
     n: 16,
-    run: listening("greenhouse", (id) => encodedReadings(id, "br", fullBrotliWindow)),
+    run: streams((id) => encodedReadings(id, "br", fullBrotliWindow), { server: "greenhouse" }),
   },
   {
     what: "bodies of streams over REST in zstd that do not end",
     atMost: "384 MiB in all",
     native: true,
     n: 32,
-    run: listening("greenhouse", (id) => encodedReadings(id, "zstd", fullZstdWindow)),
+    run: streams((id) => encodedReadings(id, "zstd", fullZstdWindow), { server: "greenhouse" }),
   },
   {
     what: "a message of a stream that is announced and does not come",
     atMost: "64 KiB a stream",
     n: 60,
-    run: perN(
-      listening("greenhouse", (id) => [
-        filledCall(id, "RecordReadings"),
-        dataFrame(id, encodeEnvelope(0, Buffer.of(), 4_000_000)),
-      ]),
-    ),
+    run: streams((id) => [filledCall(id, "RecordReadings"), dataFrame(id, encodeEnvelope(0, Buffer.of(), 4_000_000))], {
+      server: "greenhouse",
+      per: "stream",
+    }),
   },
   {
     what: "messages of a stream that nobody takes",
     atMost: "1 MiB a stream",
     n: 1,
-    run: perN(
-      listening("greenhouse", (id) => [filledCall(id, "ControlClimate"), ...times(12, () => dataFrame(id, reading))]),
-    ),
+    run: streams((id) => [filledCall(id, "ControlClimate"), ...times(12, () => dataFrame(id, reading))], {
+      server: "greenhouse",
+      per: "stream",
+    }),
   },
   {
     what: "messages of a few bytes among much else that are taken slowly",
@@ -576,11 +563,11 @@ export const heldRows: readonly HeldRow[] = [
     n: 64,
     run: async (server, n) => {
       const client = await openRaw(server.addresses.greenhouse);
-      const streams = await openClimates(client, n);
+      const climates = await openClimates(client, n);
       await untilSent(server, client);
       // Each handler takes the first message of a frame, for all of which the windows are opened again, and no more.
       for (const readings of [frameOfReadings, manyReadings]) {
-        for (const stream of streams) stream.write(readings);
+        for (const climate of climates) climate.write(readings);
         await untilSent(server, client);
       }
       return { clients: [client], units: 1 };
@@ -603,15 +590,15 @@ export const heldRows: readonly HeldRow[] = [
     what: "bodies of calls of health that do not end",
     atMost: "32 KiB a stream",
     n: 60,
-    run: perN(
-      listening("plants", (id) => [healthCall(id, "Check"), dataFrame(id, encodeEnvelope(0, Buffer.alloc(500), 512))]),
-    ),
+    run: streams((id) => [healthCall(id, "Check"), dataFrame(id, encodeEnvelope(0, Buffer.alloc(500), 512))], {
+      per: "stream",
+    }),
   },
   {
     what: "bodies of calls of health that are too large",
     atMost: "1.5 MiB a connection",
     n: 60,
-    run: listening("plants", (id) => [
+    run: streams((id) => [
       healthCall(id, id % 4 === 1 ? "Check" : "Watch"),
       ...bodyFrames(id, encodeEnvelope(0, Buffer.alloc(60_000))),
     ]),
@@ -620,7 +607,7 @@ export const heldRows: readonly HeldRow[] = [
     what: "streams that are opened and reset",
     atMost: "512 KiB a connection",
     n: 90,
-    run: listening("plants", (id) => [headersFrame(id, filled(deletePlant, id)), resetFrame(id, 8)]),
+    run: streams((id) => [headersFrame(id, filled(deletePlant, id)), resetFrame(id, 8)]),
   },
   {
     what: "PINGs whose answers nobody reads",

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { situationTable } from "../../contract/situations.ts";
+import { situations } from "../../contract/situations.ts";
 import { projectFolder } from "../../support/process/child-program.ts";
 
 /** A row of docs/errors.md. */
@@ -67,9 +67,9 @@ test.each(documented)('the code of "$message" in docs/errors.md has its own numb
   expect(row).toMatchObject({ name });
 });
 
-const errors = situationTable.flatMap(({ name, want }) =>
-  want.code === "ok" ? [] : [{ name, code: want.code, message: want.message ?? "" }],
-);
+const errors = Object.values(situations)
+  .flat()
+  .flatMap(({ name, want }) => (want.code === "ok" ? [] : [{ name, code: want.code, message: want.message ?? "" }]));
 
 test.each(errors)("docs/errors.md tells of a server that $name", ({ code, message }) => {
   const rows = documented.filter((row) => matches(row.message, message));
