@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import type { CommonHeaderFields } from "../carriers/index.ts";
+import type { HeaderReader } from "../carriers/index.ts";
 
 /** The deadline of a request: milliseconds from now, a mistake (`InvalidArgument`), or nothing. */
 export interface Timeout {
@@ -14,14 +14,16 @@ const charactersMax = 32;
 
 const noTimeout: Timeout = {};
 
+const restFields: readonly string[] = ["connect-timeout-ms", "grpc-timeout", "x-server-timeout"];
+
 /** Reads `Connect-Timeout-Ms`. */
-export function readConnectTimeout({ connectTimeoutMs }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
-  return parseConnectTimeout(connectTimeoutMs?.slice(0, charactersMax) ?? null, maxTimeoutMs);
+export function readConnectTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
+  return parseConnectTimeout(header.get("connect-timeout-ms")?.slice(0, charactersMax) ?? null, maxTimeoutMs);
 }
 
 /** Reads `Grpc-Timeout`. */
-export function readGrpcTimeout({ grpcTimeout }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
-  return parseGrpcTimeout(grpcTimeout?.slice(0, charactersMax) ?? null, maxTimeoutMs);
+export function readGrpcTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
+  return parseGrpcTimeout(header.get("grpc-timeout")?.slice(0, charactersMax) ?? null, maxTimeoutMs);
 }
 
 /**
@@ -29,14 +31,13 @@ export function readGrpcTimeout({ grpcTimeout }: CommonHeaderFields, maxTimeoutM
  * `Grpc-Timeout` and `X-Server-Timeout`. The shortest counts, because its sender waits no longer. A timeout of zero has
  * already passed.
  */
-export function readRestTimeout(common: CommonHeaderFields, maxTimeoutMs: number): Timeout {
-  const { connectTimeoutMs, grpcTimeout, xServerTimeout } = common;
+export function readRestTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
   // Most requests have none.
-  if (connectTimeoutMs === null && grpcTimeout === null && xServerTimeout === null) return noTimeout;
+  if (restFields.every((name) => header.get(name) === null)) return noTimeout;
   const timeouts = [
-    readConnectTimeout(common, Number.POSITIVE_INFINITY),
-    readGrpcTimeout(common, Number.POSITIVE_INFINITY),
-    readServerTimeout(xServerTimeout),
+    readConnectTimeout(header, Number.POSITIVE_INFINITY),
+    readGrpcTimeout(header, Number.POSITIVE_INFINITY),
+    readServerTimeout(header.get("x-server-timeout")),
   ];
   const mistaken = timeouts.find(({ error }) => error !== undefined);
   if (mistaken !== undefined) return mistaken;

@@ -60,7 +60,7 @@ export class RestUnary implements UnaryProtocol {
     this.target = target;
     this.#writeErrorRecord = writeErrorRecord;
     this.bodyLimitBytes = readMaxBytes;
-    const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
+    const timeout = readRestTimeout(exchange, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
     this.problem = timeout.error;
     if (exchange.body === undefined) {
