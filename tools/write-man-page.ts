@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "../src/plantstore/cli/command.ts";
 import { commands } from "../src/plantstore/cli/commands.ts";
-import { spellFlag, usageOf } from "../src/plantstore/cli/help.ts";
+import { namesOf, spellFlag, usageOf } from "../src/plantstore/cli/help.ts";
 import { type Setting, settingGroups } from "../src/plantstore/server/index.ts";
 
 // `npm run generate` writes man/plantstore.1 from the table that `plantstore --help` is made from.
@@ -41,9 +41,9 @@ function section({ name, summary, operands = [], flags = {}, notes = [], setting
   ];
 }
 
-function settingItem({ flag, variable, about, fallback }: Setting<unknown>): string[] {
-  const names = flag === undefined ? variable : `--${flag}, ${variable}`;
-  return item(names, fallback === undefined ? about : `${about} (${fallback})`);
+function settingItem(setting: Setting<unknown>): string[] {
+  const { about, fallback } = setting;
+  return item(namesOf(setting), fallback === undefined ? about : `${about} (${fallback})`);
 }
 
 /** Returns a term in bold, with its meaning below it. */

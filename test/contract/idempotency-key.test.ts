@@ -35,7 +35,7 @@ describe("a server", () => {
   let server: TestPlantServer;
   beforeAll(async () => {
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 100n } });
-    server = await startPlantServer({ store, auth, log: log.log, cors: { origins: "*" } });
+    server = await startPlantServer({ store, auth, log: log.log, corsOrigins: "*" });
   });
   const connections = new KeptConnections();
   afterAll(async () => {

@@ -2,9 +2,8 @@ import { createServer, type Server } from "node:http";
 import { writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readConfiguration } from "../../src/plantstore/server/configuration.ts";
-import { startServer } from "../../src/plantstore/server/index.ts";
 import { settings } from "../../src/plantstore/server/settings.ts";
+import { startConfigured } from "../support/server/start-configured.ts";
 import { createSigningKey, type IdentityProvider, startIdentityProviderAt } from "../support/auth/identity-provider.ts";
 import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
@@ -42,10 +41,7 @@ async function startProvider(variables: Readonly<Record<string, string>>): Promi
 
 /** Deletes plant 1 at the server that the variables describe, and returns the status. */
 async function deletePlant(environment: Readonly<Record<string, string>>, token: string): Promise<number> {
-  const always = { PORT: "0", DATABASE_URL: "memory:", LOG_LEVEL: "silent", PLANTSTORE_DRAIN_DELAY_MS: "0" };
-  const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
-  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const server = await startServer(reading.value, { plantsWhenCreated: { first: 1n, last: 1n } });
+  const server = await startConfigured({ LOG_LEVEL: "silent", ...environment });
   try {
     const headers = { connection: "close", authorization: `Bearer ${token}` };
     const response = await fetch(`http://127.0.0.1:${String(server.port)}/plants/1`, { method: "DELETE", headers });

@@ -1,6 +1,6 @@
-import { checkConfiguration } from "../server/index.ts";
+import { checkConfiguration, readConfiguration } from "../server/index.ts";
 import { exitCode, type Command } from "./command.ts";
-import { readOrThrow } from "./setting-flags.ts";
+import { sourcesOf } from "./setting-flags.ts";
 
 /** Checks the configuration of `serve`, and what it would open. */
 export const checkCommand: Command = {
@@ -13,7 +13,8 @@ export const checkCommand: Command = {
     "1 if the store cannot be used, or tokens cannot be verified right now.",
   ],
   run: async (flags, _operands, terminal) => {
-    const { tokensProblem, telemetryProblems } = await checkConfiguration(readOrThrow(flags, terminal.environment));
+    const configuration = readConfiguration(sourcesOf(flags, terminal.environment));
+    const { tokensProblem, telemetryProblems } = await checkConfiguration(configuration);
     for (const problem of telemetryProblems) terminal.err(`OpenTelemetry: ${problem}`);
     if (tokensProblem !== undefined) throw new Error(`tokens cannot be verified: ${tokensProblem}`);
     terminal.err("the configuration can be used");

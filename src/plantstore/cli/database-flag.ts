@@ -3,8 +3,9 @@ import { type Flag, type GivenFlags, type Terminal, textOf } from "./command.ts"
 
 type PlantLocation = ReturnType<typeof plantLocationOf>;
 
-const { variable, flag = "database-url" } = settings.database;
+const { variable } = settings.database;
 const { variable: fileVariable } = settings.databaseUrlFile;
+const flag = "database-url";
 
 /** The flag that tells commands of an operator which plants to use. */
 export const databaseFlag: Readonly<Record<string, Flag>> = {

@@ -1,4 +1,4 @@
-import { type Setting, settingGroups } from "../server/index.ts";
+import { flagOf, type Setting, settingGroups } from "../server/index.ts";
 import type { Command, Flag, Operand } from "./command.ts";
 
 /** Returns the lines of `plantstore --help`. */
@@ -56,9 +56,15 @@ function settingLines(): string[] {
   return ["", "Settings, by flag or by environment variable, with their defaults:", ...groups];
 }
 
-function describe({ flag, variable, about, fallback }: Setting<unknown>): string[] {
-  const names = flag === undefined ? variable : `--${flag}, ${variable}`;
-  return [`  ${names}`, `      ${about}${fallback === undefined ? "" : ` (${fallback})`}`];
+function describe(setting: Setting<unknown>): string[] {
+  const { about, fallback } = setting;
+  return [`  ${namesOf(setting)}`, `      ${about}${fallback === undefined ? "" : ` (${fallback})`}`];
+}
+
+/** Returns the flag of a setting, if it has one, and its variable. */
+export function namesOf(setting: Setting<unknown>): string {
+  const flag = flagOf(setting);
+  return flag === undefined ? setting.variable : `--${flag}, ${setting.variable}`;
 }
 
 type Row = readonly [left: string, right: string];

@@ -1,6 +1,8 @@
 import {
   type Configuration,
+  flagOf,
   openLog,
+  readConfiguration,
   settings,
   showConfiguration,
   socketPathOf,
@@ -14,14 +16,17 @@ import { firstStopSignal } from "./stop-signals.ts";
 import { superviseWorkers } from "./supervise.ts";
 import { connectToSupervisor, workerPortVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
-import { readOrThrow, sourcesOf } from "./setting-flags.ts";
+import { sourcesOf } from "./setting-flags.ts";
 import { disablePretenuring } from "./disable-pretenuring.ts";
 
 /** Milliseconds for what the process still does when everything is closed. */
 const lastWordsMs = 1_000;
 
 /** The flags that can be combined with `--demo`, which has its own store and credential. */
-const demoFlags: ReadonlySet<string | undefined> = new Set(["demo", ...demoSettings.map((key) => settings[key].flag)]);
+const demoFlags: ReadonlySet<string | undefined> = new Set([
+  "demo",
+  ...demoSettings.map((key) => flagOf(settings[key])),
+]);
 
 /** Serves plants until a signal ends the process. */
 export const serveCommand: Command = {
@@ -35,7 +40,7 @@ export const serveCommand: Command = {
   run: async (flags, _operands, terminal) => {
     if (flags["demo"] === true) return await serveDemo(flags, terminal);
     const { [workerPortVariable]: sharedPort, ...environment } = terminal.environment;
-    const configuration = readOrThrow(flags, environment);
+    const configuration = readConfiguration(sourcesOf(flags, environment));
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
     if (sharedPort !== undefined) {
       return await serveAsWorker({ ...configuration, port: Number(sharedPort) });
@@ -59,7 +64,7 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
   const others = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
   if (others.length > 0) throw new UsageError(`--demo brings its own settings; leave out --${others.join(", --")}`);
   using demo = await prepareDemo(terminal.environment);
-  const configuration = readOrThrow(flags, demo.environment);
+  const configuration = readConfiguration(sourcesOf(flags, demo.environment));
   if (socketPathOf(configuration.host) !== undefined) throw new UsageError("--demo listens on a TCP port");
   if (demo.ignored.length > 0) terminal.err(`the demo brings its own settings; ignored: ${demo.ignored.join(", ")}`);
   return await serveUntilStopped(configuration, {

@@ -14,8 +14,10 @@ export interface PostgresLocation {
   readonly kind: "postgres";
   /** The URL, as libpq reads it. It may contain a password. */
   readonly url: string;
-  /** The file that the URL is from; a store reads it again for each connection. */
+  /** The file that the URL is from, if it is from one. */
   readonly urlFile?: string;
+  /** Returns the URL as it is now, if its user or password may change while a store is open. */
+  readonly currentUrl?: () => string;
 }
 
 /** Options of {@link openPlantStore}. */
@@ -38,7 +40,7 @@ export async function openPlantStore(location: PlantLocation, options: StoreOpti
   if (location.kind === "sqlite") return await openSqliteStore({ file: location.path, ...options });
   // Loaded on demand: without it, a server on SQLite starts in two thirds of the time.
   const { openPostgresStore } = await import("./postgres/store.ts");
-  return await openPostgresStore({ url: location.url, urlFile: location.urlFile, ...options });
+  return await openPostgresStore({ ...location, ...options });
 }
 
 /**

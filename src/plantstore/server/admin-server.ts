@@ -1,27 +1,26 @@
-import { createGateway } from "../../gateway/index.ts";
-import { createMetricsEndpoint, type MetricFamily } from "../../operators/telemetry/index.ts";
+import { type BoundAddress, createGateway } from "../../gateway/index.ts";
+import type { Log } from "../../operators/operations/index.ts";
+import type { MetricFamily } from "../../operators/telemetry/index.ts";
 import type { AdminAddress } from "./setting-readers.ts";
 
-/** A listening admin address. */
-export interface AdminServer extends AsyncDisposable {
-  readonly address: string;
-  readonly port: number;
-}
-
 /**
- * Serves `/metrics` on an address of its own, without a credential.
+ * Serves `/metrics` on an address of its own, without a credential, and logs where.
  *
  * @param collect - returns the metrics as they are now
  * @throws Error naming the address when it cannot be listened on
  */
-export async function openAdminServer(
+export async function serveMetrics(
   at: AdminAddress,
   collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,
-): Promise<AdminServer> {
+  log: Pick<Log, "info">,
+): Promise<BoundAddress & AsyncDisposable> {
+  // Loaded on demand, so that a server without metrics does not pay for it.
+  const { createMetricsEndpoint } = await import("../../operators/telemetry/index.ts");
   const admin = createGateway({ routes: () => {}, endpoints: [createMetricsEndpoint(collect)] });
   const bound = await admin.listen(at).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new Error(`PLANTSTORE_ADMIN_ADDRESS cannot be listened on: ${reason}`, { cause });
   });
+  log.info(bound, "metrics are served");
   return { ...bound, [Symbol.asyncDispose]: () => admin.close() };
 }

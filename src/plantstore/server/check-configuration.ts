@@ -1,10 +1,10 @@
+import { openCertificate } from "./certificate.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { silentLog } from "../../operators/operations/index.ts";
 import { checkPlantStore } from "../plants/index.ts";
 import { askedSignals, startSdk } from "./opentelemetry-sdk.ts";
-import { openVerifier } from "./open-verifier.ts";
+import { openVerifier } from "./plant-tokens.ts";
 import type { Configuration } from "./settings.ts";
-import { readTlsFiles, type TlsFiles, tlsFilesOf } from "./tls-files.ts";
 
 /** What is amiss with a configuration that a server can start with. */
 export interface CheckedConfiguration {
@@ -22,8 +22,7 @@ export interface CheckedConfiguration {
  * installed; StoreOpenError when the store cannot be used
  */
 export async function checkConfiguration(configuration: Configuration): Promise<CheckedConfiguration> {
-  const tlsFiles = tlsFilesOf(configuration);
-  if (tlsFiles !== undefined) await checkCertificate(tlsFiles);
+  await checkCertificate(configuration);
   const verifier = await openVerifier(configuration, silentLog);
   const tokensProblem = verifier?.problem;
   verifier?.close?.();
@@ -42,8 +41,10 @@ function problemsOfSdk(): readonly string[] {
   return problems;
 }
 
-async function checkCertificate(files: TlsFiles): Promise<void> {
-  const { notAfterMs } = await readTlsFiles(files);
+async function checkCertificate(configuration: Configuration): Promise<void> {
+  const certificate = await openCertificate(configuration, silentLog);
+  certificate?.close();
+  const notAfterMs = certificate?.current.notAfterMs ?? Infinity;
   if (notAfterMs > Date.now()) return;
   throw new ConfigurationError([`the certificate of TLS_CERT_FILE expired at ${new Date(notAfterMs).toISOString()}`]);
 }

@@ -1,3 +1,5 @@
+import type { ParseResult } from "../../operators/inputs/index.ts";
+
 /** The error for a configuration that cannot be used, with one sentence per problem. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
@@ -7,4 +9,15 @@ export class ConfigurationError extends Error {
     super(problems.join("; "));
     this.problems = problems;
   }
+}
+
+/**
+ * Returns the value that was read.
+ *
+ * @param must - the beginning of the sentence that a problem continues, such as "PORT must "
+ * @throws ConfigurationError with the problems instead
+ */
+export function valueOf<Value>(reading: ParseResult<Value>, must: string = ""): Value {
+  if (reading.kind === "value") return reading.value;
+  throw new ConfigurationError(reading.problems.map((problem) => must + problem));
 }

@@ -1,9 +1,16 @@
-import { isLoopback, notParsed, parsed, type ParseResult } from "../../operators/inputs/index.ts";
+import { isLoopback } from "../../operators/inputs/index.ts";
+import { ConfigurationError } from "./configuration-error.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
-import { type ConfigurationSources, givenText, withoutPassword } from "./given-text.ts";
-import { type Setting, socketPathOf } from "./setting-readers.ts";
+import { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
 import { unknownVariables } from "./unknown-variables.ts";
+
+/** The sources of the settings; a flag takes precedence over the variable of the same setting. */
+export interface ConfigurationSources {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Flags by name, without dashes. */
+  readonly flags: Readonly<Record<string, string | undefined>>;
+}
 
 /**
  * Reads every setting and checks them against each other.
@@ -11,14 +18,17 @@ import { unknownVariables } from "./unknown-variables.ts";
  * It does not stop at the first mistake, so that an operator sees all of them at once. An empty variable counts as not
  * set, because that is what container files turn a missing value into. A variable that is named like a setting but is
  * not one is a problem. The value of a secret never appears in a problem.
+ *
+ * @throws ConfigurationError with everything that is wrong
  */
-export function readConfiguration(sources: ConfigurationSources): ParseResult<Configuration> {
+export function readConfiguration(sources: ConfigurationSources): Configuration {
   const problems: string[] = [];
   const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
   // Keys and types are those of the table; the configuration is complete only if there are no problems.
   const configuration: Configuration = withDatabase(Object.fromEntries(entries));
   problems.push(...contradictions(configuration, sources), ...unknownVariables(sources.environment, settingVariables));
-  return problems.length > 0 ? notParsed(...problems) : parsed(configuration);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return configuration;
 }
 
 // The URL in the file is used when `DATABASE_URL` is not set.
@@ -28,15 +38,56 @@ function withDatabase(configuration: Configuration): Configuration {
 
 const settingVariables = Object.values(settings).map(({ variable }) => variable);
 
+/** The text of a setting that is in force. */
+interface TextInForce {
+  /** `undefined` when the setting has none. */
+  readonly text: string | undefined;
+  /** Where the text is from: the flag, the variable, or "default". */
+  readonly source: string;
+}
+
+function textInForce(setting: Setting<unknown>, { environment, flags }: ConfigurationSources): TextInForce {
+  const flag = flagOf(setting);
+  const byFlag = flag === undefined ? undefined : flags[flag];
+  if (byFlag !== undefined) return { text: byFlag, source: `--${flag}` };
+  const { variable, fallback } = setting;
+  return environment[variable]
+    ? { text: environment[variable], source: variable }
+    : { text: fallback, source: "default" };
+}
+
 function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, problems: string[]): unknown {
-  const given = givenText(setting, sources);
-  const text = given?.text ?? setting.fallback;
+  const { text, source } = textInForce(setting, sources);
   if (text === undefined) return undefined;
   const reading = setting.read(text);
   if (reading.kind === "value") return reading.value;
-  const name = given?.name ?? setting.variable;
-  problems.push(`${name} must ${reading.problems.join(", ")}${setting.secret ? "" : `, not ${quote(text)}`}`);
+  const quoted = setting.secret === undefined ? `, not ${JSON.stringify(withoutPassword(text))}` : "";
+  problems.push(`${source} must ${reading.problems.join(", ")}${quoted}`);
   return undefined;
+}
+
+/** Returns a text without the users and passwords in its URLs, for messages. */
+function withoutPassword(text: string): string {
+  return text.replaceAll(/\/\/[^/?#\s]*@/g, "//…@");
+}
+
+/** A setting as an operator may see it. Of a secret, the text is only the part that may be shown. */
+export interface ShownSetting extends TextInForce {
+  readonly variable: string;
+}
+
+/** Returns every setting with the text in force, in the order of the table. Shows no secret and no password in a URL. */
+export function showConfiguration(sources: ConfigurationSources): readonly ShownSetting[] {
+  return Object.values(settings).map((setting: Setting<unknown>) => {
+    const { text, source } = textInForce(setting, sources);
+    return { variable: setting.variable, text: text && shownText(setting, text), source };
+  });
+}
+
+function shownText({ secret }: Setting<unknown>, text: string): string {
+  if (secret === "hidden") return "(hidden)";
+  // A query may contain an API key.
+  return secret?.(text) ?? withoutPassword(text).replaceAll(/\?[^,\s]*/g, "?…");
 }
 
 /** Whether the admin address would be that of the service: the same port, unless each has an address of its own. */
@@ -47,47 +98,41 @@ function sharesPort({ host, port, adminAddress }: Partial<Configuration>): boole
   return areOne && socketPathOf(host) === undefined;
 }
 
-function quote(text: string): string {
-  return JSON.stringify(withoutPassword(text));
-}
-
 // A setting with a problem of its own is undefined here, so the rules ask whether it was given.
 function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
-  const isGiven = (setting: Setting<unknown>): boolean => givenText(setting, sources) !== undefined;
-  const { host, database, workers } = configuration;
+  const isGiven = (setting: Setting<unknown>): boolean => textInForce(setting, sources).source !== "default";
+  const given = (key: keyof Configuration): boolean => isGiven(settings[key]);
+  const { host, database, workers = 1, proxyProtocol } = configuration;
   const isExposed = host !== undefined && !isLoopback(host);
-  const problems = credentialContradictions(configuration, isGiven);
-  if (isGiven(settings.database) && isGiven(settings.databaseUrlFile)) {
-    problems.push("DATABASE_URL and DATABASE_URL_FILE must not be given together");
-  }
-  if (!isGiven(settings.database) && !isGiven(settings.databaseUrlFile)) {
-    problems.push(`DATABASE_URL is missing: ${settings.database.about}`);
-  }
-  if (isGiven(settings.tlsCertFile) !== isGiven(settings.tlsKeyFile)) {
-    problems.push("TLS_CERT_FILE and TLS_KEY_FILE must be given together");
-  }
-  if (workers !== undefined && workers > 1 && database !== undefined && database.kind !== "postgres") {
-    problems.push("PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: a file has one writer");
-  }
-  if (sharesPort(configuration)) {
-    problems.push("PLANTSTORE_ADMIN_ADDRESS must have another port than PORT");
-  }
   const isUnix = host !== undefined && socketPathOf(host) !== undefined;
-  if (isUnix && workers !== undefined && workers > 1) {
-    problems.push("PLANTSTORE_WORKERS must be 1 with a Unix socket: processes share a TCP port alone");
-  }
-  if (isUnix && configuration.proxyProtocol === "on" && isGiven(settings.tlsCertFile)) {
-    problems.push("PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE together need a TCP port");
-  }
-  if (configuration.proxyProtocol === "on" && !isGiven(settings.trustedProxies)) {
-    problems.push("PLANTSTORE_PROXY_PROTOCOL needs PLANTSTORE_TRUSTED_PROXIES: nobody else's header is read");
-  }
-  if (isExposed && database?.kind === "memory") {
-    problems.push("DATABASE_URL must not be memory: when HOST is not a loopback address, since nothing is kept");
-  }
-  if (isExposed && !verifierSettings.some(isGiven)) {
-    const variables = verifierSettings.map(({ variable }) => variable).join(", ");
-    problems.push(`HOST must be a loopback address unless credentials can be verified: set one of ${variables}`);
-  }
-  return problems;
+  const verifiers = verifierSettings.map(({ variable }) => variable).join(", ");
+  const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
+    [given("database") && given("databaseUrlFile"), "DATABASE_URL and DATABASE_URL_FILE must not be given together"],
+    [!given("database") && !given("databaseUrlFile"), `DATABASE_URL is missing: ${settings.database.about}`],
+    [given("tlsCertFile") !== given("tlsKeyFile"), "TLS_CERT_FILE and TLS_KEY_FILE must be given together"],
+    [
+      workers > 1 && database !== undefined && database.kind !== "postgres",
+      "PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: a file has one writer",
+    ],
+    [sharesPort(configuration), "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT"],
+    [isUnix && workers > 1, "PLANTSTORE_WORKERS must be 1 with a Unix socket: processes share a TCP port alone"],
+    [
+      isUnix && proxyProtocol === "on" && given("tlsCertFile"),
+      "PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE together need a TCP port",
+    ],
+    [
+      proxyProtocol === "on" && !given("trustedProxies"),
+      "PLANTSTORE_PROXY_PROTOCOL needs PLANTSTORE_TRUSTED_PROXIES: nobody else's header is read",
+    ],
+    [
+      isExposed && database?.kind === "memory",
+      "DATABASE_URL must not be memory: when HOST is not a loopback address, since nothing is kept",
+    ],
+    [
+      isExposed && !verifierSettings.some(isGiven),
+      `HOST must be a loopback address unless credentials can be verified: set one of ${verifiers}`,
+    ],
+  ];
+  const broken = rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
+  return [...credentialContradictions(configuration, given), ...broken];
 }

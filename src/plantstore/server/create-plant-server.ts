@@ -1,15 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
-import { createBearerAuth, principalKey, type TokenVerifier } from "../../operators/auth/index.ts";
+import {
+  createBearerAuth,
+  createResourceMetadata,
+  principalKey,
+  type TokenVerifier,
+} from "../../operators/auth/index.ts";
 import {
   type Admit,
   type BoundAddress,
-  type CorsOptions,
   createGateway,
-  type Endpoint,
   type GatewayLoad,
+  type GatewayOptions,
   idempotencyFieldKey,
   type ListenOptions,
+  type TrustedProxiesOptions,
 } from "../../gateway/index.ts";
 import { Health } from "../../operators/gen/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../../operators/gen/grpc/reflection/v1/reflection_pb.ts";
@@ -35,9 +40,9 @@ import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "../../operators/inputs/index.ts";
 import { describePlantStore } from "./describe-plant-store.ts";
-import type { PlantDescriptionOptions, PlantServerOptions } from "./plant-server-options.ts";
+import type { PlantServerOptions } from "./plant-server-options.ts";
 import { restOptions } from "./rest-policy.ts";
-import { policyOf } from "./rpc-policy.ts";
+import { plantScopes, policyOf } from "./rpc-policy.ts";
 
 /** A plant server: all protocols on one port. */
 export interface PlantServer {
@@ -71,14 +76,9 @@ const messageBytesMax = 64 * 1024;
 
 /** Creates the plant server from its parts; the only place where plants, credentials, gateway and operations meet. */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
-  const { store, auth: verifier, resourceMetadata, requestPathPrefix = "", drainDelayMs = 0 } = options;
+  const { store, auth: verifier, drainDelayMs = 0, drainTimeoutMs = drainTimeoutMsDefault } = options;
   const log = options.log ?? silentLog;
   const readiness = new Readiness({ store, credentials: verifier ?? {} });
-  const requestIds = createRequestIds(options.requestIdAnswers ?? "asked");
-  const writeCall = createLogOfCalls(options, log);
-  const onAnswer = writeCall === undefined ? options.onAnswer : bothOf(writeCall, options.onAnswer);
-  // Only the log needs the ids of plants.
-  const forLog = writeCall === undefined ? [] : [rememberPlantId];
   const gateway = createGateway({
     routes: (router) => {
       router.service(PlantService, createPlantService({ store, principalKey, requestIdKey, idempotencyFieldKey }));
@@ -87,26 +87,13 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       });
       router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
     },
-    interceptors: [...forLog, ...(options.interceptors ?? [])],
     toError: createSafeErrors({ log }),
-    admit: createAdmit(options),
     readMaxBytes: messageBytesMax,
     // Nobody reads them here, and one of two bytes would take 165 for as long as its call lasts.
     binaryOptions: { readUnknownFields: false },
     rest: restOptions,
-    endpoints: [
-      ...createProbes(readiness),
-      ...describe(options.description ?? {}, requestPathPrefix),
-      ...(resourceMetadata === undefined ? [] : [resourceMetadata]),
-      ...(options.endpoints ?? []),
-    ],
-    requestPathPrefix,
-    ...(options.cors && { cors: withOwnFields(options.cors, [requestIds.fieldName, "RateLimit", "RateLimit-Policy"]) }),
-    ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
-    ...(options.limits && { limits: options.limits }),
-    onRequest: bothOf(requestIds.onRequest, options.onRequest),
-    onError: requestIds.onError,
-    ...(onAnswer && { onAnswer }),
+    ...createHooks(options, log),
+    ...placeServer(options, readiness),
     onFault: (err, what, request) => {
       log.error({ requestId: request?.requestId, procedure: request?.procedure, err }, what);
     },
@@ -115,7 +102,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
   return {
     listen: async (at) => {
       if (verifier === undefined) demandLoopback(at.host);
-      const address = await gateway.listen(at);
+      const address = await gateway.listen({ proxyProtocol: options.proxyProtocol === "on", ...at });
       endReadinessLog ??= logReadiness(readiness, log);
       return address;
     },
@@ -128,7 +115,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       endReadinessLog?.();
       readiness.startDraining();
       if (drainDelayMs > 0) await delay(drainDelayMs);
-      await gateway.drain(options.drainTimeoutMs ?? drainTimeoutMsDefault);
+      await gateway.drain(drainTimeoutMs);
     },
     close: () => {
       endReadinessLog?.();
@@ -137,20 +124,86 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
   };
 }
 
-function createAdmit({ auth: verifier, resourceMetadata, rateLimits = {} }: PlantServerOptions): Admit {
-  const admit = createBearerAuth(verifier ?? nobody, {
+/** What the gateway calls on the way of a request. */
+function createHooks(
+  options: PlantServerOptions,
+  log: Log,
+): Pick<GatewayOptions, "interceptors" | "onRequest" | "onError" | "onAnswer" | "cors"> {
+  const { corsOrigins } = options;
+  const requestIds = createRequestIds(options.requestIdAnswers ?? "asked");
+  const writeCall = createLogOfCalls(options, log);
+  const onAnswer = writeCall === undefined ? options.onAnswer : bothOf(writeCall, options.onAnswer);
+  // Only the log needs the ids of plants.
+  const forLog = writeCall === undefined ? [] : [rememberPlantId];
+  const exposedHeaders = [requestIds.fieldName, "RateLimit", "RateLimit-Policy"];
+  return {
+    interceptors: [...forLog, ...(options.interceptors ?? [])],
+    onRequest: bothOf(requestIds.onRequest, options.onRequest),
+    onError: requestIds.onError,
+    ...(onAnswer && { onAnswer }),
+    ...(corsOrigins && { cors: { origins: corsOrigins, allowedHeaders: [idempotencyKeyField], exposedHeaders } }),
+  };
+}
+
+/** Where the server stands: its base URL, what is served below it, behind which proxies, and for whom. */
+function placeServer(
+  options: PlantServerOptions,
+  readiness: Readiness,
+): Pick<GatewayOptions, "admit" | "endpoints" | "requestPathPrefix" | "trustedProxies" | "limits"> {
+  const { publicUrl, jwtIssuers, providerScopes, limits } = options;
+  const resource =
+    publicUrl &&
+    createResourceMetadata({
+      publicUrl,
+      issuers: jwtIssuers ?? [],
+      scopes: providerScopes === "demanded" ? plantScopes : [],
+    });
+  // A relative URL in `servers` is relative to the location of the document, whatever host and port the client sees.
+  const baseUrl = publicUrl === undefined ? "/" : withoutSlash(publicUrl.href);
+  const document = (): string => JSON.stringify(describePlantStore(baseUrl));
+  return {
+    admit: createAdmit(options, resource?.url),
+    endpoints: [
+      ...createProbes(readiness),
+      ...createDocsPage({ document, open: options.docs === "open" }),
+      ...(resource === undefined ? [] : [resource]),
+      ...(options.endpoints ?? []),
+    ],
+    requestPathPrefix: publicUrl === undefined ? "" : withoutSlash(publicUrl.pathname),
+    ...(options.trustedProxies && { trustedProxies: trustedProxiesOf(options, options.trustedProxies) }),
+    ...(limits && { limits }),
+  };
+}
+
+function withoutSlash(text: string): string {
+  return text.replace(/\/+$/, "");
+}
+
+/**
+ * Returns the trusted proxies and the fields in which they name their client. A proxy that speaks the PROXY protocol
+ * writes no fields: any are the client's own, unless the operator knows better.
+ */
+function trustedProxiesOf(
+  { proxyProtocol, proxyFields }: PlantServerOptions,
+  addresses: readonly string[],
+): TrustedProxiesOptions {
+  return { addresses, fields: proxyFields ?? (proxyProtocol === "on" ? "none" : "x-forwarded") };
+}
+
+function createAdmit(options: PlantServerOptions, resourceMetadata: string | undefined): Admit {
+  const admit = createBearerAuth(options.auth ?? nobody, {
     realm: "plantstore",
     requiredScope: (procedure) => policyOf(procedure)?.scope,
     open: [Health.typeName],
-    resourceMetadata: resourceMetadata?.url,
+    resourceMetadata,
   });
-  return limitRates(admit, rateLimits);
+  return limitRates(admit, options);
 }
 
 function createLogOfCalls(options: PlantServerOptions, log: Log): ReturnType<typeof createCallLog> {
   const { auditLog, deletionLog, logFields } = options;
   const auditWith = logFields === undefined ? auditOf : withFields(auditOf, logFields);
-  const isSilent = options.silentProbes === true ? isProbe : undefined;
+  const isSilent = options.probeLines === "off" ? isProbe : undefined;
   return createCallLog({ log, auditLog, deletionLog, auditOf: auditWith, isSilent });
 }
 
@@ -166,27 +219,13 @@ function demandLoopback(host: string | undefined): void {
   throw new Error(`${host} is no loopback address: without a verifier of credentials only those are listened on`);
 }
 
-function describe({ open = false, baseUrl }: PlantDescriptionOptions, prefix: string): Endpoint[] {
-  // A relative URL in `servers` is relative to the location of the document, whatever host and port the client sees.
-  const document = (): string => JSON.stringify(describePlantStore(baseUrl ?? (prefix === "" ? "/" : prefix)));
-  return createDocsPage({ document, open });
-}
-
-function withOwnFields(cors: CorsOptions, exposed: readonly string[]): CorsOptions {
-  return {
-    ...cors,
-    allowedHeaders: [...(cors.allowedHeaders ?? []), idempotencyKeyField],
-    exposedHeaders: [...(cors.exposedHeaders ?? []), ...exposed],
-  };
-}
-
 /** Returns a callback that calls both of these. */
-function bothOf<T>(first: (told: T) => void, second: ((told: T) => void) | undefined): (told: T) => void {
+function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | undefined): (value: T) => void {
   if (second === undefined) return first;
-  return (told) => {
-    first(told);
+  return (value) => {
+    first(value);
     // Returned, so that the gateway sees it when an async callback rejects.
-    return second(told);
+    return second(value);
   };
 }
 

@@ -32,6 +32,8 @@ export interface CredentialConfiguration {
   readonly introspectionAudiences: readonly string[] | undefined;
 }
 
+const texts = listOf("be texts separated by commas", (text) => text || undefined);
+
 /** Continues the sentence "… must". */
 const safeUrl = "be an https URL, or http to the loopback address";
 
@@ -40,72 +42,65 @@ export const credentialSettings: {
   readonly [Key in keyof CredentialConfiguration]: Setting<NonNullable<CredentialConfiguration[Key]>>;
 } = {
   tokens: {
+    title: "Your own tokens",
     variable: "PLANTSTORE_TOKENS",
     about: "plain bearer tokens, separated by commas, for development",
-    secret: true,
+    secret: "hidden",
     read: readTokens,
   },
   tokenHashesFile: {
     variable: "PLANTSTORE_TOKEN_HASHES_FILE",
-    flag: "token-hashes-file",
     about: "file of token hashes, written by `plantstore token create`",
     read: readableFile,
   },
   jwtIssuers: {
+    title: "JSON Web Tokens",
     variable: "PLANTSTORE_JWT_ISSUER",
-    flag: "jwt-issuer",
     about: "issuers whose JWTs are accepted, separated by commas, spelled exactly like `iss`",
-    read: listOf("be texts separated by commas", (text) => text || undefined),
+    read: texts,
   },
   jwtAudiences: {
     variable: "PLANTSTORE_JWT_AUDIENCE",
-    flag: "jwt-audience",
     about: "audiences, separated by commas; a JWT must contain one of them",
-    read: listOf("be texts separated by commas", (text) => text || undefined),
+    read: texts,
   },
   jwksUrls: {
     variable: "PLANTSTORE_JWKS_URL",
-    flag: "jwks-url",
     about: "URL of the key set of each issuer, in the same order; by default from the metadata of the issuer",
     read: listOf(`${safeUrl}; several are separated by commas`, providerUrl),
   },
   jwksFile: {
     variable: "PLANTSTORE_JWKS_FILE",
-    flag: "jwks-file",
     about: "file with the key set of a single issuer, which is watched",
     read: readableFile,
   },
   jwtAlgorithms: {
     variable: "PLANTSTORE_JWT_ALGORITHMS",
-    flag: "jwt-algorithms",
     about: "accepted signature algorithms, separated by commas",
     fallback: "RS256,PS256,ES256,EdDSA",
     read: listOf(`be some of ${jwtAlgorithms.join(", ")}`, (text) => (isJwtAlgorithm(text) ? text : undefined)),
   },
   jwtType: {
     variable: "PLANTSTORE_JWT_TYPE",
-    flag: "jwt-type",
     about: "required `typ`: any, or at+jwt as in RFC 9068",
     fallback: "any",
     read: oneOf(["any", "at+jwt"]),
   },
   providerScopes: {
     variable: "PLANTSTORE_PROVIDER_SCOPES",
-    flag: "provider-scopes",
     about: "whether scopes of providers' tokens are ignored or demanded",
     fallback: "ignored",
     read: oneOf(["ignored", "demanded"]),
   },
   jwtScopeClaims: {
     variable: "PLANTSTORE_JWT_SCOPE_CLAIMS",
-    flag: "jwt-scope-claims",
     about: "claims of a JWT that contain its scopes, separated by commas",
     fallback: "scope,scp",
-    read: listOf("be names separated by commas", (text) => text || undefined),
+    read: texts,
   },
   introspectionUrl: {
+    title: "Token introspection",
     variable: "PLANTSTORE_INTROSPECTION_URL",
-    flag: "introspection-url",
     about: "introspection endpoint for all other tokens (RFC 7662)",
     read: (text) => {
       const url = providerUrl(text);
@@ -114,60 +109,58 @@ export const credentialSettings: {
   },
   introspectionClientId: {
     variable: "PLANTSTORE_INTROSPECTION_CLIENT_ID",
-    flag: "introspection-client-id",
     about: "our client id at that endpoint",
     read: parsed,
   },
   introspectionClientSecretFile: {
     variable: "PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE",
-    flag: "introspection-client-secret-file",
     about: "file with our client secret there, which is watched",
     read: readableFile,
   },
   introspectionAudiences: {
     variable: "PLANTSTORE_INTROSPECTION_AUDIENCE",
-    flag: "introspection-audience",
     about: "audiences, separated by commas; an introspected token must contain one of them",
-    read: listOf("be texts separated by commas", (text) => text || undefined),
+    read: texts,
   },
 };
 
-/**
- * Returns the contradictions between the settings of credentials, by `isGiven`, which says whether a setting was given.
- */
+/** Returns the contradictions between the settings of credentials, by `given`, which says whether one was given. */
 export function credentialContradictions(
-  configuration: Partial<CredentialConfiguration>,
-  isGiven: (setting: Setting<unknown>) => boolean,
+  { jwtIssuers, jwksUrls, providerScopes }: Partial<CredentialConfiguration>,
+  given: (key: keyof CredentialConfiguration) => boolean,
 ): string[] {
-  const { jwtIssuers, jwksUrls } = configuration;
-  const given = (key: keyof CredentialConfiguration): boolean => isGiven(credentialSettings[key]);
-  const problems: string[] = [];
-  if (given("jwtIssuers") !== given("jwtAudiences")) {
-    problems.push("PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be given together");
-  }
-  if ((given("jwksUrls") || given("jwksFile")) && !given("jwtIssuers")) {
-    problems.push("PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE need PLANTSTORE_JWT_ISSUER");
-  }
-  if (jwtIssuers !== undefined && jwksUrls !== undefined && jwtIssuers.length !== jwksUrls.length) {
-    problems.push("PLANTSTORE_JWKS_URL must have one URL for each of PLANTSTORE_JWT_ISSUER, in their order");
-  }
-  if (given("jwksFile") && (given("jwksUrls") || (jwtIssuers !== undefined && jwtIssuers.length > 1))) {
-    problems.push("PLANTSTORE_JWKS_FILE is for one issuer, and goes without PLANTSTORE_JWKS_URL");
-  }
-  if (given("jwtScopeClaims") && !(given("jwtIssuers") && configuration.providerScopes === "demanded")) {
-    problems.push("PLANTSTORE_JWT_SCOPE_CLAIMS needs PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded");
-  }
-  const introspection = [
+  const introspection = new Set([
     given("introspectionUrl"),
     given("introspectionClientId"),
     given("introspectionClientSecretFile"),
-  ];
-  if (introspection.includes(true) && introspection.includes(false)) {
-    problems.push(
+  ]);
+  const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
+    [
+      given("jwtIssuers") !== given("jwtAudiences"),
+      "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be given together",
+    ],
+    [
+      (given("jwksUrls") || given("jwksFile")) && !given("jwtIssuers"),
+      "PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE need PLANTSTORE_JWT_ISSUER",
+    ],
+    [
+      jwtIssuers !== undefined && jwksUrls !== undefined && jwtIssuers.length !== jwksUrls.length,
+      "PLANTSTORE_JWKS_URL must have one URL for each of PLANTSTORE_JWT_ISSUER, in their order",
+    ],
+    [
+      given("jwksFile") && (given("jwksUrls") || (jwtIssuers !== undefined && jwtIssuers.length > 1)),
+      "PLANTSTORE_JWKS_FILE is for one issuer, and goes without PLANTSTORE_JWKS_URL",
+    ],
+    [
+      given("jwtScopeClaims") && !(given("jwtIssuers") && providerScopes === "demanded"),
+      "PLANTSTORE_JWT_SCOPE_CLAIMS needs PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
+    ],
+    [
+      introspection.size > 1,
       "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be given together",
-    );
-  }
-  return problems;
+    ],
+  ];
+  return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
 }
 
 /** The settings of which at least one is needed to verify credentials. */

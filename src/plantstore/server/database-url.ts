@@ -1,12 +1,21 @@
-import { notParsed, parsed, type ParseResult } from "../../operators/inputs/index.ts";
+import { readFileSync, statSync } from "node:fs";
 import {
+  explainSystemError,
+  notParsed,
+  parsed,
+  type ParseResult,
+  type WatchedFile,
+  watchFile,
+} from "../../operators/inputs/index.ts";
+import type { Log } from "../../operators/operations/index.ts";
+import {
+  demandSameDatabase,
   type PlantLocation,
   type PostgresLocation,
   readServerUrl,
-  readServerUrlFile,
   StoreOpenError,
 } from "../plants/index.ts";
-import { ConfigurationError } from "./configuration-error.ts";
+import { ConfigurationError, valueOf } from "./configuration-error.ts";
 
 /** Where plants are stored, as a `DATABASE_URL` says. */
 export type Database = { readonly kind: "memory" } | PlantLocation;
@@ -41,10 +50,60 @@ function readPostgresUrl(url: string): ParseResult<PostgresLocation> {
 /** Reads `DATABASE_URL_FILE`: the path of a file with a `postgres://` URL. */
 export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocation> {
   return orProblem("name a file with a URL of PostgreSQL", () => {
-    const url = readServerUrlFile(urlFile);
+    const url = readUrlFile(urlFile);
     readServerUrl(url);
     return { kind: "postgres", url, urlFile };
   });
+}
+
+// The largest file that is read, in bytes, which keeps a file that was named by mistake, such as a disk image, out of
+// memory.
+const urlFileBytesMax = 4_096;
+
+/** Returns the text of a file without the line break at its end. Errors name the file, but nothing of its content. */
+function readUrlFile(file: string): string {
+  try {
+    const stats = statSync(file);
+    if (!stats.isFile() || stats.size > urlFileBytesMax)
+      throw new Error(`it is no file of up to ${urlFileBytesMax} bytes`);
+    return urlIn(readFileSync(file, "utf8"));
+  } catch (fault) {
+    throw new StoreOpenError(`cannot read ${file}: ${explainSystemError(fault)}`, { cause: fault });
+  }
+}
+
+function urlIn(text: string): string {
+  return text.replace(/\r?\n$/, "");
+}
+
+/** A place of plants, and the file that its URL is from, if that is watched. */
+export interface FollowedDatabase {
+  readonly location: Database;
+  readonly file?: WatchedFile;
+}
+
+/**
+ * Watches the file that the URL of a database is from, if it is from one. User and password may change in it; any other
+ * text is logged, and the last URL stays.
+ *
+ * @throws ConfigurationError when the file cannot be used
+ */
+export async function followDatabase(location: Database, log: Log): Promise<FollowedDatabase> {
+  if (location.kind !== "postgres" || location.urlFile === undefined) return { location };
+  let current = location.url;
+  const file = await watchFile({
+    paths: [location.urlFile],
+    what: "file of the database URL",
+    limitBytes: urlFileBytesMax,
+    log,
+    take: (text) =>
+      orProblem("name the same database", () => {
+        demandSameDatabase(location.url, urlIn(text));
+        current = urlIn(text);
+        return {};
+      }),
+  });
+  return { location: { ...location, currentUrl: () => current }, file: valueOf(file, "DATABASE_URL_FILE must ") };
 }
 
 function orProblem<Value>(must: string, read: () => Value): ParseResult<Value> {
@@ -71,13 +130,8 @@ export function showDatabaseUrl(text: string): string {
  * @throws ConfigurationError when both are missing, or the first is invalid or not persistent
  */
 export function plantLocationOf(url: string | undefined, urlFile?: string): PlantLocation {
-  if (!url && urlFile) return valueOf("DATABASE_URL_FILE", readDatabaseUrlFile(urlFile));
-  const database = valueOf("DATABASE_URL", url ? readDatabaseUrl(url) : notParsed("be set"));
+  if (!url && urlFile) return valueOf(readDatabaseUrlFile(urlFile), "DATABASE_URL_FILE must ");
+  const database = valueOf(url ? readDatabaseUrl(url) : notParsed("be set"), "DATABASE_URL must ");
   if (database.kind !== "memory") return database;
   throw new ConfigurationError(["DATABASE_URL must not be memory:, which only its own server sees"]);
-}
-
-function valueOf<Value>(variable: string, reading: ParseResult<Value>): Value {
-  if (reading.kind === "value") return reading.value;
-  throw new ConfigurationError([`${variable} must ${reading.problems.join(", ")}`]);
 }

@@ -2,25 +2,19 @@ import { principalKey } from "../../operators/auth/index.ts";
 import { type Admit, type AdmitRequest, clientNetwork } from "../../gateway/index.ts";
 import { Health } from "../../operators/gen/grpc/health/v1/health_pb.ts";
 import { createRateLimit, type RateLimit } from "../../operators/operations/index.ts";
+import type { Configuration } from "./settings.ts";
 
-/**
- * How many calls per second are admitted; as many may come at once. Below 1, it is one call in several seconds. Without
- * a number there is no limit.
- */
-export interface RateLimits {
-  /** The calls of each principal, whatever its address. */
-  readonly perPrincipal?: number | undefined;
-  /** The calls of each address, before their credentials are looked at; a /64 network of IPv6 is one address. */
-  readonly perAddress?: number | undefined;
-}
+/** How many calls per second are admitted; as many may come at once. Below 1, it is one call in several seconds. */
+type Rates = Partial<Pick<Configuration, "ratePerPrincipal" | "ratePerAddress">>;
 
 /**
  * Returns an `admit` that also limits how often each address and each principal may call. Without limits it returns the
- * given function, so that they cost nothing. Health checks are not limited.
+ * given function, so that they cost nothing. Health checks are not limited. The calls of a principal count whatever its
+ * address; those of an address before their credentials are looked at, and a /64 network of IPv6 is one address.
  */
-export function limitRates(admit: Admit, { perPrincipal, perAddress }: RateLimits): Admit {
-  const ofAddress = limitOf("address", perAddress);
-  const ofPrincipal = limitOf("principal", perPrincipal);
+export function limitRates(admit: Admit, { ratePerPrincipal, ratePerAddress }: Rates): Admit {
+  const ofAddress = limitOf("address", ratePerAddress);
+  const ofPrincipal = limitOf("principal", ratePerPrincipal);
   if (ofAddress === undefined && ofPrincipal === undefined) return admit;
   return (request) => {
     if (isHealthCheck(request)) return admit(request);

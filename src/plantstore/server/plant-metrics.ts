@@ -12,6 +12,7 @@ import {
   type MetricFamily,
   Metrics,
 } from "../../operators/telemetry/index.ts";
+import type { Certificate } from "./certificate.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
 
@@ -38,7 +39,12 @@ export class PlantMetrics implements Disposable {
   }
 
   /** Adds the metrics that are read from the parts of a server whenever they are asked for. */
-  watch(server: PlantServer, store: PlantStore, verifier: TokenVerifier | undefined): void {
+  watch(
+    server: PlantServer,
+    store: PlantStore,
+    verifier: TokenVerifier | undefined,
+    certificate: Certificate | undefined,
+  ): void {
     const metrics = this.#metrics;
     measureGateway(metrics, server);
     measureReadiness(metrics, server.readiness);
@@ -52,6 +58,10 @@ export class PlantMetrics implements Disposable {
           value: (performance.now() - atMs) / 1_000,
         })),
     );
+    const description = "When the certificate expires, in seconds since 1970";
+    metrics.gauge({ name: "plantstore.tls.certificate.not_after", unit: "s", description }, () =>
+      certificate === undefined ? [] : [{ attributes: {}, value: certificate.current.notAfterMs / 1_000 }],
+    );
   }
 
   /** Adds which release runs, and on which Node. */
@@ -59,14 +69,6 @@ export class PlantMetrics implements Disposable {
     const attributes = { "service.version": version, "process.runtime.version": process.versions.node };
     const description = "Always 1; its labels say which release runs, and on which Node";
     this.#metrics.gauge({ name: "plantstore.build.info", unit: "", description }, () => [{ attributes, value: 1 }]);
-  }
-
-  /** Adds the time at which the certificate expires, if there is one. */
-  watchCertificate(certificate: { readonly notAfterMs: number } | undefined): void {
-    const description = "When the certificate expires, in seconds since 1970";
-    this.#metrics.gauge({ name: "plantstore.tls.certificate.not_after", unit: "s", description }, () =>
-      certificate === undefined ? [] : [{ attributes: {}, value: certificate.notAfterMs / 1_000 }],
-    );
   }
 
   collect(): readonly MetricFamily[] {

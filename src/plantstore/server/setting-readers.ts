@@ -4,20 +4,34 @@ import { isAddressOrNetwork } from "../../gateway/index.ts";
 
 /** A setting; docs/configuration.md has a row for each. */
 export interface Setting<T> {
-  /** The environment variable. */
+  /** The title of the group that begins with this setting, for `--help`. */
+  readonly title?: string;
+  /** The environment variable, of which {@link flagOf} makes the flag. */
   readonly variable: string;
-  /** The flag without dashes; a secret has none, because process lists show flags. */
-  readonly flag?: string;
   /** What it does, in a few words, for `--help`. */
   readonly about: string;
   /** The value when neither the variable nor the flag is given. */
   readonly fallback?: string;
-  /** Whether the value must never appear in a message. */
-  readonly secret?: boolean;
-  /** What may be shown of the text of a secret. Default: nothing. */
-  readonly shown?: (text: string) => string;
+  /** Of a value that must never appear in a message: what may be shown of it, or that nothing may. */
+  readonly secret?: ((text: string) => string) | "hidden";
   /** Parses the text. A problem continues the sentence "PORT must …". */
   readonly read: (text: string) => ParseResult<T>;
+}
+
+/** The prefix of the project's own variables. */
+export const variablePrefix = "PLANTSTORE_";
+
+/** Returns a variable without the {@link variablePrefix}, if it has it. */
+export function withoutPrefix(variable: string): string {
+  return variable.startsWith(variablePrefix) ? variable.slice(variablePrefix.length) : variable;
+}
+
+/**
+ * Returns the flag of a setting without dashes: its variable without the prefix, in small letters. A setting of which
+ * nothing may be shown has none, because process lists show flags.
+ */
+export function flagOf({ variable, secret }: Setting<unknown>): string | undefined {
+  return secret === "hidden" ? undefined : withoutPrefix(variable).toLowerCase().replaceAll("_", "-");
 }
 
 /** Returns a reader of whole decimal numbers in a range, both ends included. */
@@ -117,7 +131,7 @@ export function readAdminAddress(text: string): ParseResult<AdminAddress> {
 /**
  * Reads `PLANTSTORE_PUBLIC_URL`, the base URL that clients use.
  *
- * Its path becomes the `requestPathPrefix`; a query, a fragment or credentials make no sense and are refused.
+ * Its path becomes the prefix of every path; a query, a fragment or credentials make no sense and are refused.
  */
 export function readPublicUrl(text: string): ParseResult<URL> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -127,9 +141,4 @@ export function readPublicUrl(text: string): ParseResult<URL> {
     return notParsed("be a URL without query, fragment and credentials");
   }
   return parsed(url);
-}
-
-/** Returns the path of the base URL without the final slash: "" for `https://plants.example/`. */
-export function requestPathPrefixOf(publicUrl: URL | undefined): string {
-  return publicUrl === undefined ? "" : publicUrl.pathname.replace(/\/+$/, "");
 }

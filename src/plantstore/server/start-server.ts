@@ -1,22 +1,20 @@
 import type { DestinationStream } from "pino";
-import { type ResourceMetadata, createResourceMetadata } from "../../operators/auth/index.ts";
-import type { BoundAddress, ListenOptions, TrustedProxiesOptions } from "../../gateway/index.ts";
+import type { BoundAddress } from "../../gateway/index.ts";
 import { type Log, openLog, openReserveLog } from "../../operators/operations/index.ts";
-import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
-import type { PlantServerOptions } from "./plant-server-options.ts";
-import { createPlantServer } from "./create-plant-server.ts";
-import { credentialSourcesOf } from "./credential-settings.ts";
-import { openVerifier } from "./open-verifier.ts";
-import { requestPathPrefixOf, socketPathOf } from "./setting-readers.ts";
-import type { AdminServer } from "./admin-server.ts";
-import { askedSignals, isSdkRegistered } from "./opentelemetry-sdk.ts";
-import type { PlantTelemetry } from "./plant-telemetry.ts";
-import type { AdminAddress } from "./setting-readers.ts";
-import type { Configuration } from "./settings.ts";
 import type { MetricFamily } from "../../operators/telemetry/index.ts";
-import { followTlsFiles, readTlsFiles, tlsFilesOf } from "./tls-files.ts";
+import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
+import { serveMetrics } from "./admin-server.ts";
+import { type Certificate, openCertificate } from "./certificate.ts";
+import { createPlantServer, type PlantServer } from "./create-plant-server.ts";
+import { credentialSourcesOf } from "./credential-settings.ts";
+import { type Database, followDatabase } from "./database-url.ts";
 import { logUpkeep } from "./log-upkeep.ts";
-import { plantScopes } from "./rpc-policy.ts";
+import { askedSignals, isSdkRegistered } from "./opentelemetry-sdk.ts";
+import type { PlantServerOptions } from "./plant-server-options.ts";
+import type { PlantTelemetry } from "./plant-telemetry.ts";
+import { openVerifier } from "./plant-tokens.ts";
+import { socketPathOf } from "./setting-readers.ts";
+import type { Configuration } from "./settings.ts";
 import { watchBreakdown } from "./watch-breakdown.ts";
 
 /** A running server. */
@@ -57,18 +55,17 @@ export interface StartOptions {
  * @throws StoreOpenError, and the error of the system when it cannot listen on the address
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
-  const { logLevel } = configuration;
-  const log = openLog(logLevel, options.logLines);
-  const trailLevel = configuration.audit === "always" && logLevel !== "silent" ? "info" : logLevel;
-  const tlsFiles = tlsFilesOf(configuration);
-  const tls = tlsFiles && (await readTlsFiles(tlsFiles));
+  const log = openLog(configuration.logLevel, options.logLines);
   await using opened = new AsyncDisposableStack();
+  const certificate = await openCertificate(configuration, log);
+  opened.defer(async () => certificate?.close());
   const auth = await openVerifier(configuration, log);
   if (auth === undefined) log.warn("no credentials are configured: every call will be refused");
-  else opened.defer(async () => auth.close?.());
-  const telemetry = await openTelemetry(configuration, options, log);
-  if (telemetry !== undefined) opened.use(telemetry);
-  const store = await openStore(configuration, {
+  opened.defer(async () => auth?.close?.());
+  const telemetry = opened.use(await openTelemetry(configuration, options, log));
+  const database = await followDatabase(configuration.database, log);
+  opened.defer(async () => database.file?.close());
+  const store = await openStore(database.location, configuration, {
     ...(options.plantsWhenCreated && { plantsWhenCreated: options.plantsWhenCreated }),
     onBatch: telemetry?.onBatch,
     onUpkeep: logUpkeep(log),
@@ -76,38 +73,26 @@ export async function startServer(configuration: Configuration, options: StartOp
   opened.defer(() => store.close());
   const watch = watchBreakdown(store, log);
   opened.defer(async () => watch.stop());
-  const server = createPlantServer({
-    store,
-    auth,
-    log,
-    // The same stream, so that lines stay in order, but its own level, so that a quiet log keeps the audit trail.
-    auditLog: log.child({}, { level: trailLevel }),
-    deletionLog: openReserveLog(trailLevel, options.logLines),
-    ...serverOptionsOf(configuration),
-    ...telemetry?.hooks,
-  });
-  telemetry?.metrics.watch(server, store, auth);
+  const logs = openLogs(configuration, options, log);
+  const server = createPlantServer({ ...configuration, store, auth, ...logs, ...telemetry?.hooks });
+  certificate?.follow((pair) => server.setSecureContext(pair));
+  telemetry?.metrics.watch(server, store, auth, certificate);
   const { adminAddress } = configuration;
-  const admin = telemetry && adminAddress && (await serveMetrics(adminAddress, () => telemetry.metrics.collect(), log));
-  if (admin !== undefined) opened.use(admin);
-  const { reusePort = false } = options;
-  const address = await server.listen({ ...listenOptionsOf(configuration), reusePort, ...(tls && { tls }) });
+  const collectMetrics = (): readonly MetricFamily[] => telemetry?.metrics.collect() ?? [];
+  const admin = opened.use(adminAddress && (await serveMetrics(adminAddress, collectMetrics, log)));
+  const address = await listen(server, configuration, options, certificate);
   // A Unix socket has no port.
   const place = { ...address, port: address.port || undefined };
   log.info({ pid: process.pid, ...place, ...describeServing(configuration) }, "listening");
-  const certificate =
-    tlsFiles && tls && followTlsFiles(tlsFiles, tls, (material) => server.setSecureContext(material), log);
-  opened.defer(async () => certificate?.close());
-  telemetry?.metrics.watchCertificate(certificate);
   const toClose = opened.move();
   return {
     ...address,
     admin,
     breakdown: watch.breakdown,
-    collectMetrics: () => telemetry?.metrics.collect() ?? [],
+    collectMetrics,
     reload: async () => {
       log.info("reloading");
-      await Promise.all([auth?.reload?.(), certificate?.reload()]);
+      await Promise.all([auth?.reload?.(), certificate?.reload(), database.file?.reload()]);
     },
     drain: async () => {
       log.info("draining");
@@ -119,37 +104,25 @@ export async function startServer(configuration: Configuration, options: StartOp
   };
 }
 
-/** Returns those options of the server that follow from settings. */
-function serverOptionsOf(configuration: Configuration): Omit<PlantServerOptions, "store"> {
-  const { corsOrigins, publicUrl, requestIdAnswers, drainDelayMs, drainTimeoutMs } = configuration;
-  return {
-    requestIdAnswers,
-    silentProbes: configuration.probeLines === "off",
-    requestPathPrefix: requestPathPrefixOf(publicUrl),
-    description: { open: configuration.docs === "open", baseUrl: publicUrl?.href.replace(/\/+$/, "") },
-    trustedProxies: trustedProxiesOf(configuration),
-    rateLimits: { perPrincipal: configuration.ratePerPrincipal, perAddress: configuration.ratePerAddress },
-    cors: corsOrigins && { origins: corsOrigins },
-    resourceMetadata: resourceMetadataOf(configuration),
-    drainDelayMs,
-    drainTimeoutMs,
-  };
+function openLogs(
+  { audit, logLevel }: Configuration,
+  { logLines }: StartOptions,
+  log: ReturnType<typeof openLog>,
+): Pick<PlantServerOptions, "log" | "auditLog" | "deletionLog"> {
+  const level = audit === "always" && logLevel !== "silent" ? "info" : logLevel;
+  // The same stream, so that lines stay in order, but its own level, so that a quiet log keeps the audit trail.
+  return { log, auditLog: log.child({}, { level }), deletionLog: openReserveLog(level, logLines) };
 }
 
-/**
- * Returns the trusted proxies and the fields in which they name their client. A proxy that speaks the PROXY protocol
- * writes no fields: any are the client's own, unless the operator knows better.
- */
-function trustedProxiesOf(configuration: Configuration): TrustedProxiesOptions | undefined {
-  const { trustedProxies, proxyProtocol, proxyFields } = configuration;
-  const fields = proxyFields ?? (proxyProtocol === "on" ? "none" : "x-forwarded");
-  return trustedProxies && { addresses: trustedProxies, fields };
-}
-
-function listenOptionsOf({ host, port, socketMode, proxyProtocol }: Configuration): ListenOptions {
+function listen(
+  server: PlantServer,
+  { host, port, socketMode }: Configuration,
+  { reusePort = false }: StartOptions,
+  certificate: Certificate | undefined,
+): Promise<BoundAddress> {
   const path = socketPathOf(host);
   const place = path === undefined ? { host, port } : { path, socketMode };
-  return { ...place, proxyProtocol: proxyProtocol === "on" };
+  return server.listen({ ...place, reusePort, ...(certificate && { tls: certificate.current }) });
 }
 
 /** Returns what is served, and how, for the log line about the start. */
@@ -163,23 +136,6 @@ function describeServing(configuration: Configuration): object {
     // JSON omits what is not set.
     publicUrl: publicUrl?.href,
   };
-}
-
-/**
- * Serves `/metrics` on an address of its own, and logs where.
- *
- * @param collect - returns the metrics as they are now
- * @throws Error naming the address when it cannot be listened on
- */
-export async function serveMetrics(
-  at: AdminAddress,
-  collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,
-  log: Pick<Log, "info">,
-): Promise<AdminServer> {
-  const { openAdminServer } = await import("./admin-server.ts");
-  const admin = await openAdminServer(at, collect);
-  log.info({ address: admin.address, port: admin.port }, "metrics are served");
-  return admin;
 }
 
 // Loaded on demand, so that a server without telemetry does not pay for it.
@@ -206,15 +162,10 @@ async function flush(log: Log): Promise<void> {
 // A second: a reader takes the lines of a drain in far less.
 const flushTimeoutMs = 1000;
 
-function resourceMetadataOf({ publicUrl, jwtIssuers, providerScopes }: Configuration): ResourceMetadata | undefined {
-  if (publicUrl === undefined) return undefined;
-  const scopes = providerScopes === "demanded" ? plantScopes : [];
-  return createResourceMetadata({ publicUrl, issuers: jwtIssuers ?? [], scopes });
-}
-
 async function openStore(
-  { database, deletionsKeptHours }: Configuration,
-  options: Parameters<typeof openPlantStore>[1] = {},
+  database: Database,
+  { deletionsKeptHours }: Configuration,
+  options: NonNullable<Parameters<typeof openPlantStore>[1]>,
 ): Promise<PlantStore> {
   const { plantsWhenCreated } = options;
   if (database.kind === "memory") return openMemoryStore(new Set(plantsWhenCreated && idsOf(plantsWhenCreated)));

@@ -1,7 +1,5 @@
 import { nearestName } from "./nearest-name.ts";
-
-/** The prefix of the project's own variables. */
-const prefix = "PLANTSTORE_";
+import { variablePrefix, withoutPrefix } from "./setting-readers.ts";
 
 /**
  * Returns a problem for every variable that is named like a setting but is not one: otherwise a misspelt setting would
@@ -13,7 +11,7 @@ export function unknownVariables(
   environment: Readonly<Record<string, string | undefined>>,
   known: readonly string[],
 ): string[] {
-  const given = Object.entries(environment).filter(([name, value]) => name.startsWith(prefix) && value !== "");
+  const given = Object.entries(environment).filter(([name, value]) => name.startsWith(variablePrefix) && value !== "");
   return given
     .filter(([name, value = ""]) => !known.includes(name) && !isServiceLink(name, value))
     .map(([name]) => `${name} is no setting${suggestion(name, known)}`);
@@ -24,10 +22,6 @@ function suggestion(name: string, known: readonly string[]): string {
   const nearest = nearestName(withoutPrefix(name), known.map(withoutPrefix));
   const meant = known.find((variable) => withoutPrefix(variable) === nearest);
   return meant === undefined ? "" : `; did you mean ${meant}?`;
-}
-
-function withoutPrefix(variable: string): string {
-  return variable.startsWith(prefix) ? variable.slice(prefix.length) : variable;
 }
 
 /**

@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { importPlants } from "../../../src/plantstore/plants/import-plants.ts";
 import {
@@ -82,13 +81,11 @@ describe.each(places)("plants in $name", ({ locate, locateNone }) => {
   });
 });
 
-test("plants in a PostgreSQL database are found by the file that their URL is from", async () => {
+test("plants in a PostgreSQL database are found by their URL as it is now", async () => {
   const url = await server.createSchema();
   await migratePlants({ kind: "postgres", url });
-  const urlFile = folder.file("url");
-  writeFileSync(urlFile, url);
   const former = url.replace("user=tester", "user=former");
-  const store = await openPlantStore({ kind: "postgres", url: former, urlFile });
+  const store = await openPlantStore({ kind: "postgres", url: former, currentUrl: () => url });
   await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
   await store.close();
 });

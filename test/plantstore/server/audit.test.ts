@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../../src/operators/auth/index.ts";
-import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
-import { startServer } from "../../../src/plantstore/server/index.ts";
 import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
+import { startConfigured } from "../../support/server/start-configured.ts";
 import type { HttpAnswer } from "../../support/carriers/exchange.ts";
 import {
   createSigningKey,
@@ -139,14 +138,7 @@ const nothing = ["/nothing", 404] as const;
 
 /** The call lines of a started server that refuses a call, deletes a plant, and answers two that concern no plant. */
 async function callLinesOf(environment: Readonly<Record<string, string>>): Promise<unknown[]> {
-  const always = { PORT: "0", DATABASE_URL: "memory:", PLANTSTORE_TOKENS: ciToken, PLANTSTORE_DRAIN_DELAY_MS: "0" };
-  const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
-  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const written: string[] = [];
-  const server = await startServer(reading.value, {
-    plantsWhenCreated: { first: 1n, last: 9n },
-    logLines: { write: (line) => void written.push(line) },
-  });
+  const server = await startConfigured({ PLANTSTORE_TOKENS: ciToken, ...environment });
   const request = async (method: string, path: string, token: string): Promise<void> => {
     const headers = { authorization: `Bearer ${token}`, connection: "close" };
     await (await fetch(`http://127.0.0.1:${server.port}${path}`, { method, headers })).body?.cancel();
@@ -156,8 +148,8 @@ async function callLinesOf(environment: Readonly<Record<string, string>>): Promi
   await request("POST", unreadable[0], ciToken);
   await request("GET", "/nothing", ciToken);
   await server.drain();
-  const lines = written.map((line): Record<string, unknown> => JSON.parse(line));
-  return lines.filter(({ msg }) => msg === "call").map(({ path, httpStatus }) => [path, httpStatus]);
+  const calls = server.lines().filter(({ msg }) => msg === "call");
+  return calls.map(({ path, httpStatus }) => [path, httpStatus]);
 }
 
 describe("the audit trail", () => {

@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { Setting } from "../../../src/plantstore/server/setting-readers.ts";
-import { settingGroups } from "../../../src/plantstore/server/setting-groups.ts";
-import { settings } from "../../../src/plantstore/server/settings.ts";
+import { flagOf, type Setting } from "../../../src/plantstore/server/setting-readers.ts";
+import { settingGroups, settings } from "../../../src/plantstore/server/settings.ts";
 
 const docs = readFileSync(new URL("../../../docs/configuration.md", import.meta.url), "utf8");
 const documented = docs.split("\n").filter((line) => /^### |^\| `[A-Z0-9_]+` \|/.test(line));
 
-function rowOf({ variable, flag, fallback, about }: Setting<unknown>): string {
+function rowOf(setting: Setting<unknown>): string {
+  const { variable, fallback, about } = setting;
+  const flag = flagOf(setting);
   const cells = [`\`${variable}\``, flag ? `\`--${flag}\`` : "–", fallback ? `\`${fallback}\`` : "–", about];
   return `| ${cells.join(" | ")} |`;
 }

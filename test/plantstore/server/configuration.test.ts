@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
 import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
 import type { Configuration } from "../../../src/plantstore/server/settings.ts";
+import { problemsOf } from "../../support/server/problems-of.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 type Texts = Record<string, string>;
@@ -18,19 +19,8 @@ writeFileSync(databaseUrlFile, `${databaseUrl}\n`);
 const otherUrlFile = folder.file("other-url");
 writeFileSync(otherUrlFile, "memory:");
 
-function read(environment: Texts, flags: Texts = {}): ReturnType<typeof readConfiguration> {
+function configurationOf(environment: Texts, flags: Texts = {}): Configuration {
   return readConfiguration({ environment, flags });
-}
-
-function configurationOf(environment: Texts, flags?: Texts): Configuration {
-  const reading = read(environment, flags);
-  if (reading.kind === "problems") throw new Error(reading.problems.join("\n"));
-  return reading.value;
-}
-
-function problemsOf(environment: Texts, flags?: Texts): readonly string[] {
-  const reading = read(environment, flags);
-  return reading.kind === "problems" ? reading.problems : [];
 }
 
 test("what is not given has its default", () => {

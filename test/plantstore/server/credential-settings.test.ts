@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { JwtSource, TokenSources } from "../../../src/operators/auth/index.ts";
 import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
 import { tokenSourcesOf } from "../../../src/plantstore/server/credential-settings.ts";
+import { problemsOf } from "../../support/server/problems-of.ts";
 
 type Texts = Record<string, string>;
 
@@ -14,14 +15,10 @@ const introspection: Texts = {
   PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: someFile,
 };
 
-function read(environment: Texts): ReturnType<typeof readConfiguration> {
-  return readConfiguration({ environment: { DATABASE_URL: "memory:", ...environment }, flags: {} });
-}
+const always: Texts = { DATABASE_URL: "memory:" };
 
 function sourcesOf(environment: Texts): TokenSources | undefined {
-  const reading = read(environment);
-  if (reading.kind === "problems") throw new Error(reading.problems.join("\n"));
-  return tokenSourcesOf(reading.value);
+  return tokenSourcesOf(readConfiguration({ environment: { ...always, ...environment }, flags: {} }));
 }
 
 const issuer: JwtSource = {
@@ -173,7 +170,7 @@ describe("settings of credentials", () => {
     {
       name: "an empty claim for scopes",
       environment: { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp," },
-      want: 'PLANTSTORE_JWT_SCOPE_CLAIMS must be names separated by commas, not "scp,"',
+      want: 'PLANTSTORE_JWT_SCOPE_CLAIMS must be texts separated by commas, not "scp,"',
     },
     {
       name: "an introspection endpoint without our name and secret",
@@ -181,13 +178,13 @@ describe("settings of credentials", () => {
       want: "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be given together",
     },
   ])("$name is one problem", ({ environment, want }) => {
-    expect(read(environment)).toEqual({ kind: "problems", problems: [want] });
+    expect(problemsOf({ ...always, ...environment })).toEqual([want]);
   });
 
   test.each<{ name: string; environment: Texts }>([
     { name: "an issuer", environment: jwt },
     { name: "an introspection endpoint", environment: introspection },
   ])("$name is enough to listen on an exposed address", ({ environment }) => {
-    expect(read({ ...environment, HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db" }).kind).toBe("value");
+    expect(problemsOf({ ...environment, HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db" })).toEqual([]);
   });
 });

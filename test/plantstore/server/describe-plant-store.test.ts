@@ -82,7 +82,7 @@ const whoReads = [
 ] as const;
 
 test.each(whoReads)("the description is shown where it is $name", async ({ open, header, httpStatus }) => {
-  await using server = await startPlantServer({ description: { open } });
+  await using server = await startPlantServer({ docs: open ? "open" : "closed" });
   for (const path of ["/openapi.json", "/docs", "/docs/page.js"]) {
     const answer = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [...header] });
     expect([path, answer.httpStatus]).toEqual([path, httpStatus]);
@@ -90,19 +90,11 @@ test.each(whoReads)("the description is shown where it is $name", async ({ open,
 });
 
 test.each([
-  { prefix: "", baseUrl: undefined, want: "/" },
-  { prefix: "/api", baseUrl: undefined, want: "/api" },
-  { prefix: "/api", baseUrl: "https://plants.example/api", want: "https://plants.example/api" },
-])(
-  "a description that is served below $prefix/ with the base URL $baseUrl names $want",
-  async ({ prefix, baseUrl, want }) => {
-    const description = { open: true, ...(baseUrl !== undefined && { baseUrl }) };
-    await using server = await startPlantServer({ requestPathPrefix: prefix, description });
-    const answer = await exchangeHttp1(server.address, {
-      httpMethod: "GET",
-      path: `${prefix}/openapi.json`,
-      header: [],
-    });
-    expect(JSON.parse(answer.body.toString("utf8"))).toEqual(describePlantStore(want));
-  },
-);
+  { publicUrl: undefined, path: "/openapi.json", want: "/" },
+  { publicUrl: "https://plants.example/api/", path: "/api/openapi.json", want: "https://plants.example/api" },
+])("the description of a server at $publicUrl names $want", async ({ publicUrl, path, want }) => {
+  const at = publicUrl === undefined ? {} : { publicUrl: new URL(publicUrl) };
+  await using server = await startPlantServer({ docs: "open", ...at });
+  const answer = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [] });
+  expect(JSON.parse(answer.body.toString("utf8"))).toEqual(describePlantStore(want));
+});

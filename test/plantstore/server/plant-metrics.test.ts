@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
-import { startServer, type StartedServer } from "../../../src/plantstore/server/index.ts";
+import type { StartedServer } from "../../../src/plantstore/server/index.ts";
 import { createSigningKey, startIdentityProvider, testAudience } from "../../support/auth/identity-provider.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
@@ -14,15 +13,12 @@ import { begun, postHeader } from "../../support/http2/http2-requests.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
 import { familyNames, readSamples, type Sample } from "../../support/telemetry/samples.ts";
 import { bearer } from "../../support/server/plant-server.ts";
+import { type ConfiguredServer, startConfigured } from "../../support/server/start-configured.ts";
 
 const token = "token-of-the-metrics-test";
 
-async function start(environment: Readonly<Record<string, string>>): Promise<StartedServer> {
-  const always = { PORT: "0", LOG_LEVEL: "silent", PLANTSTORE_TOKENS: token, PLANTSTORE_DRAIN_DELAY_MS: "0" };
-  const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
-  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  return await startServer(reading.value, { plantsWhenCreated: { first: 1n, last: 99n } });
-}
+const start = (environment: Readonly<Record<string, string>>): Promise<ConfiguredServer> =>
+  startConfigured({ LOG_LEVEL: "silent", PLANTSTORE_TOKENS: token, ...environment });
 
 function adminOf({ admin }: StartedServer): Address {
   if (admin === undefined) throw new Error("there is no admin address");

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { describe, expect, test, vi } from "vitest";
-import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
-import { startServer, type StartedServer } from "../../../src/plantstore/server/index.ts";
+import type { StartedServer } from "../../../src/plantstore/server/index.ts";
+import { startConfigured } from "../../support/server/start-configured.ts";
 import { deletePlantRequest, exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import type { Field, HttpRequest } from "../../support/carriers/exchange.ts";
@@ -41,29 +41,16 @@ async function start(
   variables: Readonly<Record<string, string>> = {},
   database: string = "memory:",
 ): Promise<Traced> {
-  const environment = {
-    PORT: "0",
-    DATABASE_URL: database,
-    PLANTSTORE_TOKENS: token,
-    PLANTSTORE_DRAIN_DELAY_MS: "0",
-  };
-  const reading = readConfiguration({ environment, flags: {} });
-  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const written: string[] = [];
   // The SDK reads the variables of its process.
   const all = { OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_BSP_SCHEDULE_DELAY: "10", ...variables };
   for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
-  const server = await startServer(reading.value, {
-    plantsWhenCreated: { first: 1n, last: 999n },
-    logLines: { write: (line) => void written.push(line) },
-    serviceVersion: "1.2.3",
-  }).finally(() => vi.unstubAllEnvs());
-  let drained: Promise<void> | undefined;
+  const environment = { DATABASE_URL: database, PLANTSTORE_TOKENS: token };
+  const started = startConfigured(environment, { serviceVersion: "1.2.3" });
+  const server = await started.finally(() => vi.unstubAllEnvs());
   return {
-    server: { ...server, drain: () => (drained ??= server.drain()) },
-    lines: (msg) =>
-      written.map((line): Record<string, unknown> => JSON.parse(line)).filter((line) => line["msg"] === msg),
-    [Symbol.asyncDispose]: () => (drained ??= server.drain()),
+    server,
+    lines: (msg) => server.lines().filter((line) => line["msg"] === msg),
+    [Symbol.asyncDispose]: () => server.drain(),
   };
 }
 

@@ -14,7 +14,7 @@ import { carriages, deletePlantRequest, exchange } from "../../support/gateway/w
 import { authorized, startPlantServer, type TestPlantServer } from "../../support/server/plant-server.ts";
 
 const certificate = createCertificate("behind a proxy");
-const loopback = { addresses: ["127.0.0.0/8"] };
+const loopback = ["127.0.0.0/8"];
 
 /** Opens a connection that begins with the given bytes. */
 async function openWith({ address, port }: Address, pieces: readonly (string | Uint8Array)[]): Promise<Socket> {
@@ -63,7 +63,7 @@ const carriers = (["1.1", "2"] as const).flatMap((version) =>
 );
 
 describe.each(carriers)("behind a proxy that speaks the PROXY protocol, over $name", ({ version, tls }) => {
-  const options = { proxyProtocol: true, trustedProxies: loopback, ...(tls && { tls: certificate }) };
+  const options = { proxyProtocol: "on", trustedProxies: loopback, ...(tls && { tls: certificate }) } as const;
 
   test.each([
     { name: "a line of text", pieces: [text], want: "203.0.113.7" },
@@ -82,7 +82,7 @@ describe.each(carriers)("behind a proxy that speaks the PROXY protocol, over $na
 
 test("two connections of one port of a proxy, to two addresses, are each from their own client", async () => {
   const log = openLogLines("info");
-  const options = { proxyProtocol: true, trustedProxies: loopback, tls: certificate, host: "0.0.0.0" };
+  const options = { proxyProtocol: "on", trustedProxies: loopback, tls: certificate, host: "0.0.0.0" } as const;
   await using server = await startPlantServer({ ...options, log: log.log });
   const { port } = server.address;
   const ofTheProxy = { localAddress: "127.0.0.1", localPort: await freePort() };
@@ -119,14 +119,14 @@ const closed: readonly { name: string; pieces: readonly (string | Uint8Array)[] 
 ];
 
 test.each(closed)("a trusted proxy's connection with $name is closed without an answer", async ({ pieces }) => {
-  await using server = await startPlantServer({ proxyProtocol: true, trustedProxies: loopback });
+  await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies: loopback });
   const socket = await openWith(server.address, pieces);
   expect(await createByteReader(socket).atEnd()).toBe(true);
 });
 
 test("a header that never ends is given up in the time of a request's header", async () => {
   await using server = await startPlantServer({
-    proxyProtocol: true,
+    proxyProtocol: "on",
     trustedProxies: loopback,
     limits: { headerTimeoutMs: 50 },
   });
@@ -139,8 +139,8 @@ test.each([
   { name: "binary", header: binaryHeader(0x21, 0x11, ipv4Addresses) },
 ])("a header of $name from who is not trusted is bad HTTP, and changes nothing", async ({ header }) => {
   const log = openLogLines("info");
-  const trustedProxies = { addresses: ["192.0.2.1"] };
-  await using server = await startPlantServer({ proxyProtocol: true, trustedProxies, log: log.log });
+  const trustedProxies = ["192.0.2.1"];
+  await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies, log: log.log });
   const liar = await openWith(server.address, [header, "GET /livez HTTP/1.1\r\nhost: a\r\n\r\n"]);
   const { httpStatus } = await overHttp1(liar, createByteReader(liar), "a").readAnswer();
   expect(httpStatus).toBe(400);
@@ -170,7 +170,7 @@ describe.each(carriages)("$name", (carriage) => {
       [["192.0.2.1"], "127.0.0.1"],
     ] as const) {
       const log = openLogLines("info");
-      await using server = await startPlantServer({ log: log.log, trustedProxies: { addresses } });
+      await using server = await startPlantServer({ log: log.log, trustedProxies: addresses });
       await deleteThrough(server, carriage, spoken);
       expect(await loggedPeer(log)).toBe(want);
     }

@@ -17,7 +17,7 @@ const rate = 0.001;
 
 const [rest] = carriages;
 const from = (address: string): Field => ["x-forwarded-for", address];
-const trustedProxies = { addresses: ["127.0.0.1"] };
+const trustedProxies = ["127.0.0.1"];
 
 function call(server: TestPlantServer, carriage: Carriage | undefined, header: readonly Field[]): Promise<HttpAnswer> {
   if (carriage === undefined) throw new Error("there is no carriage");
@@ -26,9 +26,9 @@ function call(server: TestPlantServer, carriage: Carriage | undefined, header: r
 
 describe.each(carriages)("$name", (carriage) => {
   test.each(["principal", "address"] as const)("a call above the limit of the %s is refused", async (name) => {
-    const rateLimits = name === "principal" ? { perPrincipal: rate } : { perAddress: rate };
+    const rates = name === "principal" ? { ratePerPrincipal: rate } : { ratePerAddress: rate };
     const store = openMemoryStore(new Set([7n]));
-    await using server = await startPlantServer({ store, rateLimits });
+    await using server = await startPlantServer({ store, ...rates });
     await call(server, carriage, [authorized]);
     const answer = await call(server, carriage, [authorized]);
     const waitS = fieldValue(seenFields(carriage, answer), "retry-after") ?? "";
@@ -52,7 +52,7 @@ function seenFields({ format }: Carriage, answer: HttpAnswer): readonly Field[] 
 }
 
 test("a principal is limited from whatever address it calls, and not by the calls of others", async () => {
-  await using server = await startPlantServer({ rateLimits: { perPrincipal: rate }, trustedProxies });
+  await using server = await startPlantServer({ ratePerPrincipal: rate, trustedProxies });
   const outcomes = [];
   for (const header of [
     [authorized, from("203.0.113.1")],
@@ -78,7 +78,7 @@ test.each([
     want: "resource_exhausted",
   },
 ])("an address is limited before its credential is looked at: $name", async ({ header, want }) => {
-  await using server = await startPlantServer({ rateLimits: { perAddress: rate }, trustedProxies });
+  await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("203.0.113.1")]);
   expect(await codeOf(server, [header])).toBe(want);
 });
@@ -87,13 +87,13 @@ test.each([
   { second: "2001:db8:0:1:ffff::1", want: "resource_exhausted" },
   { second: "2001:db8:0:2::1", want: "unauthenticated" },
 ])("beside 2001:db8:0:1::1, $second is told $want", async ({ second, want }) => {
-  await using server = await startPlantServer({ rateLimits: { perAddress: rate }, trustedProxies });
+  await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("2001:db8:0:1::1")]);
   expect(await codeOf(server, [from(second)])).toBe(want);
 });
 
 test("probes and health checks are not limited", async () => {
-  await using server = await startPlantServer({ rateLimits: { perAddress: rate, perPrincipal: rate } });
+  await using server = await startPlantServer({ ratePerAddress: rate, ratePerPrincipal: rate });
   const probe = { httpMethod: "GET", path: "/readyz", header: [] };
   const health = {
     httpMethod: "POST",

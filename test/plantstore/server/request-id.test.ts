@@ -149,7 +149,7 @@ describe.each(rest)("over HTTP/$httpVersion", (carriage) => {
 });
 
 test("pages of other origins may read it", async () => {
-  await using server = await startPlantServer({ cors: { origins: "*" } });
+  await using server = await startPlantServer({ corsOrigins: "*" });
   const answer = await exchange(server.address, "1.1", {
     httpMethod: "DELETE",
     path: "/plants/1",

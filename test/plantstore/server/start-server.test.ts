@@ -1,8 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
-import { ConfigurationError, startServer, type StartOptions } from "../../../src/plantstore/server/index.ts";
+import { ConfigurationError } from "../../../src/plantstore/server/index.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -14,27 +13,10 @@ import { createByteReader } from "../../support/carriers/byte-reader.ts";
 import { openSocket } from "../../support/carriers/exchange.ts";
 import { overHttp1 } from "../../support/carriers/http1-connection.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
+import { type ConfiguredServer, startConfigured } from "../../support/server/start-configured.ts";
 
-interface RunningServer extends AsyncDisposable {
-  readonly baseUrl: string;
-  readonly reload: () => Promise<void>;
-}
-
-/** Starts the server that an environment describes, over a store with plants 1 to 9. */
-async function start(
-  environment: Readonly<Record<string, string>>,
-  options: StartOptions = {},
-): Promise<RunningServer> {
-  const always = { PORT: "0", DATABASE_URL: "memory:", LOG_LEVEL: "silent", PLANTSTORE_DRAIN_DELAY_MS: "0" };
-  const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
-  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const server = await startServer(reading.value, { plantsWhenCreated: { first: 1n, last: 9n }, ...options });
-  return {
-    baseUrl: `http://127.0.0.1:${server.port}`,
-    reload: () => server.reload(),
-    [Symbol.asyncDispose]: () => server.drain(),
-  };
-}
+const start = (environment: Readonly<Record<string, string>>): Promise<ConfiguredServer> =>
+  startConfigured({ LOG_LEVEL: "silent", ...environment });
 
 interface Answer {
   readonly httpStatus: number;
@@ -43,7 +25,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-async function request({ baseUrl }: RunningServer, method: string, path: string, token?: string): Promise<Answer> {
+async function request({ baseUrl }: ConfiguredServer, method: string, path: string, token?: string): Promise<Answer> {
   // A connection that is kept open would be waited for by the drain.
   const headers = { connection: "close", ...(token !== undefined && { authorization: `Bearer ${token}` }) };
   const response = await fetch(`${baseUrl}${path}`, { method, headers });
@@ -64,14 +46,11 @@ test.each([
   { setting: "on", want: ["/livez", "/plants/1"] },
   { setting: "off", want: ["/plants/1"] },
 ])("PLANTSTORE_LOG_PROBES=$setting decides whether probes are logged", async ({ setting, want }) => {
-  const lines: string[] = [];
-  {
-    const environment = { LOG_LEVEL: "info", PLANTSTORE_LOG_PROBES: setting };
-    await using server = await start(environment, { logLines: { write: (line) => void lines.push(line) } });
-    await request(server, "GET", "/livez");
-    await request(server, "DELETE", "/plants/1");
-  }
-  const paths = lines.map((line) => JSON.parse(line)).flatMap(({ msg, path }) => (msg === "call" ? [path] : []));
+  const server = await startConfigured({ PLANTSTORE_LOG_PROBES: setting });
+  await request(server, "GET", "/livez");
+  await request(server, "DELETE", "/plants/1");
+  await server.drain();
+  const paths = server.lines().flatMap(({ msg, path }) => (msg === "call" ? [path] : []));
   expect(paths).toEqual(want);
 });
 
@@ -102,19 +81,14 @@ describe("behind a trusted proxy", () => {
       want: "203.0.113.9",
     },
   ])("$name", async ({ environment, want }) => {
-    const lines: string[] = [];
-    const always = { PORT: "0", DATABASE_URL: "memory:", PLANTSTORE_DRAIN_DELAY_MS: "0" };
-    const reading = readConfiguration({ environment: { ...always, ...environment }, flags: {} });
-    if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-    const server = await startServer(reading.value, { logLines: { write: (line) => void lines.push(line) } });
+    await using server = await startConfigured(environment);
     const socket = openSocket(server);
     if ("PLANTSTORE_PROXY_PROTOCOL" in environment) socket.write("PROXY TCP4 127.0.0.7 127.0.0.1 47 80\r\n");
     using connection = overHttp1(socket, createByteReader(socket), "localhost");
     connection.request({ httpMethod: "GET", path: "/livez", header: [["x-forwarded-for", "203.0.113.9"]] });
     await connection.readAnswer();
-    await expect.poll(() => lines.find((line) => line.includes('"msg":"call"'))).toContain(`"peer":"${want}"`);
+    await expect.poll(() => server.lines().find(({ msg }) => msg === "call")).toMatchObject({ peer: want });
     socket.destroy();
-    await server.drain();
   });
 });
 
@@ -128,24 +102,17 @@ test("a drain is over only when the log is written", async () => {
         done();
       }),
   };
-  const environment = { PORT: "0", DATABASE_URL: "memory:", PLANTSTORE_DRAIN_DELAY_MS: "0" };
-  const reading = readConfiguration({ environment, flags: {} });
-  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const server = await startServer(reading.value, { logLines });
+  const server = await startConfigured({}, { logLines });
   await server.drain();
   expect(isWritten).toBe(true);
 });
 
 test("the log names the Unix socket that a server listens on, and no port", async () => {
   using folder = createTempFolder();
-  const lines: string[] = [];
   const path = folder.file("socket");
-  const environment = { HOST: `unix:${path}`, DATABASE_URL: "memory:", PLANTSTORE_DRAIN_DELAY_MS: "0" };
-  const reading = readConfiguration({ environment, flags: {} });
-  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const server = await startServer(reading.value, { logLines: { write: (line) => void lines.push(line) } });
+  const server = await startConfigured({ HOST: `unix:${path}` });
   await server.drain();
-  const line = JSON.parse(lines.find((each) => each.includes('"msg":"listening"')) ?? "{}");
+  const line = server.lines().find(({ msg }) => msg === "listening");
   expect(line).toMatchObject({ address: path });
   expect(line).not.toHaveProperty("port");
 });
@@ -375,21 +342,16 @@ describe("startServer", () => {
 
 test("what a store does by itself is one line of the log each, with how long it took", async () => {
   using folder = createTempFolder();
-  const written: string[] = [];
-  const logLines = { write: (line: string) => void written.push(line) };
+  const lines: Readonly<Record<string, unknown>>[] = [];
   const started = async (): Promise<void> => {
-    const environment = {
-      PORT: "0",
-      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
-      PLANTSTORE_DRAIN_DELAY_MS: "0",
-    };
-    const reading = readConfiguration({ environment, flags: {} });
-    if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-    const server = await startServer(reading.value, { logLines });
+    const server = await startConfigured(
+      { DATABASE_URL: `sqlite:${folder.file("plants.db")}` },
+      { plantsWhenCreated: { first: 1n, last: 1n } },
+    );
     await server.drain();
+    lines.push(...server.lines());
   };
-  const ofUpkeep = (): unknown[] =>
-    written.map((line): object => JSON.parse(line)).filter((line) => "lastedMs" in line);
+  const ofUpkeep = (): unknown[] => lines.filter((line) => "lastedMs" in line);
   await started();
   const migrated = {
     level: "info",

@@ -53,7 +53,7 @@ describe("the peer of a request on a Unix socket", () => {
     await using server = await startPlantServer({
       path: folder.file("s"),
       log,
-      trustedProxies: { addresses: trusted },
+      trustedProxies: trusted,
     });
     await exchange(server.address, "1.1", { httpMethod: "GET", path: "/livez", header });
     await expect.poll(() => lines().find(({ msg }) => msg === "call")).toMatchObject({ peer: want });
@@ -65,8 +65,8 @@ describe("the peer of a request on a Unix socket", () => {
   ])("$name", async ({ line, want }) => {
     using folder = createTempFolder();
     const { log, lines } = openLogLines("info");
-    const trustedProxies = { addresses: ["unix:"] };
-    await using server = await startPlantServer({ path: folder.file("s"), log, trustedProxies, proxyProtocol: true });
+    const trustedProxies = ["unix:"];
+    await using server = await startPlantServer({ path: folder.file("s"), log, trustedProxies, proxyProtocol: "on" });
     const socket = openSocket(server.address);
     socket.write(line);
     using connection = overHttp1(socket, createByteReader(socket), "localhost");

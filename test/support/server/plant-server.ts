@@ -49,8 +49,6 @@ export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
   readonly tls?: Certificate;
   /** Where it listens. Default 127.0.0.1. */
   readonly host?: string;
-  /** Whether connections of trusted proxies begin with a PROXY header. Default false. */
-  readonly proxyProtocol?: boolean;
   /** The Unix socket to listen on, instead of a port. */
   readonly path?: string;
 }
@@ -59,14 +57,13 @@ export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
 export async function startPlantServer({
   tls,
   host = "127.0.0.1",
-  proxyProtocol = false,
   path,
   ...options
 }: TestPlantServerOptions = {}): Promise<TestPlantServer> {
   const store: PlantStore = options.store ?? openMemoryStore();
   const server = createPlantServer({ auth: testVerifier, ...options, store });
   const place = path === undefined ? { host, port: 0 } : { path };
-  const address = await server.listen({ ...place, proxyProtocol, ...(tls && { tls }) });
+  const address = await server.listen({ ...place, ...(tls && { tls }) });
   return {
     address,
     [Symbol.asyncDispose]: async () => {

@@ -22,8 +22,8 @@ import { Session } from "./session.ts";
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database`, as {@link readServerUrl} reads it. */
   readonly url: string;
-  /** The file that the URL is from. It is read again for each connection, because user and password may change. */
-  readonly urlFile?: string | undefined;
+  /** Returns the URL as it is now, as {@link followServerUrl} takes it. By default it stays what it is. */
+  readonly currentUrl?: () => string;
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
   readonly onBatch?: OnBatch | undefined;
@@ -72,7 +72,7 @@ export const deleteTimeouts: SessionTimeouts = {
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
   const server =
-    options.urlFile === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.urlFile);
+    options.currentUrl === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.currentUrl);
   const shards = new Shards();
   const problem = await findFirstProblem(server, shards);
   if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);

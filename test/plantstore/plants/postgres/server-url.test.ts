@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { ClientConfig } from "pg";
 import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
-import { readServerUrlFile } from "../../../../src/plantstore/plants/postgres/follow-server-url.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server-url.ts";
 import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
@@ -264,30 +263,3 @@ function refusalOf(url: string): string {
     return String(fault);
   }
 }
-
-describe("a file with the URL of a server", () => {
-  const limitBytes = 4096;
-
-  test.each([
-    { name: "with a line break behind it", text: "postgres://db\n", want: "postgres://db" },
-    { name: "with another one inside", text: "postgres://a\nb\n", want: "postgres://a\nb" },
-    { name: "with one of Windows", text: "postgres://db\r\n", want: "postgres://db" },
-    { name: "of the most bytes there may be", text: "x".repeat(limitBytes), want: "x".repeat(limitBytes) },
-  ])("is read $name", ({ text, want }) => {
-    using folder = createTempFolder();
-    writeFileSync(folder.file("url"), text);
-    expect(readServerUrlFile(folder.file("url"))).toBe(want);
-  });
-
-  test.each([
-    { name: "larger", pathOf: (larger: string) => larger, says: /: it is no file of up to 4096 bytes$/ },
-    { name: "a device", pathOf: () => "/dev/null", says: /: it is no file of up to 4096 bytes$/ },
-    { name: "not there", pathOf: () => "/nowhere/url", says: /^cannot read \/nowhere\/url: ENOENT/ },
-  ])("is refused if it is $name", ({ pathOf, says }) => {
-    using folder = createTempFolder();
-    writeFileSync(folder.file("larger"), "x".repeat(limitBytes + 1));
-    const cause = expect.objectContaining({ message: expect.stringMatching(/it is no file|ENOENT/) });
-    const refusal = expect.objectContaining({ message: expect.stringMatching(says), cause });
-    expect(() => readServerUrlFile(pathOf(folder.file("larger")))).toThrow(refusal);
-  });
-});

@@ -4,9 +4,10 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { followServerUrl } from "../../../../src/plantstore/plants/postgres/follow-server-url.ts";
+import { demandSameDatabase, followServerUrl } from "../../../../src/plantstore/plants/postgres/follow-server-url.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/session.ts";
+import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
 import { createCertificate } from "../../../support/carriers/certificate.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import {
@@ -693,36 +694,33 @@ describe("of several hosts", () => {
   });
 });
 
-test("a URL in a file is read for each connection, and the last good one stays", async () => {
+test("a URL is read for each connection as it is then", async () => {
   const url = await server.createSchema();
-  const file = folder.file("url");
-  const userAfter = async (session: Session, text: string): Promise<unknown> => {
-    writeFileSync(file, text);
-    session.discard();
-    return await session.query("SELECT current_user");
-  };
   await runSql(url, "CREATE ROLE rotated LOGIN SUPERUSER");
-  writeFileSync(file, `${url}\n`);
-  const session = new Session(followServerUrl(url, file));
+  let current = url;
+  const session = new Session(followServerUrl(url, () => current));
   await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
-  await expect(userAfter(session, url.replace("user=tester", "user=rotated"))).resolves.toEqual([["rotated"]]);
-  await expect(userAfter(session, "postgres://half:wri")).resolves.toEqual([["rotated"]]);
-  // Half of it is a URL, too, of another schema.
-  await expect(userAfter(session, url.slice(0, url.indexOf("&options=")))).resolves.toEqual([["rotated"]]);
+  current = url.replace("user=tester", "user=rotated");
+  session.discard();
+  await expect(session.query("SELECT current_user")).resolves.toEqual([["rotated"]]);
   await session.close();
 });
 
 test.each([
   { name: "user and password", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable" },
-  { name: "a shorter database", text: "postgres://new:word@a:1,b:2/plants", kept: true },
-  { name: "no parameters", text: "postgres://new:word@a:1,b:2/plants_staging", kept: true },
-  { name: "no sslmode", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1", kept: true },
-  { name: "other options", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx&sslmode=disable", kept: true },
-  { name: "one host", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable", kept: true },
+  { name: "a shorter database", text: "postgres://new:word@a:1,b:2/plants", refused: true },
+  { name: "no parameters", text: "postgres://new:word@a:1,b:2/plants_staging", refused: true },
+  { name: "no sslmode", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1", refused: true },
+  {
+    name: "other options",
+    text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx&sslmode=disable",
+    refused: true,
+  },
+  { name: "one host", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable", refused: true },
   {
     name: "another port",
     text: "postgres://new:word@a:1,b/plants_staging?options=-cx%3D1&sslmode=disable",
-    kept: true,
+    refused: true,
   },
   {
     name: "user and password as parameters",
@@ -739,13 +737,16 @@ test.each([
     name: "a parameter for the user whose database it is",
     first: "postgres://a?user=o",
     text: "postgres://a?user=n",
-    kept: true,
+    refused: true,
   },
-  { name: "a user whose database it is", first: "postgres://old:word@a", text: "postgres://new:word@a", kept: true },
-])("of a URL in a file, only user and password may change: $name", ({ first, text, kept }) => {
-  const file = folder.file("changed");
-  writeFileSync(file, text);
+  { name: "a user whose database it is", first: "postgres://old:word@a", text: "postgres://new:word@a", refused: true },
+  { name: "half of it", text: "postgres://half:wri", refused: true },
+  { name: "no URL of PostgreSQL", text: "https://a/", refused: true },
+])("of a URL, only user and password may change: $name", ({ first, text, refused }) => {
   const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
-  const { hosts, name, mustBeWritable } = followServerUrl(url, file);
-  expect({ hosts, name, mustBeWritable }).toEqual(readServerUrl(kept === true ? url : text));
+  const renew = (): void => demandSameDatabase(url, text);
+  if (refused === true) expect(renew).toThrow(StoreOpenError);
+  else expect(renew).not.toThrow();
+  const { hosts, name, mustBeWritable } = followServerUrl(url, () => (refused === true ? url : text));
+  expect({ hosts, name, mustBeWritable }).toEqual(readServerUrl(refused === true ? url : text));
 });

@@ -2,14 +2,11 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
-import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
-import { startServer, type StartedServer } from "../../../src/plantstore/server/index.ts";
 import { type Certificate, createCertificate } from "../../support/carriers/certificate.ts";
 import { within } from "../../support/deadline.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
-
-type Served = Omit<StartedServer, "drain"> & AsyncDisposable;
+import { type ConfiguredServer, startConfigured } from "../../support/server/start-configured.ts";
 
 function put(folder: TempFolder, { cert, key }: Certificate): void {
   writeFileSync(folder.file("cert.pem"), cert);
@@ -17,24 +14,24 @@ function put(folder: TempFolder, { cert, key }: Certificate): void {
 }
 
 /** Starts a server on the certificate of a folder. */
-async function serve(folder: TempFolder, write: (line: string) => void = () => undefined): Promise<Served> {
-  const environment = {
-    PORT: "0",
-    DATABASE_URL: "memory:",
-    LOG_LEVEL: "info",
-    PLANTSTORE_DRAIN_DELAY_MS: "0",
+function serve(folder: TempFolder): Promise<ConfiguredServer> {
+  return startConfigured({
     PLANTSTORE_DRAIN_TIMEOUT_MS: "0",
     TLS_CERT_FILE: folder.file("cert.pem"),
     TLS_KEY_FILE: folder.file("key.pem"),
-  };
-  const reading = readConfiguration({ environment, flags: {} });
-  if (reading.kind === "problems") throw new Error(reading.problems.join("; "));
-  const server = await startServer(reading.value, { logLines: { write } });
-  return { ...server, [Symbol.asyncDispose]: () => server.drain() };
+  });
+}
+
+function messagesOf(server: ConfiguredServer): readonly unknown[] {
+  return server.lines().map(({ msg }) => msg);
 }
 
 /** Shakes hands and returns the connection: `ca` alone is trusted. */
-async function shakeHands({ port }: Served, ca: string, protocols: string[] = ["http/1.1"]): Promise<TLSSocket> {
+async function shakeHands(
+  { port }: ConfiguredServer,
+  ca: string,
+  protocols: string[] = ["http/1.1"],
+): Promise<TLSSocket> {
   const socket = connect({ host: "127.0.0.1", port, ca, servername: "localhost", ALPNProtocols: protocols });
   await within(once(socket, "secureConnect"), "the handshake");
   return socket;
@@ -61,12 +58,11 @@ test("a renewed certificate is shown to new connections, and those that are open
   using folder = createTempFolder();
   const [first, renewed] = [createCertificate("first"), createCertificate("renewed")];
   put(folder, first);
-  const lines: string[] = [];
-  await using server = await serve(folder, (line) => void lines.push(line));
+  await using server = await serve(folder);
   using open = disposable(await shakeHands(server, first.cert));
   put(folder, renewed);
   await server.reload();
-  expect(lines.join("")).toContain('"msg":"certificate reloaded"');
+  expect(messagesOf(server)).toContain("certificate reloaded");
   using later = disposable(await shakeHands(server, renewed.cert));
   expect(later.authorized).toBe(true);
   open.write("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -102,10 +98,9 @@ test.each([
   using folder = createTempFolder();
   const notAfter = new Date(Math.trunc(Date.now() / 1_000) * 1_000 + days * dayMs);
   put(folder, createCertificate("plants", notAfter));
-  const lines: string[] = [];
-  await using server = await serve(folder, (line) => void lines.push(line));
+  await using server = await serve(folder);
   await server.reload();
-  const warnings = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.startsWith("the certificate"));
+  const warnings = server.lines().filter(({ msg }) => String(msg).startsWith("the certificate"));
   const warning = { msg: want, certFile: folder.file("cert.pem"), notAfter: notAfter.toISOString() };
   expect(warnings).toMatchObject(want === undefined ? [] : [warning]);
 });
@@ -114,9 +109,8 @@ test("a certificate of the chain that has expired is not taken for the server's"
   using folder = createTempFolder();
   const { cert, key } = createCertificate("plants");
   put(folder, { cert: cert + createCertificate("cross-signed", new Date("2021-01-01T00:00:00Z")).cert, key });
-  const lines: string[] = [];
-  await using _ = await serve(folder, (line) => void lines.push(line));
-  expect(lines.join("")).not.toContain("the certificate has expired");
+  await using server = await serve(folder);
+  expect(messagesOf(server)).not.toContain("the certificate has expired");
 });
 
 test("a key that is not the certificate's is a wrong configuration at the start", async () => {

@@ -1,0 +1,36 @@
+import {
+  type IssuedToken,
+  issueToken,
+  openTokenVerifier,
+  type TokenRequest,
+  type TokenVerifier,
+} from "../../operators/auth/index.ts";
+import type { ParseResult } from "../../operators/inputs/index.ts";
+import type { Log } from "../../operators/operations/index.ts";
+import { valueOf } from "./configuration-error.ts";
+import { type CredentialConfiguration, tokenSourcesOf } from "./credential-settings.ts";
+import { plantScopeProblem } from "./rpc-policy.ts";
+
+/**
+ * Opens the verifier of all configured sources of tokens, or returns `undefined` when there is none. The caller closes
+ * it.
+ *
+ * @throws ConfigurationError when a configured file has wrong content
+ */
+export async function openVerifier(
+  configuration: CredentialConfiguration,
+  log: Log,
+): Promise<TokenVerifier | undefined> {
+  const sources = tokenSourcesOf(configuration);
+  return sources && valueOf(await openTokenVerifier({ ...sources, scopeProblem: plantScopeProblem }, log));
+}
+
+/**
+ * Creates a token for the plant store and, if a file is given, adds its line there.
+ *
+ * Returns everything that is wrong with the request or the file instead; then no token was created. A scope that no RPC
+ * requires is wrong too.
+ */
+export function issuePlantToken(request: Omit<TokenRequest, "scopeProblem">): Promise<ParseResult<IssuedToken>> {
+  return issueToken({ ...request, scopeProblem: plantScopeProblem });
+}

@@ -1,0 +1,32 @@
+import { type ConfigurationSources, readConfiguration, startServer } from "../../../src/plantstore/server/index.ts";
+import type { StartedServer, StartOptions } from "../../../src/plantstore/server/index.ts";
+
+/** A server that was started by its settings. Dispose of it with `await using`, or drain it. */
+export interface ConfiguredServer extends StartedServer, AsyncDisposable {
+  readonly baseUrl: string;
+  /** The lines of its log so far, oldest first. */
+  readonly lines: () => readonly Readonly<Record<string, unknown>>[];
+}
+
+/** Starts the server that an environment describes; unless it says otherwise, on a free port, with plants 1 to 999. */
+export async function startConfigured(
+  environment: ConfigurationSources["environment"],
+  options: StartOptions = {},
+): Promise<ConfiguredServer> {
+  const always = { PORT: "0", DATABASE_URL: "memory:", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const written: string[] = [];
+  const server = await startServer(readConfiguration({ environment: { ...always, ...environment }, flags: {} }), {
+    plantsWhenCreated: { first: 1n, last: 999n },
+    logLines: { write: (line) => void written.push(line) },
+    ...options,
+  });
+  let drained: Promise<void> | undefined;
+  const drain = (): Promise<void> => (drained ??= server.drain());
+  return {
+    ...server,
+    baseUrl: `http://127.0.0.1:${server.port}`,
+    lines: () => written.map((line): Record<string, unknown> => JSON.parse(line)),
+    drain,
+    [Symbol.asyncDispose]: drain,
+  };
+}
