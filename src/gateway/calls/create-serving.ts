@@ -101,7 +101,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     procedures.map((procedure) => procedure.handler.method),
     {
       ...rest,
-      readJson: { ...jsonRulesOf(jsonOptions), ...rest.json },
+      json: { ...jsonRulesOf(jsonOptions), ...rest.json },
       writeJson: jsonOptions,
       ...(onIgnored && { onIgnored }),
     },

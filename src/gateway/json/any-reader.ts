@@ -22,7 +22,7 @@ export function readAny(context: ReadContext): Any {
   scanner.rewind(mark);
   const message = hasCustomJsonRepresentation(desc)
     ? readCustomValue(context, desc)
-    : context.messages.readFields(context, desc, undefined, "@type");
+    : context.messages.readFields(context, desc, { ignoredKey: "@type" });
   context.anyDepth--;
   // toBinary() refuses messages that lack required fields.
   requireFieldsRead(context, desc, message);

@@ -2,10 +2,11 @@ import type { DescExtension, DescField, DescMessage } from "@bufbuild/protobuf";
 import { create, isMessage, setExtension } from "@bufbuild/protobuf";
 import { createFieldReader } from "./field-reader.ts";
 import type { FieldValues } from "./field-values.ts";
+import { oncePer } from "./once-per.ts";
 import type { FieldReader, ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 
-const readers = new WeakMap<DescExtension, FieldReader>();
+const readerOf = oncePer(createExtensionReader);
 
 /**
  * Finds the reader for a key such as `[package.name]` that names an extension of the message; `undefined` when the
@@ -16,12 +17,7 @@ export function findExtensionReader(context: ReadContext, desc: DescMessage, key
   if (registry === undefined || !key.startsWith("[") || !key.endsWith("]")) return undefined;
   const extension = registry.getExtension(key.slice(1, -1));
   if (extension?.extendee.typeName !== desc.typeName) return undefined;
-  let reader = readers.get(extension);
-  if (reader === undefined) {
-    reader = createExtensionReader(extension);
-    readers.set(extension, reader);
-  }
-  return reader;
+  return readerOf(extension);
 }
 
 // protobuf-es stores extensions as unknown fields, so the value is first read into a message that has no other field.

@@ -31,16 +31,3 @@ export function quote(text: string): string {
   // JSON.stringify escapes a surrogate that the cut has left alone.
   return JSON.stringify(excerpt);
 }
-
-/**
- * Parses a text.
- *
- * @param what - what it must be, for the error message
- * @param parse - returns `undefined` for any other text
- * @throws FieldProblem that quotes the text
- */
-export function parseText<Value>(text: string, what: string, parse: (text: string) => Value | undefined): Value {
-  const value = parse(text);
-  if (value === undefined) throw new FieldProblem(`${quote(text)} is not ${what}`);
-  return value;
-}

@@ -1,14 +1,13 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
-import { hasCustomJsonRepresentation, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import type { FieldSetter } from "./field-values.ts";
-import { createFieldSetter, asFieldValues, localFormOf, setOwn } from "./field-values.ts";
-import { integerRangeOf, parseCanonicalInteger } from "./integers.ts";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { FieldProblem, quote } from "./field-problem.ts";
-import type { FieldReader, ValueReader } from "./read-context.ts";
-import { absent } from "./read-context.ts";
-import { createEnumReader, createScalarReader } from "./scalar-readers.ts";
-import { readJsonObject } from "./well-known-readers.ts";
+import { asFieldValues, createFieldSetter, loadField, localFormOf, setOwn } from "./field-values.ts";
+import { enumNumberByName } from "./names.ts";
+import { int32, integerRangeOf, parseCanonicalInteger, parseExactInteger } from "./numbers.ts";
+import { absent, type FieldReader, type ValueReader } from "./read-context.ts";
+import { bareWrapperForm, enumNumber, scalarForm } from "./text-forms.ts";
+import { createTextReader, readJsonObject } from "./well-known-readers.ts";
 
 type ListField = DescField & { readonly fieldKind: "list" };
 type MapField = DescField & { readonly fieldKind: "map" };
@@ -16,75 +15,74 @@ type MessageTypedField = DescField & { readonly message: DescMessage };
 
 /** Creates the reader of a field. */
 export function createFieldReader(field: DescField): FieldReader {
+  if (field.fieldKind === "list") return { field, nullIsValue: false, read: createListReader(field) };
+  if (field.fieldKind === "map") return { field, nullIsValue: false, read: createMapReader(field) };
   const store = createFieldSetter(field);
-  switch (field.fieldKind) {
-    case "list":
-      return { field, nullIsValue: false, read: createListReader(field) };
-    case "map":
-      return { field, nullIsValue: false, read: createMapReader(field) };
-    case "message":
-      return createMessageFieldReader(field, store);
-    case "enum":
-      return createSingularReader(field, createEnumReader(field.enum), store, isNullValueEnum(field));
-    default:
-      return createSingularReader(field, createScalarReader(field.scalar, field.longAsString), store, false);
-  }
-}
-
-function createSingularReader(
-  field: DescField,
-  readValue: ValueReader,
-  store: FieldSetter,
-  nullIsValue: boolean,
-): FieldReader {
-  const reader = nullIsValue ? nullValueReader(readValue) : readValue;
+  const readValue = createValueReader(field);
+  const isPlainMessage = field.message !== undefined && !hasCustomJsonRepresentation(field.message);
   return {
     field,
-    nullIsValue,
-    read(context, fields) {
-      const value = reader(context);
+    nullIsValue: takesNull(field),
+    read(context, fields, bound) {
+      // The path sets a well-known type only as a whole, so fields inside are bound only in other messages.
+      const value =
+        bound !== undefined && isPlainMessage
+          ? context.messages.readFields(context, field.message, { bound, into: loadField(fields, field) })
+          : readValue(context);
       if (value !== absent) store(fields, value);
     },
   };
 }
 
-function createMessageFieldReader(field: MessageTypedField, store: FieldSetter): FieldReader {
-  const readLocal = createLocalReader(field);
-  const plain = !hasCustomJsonRepresentation(field.message);
-  return {
-    field,
-    nullIsValue: isValueMessage(field),
-    read(context, fields, bound) {
-      // The path sets a well-known type only as a whole, so fields inside are bound only in other messages.
-      const limited = plain && bound !== undefined;
-      store(fields, limited ? context.messages.readFields(context, field.message, bound) : readLocal(context));
-    },
+// Reads a value of a field, or an element of it, in the form in which protobuf-es stores it.
+function createValueReader(field: DescField): ValueReader {
+  if (field.message !== undefined) return createLocalReader(field);
+  if (field.enum !== undefined) return createEnumReader(field.enum);
+  const longAsString = field.fieldKind !== "map" && field.longAsString;
+  return createTextReader(scalarForm(field.scalar, longAsString));
+}
+
+function createLocalReader(field: MessageTypedField): ValueReader {
+  const { message } = field;
+  const form = localFormOf(field);
+  if (form === "json-object") return readJsonObject;
+  const bare = form === "unwrapped" ? bareWrapperForm(message) : undefined;
+  return bare === undefined ? (context) => context.messages.readerOf(message)(context) : createTextReader(bare);
+}
+
+// Takes a name or a number that the enum may hold.
+function createEnumReader(desc: DescEnum): ValueReader {
+  const noun = `a value of enum ${desc.typeName}`;
+  return ({ scanner, rejectUnknown, unknown, path }) => {
+    const kind = scanner.peek();
+    if (kind === "string") {
+      const name = scanner.readString();
+      const named = enumNumberByName(desc, name);
+      if (named !== undefined) return named;
+      if (rejectUnknown) throw new FieldProblem(`${quote(name)} is not ${noun}`);
+      // The JSON mapping ignores names from a newer schema together with fields from it.
+      unknown.addEnumValue(name, path);
+      return absent;
+    }
+    if (kind === "null" && isNullValue(desc)) {
+      scanner.readLiteral("null");
+      return 0;
+    }
+    if (kind !== "number") throw new FieldProblem(`${noun} is a name or a number`);
+    const text = scanner.readNumber();
+    const value = enumNumber(desc, parseExactInteger(text, int32));
+    if (value === undefined) throw new FieldProblem(`${quote(text)} is not ${noun}`);
+    return value;
   };
 }
 
-// Reads the value of a message-typed field in the form in which protobuf-es stores it.
-function createLocalReader(field: MessageTypedField): ValueReader {
-  const form = localFormOf(field);
-  if (form === "json-object") return readJsonObject;
-  if (form === "unwrapped" && isWrapperDesc(field.message)) {
-    const inner = field.message.fields[0];
-    return createScalarReader(inner.scalar, inner.longAsString);
-  }
-  const { message } = field;
-  return (context) => context.messages.readerOf(message)(context);
-}
-
 function createElementReader(field: ListField | MapField): ValueReader {
-  if (field.message !== undefined) {
-    const readLocal = createLocalReader(field);
-    return isValueMessage(field) ? readLocal : refusingNull(readLocal);
-  }
-  if (field.enum !== undefined) {
-    const readEnum = createEnumReader(field.enum);
-    return isNullValueEnum(field) ? nullValueReader(readEnum) : refusingNull(readEnum);
-  }
-  const longAsString = field.fieldKind === "list" && field.longAsString;
-  return refusingNull(createScalarReader(field.scalar, longAsString));
+  const read = createValueReader(field);
+  if (takesNull(field)) return read;
+  return (context) => {
+    if (context.scanner.peek() === "null") throw new FieldProblem("null cannot be in a list or a map");
+    return read(context);
+  };
 }
 
 function createListReader(field: ListField): FieldReader["read"] {
@@ -131,26 +129,12 @@ function listOf(value: unknown): unknown[] {
   throw new TypeError("not a list");
 }
 
-function refusingNull(read: ValueReader): ValueReader {
-  return (context) => {
-    if (context.scanner.peek() === "null") throw new FieldProblem("null cannot be in a list or a map");
-    return read(context);
-  };
+// Of all other fields null means that they are not set.
+function takesNull({ message, enum: enumeration }: DescField): boolean {
+  return message?.typeName === "google.protobuf.Value" || (enumeration !== undefined && isNullValue(enumeration));
 }
 
-// google.protobuf.NullValue is the only enum whose value is written as null.
-function nullValueReader(read: ValueReader): ValueReader {
-  return (context) => {
-    if (context.scanner.peek() !== "null") return read(context);
-    context.scanner.readLiteral("null");
-    return 0;
-  };
-}
-
-function isNullValueEnum(field: DescField): boolean {
-  return field.enum?.typeName === "google.protobuf.NullValue";
-}
-
-function isValueMessage(field: DescField): boolean {
-  return field.message?.typeName === "google.protobuf.Value";
+// The only enum whose value is written as null.
+function isNullValue({ typeName }: DescEnum): boolean {
+  return typeName === "google.protobuf.NullValue";
 }

@@ -1,5 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { FieldProblem } from "./field-problem.ts";
 
 /** The fields of a protobuf-es message as plain properties, by local name. */
 export type FieldValues = Record<string, unknown>;
@@ -40,6 +41,14 @@ export function loadField(fields: FieldValues, field: DescField): unknown {
   if (field.oneof === undefined) return fields[field.localName];
   const group = asFieldValues(fields[field.oneof.localName]);
   return group["case"] === field.localName ? group["value"] : undefined;
+}
+
+/** Checks that no other member of the field's oneof is set. @throws FieldProblem that names the other member */
+export function refuseOtherMember(fields: FieldValues, field: DescField): void {
+  if (field.oneof === undefined) return;
+  const set = asFieldValues(fields[field.oneof.localName])["case"];
+  const other = field.oneof.fields.find(({ localName }) => localName === set);
+  if (other !== undefined && other !== field) throw new FieldProblem(`cannot be set together with ${other.name}`);
 }
 
 /** How protobuf-es stores the values of a message-typed field. */

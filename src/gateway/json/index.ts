@@ -1,22 +1,30 @@
 /**
  * Which message is this JSON? Strict proto3 JSON, with int64 read from the source text and never through a double.
  *
- * A value in a URL is spelled as in JSON, too: url-text-parser reads one, the readers read JSON bodies.
+ * A value in a URL is spelled as in JSON, too: text-forms parses one, the readers read JSON bodies.
  */
 export {
-  type ReadJsonOptions,
+  type BodyRules,
   createJsonFieldReader,
-  type JsonReadResult,
+  type JsonFieldReader,
   readJson,
+  type ReadJsonOptions,
   readPartialJson,
 } from "./read-json.ts";
 export { type WriteJsonOptions, anyToJson, createJsonFieldWriter, writeJson } from "./write-json.ts";
-export { type FieldSetter, type FieldValues, createFieldSetter, asFieldValues, loadField } from "./field-values.ts";
 export { parseBase64 } from "./base64.ts";
-export { FieldProblem, printPath, quote } from "./field-problem.ts";
-export type { BoundFields, ReadNotes } from "./read-context.ts";
+export {
+  asFieldValues,
+  createFieldSetter,
+  type FieldSetter,
+  type FieldValues,
+  loadField,
+  refuseOtherMember,
+} from "./field-values.ts";
+export { FieldProblem, quote } from "./field-problem.ts";
+export type { BoundFields, FieldNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
 export { UnknownNames } from "./unknown-names.ts";
-export { isUnknownEnumName } from "./enums.ts";
-export { createUrlTextParser, type UrlTextParser } from "./url-text-parser.ts";
+export { findField, isUnknownEnumName } from "./names.ts";
+export { createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
 export { createReachableRegistry } from "./reachable-types.ts";

@@ -120,6 +120,15 @@ export class JsonScanner {
     this.#at += literal.length;
   }
 
+  /** Reads the next value, which is neither object nor array: what is in a string, otherwise the source text. */
+  readText(): string {
+    const kind = this.peek();
+    if (kind === "string") return this.readString();
+    if (kind !== "true" && kind !== "false" && kind !== "null") return this.readNumber();
+    this.readLiteral(kind);
+    return kind;
+  }
+
   /** Enters the next value, an object; {@link firstKey} must follow. */
   openObject(): void {
     this.#open(0x7b, "an object");
@@ -166,22 +175,9 @@ export class JsonScanner {
   /** Skips the next value, but checks it as strictly as if it were read. */
   skipValue(): void {
     const kind = this.peek();
-    switch (kind) {
-      case "object":
-        this.readObject(() => this.skipValue());
-        break;
-      case "array":
-        this.readArray(() => this.skipValue());
-        break;
-      case "string":
-        this.readString();
-        break;
-      case "number":
-        this.readNumber();
-        break;
-      default:
-        this.readLiteral(kind);
-    }
+    if (kind === "object") this.readObject(() => this.skipValue());
+    else if (kind === "array") this.readArray(() => this.skipValue());
+    else this.readText();
   }
 
   /** Returns the current position, for {@link rewind}. */

@@ -1,87 +1,87 @@
-import type { DescField, DescMessage, DescOneof, MessageShape } from "@bufbuild/protobuf";
-import { create } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { create, equals, isMessage } from "@bufbuild/protobuf";
 import { findExtensionReader } from "./extension-reader.ts";
-import { createFieldReader } from "./field-reader.ts";
-import type { FieldValues } from "./field-values.ts";
 import { FieldProblem, printPath, quote } from "./field-problem.ts";
-import type { FieldReader, BoundFields, MessageReaders, ReadContext, ValueReader } from "./read-context.ts";
+import { createFieldReader } from "./field-reader.ts";
+import { createFieldSetter, type FieldValues, loadField, refuseOtherMember } from "./field-values.ts";
+import { findField } from "./names.ts";
+import { oncePer } from "./once-per.ts";
+import type { BoundFields, FieldReader, MessageReaders, ReadContext, ReadFieldsOptions } from "./read-context.ts";
+import type { ValueReader } from "./read-context.ts";
 import { createWellKnownReader } from "./well-known-readers.ts";
 
-/** The readers of a message's fields, by JSON name and by proto name. */
-type FieldsByName = ReadonlyMap<string, FieldReader>;
-
-const fieldsByMessage = new WeakMap<DescMessage, FieldsByName>();
-const readers = new WeakMap<DescMessage, ValueReader>();
+const fieldReaderOf = oncePer(createFieldReader);
 
 /** The readers of all message types, each created on first use, because a message type may contain itself. */
-export const messageReaders: MessageReaders = { readerOf, readFields };
-
-function readerOf(desc: DescMessage): ValueReader {
-  let reader = readers.get(desc);
-  if (reader === undefined) {
-    reader = createWellKnownReader(desc) ?? ((context) => readFields(context, desc));
-    readers.set(desc, reader);
-  }
-  return reader;
-}
+export const messageReaders: MessageReaders = {
+  readerOf: oncePer(
+    (desc: DescMessage): ValueReader => createWellKnownReader(desc) ?? ((context) => readFields(context, desc)),
+  ),
+  readFields,
+};
 
 function readFields<Desc extends DescMessage>(
   context: ReadContext,
   desc: Desc,
-  bound?: BoundFields,
-  ignoredKey?: string,
+  { bound, into, ignoredKey }: ReadFieldsOptions = {},
 ): MessageShape<Desc> {
   const { scanner, unknown, path } = context;
-  const fieldsByName = fieldsByNameOf(desc);
-  const message = create(desc);
-  const seen = new FieldsSeen();
+  const message = isMessage(into, desc) ? into : create(desc);
+  const seen = new Set<DescField | string>();
   scanner.openObject();
   for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    const reader = fieldsByName.get(key) ?? findExtensionReader(context, desc, key);
+    const known = findField(desc, key);
+    const reader = known === undefined ? findExtensionReader(context, desc, key) : fieldReaderOf(known);
     if (reader !== undefined) {
       path.push(reader.field);
-      readField(context, reader, message, seen, bound);
+      if (seen.has(reader.field)) throw new FieldProblem("is set more than once");
+      seen.add(reader.field);
+      readField(context, reader, message, bound?.get(reader.field));
       path.pop();
       continue;
     }
-    seen.addUnknown(key);
+    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
+    seen.add(key);
     if (key !== ignoredKey) unknown.addField(key, path);
     scanner.skipValue();
   }
   return message;
 }
 
+/** Reads a field, of which the path has set nothing, the whole, or some of the fields inside. */
 function readField(
   context: ReadContext,
   reader: FieldReader,
   fields: FieldValues,
-  seen: FieldsSeen,
-  bound: BoundFields | undefined,
+  bound: BoundFields | "whole" | undefined,
 ): void {
-  const { field } = reader;
-  const { scanner, notes } = context;
-  seen.addField(field);
-  const below = bound?.get(field);
-  if (below === "whole") return readBoundField(context, reader);
+  const { scanner, notes, unknown } = context;
+  if (bound === "whole") return readBoundField(context, reader, fields);
   if (!reader.nullIsValue && scanner.peek() === "null") {
     scanner.readLiteral("null");
-    if (notes?.fieldPaths !== undefined) noteFieldPath(context, notes.fieldPaths);
+    if (notes !== undefined) noteField(context, notes.paths);
     return;
   }
-  seen.addOneofMember(field);
-  if (notes?.fieldPaths === undefined) reader.read(context, fields, below);
-  else readNotedField(context, reader, fields, below, notes.fieldPaths);
+  refuseOtherMember(fields, reader.field);
+  const noted = notes?.paths.length;
+  const left = notes && notes.repeated + unknown.count;
+  reader.read(context, fields, bound);
+  // Noted are the fields inside this one, or if there are none the field itself. It is not noted when part of its value
+  // was ignored, because then it is not set to what the client meant.
+  if (notes === undefined || notes.paths.length !== noted || notes.repeated + unknown.count !== left) return;
+  noteField(context, notes.paths);
 }
 
-function readBoundField(context: ReadContext, reader: FieldReader): void {
+function readBoundField(context: ReadContext, reader: FieldReader, fields: FieldValues): void {
   const { field } = reader;
   const { scanner, path, unknown, notes } = context;
-  if (notes?.boundValues !== undefined) {
+  if (context.sameAsBound) {
+    if (notes !== undefined) notes.repeated++;
     // Here too, null means that the field is not set.
     if (scanner.peek() === "null") return scanner.readLiteral("null");
-    const message = create(field.parent);
-    reader.read(context, message, undefined);
-    notes.boundValues.push({ path: [...path], message });
+    const repeated = create(field.parent);
+    reader.read(context, repeated, undefined);
+    refuseOtherValue(field, repeated, fields);
     return;
   }
   if (context.rejectUnknown) throw new FieldProblem("is bound by the path");
@@ -89,67 +89,20 @@ function readBoundField(context: ReadContext, reader: FieldReader): void {
   scanner.skipValue();
 }
 
-// Notes the fields inside this one, or if there are none the field itself. A field is not noted when part of its value
-// was ignored, because then it is not set to what the client meant.
-function readNotedField(
-  context: ReadContext,
-  reader: FieldReader,
-  fields: FieldValues,
-  bound: BoundFields | undefined,
-  fieldPaths: string[],
-): void {
-  const before = fieldPaths.length;
-  const ignoredBefore = context.unknown.count;
-  const boundBefore = context.notes?.boundValues?.length;
-  reader.read(context, fields, bound);
-  const untouched = context.unknown.count === ignoredBefore && context.notes?.boundValues?.length === boundBefore;
-  if (fieldPaths.length === before && untouched) noteFieldPath(context, fieldPaths);
-}
-
-function noteFieldPath({ path, anyDepth }: ReadContext, fieldPaths: string[]): void {
-  if (anyDepth > 0 || !path.every((step) => typeof step === "object")) return;
-  if (fieldPaths.length === fieldPathsMax)
-    throw new FieldProblem(`more than ${fieldPathsMax} fields for an update mask`);
-  fieldPaths.push(printPath(path));
+function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>, fields: FieldValues): void {
+  const fromPath = loadField(fields, field);
+  // Number.isNaN, because a NaN equals nothing.
+  if (Number.isNaN(fromPath) && Number.isNaN(loadField(repeated, field))) return;
+  const wanted = create(field.parent);
+  createFieldSetter(field)(wanted, fromPath);
+  if (!equals(field.parent, repeated, wanted)) throw new FieldProblem("is not the value in the path");
 }
 
 // Limits how many paths one body can produce, because each can be as long as messages are deep.
-const fieldPathsMax = 1000;
+const notedFieldsMax = 1000;
 
-function fieldsByNameOf(desc: DescMessage): FieldsByName {
-  let fieldsByName = fieldsByMessage.get(desc);
-  if (fieldsByName === undefined) {
-    const fields = desc.fields.map(createFieldReader);
-    // If the JSON name of one field is the proto name of another, it means the latter.
-    fieldsByName = new Map([
-      ...fields.map((reader): [string, FieldReader] => [reader.field.jsonName, reader]),
-      ...fields.map((reader): [string, FieldReader] => [reader.field.name, reader]),
-    ]);
-    fieldsByMessage.set(desc, fieldsByName);
-  }
-  return fieldsByName;
-}
-
-/** The fields that one JSON object has set so far. Nothing may be set twice, by whatever name. */
-class FieldsSeen {
-  readonly #seen = new Set<DescField | string>();
-  #oneofs: Map<DescOneof, DescField> | undefined;
-
-  addField(field: DescField): void {
-    if (this.#seen.has(field)) throw new FieldProblem("is set more than once");
-    this.#seen.add(field);
-  }
-
-  addUnknown(key: string): void {
-    if (this.#seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
-    this.#seen.add(key);
-  }
-
-  addOneofMember(field: DescField): void {
-    if (field.oneof === undefined) return;
-    this.#oneofs ??= new Map();
-    const other = this.#oneofs.get(field.oneof);
-    if (other !== undefined) throw new FieldProblem(`cannot be set together with ${other.name}`);
-    this.#oneofs.set(field.oneof, field);
-  }
+function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {
+  if (anyDepth > 0 || !path.every((step) => typeof step === "object")) return;
+  if (paths.length === notedFieldsMax) throw new FieldProblem(`more than ${notedFieldsMax} fields for an update mask`);
+  paths.push(printPath(path));
 }

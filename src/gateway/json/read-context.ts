@@ -1,4 +1,4 @@
-import type { DescField, DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, MessageShape, Registry } from "@bufbuild/protobuf";
 import type { PathStep } from "./field-problem.ts";
 import type { FieldValues } from "./field-values.ts";
 import type { JsonScanner } from "./json-scanner.ts";
@@ -11,15 +11,12 @@ import type { UnknownNames } from "./unknown-names.ts";
  */
 export type BoundFields = ReadonlyMap<DescField, "whole" | BoundFields>;
 
-/** Notes taken while a text is read, in addition to the message. A member is `undefined` if it is not needed. */
-export interface ReadNotes {
-  /**
-   * The values that the text has for bound fields, each in a message of its own, with the path to the field. When
-   * `undefined`, bound fields are refused or ignored instead.
-   */
-  readonly boundValues: { readonly path: readonly PathStep[]; readonly message: Message }[] | undefined;
+/** What the reader of a PATCH notes about its body, for an update mask. */
+export interface FieldNotes {
   /** The paths of the fields that the text sets, as in a field mask: a list, map or Any counts as one field. */
-  readonly fieldPaths: string[] | undefined;
+  readonly paths: string[];
+  /** How many fields repeat what the path sets. */
+  repeated: number;
 }
 
 /** The state of reading one text, passed from reader to reader. */
@@ -35,7 +32,9 @@ export interface ReadContext {
   readonly unknown: UnknownNames;
   /** The path to the value being read; after a reader has thrown, the path to the problem. */
   readonly path: PathStep[];
-  readonly notes: ReadNotes | undefined;
+  /** Whether bound fields may have the value that the path sets; otherwise they are refused or ignored. */
+  readonly sameAsBound: boolean;
+  readonly notes: FieldNotes | undefined;
   readonly messages: MessageReaders;
   /** How many google.protobuf.Any enclose the value being read. */
   anyDepth: number;
@@ -56,18 +55,22 @@ export type ValueReader<Value = unknown> = (context: ReadContext) => Value;
 export interface MessageReaders {
   /** Returns the reader of a message type, for its own JSON form if it has one. */
   readerOf(desc: DescMessage): ValueReader;
-  /**
-   * Reads a JSON object field by field, even if its type has another JSON form.
-   *
-   * @param bound - fields that the path sets: refused in the text, or ignored where unknown fields are ignored
-   * @param ignoredKey - a key that is not a field: `@type` inside google.protobuf.Any
-   */
+  /** Reads a JSON object field by field, even if its type has another JSON form. */
   readFields<Desc extends DescMessage>(
     context: ReadContext,
     desc: Desc,
-    bound?: BoundFields,
-    ignoredKey?: string,
+    options?: ReadFieldsOptions,
   ): MessageShape<Desc>;
+}
+
+/** Options of {@link MessageReaders.readFields}. */
+export interface ReadFieldsOptions {
+  /** Fields that the path has set. */
+  readonly bound?: BoundFields | undefined;
+  /** The message in which the path has set them. Default: a new one. */
+  readonly into?: unknown;
+  /** A key that is not a field: `@type` inside google.protobuf.Any. */
+  readonly ignoredKey?: string;
 }
 
 /** Reads one field of a message; created once per descriptor. */

@@ -10,9 +10,10 @@ import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createFieldReader } from "./field-reader.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
+import { refuseOtherMember } from "./field-values.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { messageReaders } from "./message-reader.ts";
-import type { BoundFields, ReadContext, ReadNotes } from "./read-context.ts";
+import type { BoundFields, FieldNotes, ReadContext } from "./read-context.ts";
 import { requireFields } from "./required-fields.ts";
 import { UnknownNames } from "./unknown-names.ts";
 
@@ -62,22 +63,33 @@ export function readJson<Desc extends DescMessage>(
   return message;
 }
 
+/** What a rule adds to the reading of a body. */
+export interface BodyRules {
+  /** The fields that the path has set. */
+  readonly bound: BoundFields;
+  /** Whether the text may set them to the same value; otherwise it must not set them. */
+  readonly sameAsBound: boolean;
+}
+
+const noRules: BodyRules = { bound: new Map(), sameAsBound: false };
+
 /**
  * Reads a message that may be only part of a request: like {@link readJson}, but required fields may be missing, and
  * what was ignored is returned.
  *
- * @param bound - fields that the text must not set, because the path does
- * @param notes - collects more about the text
+ * @param into - the message in which the path has set fields; not for a type with its own JSON form
+ * @param notes - collects the fields that the text sets
  */
 export function readPartialJson<Desc extends DescMessage>(
   desc: Desc,
   json: Uint8Array | string,
   options: ReadJsonOptions,
-  bound?: BoundFields,
-  notes?: ReadNotes,
+  { bound, sameAsBound }: BodyRules = noRules,
+  into?: Message,
+  notes?: FieldNotes,
 ): JsonReadResult<Desc> {
-  return readText(json, options, notes, (context) => {
-    if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, bound);
+  return readText(json, options, sameAsBound, notes, (context) => {
+    if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { bound, into });
     const message = context.messages.readerOf(desc)(context);
     if (!isMessage(message, desc)) throw new TypeError(`the reader of ${desc.typeName} made something else`);
     return message;
@@ -85,35 +97,39 @@ export function readPartialJson<Desc extends DescMessage>(
 }
 
 /** Reads the value of one field into a message and returns what was ignored. */
-export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: ReadNotes) => UnknownNames;
+export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: FieldNotes) => UnknownNames;
 
 /**
  * Creates the reader of a field whose value is the whole text: the body of a rule that names a body field. `null`
  * leaves the field unset, as it does inside a message.
  *
  * The reader throws a `ConnectError` of `InvalidArgument` whose message names the field.
- *
- * @param bound - fields inside this one that the text must not set, because the path does
  */
 export function createJsonFieldReader(
   field: DescField,
   options: ReadJsonOptions,
-  bound?: BoundFields,
+  { bound, sameAsBound }: BodyRules,
 ): JsonFieldReader {
   const reader = createFieldReader(field);
+  const below = bound.get(field);
   const read = (context: ReadContext, message: Message): void => {
     context.path.push(field);
-    if (reader.nullIsValue || context.scanner.peek() !== "null") reader.read(context, message, bound);
-    else context.scanner.readLiteral("null");
+    if (!reader.nullIsValue && context.scanner.peek() === "null") context.scanner.readLiteral("null");
+    else {
+      refuseOtherMember(message, field);
+      reader.read(context, message, below === "whole" ? undefined : below);
+    }
     context.path.pop();
   };
-  return (message, json, notes) => readText(json, options, notes, (context) => read(context, message)).ignored;
+  return (message, json, notes) =>
+    readText(json, options, sameAsBound, notes, (context) => read(context, message)).ignored;
 }
 
 function readText<Value>(
   json: Uint8Array | string,
   options: ReadJsonOptions,
-  notes: ReadNotes | undefined,
+  sameAsBound: boolean,
+  notes: FieldNotes | undefined,
   read: (context: ReadContext) => Value,
 ): { readonly message: Value; readonly ignored: UnknownNames } {
   const rejectUnknown = options.unknownFields !== "ignore";
@@ -127,6 +143,7 @@ function readText<Value>(
       registry: options.registry,
       unknown,
       path,
+      sameAsBound,
       notes,
       messages: messageReaders,
       anyDepth: 0,

@@ -4,6 +4,7 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { type FieldValues, asFieldValues, loadField, mayHold } from "./field-values.ts";
+import { oncePer } from "./once-per.ts";
 import type { ReadContext } from "./read-context.ts";
 
 /**
@@ -55,20 +56,13 @@ function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[
   return undefined;
 }
 
-const checkedByMessage = new WeakMap<DescMessage, readonly DescField[]>();
-
 // The required fields, and those that may contain some. Nearly every message type has none.
-function checkedFieldsOf(desc: DescMessage): readonly DescField[] {
-  let checked = checkedByMessage.get(desc);
-  if (checked === undefined) {
-    const mayMiss = (message: DescMessage): boolean => message.fields.some(isRequiredField);
-    checked = desc.fields.filter(
-      (field) => isRequiredField(field) || (field.message !== undefined && mayHold(field.message, mayMiss)),
-    );
-    checkedByMessage.set(desc, checked);
-  }
-  return checked;
-}
+const checkedFieldsOf = oncePer((desc: DescMessage): readonly DescField[] => {
+  const mayMiss = (message: DescMessage): boolean => message.fields.some(isRequiredField);
+  return desc.fields.filter(
+    (field) => isRequiredField(field) || (field.message !== undefined && mayHold(field.message, mayMiss)),
+  );
+});
 
 /** Returns whether proto2 or an edition requires a field. */
 export function isRequiredField(field: DescField): boolean {

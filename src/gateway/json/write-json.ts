@@ -3,6 +3,7 @@ import { isMessage, toJson } from "@bufbuild/protobuf";
 import { type Any, AnySchema, anyUnpack, FieldMaskSchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { printFieldMask } from "./field-mask.ts";
 import { asFieldValues, loadField, mayHold, setOwn } from "./field-values.ts";
+import { oncePer } from "./once-per.ts";
 
 /** Options of {@link writeJson}: those of Connect. */
 export type WriteJsonOptions = Partial<JsonWriteOptions>;
@@ -53,8 +54,6 @@ interface Parts {
   readonly masked: readonly DescField[];
 }
 
-const partsByMessage = new WeakMap<DescMessage, Parts>();
-
 function messageToJson(desc: DescMessage, message: Message, options: WriteJsonOptions): JsonValue {
   if (isMessage(message, FieldMaskSchema)) return printFieldMask(message.paths);
   if (isMessage(message, AnySchema)) return packedToJson(message, options);
@@ -93,16 +92,11 @@ function maskedFieldToJson(field: DescField, message: Message, options: WriteJso
   return Object.keys(json).length > 0 || options.alwaysEmitImplicit === true ? json : undefined;
 }
 
-function partsOf(desc: DescMessage): Parts {
-  let parts = partsByMessage.get(desc);
-  if (parts === undefined) {
-    const masked = hasCustomJsonRepresentation(desc) ? [] : desc.fields.filter((field) => mayHoldMask(field));
-    const others = desc.fields.filter((field) => !masked.includes(field));
-    parts = { plain: masked.length === 0 ? desc : withFields(desc, others), masked };
-    partsByMessage.set(desc, parts);
-  }
-  return parts;
-}
+const partsOf = oncePer((desc: DescMessage): Parts => {
+  const masked = hasCustomJsonRepresentation(desc) ? [] : desc.fields.filter((field) => mayHoldMask(field));
+  const others = desc.fields.filter((field) => !masked.includes(field));
+  return { plain: masked.length === 0 ? desc : withFields(desc, others), masked };
+});
 
 // protobuf-es writes the fields of the descriptor, so a descriptor with fewer of them writes part of the message.
 function withFields(desc: DescMessage, fields: DescField[]): DescMessage {

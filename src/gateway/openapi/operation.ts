@@ -1,7 +1,6 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
-import type { BoundFields } from "../json/index.ts";
+import { type BoundFields, findField } from "../json/index.ts";
 import {
-  findField,
   printPathTemplate,
   resolveFieldPath,
   type RestBinding,

@@ -6,12 +6,9 @@ import type { HttpPattern } from "./http-rule.ts";
 import { parsePathTemplate } from "./parse-path-template.ts";
 import type { PathTemplate } from "./path-template.ts";
 import { compilePathVariables } from "./path-variables.ts";
-import { createRequestReader, type RequestReader, type RequestReaderOptions } from "./request-reader.ts";
-import type { ResponseOptions, RestResponse } from "./response-body.ts";
-import { createJsonWriter, jsonResponse, prepareResponse } from "./response-body.ts";
-
-/** Options of {@link compileBinding}; the same for all bindings of a service. */
-export interface BindingOptions extends RequestReaderOptions, ResponseOptions {}
+import { createRequestReader, type RequestReader } from "./request-reader.ts";
+import { createJsonWriter, jsonResponse, prepareResponse, type RestResponse } from "./response-body.ts";
+import type { BindingOptions } from "./rest-options.ts";
 
 /** One HTTP pattern of one RPC. */
 export interface RestBinding extends RequestReader {

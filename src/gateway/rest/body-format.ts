@@ -1,7 +1,6 @@
-import type { DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorWithHttpStatus } from "./error-to-rest.ts";
-import { isMediaType, takesRawBody } from "./http-body.ts";
+import { isMediaType } from "./http-body.ts";
 
 /** The format of the bodies of a rule. */
 export interface BodyFormat {
@@ -19,24 +18,21 @@ const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson"
 // Clients of grpc-gateway send their streams as `application/json`.
 const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.contentTypes, "application/json"] };
 
-/** Options of {@link bodyFormatOf}. */
-export interface BodyFormatOptions {
-  /** Whether the client sends a stream of messages. */
-  readonly takesStream: boolean;
-  /** Whether the streams of the service are like those of grpc-gateway. */
-  readonly streamInResults: boolean;
-}
-
 /**
  * Returns the format of the bodies of a rule.
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
+ * @param rule - whether its body is a google.api.HttpBody, whether the client sends a stream of messages, and whether
+ * the streams of the service are like those of grpc-gateway
  */
-export function bodyFormatOf(input: DescMessage, body: string, options: BodyFormatOptions): BodyFormat {
+export function bodyFormatOf(
+  body: string,
+  rule: { readonly isRaw: boolean; readonly takesStream: boolean; readonly streamInResults: boolean },
+): BodyFormat {
   if (body === "") return noBody;
-  if (takesRawBody(input, body)) return anyBytes;
-  if (!options.takesStream) return json;
-  return options.streamInResults ? gatewayLines : lines;
+  if (rule.isRaw) return anyBytes;
+  if (!rule.takesStream) return json;
+  return rule.streamInResults ? gatewayLines : lines;
 }
 
 /**

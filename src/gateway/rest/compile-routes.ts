@@ -2,67 +2,17 @@
  * Which routes do the rules define? Runs once, at the start: rules (http-rule) → bindings (binding) → trie
  * (route-table), checked as a whole (reachability). Requests go to the trie and to their binding.
  */
-import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import type { ReadJsonOptions, WriteJsonOptions } from "../json/index.ts";
-import type { BindingOptions, RestBinding } from "./binding.ts";
-import { compileBinding } from "./binding.ts";
-import type { ErrorRecordPolicy } from "./error-to-rest.ts";
-import type { FindHttpRule, HttpPattern, OutsideHttpRule } from "./http-rule.ts";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { compileBinding, type RestBinding } from "./binding.ts";
+import type { FindHttpRule, HttpPattern } from "./http-rule.ts";
 import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
 import type { PathTemplate } from "./path-template.ts";
 import { mayLookLikeError } from "./stream-form.ts";
 import { isPathPrefix } from "./raw-path.ts";
-import type { OnIgnored } from "./request-reader.ts";
 import { findShadowedBindings } from "./reachability.ts";
+import { bindingOptionsOf, type RestRouteOptions } from "./rest-options.ts";
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 import { RuleProblem } from "./rule-problem.ts";
-
-/** Options of REST and JSON: how they differ from the standard mapping. */
-export interface RestOptions {
-  /** The status of an answer of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
-  readonly emptyResponse?: 200 | 204;
-  /** The form of an error. Default: google.rpc.Status as JSON, with the HTTP status of its code. */
-  readonly errorRecord?: ErrorRecordPolicy;
-  /** How JSON is read, by the RPC protocols and on REST. REST has a rule of its own for unknown fields. */
-  readonly json?: ReadJsonOptions;
-  /**
-   * Selects services that ignore what others refuse: unknown query parameters, JSON fields and enum value names, and
-   * fields that the path sets. What is ignored never has an effect.
-   */
-  readonly lenient?: (service: DescService) => boolean;
-  /** Called when a lenient service has ignored something. */
-  readonly onIgnored?: OnIgnored;
-  /**
-   * Selects services whose bodies may repeat a field of the path, as happens when a resource is sent back the way it
-   * was read (AIP-134). A different value is refused, even where `lenient`.
-   */
-  readonly sameValueAsPath?: (service: DescService) => boolean;
-  /**
-   * Selects services whose PATCH requests without an update mask get one from the body's fields, as in grpc-gateway.
-   */
-  readonly updateMaskFromBody?: (service: DescService) => boolean;
-  /** Selects services whose streams wrap messages as `{"result": …}`, errors as `{"error": …}`, like grpc-gateway. */
-  readonly streamInResults?: (service: DescService) => boolean;
-  /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
-  readonly omit?: readonly string[];
-  /** Rules from outside the definition. Each replaces the annotation of its RPC. */
-  readonly rules?: readonly OutsideHttpRule[];
-  /**
-   * Ignores those of the {@link rules} whose RPCs are not registered here, such as those of the mixins of a service
-   * config. A selector that names no RPC of a service that is registered here is refused in any case.
-   */
-  readonly ignoreUnregistered?: boolean;
-  /** Decodes `%2F` in path variables of several segments too; `fully_decode_reserved_expansion` of google.api.Http. */
-  readonly fullyDecodeReservedExpansion?: boolean;
-}
-
-/** Options of {@link compileRestRoutes}: how REST requests are read and answers are written. */
-export interface RestRouteOptions extends Omit<RestOptions, "errorRecord" | "json"> {
-  /** How JSON bodies are read. `unknownFields` follows `lenient`. */
-  readonly readJson?: Omit<ReadJsonOptions, "unknownFields">;
-  /** How JSON answers are written. */
-  readonly writeJson?: WriteJsonOptions;
-}
 
 /** The server that the routes are part of, with which the rules must not collide. */
 export interface RouteConstraints {
@@ -159,7 +109,7 @@ class Compiler {
     if (pattern.httpMethod !== anyMethod && parsedMethods?.has(pattern.httpMethod) === false) {
       throw new RuleProblem("has a method that no parser of HTTP/1.1 lets through");
     }
-    const options = bindingOptions(method, this.#options);
+    const options = bindingOptionsOf(method.parent, this.#options);
     const answersStream = method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
     if (answersStream && !options.streamInResults && mayLookLikeError(method.output, pattern.responseBody)) {
       throw new RuleProblem("streams what could look like an error; rest.streamInResults tells them apart");
@@ -197,18 +147,4 @@ function fixedPathOf(template: PathTemplate): string | undefined {
   const literals = template.segments.filter((segment) => segment.kind === "literal");
   const isFixed = literals.length === template.segments.length && template.verb === undefined;
   return isFixed ? `/${literals.map((segment) => segment.text).join("/")}` : undefined;
-}
-
-function bindingOptions(method: DescMethod, options: RestRouteOptions): BindingOptions {
-  const lenient = options.lenient?.(method.parent) === true;
-  return {
-    emptyResponse: options.emptyResponse ?? 200,
-    readJson: { ...options.readJson, unknownFields: lenient ? "ignore" : "reject" },
-    writeJson: options.writeJson ?? {},
-    lenient,
-    sameValueAsPath: options.sameValueAsPath?.(method.parent) === true,
-    updateMaskFromBody: options.updateMaskFromBody?.(method.parent) === true,
-    streamInResults: options.streamInResults?.(method.parent) === true,
-    onIgnored: options.onIgnored,
-  };
 }

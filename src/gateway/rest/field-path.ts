@@ -4,30 +4,15 @@ import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import {
   asFieldValues,
   createFieldSetter,
-  FieldProblem,
   type FieldSetter,
   type FieldValues,
+  findField,
   loadField,
+  refuseOtherMember,
 } from "../json/index.ts";
 
 /** The fields that lead from a message to a field inside it; the last is the field itself. */
 export type FieldPath = readonly [DescField, ...DescField[]];
-
-const namesByMessage = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
-
-/** Finds a field by its proto name or its JSON name. */
-export function findField(message: DescMessage, name: string): DescField | undefined {
-  let names = namesByMessage.get(message);
-  if (names === undefined) {
-    // If the JSON name of one field is the proto name of another, it means the latter.
-    names = new Map([
-      ...message.fields.map((field): [string, DescField] => [field.jsonName, field]),
-      ...message.fields.map((field): [string, DescField] => [field.name, field]),
-    ]);
-    namesByMessage.set(message, names);
-  }
-  return names.get(name);
-}
 
 /** Finds a field by its proto name, as HTTP rules require. */
 export function findProtoField(message: DescMessage, name: string): DescField | undefined {
@@ -67,7 +52,7 @@ export function leafOf(path: FieldPath): DescField {
 /**
  * Creates the setter of a field path. It creates missing messages on the way, and appends if the field is repeated.
  *
- * The setter throws a {@link FieldProblem} instead of replacing another member of a oneof.
+ * The setter throws a FieldProblem instead of replacing another member of a oneof.
  */
 export function createPathSetter(path: FieldPath): FieldSetter {
   const leaf = leafOf(path);
@@ -91,14 +76,6 @@ function childOf(parent: FieldValues, field: DescField): FieldValues {
   const created = create(field.message);
   createFieldSetter(field)(parent, created);
   return created;
-}
-
-function refuseOtherMember(parent: FieldValues, field: DescField): void {
-  if (field.oneof === undefined) return;
-  const set = asFieldValues(parent[field.oneof.localName])["case"];
-  if (set === undefined || set === field.localName) return;
-  const other = field.oneof.fields.find((member) => member.localName === set);
-  throw new FieldProblem(`cannot be set together with ${other?.name ?? "another member of its oneof"}`);
 }
 
 function createAppend(field: DescField): FieldSetter {

@@ -6,7 +6,6 @@
  * sockets, and only the descriptors of services.
  */
 export type { RestBinding } from "./binding.ts";
-export type { OnIgnored } from "./request-reader.ts";
 export type { RequestStream } from "./request-stream.ts";
 export {
   codeNames,
@@ -21,15 +20,9 @@ export {
 } from "./error-to-rest.ts";
 export { type OutsideHttpRule, parseHttpRules } from "./http-rule.ts";
 export { type StreamForm, streamFormsOf } from "./stream-form.ts";
-export {
-  compileRestRoutes,
-  type RestMatch,
-  type RestOptions,
-  type RestRouteOptions,
-  type RestRoutes,
-  type RouteConstraints,
-} from "./compile-routes.ts";
-export { findField, leafOf, resolveFieldPath } from "./field-path.ts";
+export { compileRestRoutes, type RestMatch, type RestRoutes, type RouteConstraints } from "./compile-routes.ts";
+export type { OnIgnored, RestOptions, RestRouteOptions } from "./rest-options.ts";
+export { leafOf, resolveFieldPath } from "./field-path.ts";
 export {
   type PathTemplate,
   printPathTemplate,

@@ -9,8 +9,7 @@ import {
   type UrlTextParser,
 } from "../json/index.ts";
 import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
-import type { PathTemplate, TemplateVariable } from "./path-template.ts";
-import { canCapture } from "./reachability.ts";
+import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /** The variables of a path template, compiled for a request message. */
@@ -42,10 +41,7 @@ export function compilePathVariables(input: DescMessage, template: PathTemplate)
   return {
     boundFields: toBoundFields(variables.map((variable) => variable.path)),
     set(fields, captures) {
-      for (let at = 0; at < variables.length; at++) {
-        const variable = variables[at];
-        if (variable !== undefined) setVariable(variable, fields, captures[at] ?? "");
-      }
+      for (const [at, variable] of variables.entries()) setVariable(variable, fields, captures[at] ?? "");
     },
   };
 }
@@ -61,16 +57,22 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   const leaf = leafOf(path);
   const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf);
   if (parse === undefined) throw new RuleProblem(`path variable "${name}" is repeated, a map or a message`);
-  const names = (leaf.enum?.values ?? []).map((value) => value.name);
-  if (!canCapture(template, variable, names, (text) => takes(parse, text))) {
+  if (!canCapture(template.segments.slice(variable.start, variable.end), parse)) {
     throw new RuleProblem(`path variable "${name}" can never be a value of its field`);
   }
   return { name, path, parse, set: createPathSetter(path) };
 }
 
-function takes(parse: UrlTextParser, text: string): boolean {
+// Of the types that a path can set, only text and base64 may have a slash.
+const sampleWithSlash = "AAA/AAAA";
+
+/** Returns whether a path can give a variable a text that its field accepts: `{id=plants/*}` never fits a number. */
+function canCapture(segments: readonly TemplateSegment[], parse: UrlTextParser): boolean {
+  // "**" may be empty.
+  const [first, second] = segments.filter(({ kind }) => kind !== "**");
+  if (second === undefined && first?.kind !== "literal") return true;
   try {
-    parse(text);
+    parse(second === undefined && first?.kind === "literal" ? first.text : sampleWithSlash);
     return true;
   } catch {
     return false;

@@ -1,64 +1,70 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { create } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import {
+  type BodyRules,
   type BoundFields,
-  type JsonReadResult,
-  type ReadJsonOptions,
-  type ReadNotes,
   createJsonFieldReader,
+  type FieldNotes,
+  type ReadJsonOptions,
   readPartialJson,
-  UnknownNames,
+  type UnknownNames,
 } from "../json/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { createRawReader } from "./http-body.ts";
+import type { RequestBody } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** The whole body of a request, or a message of a stream, with content codings undone. */
-export interface RequestBody {
-  /** The value of the header `Content-Type`; `null` when there is none. */
-  readonly contentType: string | null;
-  /** Empty when there is none. */
-  readonly body: Uint8Array;
-}
-
 /**
- * Reads a body whose content type is right into a new request message. Throws a `ConnectError` of `InvalidArgument`
- * that names the field.
+ * Reads a body whose content type is right, by one of two functions, unless the rule has no body. Nothing of it
+ * overrides the path: bytes make the message before the path sets its fields, and JSON is checked against them.
  */
-export type BodyReader = (request: RequestBody, notes: ReadNotes | undefined) => JsonReadResult<DescMessage>;
+export interface BodyReader {
+  /** Whether a body is bytes of any type: a google.api.HttpBody. */
+  readonly isRaw: boolean;
+  /** Makes a message of bytes. */
+  readonly makeMessage?: (request: RequestBody) => Message;
+  /**
+   * Sets the fields that JSON has, in a message in which the path has set its own, and returns what was ignored.
+   *
+   * @throws ConnectError `InvalidArgument` that names the field
+   */
+  readonly setFields?: (message: Message, body: Uint8Array, notes: FieldNotes | undefined) => UnknownNames;
+}
 
 /**
  * Creates the body reader of a rule.
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
- * @param boundByPath - the fields that the path sets, so that the body must not
  * @throws RuleProblem when there is no such field, or the path sets it
  */
 export function createBodyReader(
   input: DescMessage,
   body: string,
-  boundByPath: BoundFields,
+  rules: BodyRules,
   options: ReadJsonOptions,
 ): BodyReader {
-  if (body === "") return () => ({ message: create(input), ignored: nothing });
+  if (body === "") return { isRaw: false };
   const readRaw = createRawReader(input, body);
-  if (readRaw !== undefined) {
-    return (request) => {
-      const message = create(input);
-      readRaw(request, message);
-      return { message, ignored: nothing };
+  if (readRaw !== undefined) return { isRaw: true, makeMessage: readRaw };
+  if (body !== "*") {
+    const field = bodyFieldOf(input, body);
+    if (rules.bound.get(field) === "whole") throw new RuleProblem(`body "${body}" is a field that the path binds`);
+    return { isRaw: false, setFields: createJsonFieldReader(field, options, rules) };
+  }
+  if (!hasCustomJsonRepresentation(input)) {
+    return {
+      isRaw: false,
+      setFields: (message, bytes, notes) => readPartialJson(input, bytes, options, rules, message, notes).ignored,
     };
   }
-  if (body === "*") {
-    return (request, notes) => readPartialJson(input, request.body, options, boundByPath, notes);
-  }
-  const field = bodyFieldOf(input, body);
-  const below = boundByPath.get(field);
-  if (below === "whole") throw new RuleProblem(`body "${body}" is a field that the path binds`);
-  const readField = createJsonFieldReader(field, options, below);
-  return (request, notes) => {
-    const message = create(input);
-    return { message, ignored: readField(message, request.body, notes) };
+  if (rules.bound.size > 0) throw new RuleProblem(`body "*" is a ${input.typeName}, of which the path binds a part`);
+  return {
+    isRaw: false,
+    setFields(message, bytes) {
+      const { message: read, ignored } = readPartialJson(input, bytes, options);
+      Object.assign(message, read);
+      return ignored;
+    },
   };
 }
 
@@ -78,5 +84,3 @@ function bodyFieldOf(input: DescMessage, body: string): DescField {
   if (field === undefined) throw new RuleProblem(`body "${body}" is no field of ${input.typeName}`);
   return field;
 }
-
-const nothing = new UnknownNames();

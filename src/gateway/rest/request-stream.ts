@@ -1,49 +1,30 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type BoundFields, isRequiredField } from "../json/index.ts";
-import type { BodyFormat } from "./body-format.ts";
-import type { RequestBody } from "./request-body.ts";
+import type { RequestUrl, RestRequest } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** The parts of a request's URL that set fields. */
-export interface RequestUrl {
-  /** The values of the path template's variables, from the route table. */
-  readonly captures: readonly string[];
-  /** The raw text after the question mark; `""` when there is none. */
-  readonly query: string;
-}
-
-/** Reads the two kinds of messages in a stream. Both throw a `ConnectError` of `InvalidArgument`. */
-export interface StreamReaders {
-  /** Reads the first message, which also gets the fields in the URL. */
-  first(body: RequestBody): Message;
-  /** Reads any other message. */
-  further(body: RequestBody): Message;
-}
-
 /**
- * The messages that one client streams. Only the first message gets the fields in the URL. No other may set a field of
- * the path either, so that nothing overrides the path.
+ * The messages that one client streams. Only the first message gets the content type and the fields in the URL. No
+ * other may set a field of the path either, so that nothing overrides the path.
  */
 export class RequestStream {
-  readonly #url: RequestUrl;
-  readonly #contentType: string | null;
-  readonly #format: BodyFormat;
-  readonly #readers: StreamReaders;
+  readonly #request: Omit<RestRequest, "body">;
+  readonly #isRaw: boolean;
+  readonly #readMessage: ReadStreamed;
   #begun = false;
 
-  constructor(request: RequestUrl & Pick<RequestBody, "contentType">, format: BodyFormat, readers: StreamReaders) {
-    this.#url = request;
-    this.#contentType = request.contentType;
-    this.#format = format;
-    this.#readers = readers;
+  constructor(request: Omit<RestRequest, "body">, isRaw: boolean, readMessage: ReadStreamed) {
+    this.#request = request;
+    this.#isRaw = isRaw;
+    this.#readMessage = readMessage;
   }
 
   /** Reads the next message. @throws ConnectError `InvalidArgument` that names the field */
   read(body: Uint8Array): Message {
-    if (this.#begun) return this.#readers.further({ contentType: null, body });
+    const first = this.#begun ? undefined : this.#request;
     this.#begun = true;
-    return this.#readers.first({ contentType: this.#contentType, body });
+    return this.#readMessage(first?.contentType ?? null, body, first);
   }
 
   /**
@@ -55,11 +36,14 @@ export class RequestStream {
    */
   end(): Message | undefined {
     if (this.#begun) return undefined;
-    if (this.#format.kind === "bytes") return this.read(new Uint8Array(0));
-    if (this.#url.captures.length === 0 && this.#url.query === "") return undefined;
+    if (this.#isRaw) return this.read(new Uint8Array(0));
+    if (this.#request.captures.length === 0 && this.#request.query === "") return undefined;
     throw new ConnectError("the body has no message, and the URL is about the first", Code.InvalidArgument);
   }
 }
+
+/** Reads a message of a stream: the first with the fields in the URL. */
+type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
 
 /**
  * Checks that a rule can be applied to a stream of messages: that there is a body for them, and that the messages after

@@ -1,7 +1,8 @@
 import type { DescField, DescMessage, JsonValue, Message, ScalarType } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
-import { type WriteJsonOptions, createJsonFieldWriter, writeJson } from "../json/index.ts";
+import { createJsonFieldWriter, writeJson } from "../json/index.ts";
 import { findProtoField } from "./field-path.ts";
+import type { BindingOptions } from "./rest-options.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /** The answer to a request that succeeded. */
@@ -11,14 +12,6 @@ export interface RestResponse {
   readonly contentType: string | undefined;
   /** `undefined` when there is none: a 204. */
   readonly body: Uint8Array | undefined;
-}
-
-/** Options of {@link prepareResponse} and {@link createJsonWriter}. */
-export interface ResponseOptions {
-  /** The status of an answer of type google.protobuf.Empty: 200 with `{}`, or 204 without a body. */
-  readonly emptyResponse: 200 | 204;
-  /** How JSON answers are written. */
-  readonly writeJson: WriteJsonOptions;
 }
 
 const contentType = "application/json";
@@ -33,7 +26,7 @@ const utf8 = new TextEncoder();
 export function prepareResponse(
   output: DescMessage,
   responseBody: string,
-  { emptyResponse }: ResponseOptions,
+  { emptyResponse }: BindingOptions,
 ): RestResponse | undefined {
   if (responseBody !== "" || output.fields.length > 0 || output.proto.extensionRange.length > 0) return undefined;
   return output.typeName === "google.protobuf.Empty" && emptyResponse === 204 ? noContent : jsonResponse("{}");
@@ -48,12 +41,12 @@ export function prepareResponse(
 export function createJsonWriter(
   output: DescMessage,
   responseBody: string,
-  options: ResponseOptions,
+  { writeJson: options }: BindingOptions,
 ): (message: Message) => string {
-  if (responseBody === "") return (message) => writeJson(output, message, options.writeJson);
+  if (responseBody === "") return (message) => writeJson(output, message, options);
   const field = findProtoField(output, responseBody);
   if (field === undefined) throw new RuleProblem(`response_body "${responseBody}" is no field of ${output.typeName}`);
-  const write = createJsonFieldWriter(field, options.writeJson);
+  const write = createJsonFieldWriter(field, options);
   return (message) => JSON.stringify(write(message) ?? zeroJson(field));
 }
 

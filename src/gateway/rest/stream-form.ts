@@ -1,5 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { findField } from "./field-path.ts";
+import { findField } from "../json/index.ts";
 
 /** How the messages of a server stream are written on REST. */
 export interface StreamForm {

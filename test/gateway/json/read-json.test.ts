@@ -196,7 +196,7 @@ describe("readJson() refuses", () => {
     { json: '{"fString":1}', want: "f_string: not a string" },
     { json: '{"fString":"\\ud800"}', want: "f_string: not JSON: a lone surrogate in a string, at character 13" },
     { json: '{"fBytes":"Q"}', want: 'f_bytes: "Q" is not base64' },
-    { json: '{"fBytes":[81]}', want: "f_bytes: not a base64 string" },
+    { json: '{"fBytes":[81]}', want: "f_bytes: not base64" },
     { json: '{"fEnum":"RED"}', want: 'f_enum: "RED" is not a value of enum kitchensink.v1.Color' },
     { json: '{"fEnum":"color_red"}', want: 'f_enum: "color_red" is not a value of enum kitchensink.v1.Color' },
     { json: '{"fEnum":"1"}', want: 'f_enum: "1" is not a value of enum kitchensink.v1.Color' },

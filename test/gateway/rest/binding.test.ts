@@ -134,7 +134,7 @@ describe("a malformed query", () => {
 
 describe("routes with canonical integers", () => {
   test.each(["7.0", "1e3", '"1e3"', "-0"])("refuses %s in bodies", (value) => {
-    const options = { readJson: { canonicalIntegers: true } };
+    const options = { json: { canonicalIntegers: true } };
     expect(() => decode("POST /v1/sinks", `{"fInt64":${value}}`, options)).toThrow("f_int64");
     expect(() => decode("POST /v1/sinks", `{"fInt64":${value}}`)).not.toThrow();
   });

@@ -201,7 +201,7 @@ describe("a service whose update masks are filled in", () => {
       want: ["any", "child.any"],
     },
   ])("lists the fields $why", ({ request, body, want }) => {
-    const options: RestRouteOptions = { updateMaskFromBody: all, sameValueAsPath: all, readJson: { registry } };
+    const options: RestRouteOptions = { updateMaskFromBody: all, sameValueAsPath: all, json: { registry } };
     const message = decode(options, request, body);
     expect(isMessage(message, SinkSchema) && message.mask?.paths).toEqual(want);
   });

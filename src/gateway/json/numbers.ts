@@ -1,0 +1,101 @@
+import { ScalarType } from "@bufbuild/protobuf";
+
+/** The values of an integer type of protobuf, from `min` to `max` inclusive. */
+export interface IntegerRange {
+  readonly name: "int32" | "uint32" | "int64" | "uint64";
+  readonly min: bigint;
+  readonly max: bigint;
+  /** Whether messages store the value as a `bigint` rather than a `number`. */
+  readonly big: boolean;
+}
+
+/** The range of `int32`, and of the numbers of enums. */
+export const int32: IntegerRange = { name: "int32", min: -(2n ** 31n), max: 2n ** 31n - 1n, big: false };
+const uint32: IntegerRange = { name: "uint32", min: 0n, max: 2n ** 32n - 1n, big: false };
+const int64: IntegerRange = { name: "int64", min: -(2n ** 63n), max: 2n ** 63n - 1n, big: true };
+const uint64: IntegerRange = { name: "uint64", min: 0n, max: 2n ** 64n - 1n, big: true };
+
+/** Returns the range of a scalar type; `undefined` when it is not an integer type. */
+export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
+  switch (scalar) {
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      return int32;
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return uint32;
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return int64;
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return uint64;
+    default:
+      return undefined;
+  }
+}
+
+/** The digits of 2^64-1: no integer has more. */
+const digitsMax = 20;
+const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
+
+/**
+ * Parses an integer in canonical form: `0` or `-?[1-9][0-9]*`, ASCII, in range.
+ *
+ * Plus signs, leading zeros, spaces, `-0` and exponents are refused. Each value has one spelling, so that caches, logs
+ * and authorisation rules in front of a service see the id that its handler sees.
+ *
+ * @returns the value, a `bigint` if the range is 64 bits wide; `undefined` for any other text
+ */
+export function parseCanonicalInteger(text: string, range: IntegerRange): bigint | number | undefined {
+  return canonicalInteger.test(text) ? withinRange(BigInt(text), range) : undefined;
+}
+
+// The number grammar of RFC 8259 §6.
+const jsonNumber = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
+
+/**
+ * Parses an integer in any spelling that proto3 JSON allows (`7`, `7.0`, `1e3`), exactly.
+ *
+ * It works on the digits and never on a double, which would turn 9007199254740993 into 9007199254740992.
+ *
+ * @returns `undefined` when the text is not a number, has a fraction, or is out of range
+ */
+export function parseExactInteger(text: string, range: IntegerRange): bigint | number | undefined {
+  const canonical = parseCanonicalInteger(text, range);
+  if (canonical !== undefined) return canonical;
+  const match = jsonNumber.exec(text);
+  if (match === null) return undefined;
+  const [, sign = "", whole = "", fraction = "", exponentText = "0"] = match;
+  const digits = (whole + fraction).replace(/^0+/, "");
+  let end = digits.length;
+  // Not /0+$/, which takes quadratic time for many zeros followed by another digit.
+  while (digits.endsWith("0", end)) end--;
+  if (end === 0) return range.big ? 0n : 0;
+  const zeros = Number(exponentText) - fraction.length + digits.length - end;
+  // Fewer than no zeros mean a fraction other than zero.
+  if (zeros < 0 || end + zeros > digitsMax) return undefined;
+  return withinRange(BigInt(sign + digits.slice(0, end) + "0".repeat(zeros)), range);
+}
+
+function withinRange(value: bigint, range: IntegerRange): bigint | number | undefined {
+  if (value < range.min || value > range.max) return undefined;
+  return range.big ? value : Number(value);
+}
+
+/**
+ * Parses a `float` or `double` as proto3 JSON writes it: a number of RFC 8259 §6, or `NaN`, `Infinity` or `-Infinity`.
+ *
+ * @param single - whether the value is a 32-bit float
+ * @returns `undefined` for any other text, and for a number that is too large
+ */
+export function parseFloatText(text: string, single: boolean): number | undefined {
+  if (text === "NaN") return Number.NaN;
+  if (text === "Infinity") return Number.POSITIVE_INFINITY;
+  if (text === "-Infinity") return Number.NEGATIVE_INFINITY;
+  if (!jsonNumber.test(text)) return undefined;
+  const value = single ? Math.fround(Number(text)) : Number(text);
+  return Number.isFinite(value) ? value : undefined;
+}

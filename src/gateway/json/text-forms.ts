@@ -1,0 +1,150 @@
+import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
+import { create, ScalarType } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { parseBase64 } from "./base64.ts";
+import { parseFieldMask } from "./field-mask.ts";
+import { FieldProblem, quote } from "./field-problem.ts";
+import { createFieldSetter, localFormOf } from "./field-values.ts";
+import type { JsonKind } from "./json-scanner.ts";
+import { enumNumberByName } from "./names.ts";
+import { int32, integerRangeOf, parseCanonicalInteger, parseExactInteger, parseFloatText } from "./numbers.ts";
+import { parseDuration, parseTimestamp } from "./times.ts";
+
+/** How the values of a type are written as text: in a URL, and in JSON as a string, a number or a literal. */
+export interface TextForm {
+  /** What the text must be, for error messages. */
+  readonly noun: string;
+  /** The kinds of JSON values that can hold the text. */
+  readonly kinds: readonly JsonKind[];
+  /**
+   * Returns the value as a protobuf-es message stores it; `undefined` for any other text.
+   *
+   * @param canonical - whether integers must be in canonical form
+   */
+  parse(text: string, canonical: boolean): unknown;
+}
+
+/** Parses a text in a form. @throws FieldProblem that quotes a text that is no value */
+export function parseText(text: string, form: TextForm, canonical: boolean): unknown {
+  const value = form.parse(text, canonical);
+  if (value === undefined) throw new FieldProblem(`${quote(text)} is not ${form.noun}`);
+  return value;
+}
+
+const string: readonly JsonKind[] = ["string"];
+// JSON may have any number as a string too.
+const number: readonly JsonKind[] = ["number", "string"];
+const booleans = new Map([
+  ["true", true],
+  ["false", false],
+]);
+
+/**
+ * Returns the form of a scalar type, as the proto3 JSON mapping defines it.
+ *
+ * @param longAsString - whether 64-bit integers are stored as decimal strings (`jstype = JS_STRING`)
+ */
+export function scalarForm(scalar: ScalarType, longAsString: boolean): TextForm {
+  const range = integerRangeOf(scalar);
+  if (range !== undefined) {
+    const parse = (text: string, canonical: boolean): bigint | number | undefined =>
+      canonical ? parseCanonicalInteger(text, range) : parseExactInteger(text, range);
+    const noun = range.min === 0n ? `a ${range.name}` : `an ${range.name}`;
+    if (!longAsString) return { noun, kinds: number, parse };
+    return { noun, kinds: number, parse: (text, canonical) => parse(text, canonical)?.toString() };
+  }
+  switch (scalar) {
+    case ScalarType.BOOL:
+      return { noun: "true or false", kinds: ["true", "false"], parse: (text) => booleans.get(text) };
+    case ScalarType.BYTES:
+      return { noun: "base64", kinds: string, parse: parseBase64 };
+    case ScalarType.FLOAT:
+      return { noun: "a float", kinds: number, parse: (text) => parseFloatText(text, true) };
+    case ScalarType.DOUBLE:
+      return { noun: "a double", kinds: number, parse: (text) => parseFloatText(text, false) };
+    default:
+      return { noun: "a string", kinds: string, parse: (text) => text };
+  }
+}
+
+/**
+ * Returns the form of a message type: a wrapper, Timestamp, Duration or FieldMask; `undefined` for every other type.
+ *
+ * @param inUrl - whether a field mask may have proto names too, as URLs use both
+ */
+export function messageForm(desc: DescMessage, inUrl: boolean): TextForm | undefined {
+  switch (desc.typeName) {
+    case "google.protobuf.Timestamp":
+      return { noun: "an RFC 3339 time from year 1 to 9999", kinds: string, parse: parseTimestamp };
+    case "google.protobuf.Duration":
+      return { noun: 'a duration such as "1.5s"', kinds: string, parse: parseDuration };
+    case "google.protobuf.FieldMask": {
+      const noun = inUrl ? "a list of field paths" : "a list of lowerCamelCase field paths";
+      return { noun, kinds: string, parse: (text) => parseFieldMask(text, inUrl) };
+    }
+    default:
+      return wrapperForm(desc);
+  }
+}
+
+function wrapperForm(desc: DescMessage): TextForm | undefined {
+  const bare = bareWrapperForm(desc);
+  const [inner] = desc.fields;
+  if (bare === undefined || inner === undefined) return undefined;
+  const store = createFieldSetter(inner);
+  return {
+    ...bare,
+    parse(text, canonical) {
+      const value = bare.parse(text, canonical);
+      if (value === undefined) return undefined;
+      const wrapper = create(desc);
+      store(wrapper, value);
+      return wrapper;
+    },
+  };
+}
+
+/** Returns the form of the value in a wrapper; `undefined` for every other message type. */
+export function bareWrapperForm(desc: DescMessage): TextForm | undefined {
+  if (!isWrapperDesc(desc)) return undefined;
+  const [inner] = desc.fields;
+  return scalarForm(inner.scalar, inner.longAsString);
+}
+
+/**
+ * Parses the decoded text of a path variable or a query parameter into the value of a field, as a protobuf-es message
+ * stores it. Throws a FieldProblem when the text is not a value of the field.
+ */
+export type UrlTextParser = (text: string) => unknown;
+
+/**
+ * Creates the parser for a field's values; for a repeated field, the parser for one element.
+ *
+ * Integers must be in canonical form, so that each value has exactly one URL. Everything else is spelled as in proto3
+ * JSON, without the quotes.
+ *
+ * @returns `undefined` when values of the field have no text form: maps, and messages other than wrappers, Timestamp,
+ * Duration and FieldMask
+ */
+export function createUrlTextParser(field: DescField): UrlTextParser | undefined {
+  if (field.fieldKind === "map") return undefined;
+  const form = urlFormOf(field);
+  return form && ((text) => parseText(text, form, true));
+}
+
+function urlFormOf(field: Exclude<DescField, { fieldKind: "map" }>): TextForm | undefined {
+  if (field.enum !== undefined) return enumForm(field.enum);
+  if (field.message === undefined) return scalarForm(field.scalar, field.longAsString);
+  return (localFormOf(field) === "unwrapped" ? bareWrapperForm : messageForm)(field.message, true);
+}
+
+function enumForm(desc: DescEnum): TextForm {
+  const parse = (text: string): number | undefined =>
+    enumNumberByName(desc, text) ?? enumNumber(desc, parseCanonicalInteger(text, int32));
+  return { noun: `a value of enum ${desc.typeName}`, kinds: [], parse };
+}
+
+/** Returns a number if the enum may hold it: any int32 if it is open, only declared ones if it is closed. */
+export function enumNumber(desc: DescEnum, value: bigint | number | undefined): number | undefined {
+  return typeof value === "number" && (desc.open || desc.value[value] !== undefined) ? value : undefined;
+}

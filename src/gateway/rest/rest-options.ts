@@ -1,0 +1,78 @@
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import type { ReadJsonOptions, WriteJsonOptions } from "../json/index.ts";
+import type { ErrorRecordPolicy } from "./error-to-rest.ts";
+import type { OutsideHttpRule } from "./http-rule.ts";
+
+/** Reports what a lenient binding has ignored: up to 16 names each from query and body, and the count of all. */
+export type OnIgnored = (method: DescMethod, names: readonly string[], count: number) => void;
+
+/** Options of REST and JSON: how they differ from the standard mapping. */
+export interface RestOptions {
+  /** The status of an answer of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
+  readonly emptyResponse?: 200 | 204;
+  /** The form of an error. Default: google.rpc.Status as JSON, with the HTTP status of its code. */
+  readonly errorRecord?: ErrorRecordPolicy;
+  /** How JSON is read, by the RPC protocols and on REST. REST has a rule of its own for unknown fields. */
+  readonly json?: ReadJsonOptions;
+  /**
+   * Selects services that ignore what others refuse: unknown query parameters, JSON fields and enum value names, and
+   * fields that the path sets. What is ignored never has an effect.
+   */
+  readonly lenient?: (service: DescService) => boolean;
+  /** Called when a lenient service has ignored something. */
+  readonly onIgnored?: OnIgnored;
+  /**
+   * Selects services whose bodies may repeat a field of the path, as happens when a resource is sent back the way it
+   * was read (AIP-134). A different value is refused, even where `lenient`.
+   */
+  readonly sameValueAsPath?: (service: DescService) => boolean;
+  /**
+   * Selects services whose PATCH requests without an update mask get one from the body's fields, as in grpc-gateway.
+   */
+  readonly updateMaskFromBody?: (service: DescService) => boolean;
+  /** Selects services whose streams wrap messages as `{"result": …}`, errors as `{"error": …}`, like grpc-gateway. */
+  readonly streamInResults?: (service: DescService) => boolean;
+  /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
+  readonly omit?: readonly string[];
+  /** Rules from outside the definition. Each replaces the annotation of its RPC. */
+  readonly rules?: readonly OutsideHttpRule[];
+  /**
+   * Ignores those of the {@link rules} whose RPCs are not registered here, such as those of the mixins of a service
+   * config. A selector that names no RPC of a service that is registered here is refused in any case.
+   */
+  readonly ignoreUnregistered?: boolean;
+  /** Decodes `%2F` in path variables of several segments too; `fully_decode_reserved_expansion` of google.api.Http. */
+  readonly fullyDecodeReservedExpansion?: boolean;
+}
+
+/** {@link RestOptions} with how JSON answers are written. */
+export interface RestRouteOptions extends RestOptions {
+  readonly writeJson?: WriteJsonOptions;
+}
+
+/** {@link RestRouteOptions} as they are for the bindings of one service. */
+export interface BindingOptions {
+  readonly emptyResponse: 200 | 204;
+  readonly readJson: ReadJsonOptions;
+  readonly writeJson: WriteJsonOptions;
+  readonly lenient: boolean;
+  readonly sameValueAsPath: boolean;
+  readonly updateMaskFromBody: boolean;
+  readonly streamInResults: boolean;
+  readonly onIgnored: OnIgnored | undefined;
+}
+
+/** Returns the options of the bindings of a service. */
+export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
+  const lenient = options.lenient?.(service) === true;
+  return {
+    emptyResponse: options.emptyResponse ?? 200,
+    readJson: { ...options.json, unknownFields: lenient ? "ignore" : "reject" },
+    writeJson: options.writeJson ?? {},
+    lenient,
+    sameValueAsPath: options.sameValueAsPath?.(service) === true,
+    updateMaskFromBody: options.updateMaskFromBody?.(service) === true,
+    streamInResults: options.streamInResults?.(service) === true,
+    onIgnored: options.onIgnored,
+  };
+}
