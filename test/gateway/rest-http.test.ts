@@ -224,9 +224,9 @@ describe.each(carriers)("REST over %s", (carrier) => {
   });
 
   test.each<{ header: Field; message: string }>([
-    { header: ["grpc-timeout", "1"], message: "grpc-timeout" },
-    { header: ["connect-timeout-ms", "-1"], message: "connect-timeout-ms" },
-    { header: ["x-server-timeout", "soon"], message: "x-server-timeout" },
+    { header: ["grpc-timeout", "1"], message: "invalid grpc timeout" },
+    { header: ["connect-timeout-ms", "-1"], message: "invalid connect timeout" },
+    { header: ["x-server-timeout", "soon"], message: "invalid server timeout" },
   ])("refuses the deadline $header before it looks at the URL", async ({ header, message }) => {
     for (const path of ["/v1/query", "/v1/int64/x"]) {
       const answer = await exchange(carrier, get(path, header));
