@@ -68,7 +68,8 @@ function roomOf(file: string): string | undefined {
 function importsOf(file: string): string[] {
   const text = readFileSync(join(source, file), "utf8");
   const specifiers = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(
-    ([, specifier = ""]) => specifier,
+    // The page in the browser imports what its TypeScript becomes.
+    ([, specifier = ""]) => specifier.replace(/\.js$/, ".ts"),
   );
   return specifiers.map((specifier) => relative(source, resolve(join(source, dirname(file)), specifier)));
 }
@@ -89,7 +90,8 @@ test.each(sourceFiles(source))("%s imports only what its room may, by the index 
 function loadedBy(file: string): string[] {
   const text = readFileSync(join(source, file), "utf8");
   const specifiers = [...text.matchAll(/^(?:import|export) (?!type )[^;]*?from "(\.[^"]+)"/gm)].map(
-    ([, specifier = ""]) => specifier,
+    // The page in the browser imports what its TypeScript becomes.
+    ([, specifier = ""]) => specifier.replace(/\.js$/, ".ts"),
   );
   return specifiers.map((specifier) => relative(source, resolve(join(source, dirname(file)), specifier)));
 }

@@ -1,4 +1,5 @@
-import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { dirname, join } from "node:path";
 import { bundle, sourceFile } from "./bundle.ts";
 import { gatewayEntry, gatewayName, projectFolder, publishedManifest, readManifest } from "./manifest.ts";
@@ -66,6 +67,12 @@ for (const { name, folder, entries, declared, others } of packages) {
   cpSync(join(folder, "README.md"), join(built, "README.md"));
   cpSync(join(projectFolder, "LICENSE"), join(built, "LICENSE"));
   writeFileSync(join(built, "package.json"), `${JSON.stringify(publishedManifest(file, manifest), null, 2)}\n`);
+}
+
+// The scripts of the docs page, for browsers.
+for (const file of globSync(join(projectFolder, "dist/plantstore/lib/operators/operations/docs-page/files/*.ts"))) {
+  writeFileSync(file.replace(/\.ts$/, ".js"), stripTypeScriptTypes(readFileSync(file, "utf8")));
+  rmSync(file);
 }
 
 // plantstore/gateway is the package of the gateway by another name, so that there is one copy of it.

@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { extname } from "node:path";
 import type { Endpoint, EndpointAnswer } from "../../../gateway/index.ts";
 
 /** Options of {@link createDocsPage}. */
@@ -9,45 +11,26 @@ export interface DocsPageOptions {
   readonly open: boolean;
 }
 
-const scripts = [
-  "answer",
-  "connection",
-  "description",
-  "element",
-  "endpoint",
-  "example",
-  "fields",
-  "inputs",
-  "json-text",
-  "page",
-  "prose",
-  "reading",
-  "request",
-  "route",
-  "rpc",
-  "schema-kind",
-  "sidebar",
-  "snippet-box",
-  "snippets",
-  "trying",
-  "views",
-];
+const folder = new URL("files/", import.meta.url);
 
-/** The files of the page by path, relative to the base URL. */
-const files: readonly { readonly path: string; readonly file: string; readonly contentType: string }[] = [
-  { path: "/docs", file: "page.html", contentType: "text/html; charset=utf-8" },
-  ...["page", "frame", "operation"].map((name) => ({
-    path: `/docs/${name}.css`,
-    file: `${name}.css`,
-    contentType: "text/css; charset=utf-8",
-  })),
-  { path: "/docs/icon.svg", file: "icon.svg", contentType: "image/svg+xml" },
-  ...scripts.map((name) => ({
-    path: `/docs/${name}.js`,
-    file: `${name}.js`,
-    contentType: "text/javascript; charset=utf-8",
-  })),
-];
+const contentTypes: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".js": "text/javascript; charset=utf-8",
+};
+
+/** The files that the page consists of: scripts are TypeScript in a checkout, and JavaScript once it is built. */
+const parts = readdirSync(folder).filter((name) => name !== "page.html");
+
+function pathOf(name: string): string {
+  return `/docs/${name.replace(/\.ts$/, ".js")}`;
+}
+
+// All scripts are asked for at once, before one is read that imports others.
+const preloads = parts
+  .map(pathOf)
+  .flatMap((path) => (path.endsWith(".js") ? [`<${path.slice(1)}>; rel=modulepreload`] : []))
+  .join(", ");
 
 // Everything comes from this server and nothing is inline, so text in the description or in a response can never run.
 // Requests may also go to the servers that the description names, which the page offers for choice.
@@ -64,10 +47,11 @@ function contentSecurityPolicy(servers: readonly string[]): string {
   ].join("; ");
 }
 
-function commonHeader(servers: readonly string[]): Readonly<Record<string, string>> {
+function headerOf(contentType: string, document: string): Record<string, string> {
   return {
+    "content-type": contentType,
     "cache-control": "no-cache",
-    "content-security-policy": contentSecurityPolicy(servers),
+    "content-security-policy": contentSecurityPolicy(originsIn(document)),
     "cross-origin-opener-policy": "same-origin",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
@@ -84,23 +68,27 @@ function commonHeader(servers: readonly string[]): Readonly<Record<string, strin
 export function createDocsPage({ document, open }: DocsPageOptions): Endpoint[] {
   let text: string | undefined;
   const describe = (): string => (text ??= document());
-  const page = files.map(({ path, file, contentType }) => ({ path, contentType, make: () => read(file) }));
-  const resources = [{ path: "/openapi.json", contentType: "application/json", make: describe }, ...page];
-  const endpoints = resources.map(({ path, contentType, make }) => {
+  const endpointOf = (path: string, make: (document: string) => Omit<EndpointAnswer, "httpStatus">): Endpoint => {
     let answer: EndpointAnswer | undefined;
-    const create = (): EndpointAnswer => {
-      const header = { ...commonHeader(originsIn(describe())), "content-type": contentType };
-      return { httpStatus: 200, header, body: make() };
-    };
-    return { path, open, answer: () => (answer ??= create()) };
+    return { path, open, answer: () => (answer ??= { httpStatus: 200, ...make(describe()) }) };
+  };
+  const description = endpointOf("/openapi.json", (body) => ({ header: headerOf("application/json", body), body }));
+  const page = endpointOf("/docs", (from) => {
+    const header = { ...headerOf("text/html; charset=utf-8", from), link: preloads };
+    return { header, body: read("page.html") };
   });
-  return open ? [...endpoints, leadToPage] : endpoints;
+  const others = parts.map((name) =>
+    endpointOf(pathOf(name), (from) => {
+      return { header: headerOf(contentTypes[extname(pathOf(name))] ?? "", from), body: read(name) };
+    }),
+  );
+  return open ? [description, page, ...others, leadToPage] : [description, page, ...others];
 }
 
 const leadToPage: Endpoint = {
   path: "/",
   open: true,
-  answer: () => ({ httpStatus: 302, header: { ...commonHeader([]), location: "docs" }, body: "" }),
+  answer: () => ({ httpStatus: 302, header: { ...headerOf("text/plain", "{}"), location: "docs" }, body: "" }),
 };
 
 /** Returns the origins of the servers in a document; those of relative URLs are this server. */
@@ -110,6 +98,7 @@ function originsIn(document: string): string[] {
   return [...new Set(absolute.map(({ url }) => new URL(url).origin))];
 }
 
-function read(file: string): string {
-  return readFileSync(new URL(`files/${file}`, import.meta.url), "utf8");
+function read(name: string): string {
+  const text = readFileSync(new URL(name, folder), "utf8");
+  return name.endsWith(".ts") ? stripTypeScriptTypes(text) : text;
 }

@@ -2,24 +2,18 @@
  * The page of the description: reads openapi.json, shows its operations and schemas, and lets a person send requests with
  * their own token. Nothing is loaded from anywhere else, and a token is not kept beyond the tab.
  */
-import { showConnection } from "./connection.js";
-import { operationsOf } from "./description.js";
+import { type Connection, showConnection } from "./connection.js";
+import { type Description, operationsOf } from "./description.js";
 import { element, find } from "./element.js";
 import { readRoute } from "./route.js";
 import { showSidebar } from "./sidebar.js";
-import { operationView, overview, schemaView } from "./views.js";
+import { operationView, overview, schemaView, type View } from "./views.js";
 
-/**
- * @typedef {import("./connection.js").Connection} Connection
- * @typedef {import("./description.js").Description} Description
- */
-
-/** @param {Description} description */
-function show(description) {
+function show(description: Description): void {
   find("title", HTMLElement).textContent = description.info.title;
   const connection = showConnection(description);
   const mark = showSidebar(description);
-  const turn = () => {
+  const turn = (): boolean => {
     const view = viewOf(description, connection);
     if (view === undefined) return false;
     document.title = view.title;
@@ -36,17 +30,13 @@ function show(description) {
   });
 }
 
-/**
- * @param {Description} description
- * @param {Connection} connection
- */
-function viewOf(description, connection) {
+function viewOf(description: Description, connection: Connection): View | undefined {
   const route = readRoute(location.hash);
-  if (route?.view === "operation") {
+  if (route?.view === "operations") {
     const operation = operationsOf(description).find(({ id }) => id === route.name);
     if (operation !== undefined) return operationView(description, operation, connection);
   }
-  if (route?.view === "schema" && description.components?.schemas?.[route.name] !== undefined) {
+  if (route?.view === "schemas" && description.components?.schemas?.[route.name] !== undefined) {
     return schemaView(description, route.name);
   }
   // A link may be older than the interface.
@@ -59,7 +49,6 @@ try {
   show(await response.json());
 } catch (error) {
   const reason = error instanceof Error ? error.message : String(error);
-  find("view", HTMLElement).replaceChildren(
-    element("p", { role: "alert" }, [`The description could not be loaded: ${reason}.`]),
-  );
+  const alert = element("p", { role: "alert" }, `The description could not be loaded: ${reason}.`);
+  find("view", HTMLElement).replaceChildren(alert);
 }

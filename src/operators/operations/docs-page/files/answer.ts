@@ -1,0 +1,130 @@
+import { answerOf, type Description, isLines, mainMediaOf, type Operation, resolveSchema } from "./description.js";
+import { element, folded, note, terminal } from "./element.js";
+import { jsonText } from "./json-text.js";
+
+/** The most messages of an endless stream that are kept: enough to read, and few enough to keep the tab quick. */
+const shownLinesMax = 500;
+
+/** 256 KiB: beyond it, colours make a page slow. */
+const colouredLengthMax = 256 * 1024;
+
+/** Where an answer is shown, and when its request was sent. */
+export interface Places {
+  readonly startMs: number;
+  readonly outcome: HTMLElement;
+  readonly details: HTMLElement;
+}
+
+/** Shows the answer to a request as it comes in; resolves when it is over. */
+export async function showAnswer(
+  description: Description,
+  operation: Operation,
+  response: Response,
+  { startMs, outcome, details }: Places,
+): Promise<void> {
+  const type = response.headers.get("content-type") ?? "";
+  const fields = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
+  const header = folded("Header fields", terminal(fields));
+  const show = (meaning: string, codeName?: string): void =>
+    outcome.replaceChildren(...outcomeOf(response, meaning, startMs, codeName));
+  if (response.ok && (isLines(type) || type.startsWith("text/event-stream"))) {
+    const messages = terminal();
+    details.replaceChildren(messages, header);
+    await showMessages(response, messages, (count) => show(`${count} ${count === 1 ? "message" : "messages"}`));
+    return;
+  }
+  const text = isText(type) ? await response.text() : undefined;
+  const { meaning, codeName } = readMeaning(description, operation, response, text);
+  const body = text === undefined ? await saveLink(response, type) : showText(type, text);
+  show(meaning, codeName);
+  details.replaceChildren(body, header);
+}
+
+function isText(type: string): boolean {
+  return type === "" || /^text\/|[/+](json|xml|x-ndjson|jsonl)\b/.test(type);
+}
+
+async function showMessages({ body }: Response, shown: HTMLElement, tell: (count: number) => void): Promise<void> {
+  let count = 0;
+  let rest = "";
+  let before = "";
+  tell(0);
+  for await (const text of chunksOf(body)) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (isMessage(line, before)) count++;
+      before = line;
+    }
+    showLines(shown, lines);
+    tell(count);
+    // A stream that never pauses would leave no time for anything else, such as a click on "Stop".
+    await new Promise((resolve) => void setTimeout(resolve));
+  }
+}
+
+function showLines(shown: HTMLElement, lines: readonly string[]): void {
+  shown.append(...lines.slice(-shownLinesMax).map((line) => element("span", { class: "message" }, `${line}\n`)));
+  for (const old of [...shown.children].slice(0, -shownLinesMax)) old.remove();
+}
+
+// A named event ends a stream, and so does a line with an error; neither is a message.
+function isMessage(line: string, before: string): boolean {
+  if (line.startsWith("data:")) return !before.startsWith("event:");
+  return line.startsWith("{") && !line.startsWith('{"@error"');
+}
+
+// Not every browser can iterate over a stream with `for await`.
+async function* chunksOf(body: ReadableStream<Uint8Array<ArrayBuffer>> | null): AsyncGenerator<string> {
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) yield read.value;
+}
+
+function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, codeName?: string): HTMLElement[] {
+  const badges = [String(status), ...(codeName === undefined ? [] : [codeName])];
+  return [
+    ...badges.map((text) => element("span", { class: ok ? "badge" : "badge bad" }, text)),
+    element("span", {}, meaning),
+    element("span", { class: "note" }, `${(performance.now() - startMs).toFixed(0)} ms`),
+  ];
+}
+
+/** Reads what an answer means: the message of an error and the name of its code, or else what its status means. */
+function readMeaning(
+  description: Description,
+  operation: Operation,
+  { ok, status, statusText }: Response,
+  text: string | undefined,
+): { readonly meaning: string; readonly codeName?: string | undefined } {
+  const described = answerOf(operation, status);
+  const meaning = described?.description ?? statusText;
+  const record = ok ? undefined : parseObject(text);
+  if (record === undefined) return { meaning };
+  const { properties = {} } = resolveSchema(description, mainMediaOf(described?.content)?.media.schema);
+  const [codeName] = Object.entries(properties).flatMap(
+    ([name, { "x-value-names": names }]) => names?.[String(record[name])] ?? [],
+  );
+  const { message } = record;
+  return { meaning: typeof message === "string" ? message : meaning, codeName };
+}
+
+function parseObject(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value = JSON.parse(text ?? "");
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function showText(type: string, text: string): HTMLElement {
+  if (text === "") return note("No body");
+  const isJson = /[/+]json\b/.test(type) && text.length <= colouredLengthMax;
+  return terminal(...(isJson ? jsonText(text) : [text]));
+}
+
+async function saveLink(response: Response, type: string): Promise<HTMLElement> {
+  const blob = await response.blob();
+  const link = element("a", { href: URL.createObjectURL(blob), download: "" }, "Save the body");
+  return note(link, ` ${blob.size.toLocaleString("en")} bytes, ${type}`);
+}

@@ -1,0 +1,93 @@
+import type { Description } from "./description.js";
+import { element, find } from "./element.js";
+
+/** The server that requests are sent to, and the token that goes with them, or "". */
+export interface Connection {
+  readonly baseUrl: () => string;
+  readonly token: () => string;
+  readonly needsToken: boolean;
+  /** Calls back whenever another server is chosen. */
+  readonly onChange: (listener: () => void) => void;
+}
+
+// The page is at <base URL>/docs. Its own server comes first, whatever `servers` says: behind a forwarded port, it is
+// the one that can be reached.
+const ownUrl = withoutSlash(new URL(".", location.href).href);
+
+/** The shortest token whose end is shown: the end of a shorter one would say too much. */
+const lengthToShowEnd = 16;
+
+/**
+ * Shows the choice of the server and the form for the token. Each server has a token of its own, which is kept for this
+ * tab and sent nowhere else.
+ */
+export function showConnection(description: Description): Connection {
+  const server = showServers(description);
+  const connection: Connection = {
+    baseUrl: () => server.value,
+    token: () => sessionStorage.getItem(tokenKey(server.value)) ?? "",
+    needsToken: (description.security ?? []).length > 0,
+    onChange: (listener) => server.addEventListener("change", listener),
+  };
+  if (connection.needsToken) showCredential(connection);
+  find("connection", HTMLElement).hidden = false;
+  return connection;
+}
+
+function tokenKey(server: string): string {
+  return `bearer token of ${server}`;
+}
+
+function showServers({ servers = [] }: Description): HTMLSelectElement {
+  const about = new Map([[ownUrl, "this server"]]);
+  for (const { url, description } of servers) {
+    const { href } = new URL(url, new URL("openapi.json", location.href));
+    about.set(withoutSlash(href), description || about.get(withoutSlash(href)) || "");
+  }
+  const options = [...about].map(([url, text]) =>
+    element("option", { value: url }, text === "" ? url : `${url} (${text})`),
+  );
+  const select = find("server", HTMLSelectElement);
+  select.replaceChildren(...options);
+  find("servers", HTMLElement).hidden = about.size < 2;
+  return select;
+}
+
+function showCredential(connection: Connection): void {
+  const form = find("credential", HTMLFormElement);
+  const input = find("token", HTMLInputElement);
+  const forget = find("forget", HTMLButtonElement);
+  const remark = find("token-note", HTMLElement);
+  const say = (text: string): void => {
+    forget.hidden = connection.token() === "";
+    remark.textContent = text;
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    // The whole line that the server prints may have been pasted.
+    const token = input.value.trim().replace(/^(?:authorization:\s*)?bearer\s+/i, "");
+    input.value = "";
+    if (token === "") return say("Nothing was entered, so nothing has changed. Paste a token first.");
+    sessionStorage.setItem(tokenKey(connection.baseUrl()), token);
+    return say(`Authorized: ${describeToken(connection)} The first answer tells whether the server accepts it.`);
+  });
+  forget.addEventListener("click", () => {
+    sessionStorage.removeItem(tokenKey(connection.baseUrl()));
+    say("Forgotten: requests go without a token now.");
+    input.focus();
+  });
+  connection.onChange(() => say(describeToken(connection)));
+  form.hidden = false;
+  say(describeToken(connection));
+}
+
+function describeToken({ token, baseUrl }: Connection): string {
+  const text = token();
+  if (text === "") return "No token yet. It will go with the requests of this page, and nowhere else.";
+  const which = text.length < lengthToShowEnd ? "a token" : `the token that ends in ${text.slice(-4)}`;
+  return `${which} goes with every request to ${baseUrl()}, until this tab is closed.`;
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/$/, "");
+}

@@ -1,0 +1,145 @@
+/** A schema, as far as the page shows it. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly enum?: readonly string[];
+  readonly description?: string;
+  readonly deprecated?: boolean;
+  readonly readOnly?: boolean;
+  readonly writeOnly?: boolean;
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema | boolean;
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly examples?: readonly unknown[];
+  readonly "x-value-names"?: Readonly<Record<string, string>>;
+}
+
+/** A parameter of a path, a query or a header. */
+export interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly deprecated?: boolean;
+  readonly description?: string;
+  readonly schema?: Schema;
+}
+
+/** A body in one media type. */
+export interface Media {
+  readonly schema?: Schema;
+  readonly itemSchema?: Schema;
+  readonly example?: unknown;
+}
+
+/** A body by its media types. */
+export type Content = Readonly<Record<string, Media>>;
+
+/** An answer of an operation. */
+export interface Answer {
+  readonly description: string;
+  readonly content?: Content;
+}
+
+/** What the description says of an operation. */
+export interface OperationObject {
+  readonly operationId?: string;
+  readonly summary?: string;
+  readonly description?: string;
+  readonly tags?: readonly string[];
+  readonly deprecated?: boolean;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required?: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, Answer>>;
+  readonly "x-rpc"?: { readonly procedure: string; readonly path: string; readonly body?: string };
+}
+
+/** The parts of an OpenAPI document that the page shows. */
+export interface Description {
+  readonly info: { readonly title: string; readonly version: string; readonly description?: string };
+  readonly servers?: readonly { readonly url: string; readonly description?: string }[];
+  readonly security?: readonly unknown[];
+  readonly tags?: readonly { readonly name: string; readonly description?: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+}
+
+/** An operation, by the id that links name. */
+export interface Operation {
+  readonly id: string;
+  readonly path: string;
+  readonly method: string;
+  readonly object: OperationObject;
+}
+
+/** The operations of one tag. */
+export interface Group {
+  readonly name: string;
+  readonly description?: string;
+  readonly operations: Operation[];
+}
+
+const methods = new Set(["get", "put", "post", "delete", "options", "head", "patch", "trace"]);
+
+/** Lists the operations of a description, in order. */
+export function operationsOf({ paths }: Description): Operation[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, object]) =>
+      methods.has(method)
+        ? [{ id: object.operationId ?? `${method} ${path}`, path, method: method.toUpperCase(), object }]
+        : [],
+    ),
+  );
+}
+
+/** Groups the operations by their first tag, in the order of the tags; those without one come last. */
+export function groupsOf(description: Description): Group[] {
+  const groups = new Map<string, Group>((description.tags ?? []).map((tag) => [tag.name, { ...tag, operations: [] }]));
+  for (const operation of operationsOf(description)) {
+    const name = operation.object.tags?.[0] ?? "Operations";
+    const group = groups.get(name) ?? { name, operations: [] };
+    group.operations.push(operation);
+    groups.set(name, group);
+  }
+  return [...groups.values()].filter(({ operations }) => operations.length > 0);
+}
+
+/** Returns the title of an operation: its summary, or else its id. */
+export function titleOf({ id, object }: Operation): string {
+  return object.summary ?? id;
+}
+
+/** Returns the name that a reference has in the components. */
+export function nameOf({ $ref }: Schema): string | undefined {
+  return $ref?.split("/").at(-1);
+}
+
+/** Follows a reference into the components. */
+export function resolveSchema(description: Description, schema: Schema = {}): Schema {
+  const name = nameOf(schema);
+  return name === undefined ? schema : { ...description.components?.schemas?.[name], ...schema };
+}
+
+/** Returns the answer that an operation has for a status: that of the status, of its range, or the default. */
+export function answerOf({ object: { responses } }: Operation, status: number): Answer | undefined {
+  return responses[status] ?? responses[`${Math.floor(status / 100)}XX`] ?? responses["default"];
+}
+
+/**
+ * Returns the media type in which a body is shown and sent, with its schema: the first one of a stream, otherwise JSON
+ * if that is among them.
+ */
+export function mainMediaOf(content: Content = {}): { readonly type: string; readonly media: Media } | undefined {
+  const types = Object.keys(content);
+  const type = types.some(isLines) ? types[0] : (types.find((each) => each === "application/json") ?? types[0]);
+  const media = type === undefined ? undefined : content[type];
+  return type === undefined || media === undefined ? undefined : { type, media };
+}
+
+/** Returns whether a media type is a text with a message on each line. */
+export function isLines(type: string): boolean {
+  return /^application\/(x-ndjson|jsonl)\b/.test(type);
+}

@@ -1,0 +1,48 @@
+/** Creates an element. Text is inserted as text: a description or an answer is never parsed as HTML. */
+export function element<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Readonly<Record<string, string>> = {},
+  ...children: readonly (Node | string)[]
+): HTMLElementTagNameMap[Name] {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+/** Finds an element of the page by its id and its type. */
+export function find<Type extends HTMLElement>(id: string, type: new () => Type): Type {
+  const found = document.getElementById(id);
+  if (!(found instanceof type)) throw new Error(`the page has no ${id}`);
+  return found;
+}
+
+/** Shows a remark. */
+export function note(...text: readonly (Node | string)[]): HTMLElement {
+  return element("p", { class: "note" }, ...text);
+}
+
+/** Shows text of a machine, which can be scrolled by keyboard. */
+export function terminal(...content: readonly (Node | string)[]): HTMLElement {
+  return element("pre", { class: "terminal", tabindex: "0" }, ...content);
+}
+
+/** Shows what is opened on demand. */
+export function folded(summary: string, ...content: readonly Node[]): HTMLElement {
+  return element("details", {}, element("summary", {}, summary), ...content);
+}
+
+/** Shows the part of CommonMark that comments use: paragraphs, lists of one level, and code in backticks. */
+export function prose(text: string | undefined): HTMLElement[] {
+  if (text === undefined || text === "") return [];
+  return text.split(/\n{2,}/).map((block) => {
+    if (!block.startsWith("- ")) return element("p", {}, ...inline(block));
+    const items = block.split(/^- /m).slice(1);
+    return element("ul", {}, ...items.map((item) => element("li", {}, ...inline(item.trim()))));
+  });
+}
+
+function inline(text: string): (Node | string)[] {
+  // Every second piece is between backticks.
+  return text.split("`").map((piece, at) => (at % 2 === 1 ? element("code", {}, piece) : piece));
+}

@@ -1,0 +1,79 @@
+import { type Description, nameOf, resolveSchema, type Schema } from "./description.js";
+import { element, folded, prose } from "./element.js";
+import { linkToSchema } from "./route.js";
+
+/** Shows the fields of an object, or describes any other schema in a few words. */
+export function showFields(description: Description, schema: Schema): HTMLElement {
+  const { properties, required = [], enum: choices } = resolveSchema(description, schema);
+  if (properties === undefined) return element("p", {}, element("code", {}, choices?.join(", ") ?? kindOf(schema)));
+  const shown = Object.entries(properties).flatMap(([name, property]) =>
+    definition(name, property, { ...property, required: required.includes(name) }, [
+      ...prose(property.description),
+      // An object without a name of its own is shown where it is.
+      ...(property.properties === undefined ? [] : [showFields(description, property)]),
+      ...showValueNames(property),
+    ]),
+  );
+  return element("dl", {}, ...shown);
+}
+
+/** What is marked at a field or parameter. */
+interface Marked {
+  readonly required?: boolean;
+  readonly readOnly?: boolean;
+  readonly writeOnly?: boolean;
+  readonly deprecated?: boolean;
+}
+
+/** Shows a term with its kind, its marks, and what is said about it. */
+export function definition(
+  name: string,
+  schema: Schema | undefined,
+  { required, readOnly, writeOnly, deprecated }: Marked,
+  about: readonly HTMLElement[],
+): HTMLElement[] {
+  const marks = Object.entries({ required, "read-only": readOnly, "write-only": writeOnly, deprecated });
+  const badges = marks.flatMap(([mark, has]) => (has ? [element("span", { class: `mark ${mark}` }, mark)] : []));
+  const kind = element("span", { class: "kind" }, ...showKind(schema));
+  return [element("dt", {}, name, kind, ...badges), element("dd", {}, ...about)];
+}
+
+function showValueNames({ "x-value-names": names }: Schema): HTMLElement[] {
+  if (names === undefined) return [];
+  const rows = Object.entries(names).flatMap(([value, name]) => [
+    element("dt", {}, value),
+    element("dd", {}, element("code", {}, name)),
+  ]);
+  return [folded(`The names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
+}
+
+/** A piece of text, and the schema that it names, if it names one. */
+interface Part {
+  readonly text: string;
+  readonly name?: string;
+}
+
+function partsOf(schema: Schema): Part[] {
+  const { type = "any JSON", format, items, additionalProperties, anyOf } = schema;
+  const name = nameOf(schema);
+  if (name !== undefined) return [{ text: name, name }];
+  if (anyOf !== undefined)
+    return anyOf.flatMap((each, at) => [...(at > 0 ? [{ text: " or " }] : []), ...partsOf(each)]);
+  if (type === "array") return [{ text: "list of " }, ...partsOf(items ?? {})];
+  if (typeof additionalProperties === "object") return [{ text: "map of " }, ...partsOf(additionalProperties)];
+  return [{ text: format === undefined ? type : `${type}, ${format}` }];
+}
+
+/** Describes in a few words which values a schema accepts. */
+export function kindOf(schema: Schema = {}): string {
+  return partsOf(schema)
+    .map(({ text }) => text)
+    .join("");
+}
+
+/** Shows {@link kindOf} with links to the schemas that it names. */
+export function showKind(schema: Schema = {}): (Node | string)[] {
+  return partsOf(schema).map(({ text, name }) =>
+    name === undefined ? text : element("a", { href: linkToSchema(name) }, text),
+  );
+}

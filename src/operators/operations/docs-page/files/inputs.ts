@@ -1,0 +1,118 @@
+import {
+  type Description,
+  isLines,
+  mainMediaOf,
+  type OperationObject,
+  type Parameter,
+  resolveSchema,
+  type Schema,
+} from "./description.js";
+import { element, folded } from "./element.js";
+import { exampleOf } from "./example.js";
+import { kindOf } from "./fields.js";
+import type { Input } from "./filled-in.js";
+
+type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+/** Fields of a form, and their values. */
+export interface Inputs {
+  readonly fields: readonly HTMLElement[];
+  readonly read: () => Partial<Input>;
+}
+
+const nothing: Inputs = { fields: [], read: () => ({}) };
+
+/** The spelling of integers in path and query; a number field of the browser would accept 1e3. */
+const integerPattern = "0|-?[1-9][0-9]*";
+
+/** The pattern of a parameter that is one segment of the path, in a description of ours. */
+const segmentPattern = "^[^/]+$";
+
+/** More optional parameters than these are folded away. */
+const shownAtOnce = 6;
+
+/** A longer body is scrolled. */
+const bodyRowsMax = 18;
+
+/** Creates the fields for the parameters of an operation, the required ones first. */
+export function parameterInputs(description: Description, { parameters = [] }: OperationObject): Inputs {
+  const inputs = parameters.map((parameter) => inputOf(description, parameter));
+  const needed = inputs.filter(({ control }) => control.required).map(({ field }) => field);
+  const others = inputs.filter(({ control }) => !control.required).map(({ field }) => field);
+  const more = others.length <= shownAtOnce ? others : [folded(`${others.length} more parameters`, ...others)];
+  return {
+    fields: [...needed, ...more],
+    read: () => ({ values: new Map(inputs.map(({ key, control }) => [key, control.value.trim()])) }),
+  };
+}
+
+/** Creates the field for the body: a file for bytes, otherwise JSON that starts as an example. */
+export function bodyInputs(description: Description, { requestBody }: OperationObject): Inputs {
+  const main = mainMediaOf(requestBody?.content);
+  if (main === undefined) return nothing;
+  if (main.type === "*/*") return fileInputs();
+  const control = element("textarea", { id: "body", spellcheck: "false" });
+  control.required = requestBody?.required === true;
+  const hasLines = isLines(main.type);
+  const example = exampleOf(description, main.media, "readOnly");
+  if (example !== undefined) control.value = JSON.stringify(example, undefined, hasLines ? undefined : 2);
+  control.rows = Math.min(control.value.split("\n").length + 1, bodyRowsMax);
+  return {
+    fields: [labelled(control, hasLines ? "Body, a JSON message on each line" : "Body, JSON")],
+    read: () => ({ body: control.value.trim() || undefined, contentType: main.type }),
+  };
+}
+
+function fileInputs(): Inputs {
+  const file = element("input", { id: "body", type: "file" });
+  const type = element("input", { id: "content-type", autocomplete: "off", spellcheck: "false" });
+  file.addEventListener("change", () => (type.value = file.files?.[0]?.type || "application/octet-stream"));
+  return {
+    fields: [labelled(file, "Body, a file"), labelled(type, "Content type")],
+    read: () => ({ body: file.files?.[0], contentType: type.value.trim() }),
+  };
+}
+
+/** Creates the choice of a media type for an answer that has several. */
+export function acceptInputs({ responses }: OperationObject): Inputs {
+  const good = Object.keys(responses).find((status) => status.startsWith("2")) ?? "default";
+  const types = Object.keys(responses[good]?.content ?? {});
+  if (types.length < 2) return nothing;
+  const control = choose("accept", types);
+  return { fields: [labelled(control, "Answer as")], read: () => ({ accept: control.value }) };
+}
+
+function inputOf(description: Description, { name, schema, required = false, in: place }: Parameter) {
+  const control = controlOf(resolveSchema(description, schema), `${place}-${name}`);
+  control.required = required;
+  const kind = element("span", { class: "note" }, ` ${kindOf(schema)}${required ? "" : ", optional"}`);
+  return { key: `${place} ${name}`, control, field: labelled(control, name, kind) };
+}
+
+function controlOf(schema: Schema, id: string): Control {
+  const choices = schema.type === "boolean" ? ["true", "false"] : schema.enum;
+  if (choices !== undefined) return choose(id, ["", ...choices]);
+  if (schema.type === "array") {
+    return element("textarea", { id, rows: "2", class: "short", spellcheck: "false", placeholder: "One on each line" });
+  }
+  const input = element("input", { id, autocomplete: "off", spellcheck: "false" });
+  if (schema.type === "integer") {
+    input.inputMode = "numeric";
+    input.pattern = integerPattern;
+    input.title = "An integer without leading zeros";
+  }
+  if (schema.pattern === segmentPattern) {
+    input.pattern = String.raw`[^\/]+`;
+    input.title = "One segment of the path, without slashes";
+  }
+  return input;
+}
+
+/** Creates a choice of one of several texts. */
+export function choose(id: string, choices: readonly string[]): HTMLSelectElement {
+  return element("select", { id }, ...choices.map((choice) => element("option", {}, choice)));
+}
+
+function labelled(control: Control, ...label: readonly (Node | string)[]): HTMLElement {
+  return element("div", { class: "field" }, element("label", { for: control.id }, ...label), control);
+}

@@ -1,0 +1,32 @@
+import { element } from "./element.js";
+
+const tokens = /"(?:\\.|[^"\\])*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+const opening = new Set(["{", "["]);
+const closing = new Set(["}", "]"]);
+
+/** Shows JSON indented and in colours, token by token, so that numbers keep all their digits. */
+export function jsonText(text: string): (Node | string)[] {
+  const pieces = text.match(tokens) ?? [];
+  const shown: (Node | string)[] = [];
+  let depth = 0;
+  const lineBreak = (): string => `\n${"  ".repeat(depth)}`;
+  for (const [at, token] of pieces.entries()) {
+    const next = pieces[at + 1] ?? "";
+    if (opening.has(token)) {
+      depth++;
+      shown.push(token, closing.has(next) ? "" : lineBreak());
+    } else if (closing.has(token)) {
+      depth--;
+      shown.push(opening.has(pieces[at - 1] ?? "") ? "" : lineBreak(), token);
+    } else if (token === ",") shown.push(token, lineBreak());
+    else if (token === ":") shown.push(": ");
+    else shown.push(element("span", { class: classOf(token, next) }, token));
+  }
+  return shown;
+}
+
+function classOf(token: string, next: string): string {
+  if (!token.startsWith('"')) return "json-number";
+  return next === ":" ? "json-key" : "json-string";
+}

@@ -1,0 +1,69 @@
+import { type Content, type Description, isLines, mainMediaOf, type OperationObject } from "./description.js";
+import { element, folded, note, prose, terminal } from "./element.js";
+import { exampleOf, type LeftOut } from "./example.js";
+import { definition, showFields, showKind } from "./fields.js";
+import { jsonText } from "./json-text.js";
+
+/** A longer list is folded away. */
+const shownAtOnce = 8;
+
+/** Shows the parameters, the body and the answers of an operation. */
+export function showReading(description: Description, object: OperationObject, heading: "h2" | "h3"): HTMLElement {
+  const titled = (title: string, content: readonly HTMLElement[]): HTMLElement[] =>
+    content.length === 0 ? [] : [element("section", {}, element(heading, { class: "part" }, title), ...content)];
+  return element(
+    "div",
+    { class: "reading" },
+    ...(isOnlyName(object) ? [] : prose(object.description)),
+    ...titled("Parameters of the path", showParameters(object, "path")),
+    ...titled("Parameters of the query", showParameters(object, "query")),
+    ...titled("Header fields", showParameters(object, "header")),
+    ...titled("Body", showBody(description, object.requestBody?.content, "readOnly")),
+    ...titled("Answers", showAnswers(description, object)),
+  );
+}
+
+// An RPC without a comment is described by its name, which the page shows above.
+function isOnlyName({ description, "x-rpc": rpc }: OperationObject): boolean {
+  return description === `The RPC \`${rpc?.procedure.slice(1).replace("/", ".")}\`.`;
+}
+
+function showParameters({ parameters = [] }: OperationObject, place: string): HTMLElement[] {
+  const shown = parameters
+    .filter((parameter) => parameter.in === place)
+    .flatMap((parameter) => definition(parameter.name, parameter.schema, parameter, prose(parameter.description)));
+  return shown.length === 0 ? [] : [limited(element("dl", {}, ...shown), "parameters")];
+}
+
+function showAnswers(description: Description, { responses }: OperationObject): HTMLElement[] {
+  return Object.entries(responses).map(([status, response]) => {
+    const isGood = status.startsWith("2");
+    const body = showBody(description, response.content, "writeOnly");
+    const head = [element("span", { class: isGood ? "badge" : "badge bad" }, status), ...prose(response.description)];
+    if (body.length === 0) return element("div", { class: "answer" }, ...head, note("No body"));
+    const details = element("details", { class: "answer" }, element("summary", {}, ...head), ...body);
+    // Folded away, because errors are much the same in every operation.
+    details.open = isGood || Object.keys(responses).length < 3;
+    return details;
+  });
+}
+
+function showBody(description: Description, content: Content | undefined, leftOut: LeftOut): HTMLElement[] {
+  const main = mainMediaOf(content);
+  if (main === undefined) return [];
+  if (main.type === "*/*") return [note("Bytes of any type")];
+  const schema = main.media.schema ?? main.media.itemSchema ?? {};
+  const types = Object.keys(content ?? {}).flatMap((type) => [element("code", {}, type), " "]);
+  const example = exampleOf(description, main.media, leftOut);
+  const hasFields = schema.$ref !== undefined || schema.properties !== undefined;
+  return [
+    note(isLines(main.type) ? "stream of " : "", ...showKind(schema), " as ", ...types),
+    ...(hasFields ? [limited(showFields(description, schema), "fields")] : []),
+    ...(example === undefined ? [] : [folded("Example", terminal(...jsonText(JSON.stringify(example))))]),
+  ];
+}
+
+function limited(list: HTMLElement, what: string): HTMLElement {
+  const count = [...list.children].filter(({ localName }) => localName === "dt").length;
+  return count <= shownAtOnce ? list : folded(`All ${count} ${what}`, list);
+}

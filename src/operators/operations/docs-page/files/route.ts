@@ -1,0 +1,24 @@
+// The part of the URL after "#" names a view of the page, so that links to views can be kept and sent.
+
+/** The link to the overview. */
+export const linkToOverview = "#/";
+
+const views = /^#\/(operations|schemas)\/(.+)$/;
+
+/** Reads the view from the part of a URL after "#"; `undefined` if it leads to a place within the page. */
+export function readRoute(hash: string): { view: "overview" | "operations" | "schemas"; name: string } | undefined {
+  if (hash === "" || hash === "#" || hash === linkToOverview) return { view: "overview", name: "" };
+  const [, view, name = ""] = views.exec(hash) ?? [];
+  if (view === undefined) return undefined;
+  return { view: view === "schemas" ? "schemas" : "operations", name: decodeURIComponent(name) };
+}
+
+/** Returns the link to an operation, by its id. */
+export function linkToOperation(id: string): string {
+  return `#/operations/${encodeURIComponent(id)}`;
+}
+
+/** Returns the link to a schema of the components, by its name. */
+export function linkToSchema(name: string): string {
+  return `#/schemas/${encodeURIComponent(name)}`;
+}

@@ -1,0 +1,110 @@
+// A request as a command for a shell, and as a program. They read the token from an environment variable, because
+// shells keep a history of commands, and programs are shared.
+import { element } from "./element.js";
+import { choose } from "./inputs.js";
+import type { ApiRequest } from "./request.js";
+
+/** A request, also as the messages of its RPC. */
+export interface Call {
+  readonly request: ApiRequest;
+  readonly needsToken: boolean;
+  readonly isStream: boolean;
+  readonly baseUrl: string;
+  readonly procedure: string | undefined;
+  readonly messages: readonly string[];
+}
+
+const writers: Readonly<Record<string, (call: Call) => string>> = {
+  curl: writeCurl,
+  fetch: writeFetch,
+  grpcurl: writeGrpcurl,
+};
+
+const languageKey = "language";
+
+/** Creates a box that shows requests in the language that a person chooses, which the page remembers. */
+export function snippetBox(): { readonly box: HTMLElement; readonly show: (call: Call) => void } {
+  const text = element("pre", { class: "terminal command", tabindex: "0", "aria-label": "The request as a program" });
+  const language = choose("language", []);
+  const label = element("label", { class: "unseen", for: "language" }, "Language");
+  let shown: Call | undefined;
+  const write = (): void => {
+    text.textContent = shown === undefined ? "" : (writers[language.value]?.(shown) ?? "");
+  };
+  const show = (call: Call): void => {
+    const names = Object.keys(writers).filter((name) => name !== "grpcurl" || hasMessages(call));
+    language.replaceChildren(...choose("", names).children);
+    const remembered = sessionStorage.getItem(languageKey) ?? "";
+    language.value = names.includes(remembered) ? remembered : "curl";
+    shown = call;
+    write();
+  };
+  language.addEventListener("change", () => {
+    sessionStorage.setItem(languageKey, language.value);
+    write();
+  });
+  return {
+    box: element("div", {}, element("div", { class: "row" }, label, language, ...copyButton(text)), text),
+    show,
+  };
+}
+
+function copyButton(source: HTMLElement): HTMLElement[] {
+  // Over plain http, browsers only offer the clipboard to pages of the same machine.
+  if (!("clipboard" in navigator)) return [];
+  const button = element("button", { type: "button", class: "quiet" }, "Copy");
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(source.textContent ?? "");
+    button.textContent = "Copied";
+  };
+  button.addEventListener("click", () => void copy());
+  return [button];
+}
+
+// A file is a field of bytes, which cannot be typed into a shell; grpcurl cannot be given a path before the RPC's.
+function hasMessages({ procedure, request, baseUrl }: Call): boolean {
+  return procedure !== undefined && !(request.body instanceof File) && new URL(baseUrl).pathname === "/";
+}
+
+function writeCurl({ request: { method, url, headers, body }, needsToken, isStream }: Call): string {
+  const parts = [`curl -i${isStream ? "N" : ""}`, `-X ${method}`];
+  if (needsToken) parts.push('-H "Authorization: Bearer $TOKEN"');
+  parts.push(...headers.map((field) => `-H ${quote(field.join(": "))}`));
+  if (body !== undefined) parts.push(`--data-binary ${quote(typeof body === "string" ? body : `@${body.name}`)}`);
+  return [...parts, quote(url)].join(" \\\n  ");
+}
+
+function writeFetch({ request: { method, url, headers, body }, needsToken, isStream }: Call): string {
+  const fields = headers.map(([name, value]) => `    ${JSON.stringify(name)}: ${JSON.stringify(value)},`);
+  if (needsToken) fields.unshift("    Authorization: `Bearer ${process.env.TOKEN}`,");
+  const file = body instanceof File ? JSON.stringify(body.name) : undefined;
+  return [
+    ...(file === undefined ? [] : ['import { readFile } from "node:fs/promises";\n']),
+    `const response = await fetch(${JSON.stringify(url)}, {`,
+    `  method: ${JSON.stringify(method)},`,
+    ...(fields.length > 0 ? ["  headers: {", ...fields, "  },"] : []),
+    ...(body === undefined
+      ? []
+      : [`  body: ${file === undefined ? JSON.stringify(body) : `await readFile(${file})`},`]),
+    "});",
+    "console.log(response.status);",
+    isStream
+      ? "for await (const text of response.body.pipeThrough(new TextDecoderStream())) console.log(text);"
+      : "console.log(await response.text());",
+  ].join("\n");
+}
+
+function writeGrpcurl({ baseUrl, procedure = "", messages, needsToken }: Call): string {
+  const { protocol, hostname, port } = new URL(baseUrl);
+  const isPlain = protocol === "http:";
+  return [
+    isPlain ? "grpcurl -plaintext" : "grpcurl",
+    ...(needsToken ? ['-H "Authorization: Bearer $TOKEN"'] : []),
+    `-d ${quote(messages.join("\n"))}`,
+    `${hostname}:${port || (isPlain ? "80" : "443")} ${procedure.slice(1)}`,
+  ].join(" \\\n  ");
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

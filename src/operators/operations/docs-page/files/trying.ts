@@ -1,0 +1,94 @@
+import { showAnswer } from "./answer.js";
+import type { Connection } from "./connection.js";
+import { type Description, mainMediaOf, type Operation } from "./description.js";
+import { element } from "./element.js";
+import type { Input } from "./filled-in.js";
+import { acceptInputs, bodyInputs, type Inputs, parameterInputs } from "./inputs.js";
+import { requestOf, send } from "./request.js";
+import { messagesOf } from "./rpc.js";
+import { type Call, snippetBox } from "./snippets.js";
+
+/** Shows the form that sends an operation, the answer, and the same request as a program. */
+export function showTrying(
+  description: Description,
+  operation: Operation,
+  connection: Connection,
+  heading: "h2" | "h3",
+): HTMLElement {
+  const { object } = operation;
+  const inputs = [parameterInputs(description, object), bodyInputs(description, object), acceptInputs(object)];
+  const outcome = element("p", { class: "outcome", role: "status" });
+  const details = element("div", { class: "details" });
+  const button = element("button", { type: "submit" }, `Send ${operation.method}`);
+  const stop = element("button", { type: "button", class: "quiet", hidden: "" }, "Stop");
+  const buttons = element("div", { class: "row" }, button, stop);
+  const form = element("form", {}, ...inputs.flatMap(({ fields }) => fields), buttons);
+  const { box, show } = snippetBox();
+  let aborter = new AbortController();
+
+  const update = (): void => show(callOf(operation, readInputs(inputs), connection));
+  const clear = (): void => {
+    outcome.replaceChildren();
+    details.replaceChildren();
+  };
+  const sendForm = async (): Promise<void> => {
+    clear();
+    aborter = new AbortController();
+    const { signal } = aborter;
+    const startMs = performance.now();
+    const request = requestOf(connection.baseUrl(), operation, readInputs(inputs));
+    try {
+      const response = await send(request, connection.token(), signal);
+      await showAnswer(description, operation, response, { startMs, outcome, details });
+    } catch {
+      if (signal.aborted) outcome.append(element("span", { class: "note" }, "Stopped."));
+      else outcome.replaceChildren(...noAnswer());
+    }
+  };
+  form.addEventListener("input", update);
+  // An earlier answer has nothing to do with input that is refused now.
+  form.addEventListener("invalid", clear, { capture: true });
+  stop.addEventListener("click", () => aborter.abort());
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    [button.disabled, stop.hidden] = [true, false];
+    void sendForm().finally(() => {
+      [button.disabled, stop.hidden] = [false, true];
+    });
+  });
+  connection.onChange(update);
+  update();
+  const part = (title: string): HTMLElement => element(heading, { class: "part" }, title);
+  return element(
+    "div",
+    { class: "trying" },
+    element("section", {}, part("Try it"), form, outcome, details),
+    element("section", {}, part("As a program"), box),
+  );
+}
+
+function readInputs(inputs: readonly Inputs[]): Input {
+  const nothing: Input = { values: new Map(), body: undefined, contentType: undefined, accept: undefined };
+  return inputs.reduce((input, { read }) => ({ ...input, ...read() }), nothing);
+}
+
+// Browsers do not tell a page why its request failed.
+function noAnswer(): HTMLElement[] {
+  const why = "The server could not be reached, or it takes no calls from pages of this origin.";
+  return [element("span", { class: "badge bad" }, "no answer"), element("span", {}, why)];
+}
+
+function callOf(operation: Operation, input: Input, { baseUrl, needsToken }: Connection): Call {
+  const { object } = operation;
+  const body = typeof input.body === "string" ? input.body : "";
+  const hasLines = mainMediaOf(object.requestBody?.content)?.type !== "application/json";
+  const bodies = (hasLines ? body.split("\n") : [body]).filter((text) => text !== "");
+  return {
+    request: requestOf(baseUrl(), operation, input),
+    needsToken,
+    isStream: input.accept !== undefined,
+    baseUrl: baseUrl(),
+    procedure: object["x-rpc"]?.procedure,
+    messages: messagesOf(operation, input, bodies),
+  };
+}

@@ -1,0 +1,95 @@
+import type { Connection } from "./connection.js";
+import { type Description, type Group, groupsOf, type Operation, resolveSchema, titleOf } from "./description.js";
+import { element, note, prose, terminal } from "./element.js";
+import { showEndpoint, showTitle } from "./endpoint.js";
+import { exampleOf } from "./example.js";
+import { showFields } from "./fields.js";
+import { jsonText } from "./json-text.js";
+import { showReading } from "./reading.js";
+import { linkToOperation } from "./route.js";
+import { showTrying } from "./trying.js";
+
+/** What the page shows at a time, and its title. */
+export interface View {
+  readonly title: string;
+  readonly content: readonly HTMLElement[];
+}
+
+/**
+ * Shows the whole interface: what it is, and what can be done with it. An interface of one operation needs no list: the
+ * operation is shown itself.
+ */
+export function overview(description: Description, connection: Connection): View {
+  const { info } = description;
+  const groups = groupsOf(description);
+  const [only, ...others] = groups.flatMap(({ operations }) => operations);
+  const head = element(
+    "header",
+    { class: "about" },
+    element("h1", { tabindex: "-1" }, info.title),
+    note(`Version ${info.version}`),
+    ...prose(info.description),
+  );
+  const isSingle = only !== undefined && others.length === 0;
+  const rest = isSingle ? [showOperation(description, only, connection, "h2")] : groups.map(showGroup);
+  return { title: `${info.title} ${info.version}`, content: [head, ...rest] };
+}
+
+function showGroup({ name, description, operations }: Group): HTMLElement {
+  const items = operations.map((operation) =>
+    element(
+      "li",
+      {},
+      element("a", { href: linkToOperation(operation.id) }, ...showEndpoint(operation)),
+      element("span", { class: "summary" }, ...showTitle(operation)),
+    ),
+  );
+  const list = element("ul", {}, ...items);
+  return element("section", { class: "group" }, element("h2", {}, name), ...prose(description), list);
+}
+
+/** Shows an operation: what it is, and the form that sends it. */
+export function operationView(description: Description, operation: Operation, connection: Connection): View {
+  const content = [showOperation(description, operation, connection, "h1")];
+  return { title: `${titleOf(operation)} · ${description.info.title}`, content };
+}
+
+function showOperation(
+  description: Description,
+  operation: Operation,
+  connection: Connection,
+  heading: "h1" | "h2",
+): HTMLElement {
+  const { procedure } = operation.object["x-rpc"] ?? {};
+  const below = heading === "h1" ? "h2" : "h3";
+  const head = element(
+    "header",
+    {},
+    element(heading, { id: "operation-title", tabindex: "-1" }, ...showTitle(operation)),
+    element("p", { class: "line" }, ...showEndpoint(operation)),
+    ...(procedure === undefined ? [] : [note("RPC ", element("code", {}, procedure.slice(1)))]),
+  );
+  const columns = element(
+    "div",
+    { class: "columns" },
+    showReading(description, operation.object, below),
+    showTrying(description, operation, connection, below),
+  );
+  return element("article", { class: "operation", "aria-labelledby": "operation-title" }, head, columns);
+}
+
+/** Shows a schema of the components. */
+export function schemaView(description: Description, name: string): View {
+  const schema = { $ref: `#/components/schemas/${name}` };
+  const example = exampleOf(description, { schema }, "readOnly");
+  const shown = terminal(...jsonText(JSON.stringify(example) ?? ""));
+  const content = element(
+    "article",
+    { "aria-labelledby": "schema-title" },
+    element("h1", { id: "schema-title", tabindex: "-1" }, name),
+    ...prose(resolveSchema(description, schema).description),
+    showFields(description, schema),
+    ...(example === undefined ? [] : [element("h2", {}, "Example"), shown]),
+  );
+  return { title: `${name} · ${description.info.title}`, content: [content] };
+}
