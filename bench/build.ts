@@ -27,16 +27,16 @@ const outFolder = join(project, "node_modules/.bench");
  */
 export function buildServers(): Built {
   execFileSync("npm", ["run", "--silent", "build"], { cwd: project, stdio: "inherit" });
-  // The package finds the gateway as it is built, too, and not in the workspace.
+  // The package finds the others as they are built, too, and not in the workspace.
   const packages = join(packageFolder, "node_modules/@plantstore");
   mkdirSync(packages, { recursive: true });
-  symlinkSync(join(project, "dist/gateway"), join(packages, "gateway"));
+  for (const name of ["gateway", "operators"]) symlinkSync(join(project, "dist", name), join(packages, name));
   rmSync(outFolder, { recursive: true, force: true });
   execFileSync("tsc", ["-p", join(import.meta.dirname, "tsconfig.servers.json")], { stdio: "inherit" });
   writeFileSync(join(outFolder, "package.json"), '{ "type": "module" }\n');
   return {
     has: (program) => program.startsWith(join(import.meta.dirname, "servers")),
     programOf: (program) => join(outFolder, relative(project, program)).replace(/\.ts$/, ".js"),
-    environment: { PLANTSTORE_DIST: join(packageFolder, "lib"), NODE_COMPILE_CACHE: join(outFolder, "compile-cache") },
+    environment: { PLANTSTORE_DIST: join(project, "dist"), NODE_COMPILE_CACHE: join(outFolder, "compile-cache") },
   };
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -18,7 +18,7 @@ export function checkOut(revision: string): Revision {
   const name = git("rev-parse", "--short", `${revision}^{commit}`);
   const folder = join(mkdtempSync(join(tmpdir(), "plantstore-bench-")), name);
   git("worktree", "add", "--detach", folder, name);
-  symlinkSync(join(project, "node_modules"), join(folder, "node_modules"));
+  linkPackages(join(project, "node_modules"), join(folder, "node_modules"));
   return {
     name,
     folder,
@@ -27,6 +27,15 @@ export function checkOut(revision: string): Revision {
       rmSync(join(folder, ".."), { recursive: true, force: true });
     },
   };
+}
+
+/** Links the packages that are installed here, but the project's own to the source of the checkout. */
+function linkPackages(from: string, to: string): void {
+  mkdirSync(join(to, "@plantstore"), { recursive: true });
+  for (const name of readdirSync(from)) {
+    if (name !== "@plantstore" && name !== "plantstore") symlinkSync(join(from, name), join(to, name));
+  }
+  for (const name of ["gateway", "operators"]) symlinkSync(`../../src/${name}`, join(to, "@plantstore", name));
 }
 
 function git(...args: readonly string[]): string {

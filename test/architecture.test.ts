@@ -17,7 +17,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     to: [
       "plantstore/plants",
       "plantstore/gen",
-      ...["auth", "inputs", "operations", "telemetry", "opentelemetry", "gen"].map((room) => `operators/${room}`),
+      ...["auth", "inputs", "operations", "telemetry", "opentelemetry"].map((room) => `operators/${room}`),
       "gateway",
     ],
   },
@@ -65,14 +65,25 @@ function roomOf(file: string): string | undefined {
   return rooms.find((room) => file === room || file.startsWith(`${room}/`));
 }
 
+/** The file that a specifier names: of the same package by its path, of another by the package's name. */
+function fileOf(specifier: string, importer: string): string {
+  if (!specifier.startsWith(".")) return `${specifier.slice("@plantstore/".length)}/index.ts`;
+  // The page in the browser imports what its TypeScript becomes.
+  return relative(source, resolve(join(source, dirname(importer)), specifier.replace(/\.js$/, ".ts")));
+}
+
 function importsOf(file: string): string[] {
   const text = readFileSync(join(source, file), "utf8");
-  const specifiers = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(
-    // The page in the browser imports what its TypeScript becomes.
-    ([, specifier = ""]) => specifier.replace(/\.js$/, ".ts"),
-  );
-  return specifiers.map((specifier) => relative(source, resolve(join(source, dirname(file)), specifier)));
+  const specifiers = [...text.matchAll(/(?:from|import|import\()\s*"((?:\.|@plantstore\/)[^"]+)"/g)];
+  return specifiers.map(([, specifier = ""]) => fileOf(specifier, file));
 }
+
+test.each(sourceFiles(source))("%s imports files of its own package alone by their paths", (file) => {
+  const text = readFileSync(join(source, file), "utf8");
+  const paths = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
+  const owners = paths.map((path) => fileOf(path, file).split("/")[0]);
+  expect(new Set([...owners, file.split("/")[0]]).size).toBe(1);
+});
 
 test.each(sourceFiles(source))("%s imports only what its room may, by the index of the other room", (file) => {
   const from = roomOf(file);

@@ -4,12 +4,13 @@ import { join, resolve } from "node:path";
 
 // Prepares a release and stops before publishing it: npm run release -- 0.2.0
 //
-// Writes the version and the changelog, runs every check, and leaves two tarballs in dist/. Commit what it has changed;
+// Writes the version and the changelog, runs every check, and leaves the tarballs in dist/. Commit what it has changed;
 // its last lines say how to publish, with a proof of where the tarballs were built. It refuses as long as a
 // package.json does not say where the project is found.
 
 const project = resolve(import.meta.dirname, "..");
-const manifests = ["package.json", "src/gateway/package.json"] as const;
+const packages = ["gateway", "operators", "plantstore"] as const;
+const manifests = packages.map((name) => `src/${name}/package.json`);
 
 /** Returns the changelog with the unreleased changes under a version and a day. Throws when there are none. */
 export function releaseChangelog(text: string, version: string, day: string): string {
@@ -18,9 +19,9 @@ export function releaseChangelog(text: string, version: string, day: string): st
   return `${before}## [Unreleased]\n\n## [${version}] - ${day}\n${unreleased}`;
 }
 
-/** Returns a package.json, or the lockfile, with another version of the two packages that are released together. */
+/** Returns a package.json, or the lockfile, with another version of the packages that are released together. */
 export function releaseManifest(text: string, before: string, version: string): string {
-  const own = new RegExp(`("(?:version|@plantstore/gateway)": )"${before.replaceAll(".", "\\.")}"`, "g");
+  const own = new RegExp(`("(?:version|@plantstore/(?:gateway|operators))": )"${before.replaceAll(".", "\\.")}"`, "g");
   return text.replaceAll(own, `$1"${version}"`);
 }
 
@@ -49,15 +50,15 @@ function prepare(version: string): void {
     if (missing.length > 0)
       throw new Error(`${file} does not say where the project is: it has no ${missing.join(", no ")}`);
   }
-  const { version: before }: { version: string } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+  const { version: before }: { version: string } = JSON.parse(readFileSync(join(project, manifests[0] ?? ""), "utf8"));
   for (const file of manifests) rewrite(file, (text) => releaseManifest(text, before, version));
   rewrite("docs/packages.md", (text) => text.replaceAll(`${before}.tgz`, `${version}.tgz`));
   rewrite("CHANGELOG.md", (text) => releaseChangelog(text, version, new Date().toISOString().slice(0, 10)));
   run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund");
   for (const script of ["check", "test", "test:package"]) run("npm", "run", "--silent", script);
-  run("npm", "pack", "--pack-destination", "dist", "./dist/gateway", "./dist/plantstore");
+  run("npm", "pack", "--pack-destination", "dist", ...packages.map((name) => `./dist/${name}`));
   console.log(`\nNothing is published. Commit and tag v${version}, and then, in a CI that can prove where it runs:`);
-  for (const name of ["gateway", "plantstore"]) {
+  for (const name of packages) {
     console.log(`  npm publish --provenance --access public ./dist/${name}`);
   }
 }

@@ -9,7 +9,7 @@ import { fakeStore } from "../../test/support/plants/fake-store.ts";
 // credentials checked, request ids, errors made safe, health probes there. Calls are not logged.
 
 const { createPlantServer, openTokenVerifier, parsePlainTokens } =
-  await importEntry<typeof import("../../src/plantstore/index.ts")>("index");
+  await importEntry<typeof import("../../src/plantstore/index.ts")>("plantstore/index");
 
 const noLog = { info: (): void => {}, warn: (): void => {} };
 const plants = createBenchPlants();
@@ -27,12 +27,13 @@ async function measured(): Promise<Partial<PlantServerOptions>> {
   const [isMeasured, isTraced] = [process.env["METRICS"] === "on", process.env["TRACES"] === "on"];
   if (!isMeasured && !isTraced) return {};
   const { createRequestMetrics, Metrics } =
-    await importEntry<typeof import("../../src/operators/telemetry/index.ts")>("telemetry/index");
+    await importEntry<typeof import("../../src/operators/telemetry/index.ts")>("operators/telemetry/index");
   const count = createRequestMetrics(new Metrics());
   if (!isTraced) return { onAnswer: count };
   await registerSdk();
-  const { createTracing } =
-    await importEntry<typeof import("../../src/operators/opentelemetry/index.ts")>("opentelemetry/index");
+  const { createTracing } = await importEntry<typeof import("../../src/operators/opentelemetry/index.ts")>(
+    "operators/opentelemetry/index",
+  );
   const { onRequest, onAnswer, interceptor } = createTracing();
   const traced = { onRequest, onAnswer, interceptors: [interceptor] };
   if (!isMeasured) return traced;

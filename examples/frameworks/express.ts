@@ -2,7 +2,7 @@
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { createServer } from "node:http";
 import express from "express";
-import { createGateway } from "plantstore/gateway";
+import { createGateway } from "@plantstore/gateway";
 import { announce } from "../servers/announce.ts";
 import { routes } from "../servers/greenhouse.ts";
 

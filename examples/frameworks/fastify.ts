@@ -1,7 +1,7 @@
 // The greenhouse in a Fastify application: npx node examples/frameworks/fastify.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import fastify, { type FastifyInstance } from "fastify";
-import { createGateway } from "plantstore/gateway";
+import { createGateway } from "@plantstore/gateway";
 import { announce } from "../servers/announce.ts";
 import { routes } from "../servers/greenhouse.ts";
 

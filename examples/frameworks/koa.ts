@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import Koa from "koa";
-import { createGateway } from "plantstore/gateway";
+import { createGateway } from "@plantstore/gateway";
 import { announce } from "../servers/announce.ts";
 import { routes } from "../servers/greenhouse.ts";
 

@@ -3,7 +3,7 @@
 import "reflect-metadata";
 import { Body, Controller, Get, Module, Post } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
-import { createGateway } from "plantstore/gateway";
+import { createGateway } from "@plantstore/gateway";
 import { announce } from "../servers/announce.ts";
 import { routes } from "../servers/greenhouse.ts";
 

@@ -13,7 +13,7 @@ import {
   healthRequestBytesMax,
   Readiness,
   ServerReflection,
-} from "plantstore/operations";
+} from "@plantstore/operators/operations";
 import {
   createMetricsEndpoint,
   createRequestMetrics,
@@ -21,7 +21,7 @@ import {
   measureProcess,
   measureReadiness,
   Metrics,
-} from "plantstore/telemetry";
+} from "@plantstore/operators/telemetry";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "./greenhouse.ts";
 

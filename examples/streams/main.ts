@@ -4,7 +4,7 @@
 //   curl -r 3-8 http://127.0.0.1:8080/photos/palm
 // http://127.0.0.1:8080/readings.html shows readings as they come, http://127.0.0.1:8080/photo.html downloads a photo
 // with a progress bar. Any file will do for a photo; they are kept in a folder of their own until the program ends.
-import { createGateway, type Endpoint } from "plantstore/gateway";
+import { createGateway, type Endpoint } from "@plantstore/gateway";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

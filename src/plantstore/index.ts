@@ -1,9 +1,9 @@
 /**
  * The plant store as a library: embed the server, bring a store and a verifier of your own or take
- * those that are here. The gateway alone is `plantstore/gateway`, a Node client `plantstore/client`.
+ * those that are here. The gateway alone is `@plantstore/gateway`, a Node client `plantstore/client`.
  */
-export { openTokenVerifier, parsePlainTokens, type TokenVerifier } from "../operators/auth/index.ts";
-export { openLog } from "../operators/operations/index.ts";
+export { openTokenVerifier, parsePlainTokens, type TokenVerifier } from "@plantstore/operators/auth";
+export { openLog } from "@plantstore/operators/operations";
 export {
   openMemoryStore,
   openPlantStore,

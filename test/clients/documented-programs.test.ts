@@ -101,14 +101,14 @@ ${ask("/plants/7", "DELETE")}`,
   {
     page: "docs/gateway.md",
     start: "createGateway({\n  routes,\n  rest: { sameValueAsPath",
-    before: `import { createGateway } from "plantstore/gateway";\n${routes}`,
+    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
     after: `${listen}\n${ask("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "docs/gateway.md",
     start: "createGateway({\n  routes,\n  rest: {\n    errorRecord",
-    before: `import { createGateway } from "plantstore/gateway";\n${routes}`,
+    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
     after: `${listen}\n${ask("/plants/007", "DELETE", `${typeOfAnswer}, await response.text()`)}`,
     prints: [
       `400 application/problem+json ${JSON.stringify({
@@ -129,7 +129,7 @@ console.log(response.status, await response.text());`,
   {
     page: "docs/gateway.md",
     start: "import { Code, ConnectError, createContextKey }",
-    before: `import { createGateway } from "plantstore/gateway";
+    before: `import { createGateway } from "@plantstore/gateway";
 import { PlantService } from "plantstore/connect";
 const callerOf = async (authorization) => (authorization === "Bearer good" ? "ada" : undefined);
 const deletePlant = (request, { values }) => (console.log(\`the caller is \${values.get(callerKey)}\`), {});

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../support/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
@@ -32,9 +32,10 @@ function roomOf(file: string): string | undefined {
 function importedArrows(): string[] {
   const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   return files.flatMap((file) => {
-    const imports = readFileSync(join(source, file), "utf8").matchAll(/from "(\.[^"]+)"/g);
+    const imports = readFileSync(join(source, file), "utf8").matchAll(/from "((?:\.|@plantstore\/)[^"]+)"/g);
     return [...imports].flatMap(([, specifier = ""]) => {
-      const [from, to] = [file, relative(source, join(source, dirname(file), specifier))].map(roomOf);
+      const path = specifier.startsWith(".") ? join(dirname(file), specifier) : `${specifier.slice(12)}/index.ts`;
+      const [from, to] = [file, path].map(roomOf);
       if (from === undefined || to === undefined || from === to) return [];
       return [`${from} → ${to}`];
     });

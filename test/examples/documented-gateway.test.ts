@@ -60,8 +60,8 @@ test("the rule of the guide compiles, and leads to its two paths", () => {
 });
 
 test.each([
-  { name: "plantstore/operations", room: operations },
-  { name: "plantstore/telemetry", room: telemetry },
+  { name: "@plantstore/operators/operations", room: operations },
+  { name: "@plantstore/operators/telemetry", room: telemetry },
 ])("every name that the guide lists of $name is there", ({ name, room }) => {
   const guide = readFileSync(join(projectFolder, "docs/gateway.md"), "utf8");
   const table = guide.split(`| from \`${name}\` | |`)[1]?.split("\n\n")[0] ?? "";

@@ -11,7 +11,7 @@ const blocks = pageBlocks.filter(({ language }) => language === "ts");
 const surroundings = `
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { PlantStore } from "plantstore";
-import type { createGateway as create } from "plantstore/gateway";
+import type { createGateway as create } from "@plantstore/gateway";
 import type { IncomingMessage, ServerResponse } from "node:http";
 /** What an application of Express and one of Fastify have of this. */
 interface App {

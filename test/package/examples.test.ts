@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
-import { createUserProject, packBoth, type UserProject } from "../support/package/user-project.ts";
+import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { type CommandLine, startProgram } from "../support/process/command-line.ts";
 
@@ -33,10 +33,10 @@ let user: UserProject;
 
 beforeAll(() => {
   user = createUserProject();
-  const { "@plantstore/gateway": gateway, plantstore } = packBoth(tarballs);
+  const own = Object.values(packAll(tarballs));
   const others = Object.entries({ ...dependenciesOf("examples/frameworks"), ...peers, ...runtimes, ...next });
   const named = others.map(([name, version]) => `${name}@${version}`);
-  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", gateway, plantstore, ...named);
+  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...named);
   cpSync(folder, join(user.path, "examples"), {
     recursive: true,
     filter: (name) => !name.includes("node_modules") && !/frameworks\/(package|tsconfig)/.test(name),

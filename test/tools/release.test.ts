@@ -18,13 +18,14 @@ test.each([
   expect(() => releaseChangelog(text, "0.2.0", "2026-11-21")).toThrow("nothing is unreleased");
 });
 
-test.each(["package.json", "src/gateway/package.json"])(
-  "%s gets the version, and nothing else of that number",
-  (file) => {
-    const text = readFileSync(join(projectFolder, file), "utf8");
+test.each(["gateway", "operators", "plantstore"])(
+  "the package.json of %s gets the version, and nothing else of that number",
+  (name) => {
+    const text = readFileSync(join(projectFolder, "src", name, "package.json"), "utf8");
     const { version, dependencies = {}, ...others } = JSON.parse(text);
     const released = JSON.parse(releaseManifest(text, version, "9.9.9"));
-    const expected = "@plantstore/gateway" in dependencies ? { ...dependencies, "@plantstore/gateway": "9.9.9" } : {};
+    const own = Object.keys(dependencies).filter((dependency) => dependency.startsWith("@plantstore/"));
+    const expected = { ...dependencies, ...Object.fromEntries(own.map((dependency) => [dependency, "9.9.9"])) };
     const { dependencies: releasedDependencies = {}, ...rest } = released;
     expect(rest).toEqual({ ...others, version: "9.9.9" });
     expect(releasedDependencies).toEqual(expected);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { build, type Plugin } from "rolldown";
-import { gatewayEntry, gatewayName, type Manifest, sourceFolder } from "./manifest.ts";
+import type { Manifest } from "./manifest.ts";
 
 /**
  * Bundles a package's own code into few files; the types are tsc's.
@@ -12,68 +12,56 @@ import { gatewayEntry, gatewayName, type Manifest, sourceFolder } from "./manife
  * `ConnectError` is the package's. Nothing is minified: stack traces are for reading.
  *
  * @param files - the source files that are entries
- * @throws Error when the code imports a package that the manifest does not name
+ * @param source - the folder of the package
+ * @param files - the source files that are entries, by their paths in that folder
+ * @param built - the folder to write to
+ * @throws Error when the code imports a package that the manifest does not name, or a file of another package
  */
-export async function bundle(manifest: Manifest, files: readonly string[], folder: string): Promise<void> {
+export async function bundle(
+  manifest: Manifest,
+  source: string,
+  files: readonly string[],
+  built: string,
+): Promise<void> {
+  const nameInSource = (file: string): string => relative(source, file).replace(/\.ts$/, "");
   await build({
-    cwd: sourceFolder,
-    input: Object.fromEntries(files.map((file) => [nameInSource(file), file])),
+    cwd: source,
+    input: Object.fromEntries(files.map((file) => [nameInSource(join(source, file)), join(source, file)])),
     platform: "node",
     // Whatever is not a path.
     external: /^[^./]/,
-    plugins: [importGatewayByName(files), allowDeclaredPackages(manifest)],
-    // Required by `includeDependenciesRecursively: false`. Entries export no more than their sources nevertheless:
-    // test/package checks that.
-    preserveEntrySignatures: "allow-extension",
+    plugins: [allowDeclaredImports(manifest, source)],
+    // Entries export what their sources do, and nothing else.
+    preserveEntrySignatures: "strict",
     output: {
-      dir: folder,
+      dir: built,
       minify: false,
       minifyInternalExports: false,
       chunkFileNames: ({ name }) => (name.includes("/") ? "[name].js" : "chunks/[name].js"),
       codeSplitting: {
         // A module that looks for files beside itself keeps its place, so that the built one finds them too.
         groups: [{ debugName: "in place", name: (file) => (looksBesideItself(file) ? nameInSource(file) : null) }],
-        includeDependenciesRecursively: false,
       },
     },
   });
 }
 
-/** Makes a package other than the gateway's import the gateway by its name, where the source imports it as a room. */
-function importGatewayByName(entries: readonly string[]): Plugin {
-  return {
-    name: "import the gateway by its name",
-    resolveId(specifier, importer) {
-      if (importer === undefined || !specifier.startsWith(".") || entries.includes(gatewayEntry)) return null;
-      const isGateway = resolve(dirname(importer), specifier) === gatewayEntry;
-      return isGateway ? { id: gatewayName, external: true } : null;
-    },
-  };
-}
-
-/** Refuses the import of a package that is not among the dependencies. */
-function allowDeclaredPackages({ dependencies, peerDependencies }: Manifest): Plugin {
+/** Refuses the import of a package that is not among the dependencies, and of a file that is not of this package. */
+function allowDeclaredImports({ dependencies, peerDependencies }: Manifest, source: string): Plugin {
   const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
   return {
-    name: "allow declared packages",
-    resolveId(specifier, importer) {
-      if (/^[./]/.test(specifier)) return null;
+    name: "allow declared imports",
+    resolveId(specifier, importer = source) {
       const name = /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? "";
-      if (isBuiltin(specifier) || declared.has(name)) return null;
-      throw new Error(`${importer ?? ""} imports ${specifier}, which its package.json does not name`);
+      const isAllowed = /^[./]/.test(specifier)
+        ? !relative(source, resolve(dirname(importer), specifier)).startsWith("..")
+        : isBuiltin(specifier) || declared.has(name);
+      if (isAllowed) return null;
+      throw new Error(`${importer} imports ${specifier}, which its package.json does not name`);
     },
   };
 }
 
 function looksBesideItself(file: string): boolean {
-  return readFileSync(file, "utf8").includes("import.meta.");
-}
-
-function nameInSource(file: string): string {
-  return relative(sourceFolder, file).replace(/\.ts$/, "");
-}
-
-/** Returns the path of a file of `src/`. */
-export function sourceFile(name: string): string {
-  return join(sourceFolder, name);
+  return /new URL\([^;]*import\.meta\.url/.test(readFileSync(file, "utf8"));
 }

@@ -1,17 +1,11 @@
 import { readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 
 /** The folder of the project. */
 export const projectFolder: string = resolve(import.meta.dirname, "../..");
 
-/** The folder of the source, whose layout the packages keep in `lib/`. */
+/** The folder of the packages' folders, each of which is laid out in `lib/` as it is here. */
 export const sourceFolder: string = join(projectFolder, "src");
-
-/** The name of the gateway's package. */
-export const gatewayName = "@plantstore/gateway";
-
-/** The file that is the whole interface of the gateway's package. */
-export const gatewayEntry: string = join(sourceFolder, "gateway/index.ts");
 
 /** The parts of a package.json that the build needs. */
 export interface Manifest {
@@ -28,26 +22,25 @@ export function readManifest(file: string): Manifest {
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-// The members that only a checkout needs; `private` keeps the checkout itself from being published.
-const ofCheckout: ReadonlySet<string> = new Set([
-  "private",
-  "workspaces",
-  "scripts",
-  "devDependencies",
-  "allowScripts",
-]);
+/** Returns the source files that a package is entered by, as its package.json has them. */
+export function entriesOf({ exports, bin }: Manifest): string[] {
+  return [...Object.values(exports), ...Object.values(bin ?? {})].filter((file) => file.endsWith(".ts"));
+}
 
-/** Returns the package.json that is published: exports and commands are built files, and nothing is for development. */
-export function publishedManifest(file: string, manifest: Manifest): object {
-  const built = (source: string): string =>
-    `./lib/${relative(sourceFolder, resolve(dirname(file), source)).replace(/\.ts$/, "")}`;
+/** Returns where a source file of a package is built, without its ending. */
+function builtPath(source: string): string {
+  return `./lib/${source.slice("./".length).replace(/\.ts$/, "")}`;
+}
+
+/** Returns the package.json that is published: exports and commands are built files, and nothing is private. */
+export function publishedManifest(manifest: Manifest): object {
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [
     subpath,
-    source.endsWith(".ts") ? { types: `${built(source)}.d.ts`, default: `${built(source)}.js` } : source,
+    source.endsWith(".ts") ? { types: `${builtPath(source)}.d.ts`, default: `${builtPath(source)}.js` } : source,
   ]);
-  const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [name, `${built(source)}.js`]);
+  const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [name, `${builtPath(source)}.js`]);
   return {
-    ...Object.fromEntries(Object.entries(manifest).filter(([member]) => !ofCheckout.has(member))),
+    ...Object.fromEntries(Object.entries(manifest).filter(([member]) => member !== "private")),
     exports: Object.fromEntries(exported),
     ...(commands.length > 0 && { bin: Object.fromEntries(commands) }),
   };

@@ -1,5 +1,5 @@
 /**
- * The entry `plantstore/gateway/fetch`: the gateway for Deno, Bun, workers, and frameworks that pass on a `Request`.
+ * The entry `@plantstore/gateway/fetch`: the gateway for Deno, Bun, workers, and frameworks that pass on a `Request`.
  *
  * It answers REST, Connect and gRPC-Web, and needs nothing of node.
  */

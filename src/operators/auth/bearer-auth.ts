@@ -1,4 +1,4 @@
-import type { AdmitRequest } from "../../gateway/index.ts";
+import type { AdmitRequest } from "@plantstore/gateway";
 import { createCredentialReader } from "./credential-reader.ts";
 import { principalKey } from "./principal-context.ts";
 import { createCredentialErrors } from "./credential-refusal.ts";

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../../gateway/index.ts";
+import type { Endpoint } from "@plantstore/gateway";
 
 /** What a client may learn about this service without a token. */
 export interface ProtectedResource {

@@ -12,7 +12,7 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import { type ContextKey, type ContextValues, createContextKey, type Interceptor } from "@connectrpc/connect";
-import type { AdmitRequest, AnsweredRequest } from "../../gateway/index.ts";
+import type { AdmitRequest, AnsweredRequest } from "@plantstore/gateway";
 import { type Attributes, httpAttributes, rpcAttributes } from "../telemetry/index.ts";
 
 /** The hooks that give a span to each request of a gateway, and to work that is done for several of them at once. */

@@ -1,5 +1,5 @@
 import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
-import type { AnsweredRequest } from "../../gateway/index.ts";
+import type { AnsweredRequest } from "@plantstore/gateway";
 import { isFaultCode } from "./fault.ts";
 import type { Log } from "./log.ts";
 import { requestIdOf } from "./request-id.ts";

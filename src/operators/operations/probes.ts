@@ -1,4 +1,4 @@
-import type { AnsweredRequest, Endpoint } from "../../gateway/index.ts";
+import type { AnsweredRequest, Endpoint } from "@plantstore/gateway";
 import { Health } from "../gen/grpc/health/v1/health_pb.ts";
 import type { Readiness } from "./readiness.ts";
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
-import type { AdmitRequest } from "../../gateway/index.ts";
+import type { AdmitRequest } from "@plantstore/gateway";
 
 /** The key of the request id in the context values of a call, once it was taken or {@link requestIdOf} has created it. */
 export const requestIdKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined, {

@@ -1,7 +1,7 @@
 import { type ContextKey, createContextKey, type ContextValues, type Interceptor } from "@connectrpc/connect";
-import { credentialRefusalOf, principalKey } from "../../operators/auth/index.ts";
+import { credentialRefusalOf, principalKey } from "@plantstore/operators/auth";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import type { CallAudit } from "../../operators/operations/index.ts";
+import type { CallAudit } from "@plantstore/operators/operations";
 
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined, {
   description: "plant id",

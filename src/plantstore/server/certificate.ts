@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
-import { notParsed, parsed, type ParseResult, type WatchedFile, watchFile } from "../../operators/inputs/index.ts";
-import type { Log } from "../../operators/operations/index.ts";
+import { notParsed, parsed, type ParseResult, type WatchedFile, watchFile } from "@plantstore/operators/inputs";
+import type { Log } from "@plantstore/operators/operations";
 import { valueOf } from "./configuration-error.ts";
 import type { Configuration } from "./settings.ts";
 

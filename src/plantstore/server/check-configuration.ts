@@ -1,6 +1,6 @@
 import { openCertificate } from "./certificate.ts";
 import { ConfigurationError } from "./configuration-error.ts";
-import { silentLog } from "../../operators/operations/index.ts";
+import { silentLog } from "@plantstore/operators/operations";
 import { checkPlantStore } from "../plants/index.ts";
 import { askedSignals, startSdk } from "./opentelemetry-sdk.ts";
 import { openVerifier } from "./plant-tokens.ts";

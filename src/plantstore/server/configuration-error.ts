@@ -1,4 +1,4 @@
-import type { ParseResult } from "../../operators/inputs/index.ts";
+import type { ParseResult } from "@plantstore/operators/inputs";
 
 /** The error for a configuration that cannot be used, with one sentence per problem. */
 export class ConfigurationError extends Error {

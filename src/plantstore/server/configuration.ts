@@ -1,4 +1,4 @@
-import { isLoopback } from "../../operators/inputs/index.ts";
+import { isLoopback } from "@plantstore/operators/inputs";
 import { ConfigurationError } from "./configuration-error.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
 import { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";

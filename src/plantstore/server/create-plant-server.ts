@@ -5,7 +5,7 @@ import {
   createResourceMetadata,
   principalKey,
   type TokenVerifier,
-} from "../../operators/auth/index.ts";
+} from "@plantstore/operators/auth";
 import {
   type Admit,
   type BoundAddress,
@@ -15,9 +15,9 @@ import {
   idempotencyFieldKey,
   type ListenOptions,
   type TrustedProxiesOptions,
-} from "../../gateway/index.ts";
-import { Health } from "../../operators/gen/grpc/health/v1/health_pb.ts";
-import { ServerReflection } from "../../operators/gen/grpc/reflection/v1/reflection_pb.ts";
+} from "@plantstore/gateway";
+import { Health } from "@plantstore/operators/operations";
+import { ServerReflection } from "@plantstore/operators/operations";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import {
   createCallLog,
@@ -34,11 +34,11 @@ import {
   healthRequestBytesMax,
   logReadiness,
   requestIdKey,
-} from "../../operators/operations/index.ts";
+} from "@plantstore/operators/operations";
 import { createPlantService, idempotencyKeyField } from "../plants/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
-import { isLoopback } from "../../operators/inputs/index.ts";
+import { isLoopback } from "@plantstore/operators/inputs";
 import { describePlantStore } from "./describe-plant-store.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
 import { restOptions } from "./rest-policy.ts";

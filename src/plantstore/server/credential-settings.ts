@@ -8,8 +8,8 @@ import {
   parseProviderUrl,
   type StaticToken,
   type TokenSources,
-} from "../../operators/auth/index.ts";
-import { notParsed, parsed, type ParseResult } from "../../operators/inputs/index.ts";
+} from "@plantstore/operators/auth";
+import { notParsed, parsed, type ParseResult } from "@plantstore/operators/inputs";
 import { oneOf, readableFile, type Setting } from "./setting-readers.ts";
 
 /** The settings of credentials. */

@@ -6,8 +6,8 @@ import {
   type ParseResult,
   type WatchedFile,
   watchFile,
-} from "../../operators/inputs/index.ts";
-import type { Log } from "../../operators/operations/index.ts";
+} from "@plantstore/operators/inputs";
+import type { Log } from "@plantstore/operators/operations";
 import {
   demandSameDatabase,
   type PlantLocation,

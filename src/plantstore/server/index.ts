@@ -6,14 +6,14 @@
  * (statuses, scopes, addresses) and does no work of its own.
  */
 export { describePlantStore } from "./describe-plant-store.ts";
-export { openLog } from "../../operators/operations/index.ts";
+export { openLog } from "@plantstore/operators/operations";
 export { backUp, importPlants, migratePlants, openPlantDatabase, parseId } from "../plants/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { type ConfigurationSources, readConfiguration, showConfiguration } from "./configuration.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
-export { listTokens, revokeToken } from "../../operators/auth/index.ts";
-export { explainSystemError } from "../../operators/inputs/index.ts";
+export { listTokens, revokeToken } from "@plantstore/operators/auth";
+export { explainSystemError } from "@plantstore/operators/inputs";
 export { issuePlantToken } from "./plant-tokens.ts";
 export { nearestName } from "./nearest-name.ts";
 export { plantLocationOf } from "./database-url.ts";
@@ -22,4 +22,4 @@ export { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveMetrics } from "./admin-server.ts";
 export { startServer, type StartedServer, type StartOptions } from "./start-server.ts";
-export type { MetricFamily } from "../../operators/telemetry/index.ts";
+export type { MetricFamily } from "@plantstore/operators/telemetry";

@@ -1,7 +1,7 @@
-import { principalKey } from "../../operators/auth/index.ts";
-import { type Admit, type AdmitRequest, clientNetwork } from "../../gateway/index.ts";
-import { Health } from "../../operators/gen/grpc/health/v1/health_pb.ts";
-import { createRateLimit, type RateLimit } from "../../operators/operations/index.ts";
+import { principalKey } from "@plantstore/operators/auth";
+import { type Admit, type AdmitRequest, clientNetwork } from "@plantstore/gateway";
+import { Health } from "@plantstore/operators/operations";
+import { createRateLimit, type RateLimit } from "@plantstore/operators/operations";
 import type { Configuration } from "./settings.ts";
 
 /** How many calls per second are admitted; as many may come at once. Below 1, it is one call in several seconds. */

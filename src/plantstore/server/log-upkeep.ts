@@ -1,4 +1,4 @@
-import type { Log } from "../../operators/operations/index.ts";
+import type { Log } from "@plantstore/operators/operations";
 import type { OnUpkeep } from "../plants/index.ts";
 
 /** Returns a callback that logs the upkeep of a store, one line per event. */

@@ -3,8 +3,8 @@ import { createRequire } from "node:module";
 import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ResourceMetrics } from "@opentelemetry/sdk-metrics";
-import type { Log } from "../../operators/operations/index.ts";
-import type { MetricFamily } from "../../operators/telemetry/index.ts";
+import type { Log } from "@plantstore/operators/operations";
+import type { MetricFamily } from "@plantstore/operators/telemetry";
 import { ConfigurationError } from "./configuration-error.ts";
 import { createMetricProducer } from "./metric-producer.ts";
 

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { credentialRefusalOf, type TokenVerifier } from "../../operators/auth/index.ts";
-import type { AnsweredRequest } from "../../gateway/index.ts";
+import { credentialRefusalOf, type TokenVerifier } from "@plantstore/operators/auth";
+import type { AnsweredRequest } from "@plantstore/gateway";
 import type { OnBatch, PlantStore } from "../plants/index.ts";
 import {
   type Attributes,
@@ -11,7 +11,7 @@ import {
   measureReadiness,
   type MetricFamily,
   Metrics,
-} from "../../operators/telemetry/index.ts";
+} from "@plantstore/operators/telemetry";
 import type { Certificate } from "./certificate.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";

@@ -1,7 +1,7 @@
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
-import type { TokenVerifier } from "../../operators/auth/index.ts";
-import type { Log } from "../../operators/operations/index.ts";
-import type { AdmitRequest, AnsweredRequest, Endpoint, Limits } from "../../gateway/index.ts";
+import type { TokenVerifier } from "@plantstore/operators/auth";
+import type { Log } from "@plantstore/operators/operations";
+import type { AdmitRequest, AnsweredRequest, Endpoint, Limits } from "@plantstore/gateway";
 import type { PlantStore } from "../plants/index.ts";
 import type { Configuration } from "./settings.ts";
 

@@ -4,9 +4,9 @@ import {
   openTokenVerifier,
   type TokenRequest,
   type TokenVerifier,
-} from "../../operators/auth/index.ts";
-import type { ParseResult } from "../../operators/inputs/index.ts";
-import type { Log } from "../../operators/operations/index.ts";
+} from "@plantstore/operators/auth";
+import type { ParseResult } from "@plantstore/operators/inputs";
+import type { Log } from "@plantstore/operators/operations";
 import { valueOf } from "./configuration-error.ts";
 import { type CredentialConfiguration, tokenSourcesOf } from "./credential-settings.ts";
 import { plantScopeProblem } from "./rpc-policy.ts";

@@ -1,4 +1,4 @@
-import type { ErrorRecordPolicy, RestOptions } from "../../gateway/index.ts";
+import type { ErrorRecordPolicy, RestOptions } from "@plantstore/gateway";
 
 // These are decided before the operation is known, or because there is none; proxies and tools rely on them.
 const statusesWithoutOperation: ReadonlySet<number> = new Set([404, 405, 414, 431]);

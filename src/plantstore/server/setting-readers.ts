@@ -1,6 +1,6 @@
 import { accessSync, constants } from "node:fs";
-import { explainSystemError, notParsed, parsed, type ParseResult } from "../../operators/inputs/index.ts";
-import { isAddressOrNetwork } from "../../gateway/index.ts";
+import { explainSystemError, notParsed, parsed, type ParseResult } from "@plantstore/operators/inputs";
+import { isAddressOrNetwork } from "@plantstore/gateway";
 
 /** A setting; docs/configuration.md has a row for each. */
 export interface Setting<T> {

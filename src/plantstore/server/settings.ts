@@ -1,4 +1,4 @@
-import { type LogLevel, logLevels, type RequestIdAnswers } from "../../operators/operations/index.ts";
+import { type LogLevel, logLevels, type RequestIdAnswers } from "@plantstore/operators/operations";
 import type { PostgresLocation } from "../plants/index.ts";
 import { type Database, readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";

@@ -1,7 +1,7 @@
 import type { DestinationStream } from "pino";
-import type { BoundAddress } from "../../gateway/index.ts";
-import { type Log, openLog, openReserveLog } from "../../operators/operations/index.ts";
-import type { MetricFamily } from "../../operators/telemetry/index.ts";
+import type { BoundAddress } from "@plantstore/gateway";
+import { type Log, openLog, openReserveLog } from "@plantstore/operators/operations";
+import type { MetricFamily } from "@plantstore/operators/telemetry";
 import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
 import { serveMetrics } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";

@@ -1,4 +1,4 @@
-import type { Log } from "../../operators/operations/index.ts";
+import type { Log } from "@plantstore/operators/operations";
 import type { PlantStore } from "../plants/index.ts";
 
 /** Milliseconds between two looks at the store. Its callers are refused meanwhile, so it need not be seen sooner. */

@@ -9,7 +9,7 @@ import { runCommand as run } from "../../support/process/run-command.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 const { version }: { version: string } = JSON.parse(
-  readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../../../src/plantstore/package.json", import.meta.url), "utf8"),
 );
 
 test.each(["--version", "-v"])("%s prints the version of the package and nothing else", async (flag) => {

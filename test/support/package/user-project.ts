@@ -17,12 +17,12 @@ export interface UserProject {
   runProgram(text: string): string;
 }
 
-/** The tarballs of the two packages, by the names that they are installed as. */
-export type Tarballs = Readonly<Record<"@plantstore/gateway" | "plantstore", string>>;
+/** The tarballs of the packages, by the names that they are installed as. */
+export type Tarballs = Readonly<Record<"@plantstore/gateway" | "@plantstore/operators" | "plantstore", string>>;
 
 /** Packs what `npm run build` has made, into a folder. */
-export function packBoth(folder: string): Tarballs {
-  const built = ["gateway", "plantstore"].map((name) => join(projectFolder, "dist", name));
+export function packAll(folder: string): Tarballs {
+  const built = ["gateway", "operators", "plantstore"].map((name) => join(projectFolder, "dist", name));
   execFileSync("npm", ["pack", "--silent", "--pack-destination", folder, ...built], { cwd: folder, stdio: "pipe" });
   return tarballsIn(folder);
 }
@@ -30,7 +30,11 @@ export function packBoth(folder: string): Tarballs {
 /** Returns the tarballs that are in a folder. */
 export function tarballsIn(folder: string): Tarballs {
   const tarball = (start: RegExp): string => join(folder, readdirSync(folder).find((name) => start.test(name)) ?? "");
-  return { "@plantstore/gateway": tarball(/^plantstore-gateway-/), plantstore: tarball(/^plantstore-\d/) };
+  return {
+    "@plantstore/gateway": tarball(/^plantstore-gateway-/),
+    "@plantstore/operators": tarball(/^plantstore-operators-/),
+    plantstore: tarball(/^plantstore-\d/),
+  };
 }
 
 /** Creates an empty project of an ES module user. */

@@ -1,11 +1,11 @@
-import type { Gateway } from "../../../gateway/index.ts";
+import type { Gateway } from "@plantstore/gateway";
 import type { NumberPoint } from "./metric-family.ts";
 import { type Metrics, single } from "./metrics.ts";
 
 /** The parts of a gateway that are measured. */
 export type MeasuredGateway = Pick<Gateway, "load">;
 
-/** The parts of a server's readiness that are measured, as `Readiness` of `plantstore/operations` has them. */
+/** The parts of a server's readiness that are measured, as `Readiness` of `@plantstore/operators/operations` has them. */
 export interface MeasuredReadiness {
   readonly draining: AbortSignal;
   obstacles(): readonly string[];

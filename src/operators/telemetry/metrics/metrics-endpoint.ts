@@ -1,4 +1,4 @@
-import { type Endpoint, readAccept } from "../../../gateway/index.ts";
+import { type Endpoint, readAccept } from "@plantstore/gateway";
 import type { MetricFamily } from "./metric-family.ts";
 import { type PrometheusForm, prometheusTypes, writePrometheus } from "./prometheus-text.ts";
 

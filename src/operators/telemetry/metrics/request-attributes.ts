@@ -1,5 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import type { AnsweredRequest } from "../../../gateway/index.ts";
+import type { AnsweredRequest } from "@plantstore/gateway";
 import type { Attributes } from "./metric-family.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { AnsweredRequest } from "../../../gateway/index.ts";
+import type { AnsweredRequest } from "@plantstore/gateway";
 import { durationBounds, type Metrics } from "./metrics.ts";
 import type { CounterSeries, HistogramSeries } from "./series.ts";
 import { httpAttributes, httpSeriesKey, rpcAttributes } from "./request-attributes.ts";
