@@ -1,11 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
-import {
-  createBearerAuth,
-  createResourceMetadata,
-  principalKey,
-  type TokenVerifier,
-} from "@plantstore/operators/auth";
+import { createBearerAuth, createResourceMetadata, principalKey, type TokenVerifier } from "@plantstore/operators/auth";
 import {
   type Admit,
   type BoundAddress,
