@@ -59,9 +59,9 @@ export function describeExample({ language, program, environment }: ExampleClien
 
 const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
 
-/** Copies the project to a folder outside of the checkout, at the same distance from the definitions. */
+/** Copies the project to a folder of its own outside of the checkout, at the same distance from the definitions. */
 function layOut(language: string): string {
-  const root = toolsFolder("examples");
+  const root = toolsFolder(`example-${language}`);
   for (const part of ["proto", `examples/clients/${language}`]) {
     cpSync(join(projectFolder, part), join(root, part), { recursive: true, preserveTimestamps: true });
   }
