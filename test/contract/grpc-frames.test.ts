@@ -11,7 +11,7 @@ import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 interface Row {
   readonly name: string;
   readonly body: Uint8Array;
-  readonly header?: readonly Field[];
+  readonly header: readonly Field[];
   readonly want: Want;
 }
 
@@ -35,130 +35,100 @@ const reserved = (flags: number): Want => ({
   message: `the message has reserved flags 0b${flags.toString(2)}`,
 });
 
+/** Rows of one outcome: bodies by their names. */
+function comesTo(want: Want, bodies: Readonly<Record<string, Uint8Array>>, header: readonly Field[] = []): Row[] {
+  return Object.entries(bodies).map(([name, body]) => ({ name, body, header, want }));
+}
+
 const envelopeRows: readonly Row[] = [
-  { name: "one message", body: envelope, want: deleted },
-  { name: "no message", body: Buffer.alloc(0), want: { code: "unimplemented", message: "the message is missing" } },
-  { name: "one byte of a prefix", body: envelope.subarray(0, 1), want: cutShort },
-  { name: "four bytes of a prefix", body: envelope.subarray(0, 4), want: cutShort },
-  { name: "a prefix without its message", body: envelope.subarray(0, 5), want: cutShort },
-  { name: "half a message", body: envelope.subarray(0, 6), want: cutShort },
-  { name: "a length beyond the message", body: encodeEnvelope(0, message, 1_000), want: cutShort },
-  { name: "a length over the limit", body: encodeEnvelope(0, message, 65_537), want: tooLarge },
-  { name: "the largest length there is", body: encodeEnvelope(0, message, 0xffffffff), want: tooLarge },
-  { name: "a message over the limit", body: encodeEnvelope(0, Buffer.alloc(65_537)), want: tooLarge },
-  { name: "two messages", body: Buffer.concat([envelope, envelope]), want: oneMessage },
-  {
-    name: "an empty second message",
-    body: Buffer.concat([envelope, encodeEnvelope(0, Buffer.alloc(0))]),
-    want: oneMessage,
-  },
-  { name: "a byte too many", body: Buffer.concat([envelope, Buffer.of(0)]), want: oneMessage },
-  ...[0b10, 0b100, 0b10000000, 0b11111111].map((flags) => ({
-    name: `flags 0b${flags.toString(2)}`,
-    body: encodeEnvelope(flags, message),
-    want: reserved(flags),
-  })),
+  ...comesTo(deleted, { "one message": envelope }),
+  ...comesTo({ code: "unimplemented", message: "the message is missing" }, { "no message": Buffer.alloc(0) }),
+  ...comesTo(cutShort, {
+    "one byte of a prefix": envelope.subarray(0, 1),
+    "four bytes of a prefix": envelope.subarray(0, 4),
+    "a prefix without its message": envelope.subarray(0, 5),
+    "half a message": envelope.subarray(0, 6),
+    "a length beyond the message": encodeEnvelope(0, message, 1_000),
+  }),
+  ...comesTo(tooLarge, {
+    "a length over the limit": encodeEnvelope(0, message, 65_537),
+    "the largest length there is": encodeEnvelope(0, message, 0xffffffff),
+    "a message over the limit": encodeEnvelope(0, Buffer.alloc(65_537)),
+  }),
+  ...comesTo(oneMessage, {
+    "two messages": Buffer.concat([envelope, envelope]),
+    "an empty second message": Buffer.concat([envelope, encodeEnvelope(0, Buffer.alloc(0))]),
+    "a byte too many": Buffer.concat([envelope, Buffer.of(0)]),
+  }),
+  ...[0b10, 0b100, 0b10000000, 0b11111111].flatMap((flags) =>
+    comesTo(reserved(flags), { [`flags 0b${flags.toString(2)}`]: encodeEnvelope(flags, message) }),
+  ),
 ];
 
-const gzip: Field = ["grpc-encoding", "gzip"];
+const encodingField = (name: string): Field => ["grpc-encoding", name];
+const gzip = encodingField("gzip");
+const packed = (bytes: Uint8Array): Buffer => encodeEnvelope(compressed, bytes);
 const unknownEncoding = (name: string): Want => ({
   code: "unimplemented",
   message: `unknown compression "${name}": supported encodings are gzip,br,zstd`,
 });
 
 const compressionRows: readonly Row[] = [
-  { name: "gzip", body: encodeEnvelope(compressed, gzipSync(message)), header: [gzip], want: deleted },
-  { name: "gzip that is announced and not used", body: envelope, header: [gzip], want: deleted },
-  {
-    name: "brotli",
-    body: encodeEnvelope(compressed, brotliCompressSync(message)),
-    header: [["grpc-encoding", "br"]],
-    want: deleted,
-  },
-  {
-    name: "zstd",
-    body: encodeEnvelope(compressed, zstdCompressSync(message)),
-    header: [["grpc-encoding", "zstd"]],
-    want: deleted,
-  },
-  { name: "compression without an encoding", body: encodeEnvelope(compressed, message), want: notCompressed },
-  {
-    name: "compression with the encoding that is none",
-    body: encodeEnvelope(compressed, message),
-    header: [["grpc-encoding", "identity"]],
-    want: notCompressed,
-  },
-  { name: "gzip that is none", body: encodeEnvelope(compressed, message), header: [gzip], want: badGzip },
-  {
-    name: "half of gzip",
-    body: encodeEnvelope(compressed, gzipSync(message).subarray(0, 12)),
-    header: [gzip],
-    want: badGzip,
-  },
-  {
-    name: "bytes after gzip",
-    body: encodeEnvelope(compressed, Buffer.concat([gzipSync(message), message])),
-    header: [gzip],
-    want: badGzip,
-  },
-  {
-    name: "a little gzip that grows beyond the limit",
-    body: encodeEnvelope(compressed, gzipSync(Buffer.alloc(1_000_000))),
-    header: [gzip],
-    want: tooLarge,
-  },
-  {
-    name: "an encoding that nobody knows",
-    body: envelope,
-    header: [["grpc-encoding", "lzma"]],
-    want: unknownEncoding("lzma"),
-  },
-  {
-    name: "an encoding in upper case",
-    body: envelope,
-    header: [["grpc-encoding", "GZIP"]],
-    want: unknownEncoding("GZIP"),
-  },
-  { name: "an encoding twice", body: envelope, header: [gzip, gzip], want: unknownEncoding("gzip, gzip") },
+  ...comesTo(deleted, { gzip: packed(gzipSync(message)), "gzip that is announced and not used": envelope }, [gzip]),
+  ...comesTo(deleted, { brotli: packed(brotliCompressSync(message)) }, [encodingField("br")]),
+  ...comesTo(deleted, { zstd: packed(zstdCompressSync(message)) }, [encodingField("zstd")]),
+  ...comesTo(notCompressed, { "compression without an encoding": packed(message) }),
+  ...comesTo(notCompressed, { "compression with the encoding that is none": packed(message) }, [
+    encodingField("identity"),
+  ]),
+  ...comesTo(
+    badGzip,
+    {
+      "gzip that is none": packed(message),
+      "half of gzip": packed(gzipSync(message).subarray(0, 12)),
+      "bytes after gzip": packed(Buffer.concat([gzipSync(message), message])),
+    },
+    [gzip],
+  ),
+  ...comesTo(tooLarge, { "a little gzip that grows beyond the limit": packed(gzipSync(Buffer.alloc(1_000_000))) }, [
+    gzip,
+  ]),
+  ...comesTo(unknownEncoding("lzma"), { "an encoding that nobody knows": envelope }, [encodingField("lzma")]),
+  ...comesTo(unknownEncoding("GZIP"), { "an encoding in upper case": envelope }, [encodingField("GZIP")]),
+  ...comesTo(unknownEncoding("gzip, gzip"), { "an encoding twice": envelope }, [gzip, gzip]),
 ];
 
-const messages: readonly (readonly [name: string, bytes: readonly number[]])[] = [
-  ["an end in the middle of a tag", [0xff]],
-  ["an end in the middle of a number", [8, 0x80]],
-  ["a number of twelve bytes", [8, ...Array<number>(11).fill(0x80), 1]],
-  ["field number 0", [0, 7]],
-  ["a wire type that is none", [15, 7]],
-  ["the end of a group that never began", [12]],
-  ["a deep nest of groups", Array<number>(20_000).fill(0x13)],
-  ["the id as a string", [10, 1, 0x37]],
-  ["the id as a string that could be read as two fields", [10, 2, 0x38, 0x38]],
-  ["a length for an id", [10, 7]],
-  ["a byte for an id of eight", [9, 7]],
-  ["a length beyond the end", [18, 0xff, 0xff, 0xff, 0xff, 0x0f]],
-];
+const messages: Readonly<Record<string, readonly number[]>> = {
+  "an end in the middle of a tag": [0xff],
+  "an end in the middle of a number": [8, 0x80],
+  "a number of twelve bytes": [8, ...Array<number>(11).fill(0x80), 1],
+  "field number 0": [0, 7],
+  "a wire type that is none": [15, 7],
+  "the end of a group that never began": [12],
+  "a deep nest of groups": Array<number>(20_000).fill(0x13),
+  "the id as a string": [10, 1, 0x37],
+  "the id as a string that could be read as two fields": [10, 2, 0x38, 0x38],
+  "a length for an id": [10, 7],
+  "a byte for an id of eight": [9, 7],
+  "a length beyond the end": [18, 0xff, 0xff, 0xff, 0xff, 0x0f],
+};
 
-const messageRows: readonly Row[] = messages.map(([name, bytes]) => ({
-  name,
-  body: encodeEnvelope(0, Buffer.from(bytes)),
-  want: badMessage,
-}));
+const messageRows: readonly Row[] = Object.entries(messages).flatMap(([name, bytes]) =>
+  comesTo(badMessage, { [name]: encodeEnvelope(0, Buffer.from(bytes)) }),
+);
 
 const timedOut: Want = { code: "deadline_exceeded", message: "the operation timed out" };
 const badTimeout = (text: string): Want => ({
   code: "invalid_argument",
   message: `protocol error: invalid grpc timeout value: ${text}`,
 });
-const timeoutRow = (text: string, want: Want): Row => ({
-  name: `a deadline of "${text}"`,
-  body: envelope,
-  header: [["grpc-timeout", text]],
-  want,
-});
+const timeoutRow = (text: string, want: Want): Row[] =>
+  comesTo(want, { [`a deadline of "${text}"`]: envelope }, [["grpc-timeout", text]]);
 
 const timeoutRows: readonly Row[] = [
-  ...["1M", "60S", "60000m", "60000000u", "99999999H"].map((text) => timeoutRow(text, deleted)),
-  ...["0S", "0n", "0H"].map((text) => timeoutRow(text, timedOut)),
-  ...["999999999H", "1", "S", "-1S", "+1S", "1s", "1.5S", "1 S", "0x1S", "1Sx", "1S, 2S", ""].map((text) =>
+  ...["1M", "60S", "60000m", "60000000u", "99999999H"].flatMap((text) => timeoutRow(text, deleted)),
+  ...["0S", "0n", "0H"].flatMap((text) => timeoutRow(text, timedOut)),
+  ...["999999999H", "1", "S", "-1S", "+1S", "1s", "1.5S", "1 S", "0x1S", "1Sx", "1S, 2S", ""].flatMap((text) =>
     timeoutRow(text, badTimeout(text)),
   ),
 ];
@@ -180,7 +150,7 @@ describe("a gRPC call", () => {
     await server[Symbol.asyncDispose]();
   });
 
-  test.each(rows)("with $name comes to $want.code, $carriage.name", async ({ body, header = [], want, carriage }) => {
+  test.each(rows)("with $name comes to $want.code, $carriage.name", async ({ body, header, want, carriage }) => {
     const { format, httpVersion } = carriage;
     const request = rpcRequest(format, message, [authorized, ...header]);
     const answer = await connections.exchange(server.address, httpVersion, { ...request, body });

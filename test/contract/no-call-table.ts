@@ -64,30 +64,17 @@ const unknownPathRows: readonly NoCallRow[] = [
       want: webTrailers(contentType, 12, nothingHere),
     }),
   ),
-  {
-    name: "an RPC that is not there is unimplemented to a gRPC codec that nobody knows",
+  ...Object.entries({
+    "a gRPC codec that nobody knows makes an RPC no less absent": [noProcedure, "application/grpc+thrift"],
+    "a service that is not there is unimplemented": ["/forest.v1.ForestService/FellTree", "application/grpc"],
+    "a slash after the RPC's path is another path": [`${deletePlantProcedure}/`, "application/grpc"],
+    "an RPC's path in lower case is another path": [deletePlantProcedure.toLowerCase(), "application/grpc"],
+  }).map(([name, [path = "", contentType = ""]]): NoCallRow => ({
+    name,
     caller: "grpc",
-    request: post(noProcedure, [type("application/grpc+thrift")]),
+    request: post(path, [type(contentType)]),
     want: trailersOnly("application/grpc", 12, nothingHere),
-  },
-  {
-    name: "a service that is not there is unimplemented",
-    caller: "grpc",
-    request: post("/forest.v1.ForestService/FellTree", [type("application/grpc")]),
-    want: trailersOnly("application/grpc", 12, nothingHere),
-  },
-  {
-    name: "a slash after the RPC's path is another path",
-    caller: "grpc",
-    request: post(`${deletePlantProcedure}/`, [type("application/grpc")]),
-    want: trailersOnly("application/grpc", 12, nothingHere),
-  },
-  {
-    name: "an RPC's path in lower case is another path",
-    caller: "grpc",
-    request: post(deletePlantProcedure.toLowerCase(), [type("application/grpc")]),
-    want: trailersOnly("application/grpc", 12, nothingHere),
-  },
+  })),
   {
     name: "an RPC that is not there is unimplemented to Connect",
     caller: "connect-json",
