@@ -4,7 +4,7 @@ import { ErrorCode } from "./http2-error.ts";
 import type { Output } from "./output.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
-import type { SendFlow } from "./send-flow.ts";
+import type { SendFlow, SendingStream } from "./send-flow.ts";
 
 /**
  * Receives what happens on a stream until its answer is complete, or handed over to be sent as the windows allow. If a
@@ -64,7 +64,7 @@ export interface StreamInit {
  * plain because getters would cost their callers more; only this class writes them, unless a comment says otherwise.
  * Times are whole milliseconds of `performance.now()`: V8 keeps each fraction in an object of its own.
  */
-export class Http2Stream {
+export class Http2Stream implements SendingStream {
   readonly id: number;
   readonly openedAtMs: number;
   /** Set by the code that serves the stream, and dropped when our side ends. */
@@ -77,9 +77,7 @@ export class Http2Stream {
   answeredAtMs = 0;
   /** Whether neither side may send any more. */
   closed = false;
-  /** Bytes of body that wait to be sent. */
   queuedBytes = 0;
-  /** Bytes that we may send, kept by {@link SendFlow}; negative after the peer narrowed it (RFC 9113 §6.9.2). */
   sendWindow: number;
   readonly #carrier: StreamCarrier;
   readonly #contentLength: number | undefined;
@@ -146,7 +144,6 @@ export class Http2Stream {
     else if (trailer !== undefined) this.#ending = [unpooled(trailer)];
   }
 
-  /** Ends both sides at once, with RST_STREAM. */
   reset(code: ErrorCode): void {
     if (this.closed) return;
     this.#carrier.sendReset(this, code);
@@ -168,7 +165,6 @@ export class Http2Stream {
     this.#uncreditedBytes = 0;
   }
 
-  /** Sends one frame of the queue; the windows must have room. Other streams get their turn in between. */
   sendNext(): void {
     const piece = this.#queue[0];
     if (piece === undefined) return;

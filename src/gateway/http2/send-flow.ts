@@ -2,8 +2,19 @@ import type { Backlog } from "../carriers/index.ts";
 import { frameBytesMax, windowBytesInitial, windowBytesMax } from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
-import type { Http2Stream } from "./http2-stream.ts";
 import type { Output } from "./output.ts";
+
+/** A stream, as far as it sends. */
+export interface SendingStream {
+  /** Bytes that may be sent, kept by {@link SendFlow}; negative after the peer narrowed it (RFC 9113 §6.9.2). */
+  sendWindow: number;
+  /** Bytes that wait to be sent. */
+  readonly queuedBytes: number;
+  /** Sends one frame of what waits; the windows must have room. Other streams get their turn in between. */
+  sendNext(): void;
+  /** Ends both sides at once, with RST_STREAM. */
+  reset(code: ErrorCode): void;
+}
 
 /**
  * What we may send: the windows that the peer grants us (RFC 9113 §5.2, §6.9), and the streams that wait for them or
@@ -16,7 +27,7 @@ export class SendFlow {
   readonly #limits: Http2Limits;
   readonly #backlog: Backlog;
   /** Streams with bytes that wait, and when the peer last took some of each, in milliseconds of `performance.now()`. */
-  readonly #waiting = new Map<Http2Stream, number>();
+  readonly #waiting = new Map<SendingStream, number>();
   #window: number = windowBytesInitial;
   #final = false;
 
@@ -27,7 +38,7 @@ export class SendFlow {
   }
 
   /** Takes room for a frame out of the windows. @returns how many of the bytes may be sent now; 0 for none */
-  take(stream: Http2Stream, bytes: number): number {
+  take(stream: SendingStream, bytes: number): number {
     if (this.#output.congested) return 0;
     const taken = Math.max(0, Math.min(bytes, this.#window, stream.sendWindow, frameBytesMax));
     this.#window -= taken;
@@ -36,7 +47,7 @@ export class SendFlow {
   }
 
   /** Takes room for one frame of this size out of the windows, or nothing. @returns whether it may be sent now */
-  takeAll(stream: Http2Stream, bytes: number): boolean {
+  takeAll(stream: SendingStream, bytes: number): boolean {
     if (this.#output.congested || bytes > Math.min(this.#window, stream.sendWindow, frameBytesMax)) return false;
     this.#window -= bytes;
     stream.sendWindow -= bytes;
@@ -55,7 +66,7 @@ export class SendFlow {
   }
 
   /** Widens the window of a stream after WINDOW_UPDATE. @returns `false` above 2^31-1, a stream error (§6.9.1) */
-  growStream(stream: Http2Stream, increment: number): boolean {
+  growStream(stream: SendingStream, increment: number): boolean {
     stream.sendWindow += increment;
     if (stream.sendWindow > windowBytesMax) return false;
     if (this.#waiting.has(stream)) this.pump();
@@ -67,7 +78,7 @@ export class SendFlow {
    *
    * @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1
    */
-  changeInitialWindow(streams: Iterable<Http2Stream>, difference: number): void {
+  changeInitialWindow(streams: Iterable<SendingStream>, difference: number): void {
     for (const stream of streams) {
       stream.sendWindow += difference;
       if (stream.sendWindow > windowBytesMax) throw windowTooLarge();
@@ -76,7 +87,7 @@ export class SendFlow {
   }
 
   /** Notes that a stream has bytes that it cannot send now. @returns `false` if it never will */
-  wait(stream: Http2Stream, bytes: number): boolean {
+  wait(stream: SendingStream, bytes: number): boolean {
     this.queuedBytes += bytes;
     if (!this.#waiting.has(stream)) this.#waiting.set(stream, performance.now());
     this.#backlog.add(bytes);
@@ -88,13 +99,13 @@ export class SendFlow {
    *
    * @returns the streams whose bytes will never fit
    */
-  finish(): readonly Http2Stream[] {
+  finish(): readonly SendingStream[] {
     this.#final = true;
     return [...this.#waiting.keys()].filter((stream) => this.#isHopeless(stream));
   }
 
   /** Notes that bytes of a stream no longer wait; `last` when none do. */
-  release(stream: Http2Stream, bytes: number, last: boolean): void {
+  release(stream: SendingStream, bytes: number, last: boolean): void {
     this.queuedBytes -= bytes;
     this.#backlog.remove(bytes);
     if (last) this.#waiting.delete(stream);
@@ -115,12 +126,12 @@ export class SendFlow {
     }
   }
 
-  #isHopeless(stream: Http2Stream): boolean {
+  #isHopeless(stream: SendingStream): boolean {
     return this.#final && (stream.queuedBytes > stream.sendWindow || this.queuedBytes > this.#window);
   }
 
   /** Returns the streams of which the peer has taken nothing for too long. */
-  stalled(nowMs: number): readonly Http2Stream[] {
+  stalled(nowMs: number): readonly SendingStream[] {
     const { blockedTimeoutMs } = this.#limits;
     const stalled = [...this.#waiting].filter(([, progressAtMs]) => nowMs - progressAtMs > blockedTimeoutMs);
     return stalled.map(([stream]) => stream);

@@ -9,8 +9,8 @@ import type { Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts"
 import { RestByteStream } from "./rest/rest-byte-stream.ts";
 import { RestClientStream } from "./rest/rest-client-stream.ts";
 import { RestMessageStream } from "./rest/rest-message-stream.ts";
-import type { RestStreamTarget } from "./rest/rest-stream.ts";
-import { type RestTarget, RestUnary } from "./rest/rest-unary.ts";
+import type { RestStreamTarget, RestTarget } from "./rest/rest-target.ts";
+import { RestUnary } from "./rest/rest-unary.ts";
 
 /** A unary RPC as a request asks for it, with what its URL and content type say about the call. */
 export type UnaryTarget = RpcTarget | ConnectGetTarget | RestTarget;

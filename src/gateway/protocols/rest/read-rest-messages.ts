@@ -7,21 +7,13 @@ import { decodesPieces, type PieceDecompression } from "../compression.ts";
 import { goneAway } from "../http-error.ts";
 import { type MessageSplitter, readMessages } from "../message-splitter.ts";
 import { LineReader } from "./line-reader.ts";
-import type { RestSelection } from "./rest-unary.ts";
-
-/** Returns the content codings that the body of a call may have; those of a stream are decoded as they arrive. */
-export function readableCodings({ procedure }: RestSelection): readonly Compression[] {
-  const { acceptCompression } = procedure.options;
-  return procedure.method.methodKind === "server_streaming"
-    ? acceptCompression
-    : acceptCompression.filter(decodesPieces);
-}
+import type { RestSelection } from "./rest-target.ts";
 
 /**
  * Reads the messages that a client streams in the body of a REST request: one on each line, or the bytes as they arrive
  * if the body is a google.api.HttpBody.
  *
- * @param coding - the content coding of the body, one of the {@link readableCodings}; `undefined` for none
+ * @param coding - the content coding of the body, one that decodes pieces; `undefined` for none
  * @throws ConnectError while it is read: `InvalidArgument` for a message that cannot be read, `ResourceExhausted` for
  * one above the limit, each with the number of its line
  */

@@ -1,25 +1,13 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Exchange, HeaderFields } from "../../carriers/index.ts";
-import type { ErrorRecordWriter } from "../../rest/index.ts";
-import type { RequestMessages, StreamProtocol } from "../call-protocol.ts";
-import { readableCodings, readRestMessages } from "./read-rest-messages.ts";
-import type { RestStreamTarget } from "./rest-stream.ts";
+import type { HeaderFields } from "../../carriers/index.ts";
+import type { StreamProtocol } from "../call-protocol.ts";
 import { RestUnary } from "./rest-unary.ts";
 
 /** A client-streaming call made through its `google.api.http` rule. Answered with one message, like a unary call. */
 export class RestClientStream extends RestUnary implements StreamProtocol {
   #header: Headers = this.responseHeader;
   #response: Message | undefined;
-
-  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
-    super(exchange, target, writeErrorRecord, readableCodings(target));
-    this.problem ??= target.binding.bodyProblem(exchange.common.contentType, exchange.body === undefined);
-  }
-
-  readMessages(): RequestMessages {
-    return readRestMessages(this.exchange, this.target, this.requestCoding);
-  }
 
   /** Keeps the message, which becomes the answer once the handler has ended. */
   encode(message: Message): Uint8Array {
@@ -32,17 +20,9 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
     return none;
   }
 
-  begin(): never {
-    throw oneAnswer();
-  }
-
-  write(): never {
-    throw oneAnswer();
-  }
-
-  end(): never {
-    throw oneAnswer();
-  }
+  readonly begin: () => never = oneAnswer;
+  readonly write: () => never = oneAnswer;
+  readonly end: () => never = oneAnswer;
 
   answer(
     _header: HeaderFields,
@@ -59,6 +39,6 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
 const nothing = new Uint8Array(0);
 const none: HeaderFields = [];
 
-function oneAnswer(): TypeError {
-  return new TypeError("a stream of a client is answered in one go");
+function oneAnswer(): never {
+  throw new TypeError("a stream of a client is answered in one go");
 }

@@ -4,10 +4,12 @@ import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../car
 import { type ErrorRecordWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
 import { encodesPieces, type PieceEncoder } from "../compression.ts";
 import { negotiateCoding, negotiateType } from "../negotiation.ts";
-import { RestStream, type RestStreamTarget } from "./rest-stream.ts";
+import type { StreamProtocol } from "../call-protocol.ts";
+import { RestStream } from "./rest-stream.ts";
+import type { RestStreamTarget } from "./rest-target.ts";
 
 /** A stream of messages in JSON: lines, one array, or Server-Sent Events. */
-export class RestMessageStream extends RestStream {
+export class RestMessageStream extends RestStream implements StreamProtocol {
   readonly heartbeat: Uint8Array | undefined;
   readonly beginsQuietly = true;
   readonly #form: StreamForm;

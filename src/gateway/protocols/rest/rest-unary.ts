@@ -1,31 +1,17 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { type ErrorRecordWriter, errorWithHttpStatus, httpStatusOf, type RestBinding } from "../../rest/index.ts";
+import { type ErrorRecordWriter, errorWithHttpStatus, httpStatusOf } from "../../rest/index.ts";
+import { readRestMessages } from "./read-rest-messages.ts";
 import { chosenStatus, restErrorHeader, toRestHeader } from "./response-header.ts";
 import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import { negotiateCoding, readContentCoding } from "../negotiation.ts";
 import { decompressInTurn } from "../decompress-in-turn.ts";
 import { areUntouched, LazyHeaders } from "../lazy-headers.ts";
-import type { Procedure, UnaryProcedure } from "../procedure.ts";
-import type { ResponseParts, UnaryProtocol } from "../call-protocol.ts";
+import type { RequestMessages, ResponseParts, UnaryProtocol } from "../call-protocol.ts";
+import { decodesPieces } from "../compression.ts";
+import type { RestSelection } from "./rest-target.ts";
 import { readRestTimeout } from "../timeouts.ts";
-
-/** A unary RPC that a REST request asks for. */
-export interface RestTarget extends RestSelection {
-  readonly kind: "rest";
-  readonly protocol: "rest";
-  readonly procedure: UnaryProcedure;
-}
-
-/** The RPC that a REST request asks for, with the rule that matched and what the path captured. */
-export interface RestSelection {
-  readonly procedure: Procedure;
-  readonly binding: RestBinding;
-  readonly captures: readonly string[];
-  /** The query as sent, without its question mark. */
-  readonly query: string;
-}
 
 /** A unary call made through its `google.api.http` rule. */
 export class RestUnary implements UnaryProtocol {
@@ -44,15 +30,10 @@ export class RestUnary implements UnaryProtocol {
   readonly #coding: BodyCoding | undefined;
   #isUncoded = false;
 
-  /** @param readable - the content codings that the body may have */
-  constructor(
-    exchange: Exchange,
-    target: RestSelection,
-    writeErrorRecord: ErrorRecordWriter,
-    readable: readonly Compression[] = target.procedure.options.acceptCompression,
-  ) {
-    const { procedure, binding, captures, query } = target;
-    const { readMaxBytes, maxTimeoutMs } = procedure.options;
+  constructor(exchange: Exchange, target: RestSelection, writeErrorRecord: ErrorRecordWriter) {
+    const { procedure, binding } = target;
+    const { acceptCompression, maxTimeoutMs, readMaxBytes, requestGate } = procedure.options;
+    const { contentType, contentEncoding, expect } = exchange.common;
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.responseHeader = new LazyHeaders(none);
     this.responseTrailer = new LazyHeaders(none);
@@ -63,36 +44,40 @@ export class RestUnary implements UnaryProtocol {
     const timeout = readRestTimeout(exchange, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
     this.problem = timeout.error;
-    if (exchange.body === undefined) {
-      if (this.problem !== undefined || binding.takesStream) return;
-      // The URL holds the whole message. It is not read before a gate has let the call pass, nor after the deadline.
-      if (procedure.options.requestGate !== undefined || timeout.timeoutMs === 0) return;
+    const hasBody = exchange.body !== undefined;
+    // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
+    if (hasBody && expect !== null) this.problem ??= binding.bodyProblem(contentType, false);
+    if (hasBody && contentEncoding !== null) {
+      const isReadable = binding.takesStream ? decodesPieces : () => true;
+      this.#coding = readCoding(contentEncoding, acceptCompression.filter(isReadable));
+      this.problem ??= this.#coding.problem;
+    }
+    if (binding.takesStream) this.problem ??= binding.bodyProblem(contentType, !hasBody);
+    // The URL holds the whole message. It is not read before a gate has let the call pass, nor after the deadline.
+    else if (!hasBody && this.problem === undefined && requestGate === undefined && timeout.timeoutMs !== 0) {
       try {
-        this.message = binding.decode({ captures, query, contentType: exchange.common.contentType, body: noBytes });
+        this.message = this.#decode(noBytes);
       } catch (error) {
         this.problem = error;
       }
-      return;
     }
-    // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
-    if (exchange.common.expect !== null) this.problem ??= binding.bodyProblem(exchange.common.contentType, false);
-    const encoding = exchange.common.contentEncoding;
-    if (encoding === null) return;
-    this.#coding = readCoding(encoding, readable);
-    this.problem ??= this.#coding.problem;
   }
 
-  /** The content coding of the body; `undefined` when it has none. */
-  protected get requestCoding(): Compression | undefined {
-    return this.#coding?.compression;
+  #decode(body: Uint8Array): Message {
+    const { binding, captures, query } = this.target;
+    return binding.decode({ captures, query, contentType: this.exchange.common.contentType, body });
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {
-    const { binding, captures, query } = this.target;
-    const { contentType } = this.exchange.common;
-    const decode = (plain: Uint8Array): Message => binding.decode({ captures, query, contentType, body: plain });
-    if (this.requestCoding === undefined) return decode(body);
-    return decompressInTurn(this.requestCoding, body, this.bodyLimitBytes, this.exchange).then(decode);
+    const compression = this.#coding?.compression;
+    if (compression === undefined) return this.#decode(body);
+    const plain = decompressInTurn(compression, body, this.bodyLimitBytes, this.exchange);
+    return plain.then((bytes) => this.#decode(bytes));
+  }
+
+  /** Reads the messages of a client that streams, as they arrive. */
+  readMessages(): RequestMessages {
+    return readRestMessages(this.exchange, this.target, this.#coding?.compression);
   }
 
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
