@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, type Gateway } from "../../src/gateway/index.ts";
-import { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { PlantService } from "../gen/plantstore/v1/plant_service_pb.ts";
 import type { Address, Field, HttpAnswer } from "../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";

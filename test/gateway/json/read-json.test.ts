@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ReadJsonOptions } from "../../../src/gateway/json/read-json.ts";
 import { readJson } from "../../../src/gateway/json/read-json.ts";
-import { DeletePlantRequestSchema } from "../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { DeletePlantRequestSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { costRatio } from "../../support/cost-ratio.ts";
 import { Color, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySchema } from "../../gen/kitchensink/v1/legacy_pb.ts";

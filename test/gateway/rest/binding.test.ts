@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { RestBinding, RestRouteOptions } from "../../../src/gateway/rest/index.ts";
 import { compileRestRoutes, httpStatusOf } from "../../../src/gateway/rest/index.ts";
-import { PlantService } from "../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { GetShelfRequestSchema, Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySchema, LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { Color, EchoSchema, KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";

@@ -1,5 +1,5 @@
 import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from "@bufbuild/protobuf";
-import { DeletePlantRequestSchema } from "../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { DeletePlantRequestSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { encodeEnvelope } from "./envelope.ts";
 import type { Address, Field, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
 import { exchangeHttp1 } from "../carriers/http1-connection.ts";

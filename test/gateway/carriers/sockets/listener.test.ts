@@ -5,7 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import { startDeadline } from "../../../../src/gateway/carriers/index.ts";
 import { createGateway, type EndpointAnswer, type GatewayLoad } from "../../../../src/gateway/index.ts";
-import { PlantService } from "../../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { PlantService } from "../../../gen/plantstore/v1/plant_service_pb.ts";
 import { createByteReader } from "../../../support/carriers/byte-reader.ts";
 import { createCertificate } from "../../../support/carriers/certificate.ts";
 import { within } from "../../../support/deadline.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Field } from "../../../support/carriers/exchange.ts";
 import { createGateway } from "../../../../src/gateway/index.ts";
-import { PlantService } from "../../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { PlantService } from "../../../gen/plantstore/v1/plant_service_pb.ts";
 import { encodeEnvelope } from "../../../support/gateway/envelope.ts";
 import { grpcHeader } from "../../../support/carriers/grpc-frames.ts";
 import {
