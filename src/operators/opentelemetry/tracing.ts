@@ -49,9 +49,6 @@ export function traceIdsOf(contextValues: ContextValues): TraceIds | undefined {
   return ids !== undefined && isSpanContextValid(ids) ? { traceId: ids.traceId, spanId: ids.spanId } : undefined;
 }
 
-/** The most links of a span: OpenTelemetry's default. */
-const linksMax = 128;
-
 /**
  * Creates the hooks for the SDK that is registered by now.
  *
@@ -118,9 +115,9 @@ function startShared(tracer: Tracer, { name, attributes, requests }: SharedWork)
   const spans = requests.flatMap((values) => (values && spanOf(values)) ?? []).filter((span) => span.isRecording());
   const [first] = spans;
   if (first === undefined) return nothing;
-  // A span has one parent: it appears in the first of the traces, with links to all.
+  // A span has one parent: it appears in the first of the traces, with links to all that the SDK's limit admits.
   const parent = trace.setSpan(ROOT_CONTEXT, first);
-  const links = spans.slice(0, linksMax).map((span) => ({ context: span.spanContext() }));
+  const links = spans.map((span) => ({ context: span.spanContext() }));
   const shared = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes, links }, parent);
   return (error) => {
     if (error !== undefined) shared.setAttribute("error.type", "_OTHER").setStatus({ code: SpanStatusCode.ERROR });

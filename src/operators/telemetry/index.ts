@@ -4,23 +4,12 @@
  *
  * It is loaded only where something is measured. It knows neither plants nor credentials; `plantstore/server/` adds their metrics.
  */
-export {
-  type MeasuredGateway,
-  type MeasuredReadiness,
-  measureGateway,
-  measureReadiness,
-} from "./metrics/gateway-metrics.ts";
-export type {
-  Attributes,
-  HistogramPoint,
-  MetricDescription,
-  MetricFamily,
-  NumberPoint,
-} from "./metrics/metric-family.ts";
-export { createMetricsEndpoint } from "./metrics/metrics-endpoint.ts";
-export { durationBounds, Metrics } from "./metrics/metrics.ts";
-export { measureProcess } from "./metrics/process-metrics.ts";
-export { prometheusName } from "./metrics/prometheus-text.ts";
-export { httpAttributes, rpcAttributes } from "./metrics/request-attributes.ts";
-export { createRequestMetrics, type RequestMetricsOptions } from "./metrics/request-metrics.ts";
-export type { CounterSeries, HistogramSeries, SeriesTable } from "./metrics/series.ts";
+export { type MeasuredGateway, type MeasuredReadiness, measureGateway, measureReadiness } from "./gateway-metrics.ts";
+export type { Attributes, HistogramPoint, MetricDescription, MetricFamily, NumberPoint } from "./metric-family.ts";
+export { createMetricsEndpoint } from "./metrics-endpoint.ts";
+export { durationBounds, Metrics } from "./metrics.ts";
+export { measureProcess } from "./process-metrics.ts";
+export { prometheusName } from "./prometheus-text.ts";
+export { httpAttributes, rpcAttributes } from "./request-attributes.ts";
+export { createRequestMetrics, type RequestMetricsOptions } from "./request-metrics.ts";
+export type { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { createContextValues, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createTracing, traceIdsOf } from "../../../src/operators/opentelemetry/index.ts";
-import { openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { callings, greenhouseClient, startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 import { registerSdk } from "../../support/telemetry/register-sdk.ts";
@@ -205,21 +204,14 @@ describe("a span", () => {
     expect(seen).toEqual([undefined, { traceId, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }]);
   });
 
-  test("is below none of the other requests of its connection", async () => {
-    using sdk = registerSdk();
-    const tracing = createTracing();
-    await using greenhouse = await startGreenhouse(
-      { getReading: async () => await nextTurn({}) },
-      { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onAnswer: tracing.onAnswer },
+  test("is not below the span that is active when its request begins, which may be another request's", () => {
+    using _ = registerSdk();
+    const contextValues = createContextValues();
+    const other = trace.getTracer("program").startSpan("of another request");
+    context.with(trace.setSpan(ROOT_CONTEXT, other), () =>
+      createTracing().onRequest({ ...admitRequest, header: { get: () => null }, contextValues }),
     );
-    using connection = await openHttp1(greenhouse.address);
-    // The second one begins when the first is answered, which its handler does.
-    const request = { httpMethod: "GET", path: "/sensors/7/reading", header: [] };
-    for (let i = 0; i < 3; i++) connection.request(request);
-    for (let i = 0; i < 3; i++) await connection.readAnswer();
-    await expect.poll(() => sdk.spans.length).toBe(3);
-    expect(sdk.spans.map(({ parentSpanContext }) => parentSpanContext)).toEqual([undefined, undefined, undefined]);
-    expect(new Set(sdk.spans.map((span) => span.spanContext().traceId)).size).toBe(3);
+    expect(traceIdsOf(contextValues)?.traceId).not.toBe(other.spanContext().traceId);
   });
 });
 

@@ -26,7 +26,7 @@ export function httpAttributes(answer: AnsweredRequest): Attributes {
   const { httpMethod, httpRoute, httpStatus, httpVersion, scheme } = answer;
   const code = blamedCode(answer);
   return {
-    "http.request.method": knownMethods.includes(httpMethod) ? httpMethod : "_OTHER",
+    "http.request.method": knownMethod(httpMethod),
     "url.scheme": scheme,
     ...(httpVersion !== undefined && { "network.protocol.version": httpVersion === "2.0" ? "2" : httpVersion }),
     ...(httpRoute !== undefined && { "http.route": httpRoute }),
@@ -36,13 +36,11 @@ export function httpAttributes(answer: AnsweredRequest): Attributes {
   };
 }
 
-/** Returns a number that two requests of a route share exactly when their {@link httpAttributes} are the same. */
-export function httpSeriesKey(answer: AnsweredRequest): number {
-  const { httpMethod, httpStatus, httpVersion, scheme } = answer;
-  const method = knownMethods.indexOf(httpMethod) + 1;
-  const version = httpVersions.indexOf(httpVersion);
-  const outcome = (blamedCode(answer) ?? 0) * 1_000 + httpStatus;
-  return ((outcome * 16 + method) * 4 + version) * 2 + (scheme === "https" ? 1 : 0);
+/** Returns a text that differs where the attributes of two requests do, and has few values, as they have. */
+export function seriesKey(answer: AnsweredRequest): string {
+  const { protocol, procedure, httpRoute, httpMethod, httpStatus, httpVersion, scheme, error } = answer;
+  const request = `${protocol} ${procedure} ${httpRoute} ${knownMethod(httpMethod)} ${httpVersion} ${scheme}`;
+  return `${request} ${httpStatus} ${error?.code}`;
 }
 
 /**
@@ -54,10 +52,12 @@ function blamedCode({ error, procedure }: AnsweredRequest): Code | undefined {
   return error.code === Code.Unimplemented && procedure === undefined ? undefined : error.code;
 }
 
-const httpVersions: readonly AnsweredRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
-
 // RFC 9110 §9 and RFC 5789. Clients may invent others, each of which would be a series of its own.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+
+function knownMethod(httpMethod: string): string {
+  return knownMethods.includes(httpMethod) ? httpMethod : "_OTHER";
+}
 
 /** Returns whether the conventions for RPC blame the server; other errors are answers to what the client asked. */
 function isServerError(error: AnsweredRequest["error"]): error is ConnectError {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createGateway } from "../../../../src/gateway/index.ts";
-import { createRequestMetrics, Metrics } from "../../../../src/operators/telemetry/index.ts";
+import { createGateway } from "../../../src/gateway/index.ts";
+import { createRequestMetrics, Metrics } from "../../../src/operators/telemetry/index.ts";
 
 test("a program that names no refusals has its requests counted, and no metric of refusals", async () => {
   const metrics = new Metrics();
