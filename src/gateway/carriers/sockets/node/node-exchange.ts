@@ -1,4 +1,4 @@
-import type { Readable, Stream } from "node:stream";
+import type { Readable, Stream as NodeStream } from "node:stream";
 import {
   CarriedExchange,
   type ExchangeHead,
@@ -9,7 +9,7 @@ import {
 } from "../../index.ts";
 
 /** What the answers of node:http and of the compatibility layer of node:http2 share. */
-export interface NodeResponse extends Stream {
+export interface NodeResponse extends NodeStream {
   readonly headersSent: boolean;
   statusCode: number;
   setHeader(name: string, value: string | string[]): unknown;

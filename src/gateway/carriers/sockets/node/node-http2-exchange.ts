@@ -16,7 +16,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   #linger: NodeJS.Timeout | undefined;
 
   constructor(request: Http2ServerRequest, response: Http2ServerResponse, common: CommonHeaderFields) {
-    const { method: httpMethod, url: target, rawHeaders: fields, stream, scheme = "http" } = request;
+    const { method: httpMethod, url: target, rawHeaders: fields, stream, scheme } = request;
     const url = `${scheme}://${request.authority || common.host}${target}`;
     const bodyBytes = stream.endAfterHeaders ? undefined : Number(common.contentLength ?? 0);
     const { session } = stream;
