@@ -69,8 +69,8 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   readonly #owner: CallOwner;
   readonly #timeoutMs: number | undefined;
   #controller: AbortController | undefined;
-  /** Stops the deadline, and stops listening for the shutdown. */
-  #release: (() => void) | undefined;
+  #stopDeadline: (() => void) | undefined;
+  #ignoreShutdown: (() => void) | undefined;
 
   constructor(init: CallInit<P, W>) {
     this.exchange = init.exchange;
@@ -101,7 +101,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     const timeoutMs = this.#timeoutMs;
     if (timeoutMs === 0) return this.#expire();
     // Rounded up, because less than a millisecond is still some time.
-    if (timeoutMs !== undefined) this.#releaseLater(startDeadline(Math.ceil(timeoutMs), () => this.#expire()));
+    if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(Math.ceil(timeoutMs), () => this.#expire());
     if (requestGate === undefined) this.read();
     else this.#pass(requestGate);
   }
@@ -249,25 +249,15 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     const abort = (): void => this.#abort(shutdown.reason);
     if (shutdown.aborted) return abort();
     shutdown.addEventListener("abort", abort);
-    this.#releaseLater(() => shutdown.removeEventListener("abort", abort));
-  }
-
-  #releaseLater(release: () => void): void {
-    const before = this.#release;
-    this.#release =
-      before === undefined
-        ? release
-        : () => {
-            before();
-            release();
-          };
+    this.#ignoreShutdown = () => shutdown.removeEventListener("abort", abort);
   }
 
   /** Releases what the call holds. */
   protected end(error: ConnectError | undefined): void {
     this.done = true;
     this.exchange.abortReceiver = undefined;
-    this.#release?.();
+    this.#stopDeadline?.();
+    this.#ignoreShutdown?.();
     // Connect aborts the signal of every call that has ended, so that what depends on it is released.
     this.#abort(error ?? completed);
   }

@@ -131,14 +131,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     limits,
     serve,
     refuse: (exchange, problem) => {
-      const { httpStatus } = problem;
-      const refusal = {
-        protocol: "rest",
-        httpStatus,
-        error: httpError(problem),
-        procedure: undefined,
-        fields: [],
-      } as const;
+      const refusal = { protocol: "rest", httpStatus: problem.httpStatus, error: httpError(problem) } as const;
       refuse(exchange, refusal, writeErrorRecord, report);
     },
     report,

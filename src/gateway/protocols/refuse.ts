@@ -16,8 +16,8 @@ export interface Refusal {
   /** The gateway's own, or one that was made writable. */
   readonly error: ConnectError;
   /** The RPC that was requested, if known. */
-  readonly procedure: string | undefined;
-  readonly fields: HeaderFields;
+  readonly procedure?: string | undefined;
+  readonly fields?: HeaderFields;
   /** The format of the messages, for a stream of the Connect protocol. */
   readonly connectStream?: RpcFormat | undefined;
 }
@@ -28,7 +28,7 @@ export interface Refusal {
  * @throws whatever keeps the error from being written, for example details that do not serialize; then nothing was sent
  */
 export function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRecord: ErrorRecordWriter): void {
-  const { protocol, httpStatus, error, fields, procedure } = refusal;
+  const { protocol, httpStatus, error, fields = [], procedure } = refusal;
   const wrongMethod = httpStatus === 405;
   // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default
   // the status alone says that this was not a call; only a custom error record is sent.
