@@ -5,20 +5,22 @@ import { Code } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { PendingDelete } from "../../src/plantstore/plants/delete-queue.ts";
-import { attemptBatch, findRefused } from "../../src/plantstore/plants/postgres/attempt-batch.ts";
-import { checkWrite } from "../../src/plantstore/plants/postgres/check-write.ts";
-import { endWaitsOnWorkers } from "../../src/plantstore/plants/postgres/citus.ts";
-import { deletePlants, findDeleted, toDeleteBatch } from "../../src/plantstore/plants/postgres/delete-batch.ts";
-import { checkPostgresDatabase, migratePostgres } from "../../src/plantstore/plants/postgres/plant-database.ts";
-import { readServerUrl } from "../../src/plantstore/plants/postgres/server-url.ts";
-import { Session } from "../../src/plantstore/plants/postgres/session.ts";
-import { ToldByKey } from "../../src/plantstore/plants/postgres/told-by-key.ts";
+import { attemptBatch, findRefused } from "../../src/plantstore/plants/postgres/delete/attempt-batch.ts";
+import { toDeleteBatch } from "../../src/plantstore/plants/postgres/delete/delete-batch.ts";
+import {
+  checkPostgresDatabase,
+  migratePostgres,
+} from "../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
+import type { Placement } from "../../src/plantstore/plants/postgres/delete/placement.ts";
+import type { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
+import { AnsweredByKey } from "../../src/plantstore/plants/postgres/delete/answered-by-key.ts";
 import { openPostgresStore } from "../../src/plantstore/plants/postgres/store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { configOf, runSql } from "../support/plants/postgres-server.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 import { citusBuild, programsFolder } from "./build.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+import { openCitusSession } from "./open-session.ts";
 
 let cluster: CitusCluster;
 let url: string;
@@ -29,7 +31,7 @@ beforeAll(async () => {
   await growPlants();
   await runSql(
     url,
-    `INSERT INTO deletions (plant_id, subject, request_id, batch) SELECT id, '', '', '${token}' FROM plants`,
+    `INSERT INTO deletions (plant_id, subject, request_id, batch) SELECT unnest('{${recorded.join()}}'::bigint[]), '', '', '${token}'`,
   );
 });
 beforeEach(() => growPlants());
@@ -37,16 +39,16 @@ afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
 const absent = Array.from({ length: 40 }, (_, i) => BigInt(i + 40));
+/** Plants that are not there any more, and were deleted with the token. */
+const recorded = Array.from({ length: 10 }, (_, i) => BigInt(i + 80));
 const token = "00000000-0000-4000-8000-000000000000";
 
 async function growPlants(): Promise<void> {
   await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[]) ON CONFLICT DO NOTHING`);
 }
 
-async function openSession(): Promise<Session> {
-  const session = new Session(readServerUrl(url));
-  await session.shards.learn(session);
-  return session;
+function openSession(): ReturnType<typeof openCitusSession> {
+  return openCitusSession(url);
 }
 
 /** The plants of each worker, in the order of the workers of the cluster. */
@@ -144,7 +146,7 @@ describe("a worker whose synchronous standby is gone", () => {
 
   test("is not taken to have what a batch for the wrong worker has deleted on it", async () => {
     const [[one] = [], [, ...others] = []] = await plantsByWorker();
-    const session = await openSession();
+    const { session } = await openSession();
     const batch = `'{${others.slice(0, 2).join()}}', '{a,a}', '{r,r}', '${token}', NULL, false`;
     const told = session.query(`SELECT deleted FROM plantstore_delete(${one}, ${batch})`).then(String, String);
     expect(await whileCancelling(told)).toMatch(/a worker warned/);
@@ -187,11 +189,11 @@ describe("a worker whose synchronous standby is gone", () => {
         isHandedOver: false,
       },
     ])("$name", async ({ plants, skipsLocked, isHandedOver = true }) => {
-      const session = await openSession();
+      const { session, placement } = await openSession();
       const pending = pendingDeletes(await plants());
       await cluster.handOver(isHandedOver);
       onTestFinished(() => cluster.handOver(true));
-      const mode = { mayBeDone: false, skipsLocked, looksFirst: false, told: new ToldByKey() };
+      const mode = { placement, mayBeDone: false, skipsLocked, looksFirst: false, answered: new AnsweredByKey() };
       const attempt = attemptBatch(session, toDeleteBatch(token, pending), pending, mode);
       const fault = { message: expect.stringMatching(/a worker warned/) };
       expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed", fault });
@@ -202,11 +204,13 @@ describe("a worker whose synchronous standby is gone", () => {
       { name: "", isHandedOver: true },
       { name: " that Citus hands to no worker", isHandedOver: false },
     ])("by a look$name for what is refused", async ({ isHandedOver }) => {
-      const session = await openSession();
+      const { session, placement } = await openSession();
       await cluster.handOver(isHandedOver);
       onTestFinished(() => cluster.handOver(true));
       const batch = toDeleteBatch(token, pendingDeletes((await absentHere()).slice(0, 1)));
-      expect(await whileCancelling(findRefused(session, batch).then(String, String))).toMatch(/a worker warned/);
+      expect(await whileCancelling(findRefused(session, placement, batch).then(String, String))).toMatch(
+        /a worker warned/,
+      );
       await session.close();
     });
   });
@@ -215,13 +219,17 @@ describe("a worker whose synchronous standby is gone", () => {
     const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, answerTimeoutMs: 3_000 };
     const deletionOf =
       (count: number) =>
-      async (session: Session): Promise<unknown> => {
+      async (session: Session, placement: Placement): Promise<unknown> => {
         const [, here = []] = await plantsByWorker(absent);
-        return await deletePlants(session, toDeleteBatch(token, pendingDeletes(here.slice(0, count))));
+        return await placement.deletePlants(session, toDeleteBatch(token, pendingDeletes(here.slice(0, count))));
       };
 
     test.each([
-      { name: "a check of the server", run: checkWrite, isHandedOver: true },
+      {
+        name: "a check of the server",
+        run: (session: Session, placement: Placement) => placement.checkWrite(session),
+        isHandedOver: true,
+      },
       { name: "a deletion that Citus hands to no worker", run: deletionOf(1), isHandedOver: false },
       { name: "a two-phase deletion that Citus hands to no worker", run: deletionOf(10), isHandedOver: false },
       {
@@ -232,11 +240,10 @@ describe("a worker whose synchronous standby is gone", () => {
       },
     ])("$name", async ({ run, isHandedOver, prepare }) => {
       await prepare?.();
-      const session = new Session(readServerUrl(url), timeouts);
-      await session.shards.learn(session);
+      const { session, placement } = await openCitusSession(url, timeouts);
       await cluster.handOver(isHandedOver);
       onTestFinished(() => cluster.handOver(true));
-      await run(session).catch(() => undefined);
+      await run(session, placement).catch(() => undefined);
       const look = async (): Promise<unknown> => {
         session.discard();
         await session.connect();
@@ -257,11 +264,10 @@ describe("a worker whose synchronous standby is gone", () => {
     ])(
       "a worker that hangs meanwhile delays one connection, and not those after it: the look is $ended",
       async ({ limits, first }) => {
-        const session = new Session(readServerUrl(url), limits);
-        await session.shards.learn(session);
+        const { session, placement } = await openCitusSession(url, limits);
         await cluster.handOver(false);
         onTestFinished(() => cluster.handOver(true));
-        await deletionOf(1)(session).catch(() => session.discard());
+        await deletionOf(1)(session, placement).catch(() => session.discard());
         const look = (): Promise<unknown> => session.query("SELECT 'connected'").then(String, String);
         cluster.workers[1]?.signal("SIGSTOP");
         const looks = [await look(), await look()];
@@ -285,9 +291,9 @@ describe("a worker whose synchronous standby is gone", () => {
     );
     const waits = "SELECT application_name FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     await expect.poll(() => runSql(worker(), waits)).toHaveLength(2);
-    const session = await openSession();
-    const processes = [stranger, store].map(({ processID }) => processID ?? 0);
-    expect(await endWaitsOnWorkers(session, processes)).toEqual(processes.slice(1));
+    const { session, citus } = await openSession();
+    for (const { processID } of [stranger, store]) citus.mayWait(processID ?? 0);
+    await citus.endWaits(session);
     await own;
     expect(await runSql(worker(), waits)).toHaveLength(1);
     await cancelWaits();
@@ -296,9 +302,10 @@ describe("a worker whose synchronous standby is gone", () => {
   });
 
   test("is not taken to have the record of a deletion that is looked up", async () => {
-    const [, here = []] = await plantsByWorker();
-    const session = await openSession();
-    const found = findDeleted(session, toDeleteBatch(token, pendingDeletes(here))).then(String, String);
+    const [, [here = 0n] = []] = await plantsByWorker(recorded);
+    const { session, placement } = await openSession();
+    const batch = toDeleteBatch(token, pendingDeletes([here]));
+    const found = findRefused(session, placement, batch).then(String, String);
     expect(await whileCancelling(found)).toMatch(/a worker warned/);
     await session.close();
   });
@@ -311,9 +318,9 @@ test("a coordinator whose synchronous standby is gone keeps nobody waiting, nor 
   onTestFinished(() => store.close());
   await expect(store.delete(ids[0] ?? 0n, deleteCall())).resolves.toBe(true);
   await expect(store.delete(absent[0] ?? 0n, deleteCall())).resolves.toBe(false);
-  const session = await openSession();
+  const { session, placement } = await openSession();
   onTestFinished(() => session.close());
-  await expect(checkWrite(session)).resolves.toBeUndefined();
+  await expect(placement.checkWrite(session)).resolves.toBeUndefined();
 });
 
 test("a coordinator whose synchronous standby is gone keeps nobody waiting for a worker that has its own", async () => {
@@ -346,8 +353,8 @@ test.each(["fsync", "synchronous_commit"])("a worker with %s = off serves nobody
   await expect(store.delete(id, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
   expect(store.problem).toMatch(/so commits would not be durable/);
   await store.close();
-  const session = await openSession();
-  await expect(checkWrite(session)).rejects.toThrow(/so commits would not be durable/);
+  const { session, placement } = await openSession();
+  await expect(placement.checkWrite(session)).rejects.toThrow(/so commits would not be durable/);
   await session.close();
   await expect(openPostgresStore({ url })).rejects.toThrow(/on the worker 127\.0\.0\.1/);
   await expect(checkPostgresDatabase(url)).rejects.toThrow(/on the worker 127\.0\.0\.1/);
@@ -371,10 +378,8 @@ test("workers that warn of their collation at the start of every connection serv
 });
 
 test("a store does not open where the warnings of workers would not arrive", async () => {
-  const session = await openSession();
+  const { session, citus } = await openSession();
   await session.run("SET citus.worker_min_messages = notice");
-  await expect(session.shards.learn(session)).rejects.toThrow(
-    /to debug1 for the role, because .* from being set .* unnoticed$/,
-  );
+  await expect(citus.learn(session)).rejects.toThrow(/to debug1 for the role, because .* from being set .* unnoticed$/);
   await session.close();
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { migratePostgres } from "../../src/plantstore/plants/postgres/plant-database.ts";
+import { migratePostgres } from "../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
 import { Callers, callerToken } from "../cluster/callers.ts";
 import { checkHistory, type FinalTables } from "../cluster/check-history.ts";
 import { Dice } from "../support/dice.ts";

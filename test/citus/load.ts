@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { migratePostgres } from "../../src/plantstore/plants/postgres/plant-database.ts";
+import { migratePostgres } from "../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../src/plantstore/plants/postgres/store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { runSql } from "../support/plants/postgres-server.ts";

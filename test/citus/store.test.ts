@@ -2,24 +2,16 @@ import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { attemptBatch } from "../../src/plantstore/plants/postgres/attempt-batch.ts";
-import { checkWrite } from "../../src/plantstore/plants/postgres/check-write.ts";
-import { Shards } from "../../src/plantstore/plants/postgres/citus.ts";
-import {
-  deleteUnlockedPlants,
-  type PlantFate,
-  toDeleteBatch,
-} from "../../src/plantstore/plants/postgres/delete-batch.ts";
+import { attemptBatch } from "../../src/plantstore/plants/postgres/delete/attempt-batch.ts";
+import { toDeleteBatch } from "../../src/plantstore/plants/postgres/delete/delete-batch.ts";
+import type { Placement, PlantFate } from "../../src/plantstore/plants/postgres/delete/placement.ts";
 import {
   checkPostgresDatabase,
   migratePostgres,
   openPostgresDatabase,
-} from "../../src/plantstore/plants/postgres/plant-database.ts";
-import { migrations } from "../../src/plantstore/plants/postgres/migrations.ts";
-import { dropOldDeletions } from "../../src/plantstore/plants/postgres/retention.ts";
-import { readServerUrl } from "../../src/plantstore/plants/postgres/server-url.ts";
-import { Session } from "../../src/plantstore/plants/postgres/session.ts";
-import { ToldByKey } from "../../src/plantstore/plants/postgres/told-by-key.ts";
+} from "../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
+import { migrations } from "../../src/plantstore/plants/postgres/schema/migrations.ts";
+import { AnsweredByKey } from "../../src/plantstore/plants/postgres/delete/answered-by-key.ts";
 import { deleteTimeouts, openPostgresStore } from "../../src/plantstore/plants/postgres/store.ts";
 import { collect } from "../support/collect.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
@@ -27,6 +19,7 @@ import { describePlantDatabase } from "../support/plants/describe-plant-database
 import { describePlantStore } from "../support/plants/describe-plant-store.ts";
 import { configOf, runSql } from "../support/plants/postgres-server.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+import { openCitusSession } from "./open-session.ts";
 
 let cluster: CitusCluster;
 beforeAll(async () => {
@@ -47,19 +40,15 @@ async function plantsIn(url: string): Promise<bigint[]> {
 
 /** Makes the tables of a store that Citus has not spread yet. */
 async function makeTables(url: string): Promise<void> {
-  for (const { sql, index } of migrations) {
-    await runSql(url, sql);
-    if (index) await runSql(url, index.create);
-  }
+  for (const sql of migrations) await runSql(url, sql);
   await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
 }
 
 /** Deletes plants without waiting for any lock, and returns the fate of each that was there. */
 async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantFate>> {
-  const session = new Session(readServerUrl(url));
-  await session.shards.learn(session);
+  const { session, placement } = await openCitusSession(url);
   const pending = plants.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
-  const fates = await deleteUnlockedPlants(session, toDeleteBatch(randomUUID(), pending));
+  const fates = await placement.deleteUnlockedPlants(session, toDeleteBatch(randomUUID(), pending));
   await session.close();
   return Object.fromEntries(fates);
 }
@@ -128,6 +117,12 @@ describePlantDatabase(async () => {
   return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
 });
 
+/** A plant of each worker. */
+function oneOfEach(placement: Placement): readonly bigint[] {
+  const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
+  return [0, 1].map((worker) => ids.find((id) => placement.workerOf(id) === worker) ?? -1n);
+}
+
 describe("on Citus", () => {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
 
@@ -160,25 +155,16 @@ describe("on Citus", () => {
     await expect(migrating).resolves.toHaveLength(2);
   });
 
-  test("tables that an operator has distributed get what they lack from migrate, and serve nobody before", async () => {
+  test("tables that an operator has distributed are refused, in words that say what to do", async () => {
     const url = await cluster.createSchema();
     await makeTables(url);
     await runSql(url, "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)");
     await runSql(url, "DROP INDEX deletions_by_key");
     await runSql(url, "SELECT create_distributed_table('plants', 'id')");
     await runSql(url, "SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants')");
-    await runSql(url, "INSERT INTO plants VALUES (1)");
-    await runSql(
-      url,
-      `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
-       VALUES (2, 'subject', '', gen_random_uuid(), 'used')`,
-    );
-    await expect(openPostgresStore({ url })).rejects.toThrow(/not by `plantstore migrate`: run it$/);
-    await migratePostgres(url);
-    const store = await openPostgresStore({ url });
-    await expect(store.delete(1n, deleteCall({ idempotencyKey: "key" }))).resolves.toBe(true);
-    await expect(store.delete(2n, deleteCall({ subject: "subject", idempotencyKey: "used" }))).resolves.toBe(true);
-    await store.close();
+    const refusal = /not by `plantstore migrate`: bring them back by `SELECT undistribute_table/;
+    await expect(openPostgresStore({ url })).rejects.toThrow(refusal);
+    await expect(migratePostgres(url)).rejects.toThrow(refusal);
   });
 
   test("a store whose function is of another release gets that of this one from migrate, on all workers", async () => {
@@ -201,20 +187,6 @@ describe("on Citus", () => {
     expect(handed).toHaveLength(1);
   });
 
-  test.each([
-    { name: "apart", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
-    { name: "by another column", column: "seq", primaryKey: "seq", together: "plants" },
-  ])("tables that an operator has distributed $name are refused by migrate", async (spread) => {
-    const url = await cluster.createSchema();
-    await makeTables(url);
-    const key = `DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (${spread.primaryKey})`;
-    await runSql(url, `ALTER TABLE deletions ${key}; DROP INDEX deletions_by_key`);
-    await runSql(url, "SELECT create_distributed_table('plants', 'id')");
-    const how = `'${spread.column}', colocate_with => '${spread.together}'`;
-    await runSql(url, `SELECT create_distributed_table('deletions', ${how})`);
-    await expect(migratePostgres(url)).rejects.toThrow(/must be distributed together, by `id` and `plant_id`$/);
-  });
-
   test("a schema that is on one worker as a whole is refused in clear words", async () => {
     const refusal = /a schema that Citus keeps .* use another one, or bring it back by `SELECT .*`$/;
     const url = await cluster.createSchema();
@@ -230,11 +202,10 @@ describe("on Citus", () => {
 
   test("batches are made for the worker that the engine chooses for a plant", async () => {
     const url = await createStore();
-    const session = new Session(readServerUrl(url));
-    const shards = new Shards();
-    await shards.learn(session);
-    const { oneOfEach } = shards;
-    await shards.learn(session);
+    const { session, citus, placement } = await openCitusSession(url);
+    await citus.learn(session);
+    // Where nothing was moved, none is looked for again.
+    expect(citus.placement).toBe(placement);
     const asked = [...ids, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n)];
     const rows = await session.query(
       `SELECT id, dense_rank() OVER (ORDER BY groupid) - 1 FROM unnest($1::bigint[]) AS id
@@ -243,18 +214,14 @@ describe("on Citus", () => {
     );
     await session.close();
     expect(rows).toHaveLength(asked.length);
-    expect(rows.map(([id]) => String(shards.workerOf(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
-    expect(oneOfEach.map((id) => shards.workerOf(id)).toSorted((one, other) => one - other)).toEqual([0, 1]);
-    // Where nothing was moved, none is looked for again.
-    expect(shards.oneOfEach).toBe(oneOfEach);
+    expect(rows.map(([id]) => String(placement.workerOf(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
   });
 
   test("deletions wait for their worker alone, and one that comes while the store is closed is refused", async () => {
     const url = await createStore(ids);
-    const session = new Session(readServerUrl(url));
-    await session.shards.learn(session);
+    const { session, placement } = await openCitusSession(url);
     await session.close();
-    const plants = session.shards.oneOfEach.toSorted((a, b) => session.shards.workerOf(a) - session.shards.workerOf(b));
+    const plants = oneOfEach(placement);
     const store = await openPostgresStore({ url });
     const waitingMax: unknown[] = [];
     for (const id of plants) {
@@ -280,14 +247,12 @@ describe("on Citus", () => {
   test("no batch is for plants of two workers, not even of those that were locked", async () => {
     const url = await createStore(ids);
     await setLockTimeout(url);
-    const session = new Session(readServerUrl(url));
-    await session.shards.learn(session);
+    const { session, placement } = await openCitusSession(url);
     await session.close();
-    const { shards } = session;
     const locking = new Client(configOf(url));
     await locking.connect();
     await locking.query("BEGIN; SET lock_timeout = 0");
-    for (const id of shards.oneOfEach) await locking.query(`SELECT FROM plants WHERE id = ${id} FOR UPDATE`);
+    for (const id of oneOfEach(placement)) await locking.query(`SELECT FROM plants WHERE id = ${id} FOR UPDATE`);
     const store = await openPostgresStore({ url });
     // On a machine that stalls for long, a caller is told to come back.
     const askUntilTold = (id: bigint): Promise<boolean> => store.delete(id, deleteCall()).catch(() => askUntilTold(id));
@@ -299,10 +264,10 @@ describe("on Citus", () => {
     await store.close();
     const records = await runSql(url, "SELECT batch, plant_id FROM deletions");
     const workerOfBatch = new Map(
-      records.map(({ batch, plant_id: id }) => [batch, shards.workerOf(BigInt(String(id)))]),
+      records.map(({ batch, plant_id: id }) => [batch, placement.workerOf(BigInt(String(id)))]),
     );
     const strays = records.filter(
-      ({ batch, plant_id: id }) => shards.workerOf(BigInt(String(id))) !== workerOfBatch.get(batch),
+      ({ batch, plant_id: id }) => placement.workerOf(BigInt(String(id))) !== workerOfBatch.get(batch),
     );
     expect(strays).toEqual([]);
   });
@@ -312,10 +277,7 @@ describe("on Citus", () => {
     const tenant = 2n ** 31n;
     const url = await cluster.createSchema(1);
     await migratePostgres(url);
-    const shards = new Shards();
-    const session = new Session(readServerUrl(url));
-    await shards.learn(session);
-    expect(shards.areThere).toBe(true);
+    const { session, citus } = await openCitusSession(url);
     await runSql(url, `INSERT INTO plants VALUES (${tenant})`);
     await runSql(url, `SELECT isolate_tenant_to_new_shard('plants', ${tenant}, 'CASCADE', 'block_writes')`);
     const place = `shardid = get_shard_id_for_distribution_column('plants', ${tenant})`;
@@ -326,10 +288,9 @@ describe("on Citus", () => {
       `SELECT citus_move_shard_placement(shardid, nodename, nodeport, nodename, ${to}, 'block_writes')
        FROM citus_shards WHERE ${place}`,
     );
-    await shards.learn(session);
+    await citus.learn(session);
     await session.close();
-    expect(shards.workerOf(tenant)).not.toBe(shards.workerOf(0n));
-    expect(shards.oneOfEach).toEqual([0n]);
+    expect(citus.placement.workerOf(tenant)).not.toBe(citus.placement.workerOf(0n));
     const store = await openPostgresStore({ url });
     await expect(store.delete(tenant, deleteCall())).resolves.toBe(true);
     await store.close();
@@ -341,10 +302,8 @@ describe("on Citus", () => {
     { name: "that is handed to no worker", token: "gen_random_uuid()" },
   ])("a batch $name is done all the same", async ({ token }) => {
     const url = await createStore(ids);
-    const shards = new Shards();
-    const session = new Session(readServerUrl(url));
-    await shards.learn(session);
-    const other = ids.find((id) => shards.workerOf(id) !== shards.workerOf(0n));
+    const { session, placement } = await openCitusSession(url);
+    const other = ids.find((id) => placement.workerOf(id) !== placement.workerOf(0n));
     const [row] = await session.query(
       `SELECT deleted FROM plantstore_delete(0, '{0,${other}}', '{a,a}', '{r,r}', ${token}, NULL, false)`,
     );
@@ -438,10 +397,9 @@ describe("on Citus", () => {
       `INSERT INTO deletions (plant_id, subject, request_id, batch)
        SELECT id, '', '', gen_random_uuid() FROM generate_series(0, 9) AS id`,
     );
-    const session = new Session(readServerUrl(url));
-    await session.shards.learn(session);
-    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 150, isMore: false });
-    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 0, isMore: false });
+    const { session, placement } = await openCitusSession(url);
+    await expect(placement.dropOldRecords(session, 3_600_000, 1_000)).resolves.toEqual({ count: 150, isMore: false });
+    await expect(placement.dropOldRecords(session, 3_600_000, 1_000)).resolves.toEqual({ count: 0, isMore: false });
     await session.close();
     await using database = await openPostgresDatabase(url);
     expect((await collect(database.listDeletions())).flat()).toHaveLength(60);
@@ -454,10 +412,9 @@ describe("on Citus", () => {
       `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
        SELECT unnest(ARRAY(SELECT generate_series(1, 1001)::bigint)), '2020-01-01', '', '', gen_random_uuid()`,
     );
-    const session = new Session(readServerUrl(url));
-    await session.shards.learn(session);
-    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 1_000, isMore: true });
-    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 1, isMore: false });
+    const { session, placement } = await openCitusSession(url);
+    await expect(placement.dropOldRecords(session, 3_600_000, 1_000)).resolves.toEqual({ count: 1_000, isMore: true });
+    await expect(placement.dropOldRecords(session, 3_600_000, 1_000)).resolves.toEqual({ count: 1, isMore: false });
     await session.close();
   });
 
@@ -473,9 +430,8 @@ describe("on Citus", () => {
     await lock.query("BEGIN");
     await lock.query("SELECT FROM deletions WHERE plant_id = 1 FOR UPDATE");
     const drop = async (): Promise<number> => {
-      const session = new Session(readServerUrl(url));
-      await session.shards.learn(session);
-      const { count } = await dropOldDeletions(session, 3_600_000);
+      const { session, placement } = await openCitusSession(url);
+      const { count } = await placement.dropOldRecords(session, 3_600_000, 1_000);
       await session.close();
       return count;
     };
@@ -557,15 +513,14 @@ describe("on Citus", () => {
 
   test("a batch for the wrong worker deletes nothing where a trigger there drops a record", async () => {
     const url = await createStore(ids);
-    const session = new Session(readServerUrl(url));
-    await session.shards.learn(session);
-    const here = session.shards.workerOf(0n);
-    const other = ids.find((id) => session.shards.workerOf(id) !== here) ?? 0n;
+    const { session, placement } = await openCitusSession(url);
+    const here = placement.workerOf(0n);
+    const other = ids.find((id) => placement.workerOf(id) !== here) ?? 0n;
     await addTrigger(url, {
       table: "deletions",
       when: "INSERT",
       sql: "RETURN NULL",
-      on: session.shards.workerOf(other),
+      on: placement.workerOf(other),
     });
     const batch = `'{0,${other}}', '{a,a}', '{r,r}', '00000000-0000-4000-8000-000000000000', NULL, false`;
     const deleting = session.query(`SELECT deleted FROM plantstore_delete(0, ${batch})`);
@@ -586,9 +541,8 @@ describe("on Citus", () => {
     ])("$name, and deletes nothing", async ({ sql, on, shards, told }) => {
       const url = await createStore(ids, shards);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql, ...(on === undefined ? {} : { on }) });
-      const session = new Session(readServerUrl(url));
-      await session.shards.learn(session);
-      expect(await checkWrite(session).then(() => "well", String)).toBe(told);
+      const { session, placement } = await openCitusSession(url);
+      expect(await placement.checkWrite(session).then(() => "well", String)).toBe(told);
       await session.close();
       expect(await plantsIn(url)).toEqual(ids);
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
@@ -598,14 +552,14 @@ describe("on Citus", () => {
       const url = await createStore([], 1);
       const sql = "IF pg_try_advisory_xact_lock(1) THEN PERFORM pg_sleep(600); END IF; RETURN NULL";
       await addTrigger(url, { table: "deletions", when: "INSERT", at: "AFTER", sql });
-      const [stalled, other] = [new Session(readServerUrl(url)), new Session(readServerUrl(url), deleteTimeouts)];
-      for (const session of [stalled, other]) await session.shards.learn(session);
-      const stalling = checkWrite(stalled).then(() => "well", String);
+      const { session: stalled, placement } = await openCitusSession(url);
+      const { session: other } = await openCitusSession(url, deleteTimeouts);
+      const stalling = placement.checkWrite(stalled).then(() => "well", String);
       const asleep = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
       const sleepers = (): Promise<unknown[][]> =>
         Promise.all(cluster.workers.map(({ url: on }) => runSql(on, asleep)));
       await expect.poll(async () => (await sleepers()).flat()).toHaveLength(1);
-      expect(await checkWrite(other).then(() => "well", String)).toBe("well");
+      expect(await placement.checkWrite(other).then(() => "well", String)).toBe("well");
       await Promise.all([stalled.close(), other.close()]);
       expect(await stalling).not.toBe("well");
     });
@@ -613,9 +567,8 @@ describe("on Citus", () => {
     test("fails where workers can do nothing at all", async () => {
       const url = await createStore(ids);
       await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");
-      const session = new Session(readServerUrl(url));
-      await session.shards.learn(session);
-      await expect(checkWrite(session)).rejects.toThrow(/column "subject" of relation/);
+      const { session, placement } = await openCitusSession(url);
+      await expect(placement.checkWrite(session)).rejects.toThrow(/column "subject" of relation/);
       await session.close();
     });
   });
@@ -623,11 +576,11 @@ describe("on Citus", () => {
   test("a deletion that was cancelled may be done by its worker all the same, and one that was refused is not", async () => {
     const url = await createStore([7n, 8n]);
     await addTrigger(url, { table: "plants", when: "DELETE", sql: "RAISE 'protected'", of: 8n });
-    const session = new Session(readServerUrl(url));
-    await session.shards.learn(session);
+    const { session, placement } = await openCitusSession(url);
     const attempt = async (id: bigint): Promise<unknown> => {
       const pending = [{ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }];
-      const mode = { mayBeDone: false, skipsLocked: false, looksFirst: false, told: new ToldByKey() };
+      const answered = new AnsweredByKey();
+      const mode = { placement, mayBeDone: false, skipsLocked: false, looksFirst: false, answered };
       return await attemptBatch(session, toDeleteBatch(randomUUID(), pending), pending, mode);
     };
     const locking = new Client(configOf(url));

@@ -11,9 +11,7 @@ export const migrateCommand: Command = {
   notes: ["serve also migrates an SQLite file, but never a PostgreSQL database."],
   run: async (flags, _operands, terminal) => {
     const begunMs = performance.now();
-    const { from, to } = await migratePlants(databaseOf(flags, terminal), (what) =>
-      terminal.err(`waiting for ${what}`),
-    );
+    const { from, to } = await migratePlants(databaseOf(flags, terminal));
     const change = from === to ? "" : `: version ${from} became ${to} in ${showSeconds(performance.now() - begunMs)}`;
     terminal.err(`the schema is up to date${change}`);
     return exitCode.ok;

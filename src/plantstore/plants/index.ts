@@ -24,6 +24,6 @@ export { parseId } from "./read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
 export type { OnUpkeep, Upkeep } from "./upkeep.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
-export { demandSameDatabase } from "./postgres/follow-server-url.ts";
-export { readServerUrl } from "./postgres/server-url.ts";
+export { demandSameDatabase } from "./postgres/server/follow-server-url.ts";
+export { readServerUrl } from "./postgres/server/server-url.ts";
 export { openSqliteStore } from "./sqlite/store.ts";

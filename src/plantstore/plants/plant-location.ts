@@ -50,7 +50,7 @@ export async function openPlantStore(location: PlantLocation, options: StoreOpti
  */
 export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
   if (location.kind === "sqlite") return await openSqliteDatabase(location.path);
-  const { openPostgresDatabase } = await import("./postgres/plant-database.ts");
+  const { openPostgresDatabase } = await import("./postgres/all-plants/plant-database.ts");
   return await openPostgresDatabase(location.url);
 }
 
@@ -62,7 +62,7 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
  */
 export async function checkPlantStore(location: PlantLocation): Promise<void> {
   if (location.kind === "sqlite") return checkDatabaseFile(location.path);
-  const { checkPostgresDatabase } = await import("./postgres/plant-database.ts");
+  const { checkPostgresDatabase } = await import("./postgres/all-plants/plant-database.ts");
   await checkPostgresDatabase(location.url);
 }
 
@@ -70,14 +70,10 @@ export async function checkPlantStore(location: PlantLocation): Promise<void> {
  * Creates the schema or migrates it to the version of this release, and returns the versions before and after. Does
  * nothing if it is current.
  *
- * @param onWaiting - called every few seconds with what a migration of PostgreSQL is waiting for
  * @throws StoreOpenError with a message for the operator, also when the schema belongs to a newer release
  */
-export async function migratePlants(
-  location: PlantLocation,
-  onWaiting?: (what: string) => void,
-): Promise<{ readonly from: number; readonly to: number }> {
+export async function migratePlants(location: PlantLocation): Promise<{ readonly from: number; readonly to: number }> {
   if (location.kind === "sqlite") return migrateSqlite(location.path);
-  const { migratePostgres } = await import("./postgres/plant-database.ts");
-  return await migratePostgres(location.url, onWaiting);
+  const { migratePostgres } = await import("./postgres/all-plants/plant-database.ts");
+  return await migratePostgres(location.url);
 }

@@ -18,7 +18,7 @@ export interface CuttingProxy extends PostgresProxy {
 }
 
 // What only a batch of deletions has in it.
-const deletes = "WITH gone AS";
+const deletes = "WITH deleted AS";
 
 /** Starts a proxy to the server whose socket is in `serverFolder`. */
 export async function startCuttingProxy(serverFolder: string, port?: number): Promise<CuttingProxy> {

@@ -5,18 +5,18 @@ import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import type { DeleteCall, OnBatch, PlantStore, StoreConnections, WaitingDeletions } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";
-import { AwayWorkers } from "./away-workers.ts";
-import { checkRights, checkWorkers, checkWrite } from "./check-write.ts";
-import { Shards, toCallOnCitus } from "./citus.ts";
-import type { SessionTimeouts } from "./connect.ts";
-import { type LockedDelete, LockedDeletes } from "./locked-deletes.ts";
-import { checkDatabase } from "./migrate.ts";
-import { problemOf } from "./problem.ts";
-import { Retention } from "./retention.ts";
-import { BatchGivenUp, runBatch, toldWithinMs } from "./run-batch.ts";
-import { followServerUrl } from "./follow-server-url.ts";
-import { readServerUrl, type Server } from "./server-url.ts";
-import { Session } from "./session.ts";
+import { Retention } from "./all-plants/retention.ts";
+import { checkStore } from "./check-store.ts";
+import { AwayWorkers } from "./citus/away-workers.ts";
+import { Citus } from "./citus/citus.ts";
+import { type LockedDelete, LockedDeletes } from "./delete/locked-deletes.ts";
+import { problemOf } from "./delete/problem.ts";
+import { BatchGivenUp, batchTimeoutMs, runBatch } from "./delete/run-batch.ts";
+import { checkDatabase, checkRights } from "./schema/check-database.ts";
+import type { SessionTimeouts } from "./server/connect.ts";
+import { followServerUrl } from "./server/follow-server-url.ts";
+import { readServerUrl, type Server } from "./server/server-url.ts";
+import { Session } from "./server/session.ts";
 
 /** Options of {@link openPostgresStore}. */
 export interface PostgresStoreOptions {
@@ -29,13 +29,6 @@ export interface PostgresStoreOptions {
   readonly onBatch?: OnBatch | undefined;
   readonly onUpkeep?: OnUpkeep | undefined;
 }
-
-// Two batches at a time: while one waits for the disk of the server, the next is on its way.
-const inFlightMax = 2;
-
-// On Citus one for each worker: a batch costs a statement for each shard that it touches, so fewer and larger batches
-// are cheaper. test/citus/load.ts: twice as many deletions as with two at a time.
-const inFlightMaxOfWorker = 1;
 
 // About 10 ms of work for the server.
 const batchMax = 1_024;
@@ -73,20 +66,17 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   checkDeletionsKept(options.deletionsKeptMs);
   const server =
     options.currentUrl === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.currentUrl);
-  const shards = new Shards();
-  const problem = await findFirstProblem(server, shards);
+  const citus = new Citus();
+  const problem = await findFirstProblem(server, citus);
   if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
-  return new PostgresStore(server, shards, problem, options);
+  return new PostgresStore(server, citus, problem, options);
 }
 
-async function findFirstProblem(server: Server, shards: Shards): Promise<StoreProblem | undefined> {
-  const session = new Session(server, deleteTimeouts, shards);
-  session.untilMs = performance.now() + toldWithinMs;
+async function findFirstProblem(server: Server, citus: Citus): Promise<StoreProblem | undefined> {
+  const session = new Session(server, deleteTimeouts, citus);
+  session.untilMs = performance.now() + batchTimeoutMs;
   try {
-    await checkDatabase(session);
-    await checkRights(session);
-    await shards.learn(session);
-    await checkWorkers(session);
+    await checkStore(session, citus);
     return undefined;
   } catch (fault) {
     return problemOf(fault);
@@ -104,43 +94,41 @@ class PostgresStore implements PlantStore {
   readonly #sessions: Session[] = [];
   /** The sessions that are not in use; the last one used is taken first. */
   readonly #idle: Session[] = [];
-  readonly #shards: Shards;
-  /**
-   * For tables that Citus has not spread. Once it has, this queue only refuses, after `close`, the plants of workers
-   * that have none.
-   */
-  readonly #firstQueue: DeleteQueue;
-  /** One for each worker of Citus that was asked for a plant, by its index. */
-  readonly #workerQueues = new Map<number, DeleteQueue>();
+  readonly #citus: Citus;
+  /** One for each worker that was asked for a plant, by its index. */
+  readonly #queues = new Map<number, DeleteQueue>();
   #isClosed = false;
   readonly #onBatch: OnBatch | undefined;
   readonly #locked = new LockedDeletes({
     commit: (batch, untilMs) => this.#commit(batch, untilMs),
-    workerOf: (id) => this.#shards.workerOf(id),
+    workerOf: (id) => this.#citus.placement.workerOf(id),
     batchMax,
     waitingMax,
   });
   readonly #health = new StoreHealth({
     findProblem: (hasWorked, untilMs) => this.#findProblem(hasWorked, untilMs),
     watchIntervalMs,
-    briefMsMax: toldWithinMs,
+    briefMsMax: batchTimeoutMs,
   });
   readonly #retention: Retention;
   readonly #away: AwayWorkers;
 
   constructor(
     server: Server,
-    shards: Shards,
+    citus: Citus,
     problem: StoreProblem | undefined,
     { deletionsKeptMs = deletionsKeptMsDefault, onBatch, onUpkeep }: PostgresStoreOptions,
   ) {
     this.#server = server;
-    this.#shards = shards;
+    this.#citus = citus;
     this.#onBatch = onBatch;
     if (problem !== undefined) this.#health.report(problem);
-    this.#retention = new Retention(new Session(server, deleteTimeouts, shards), deletionsKeptMs, onUpkeep);
+    this.#retention = new Retention(new Session(server, deleteTimeouts, citus), {
+      keptMs: deletionsKeptMs,
+      placement: () => citus.placement,
+      onUpkeep,
+    });
     this.#away = new AwayWorkers(onUpkeep);
-    this.#firstQueue = this.#createQueue(inFlightMax);
   }
 
   get problem(): string | undefined {
@@ -148,16 +136,11 @@ class PostgresStore implements PlantStore {
     return problem && `${this.#server.name}: ${problem.text}`;
   }
 
-  get #queues(): readonly DeleteQueue[] {
-    return [this.#firstQueue, ...this.#workerQueues.values()];
-  }
-
   get waiting(): WaitingDeletions {
-    const forBatch = this.#queues.reduce((sum, { waiting }) => sum + waiting.forBatch, 0);
-    // Once there are workers, nothing is put into the first queue any more.
-    const inUse = this.#workerQueues.size > 0 ? [...this.#workerQueues.values()] : [this.#firstQueue];
-    const forBatchMax = inUse.reduce((sum, { waiting }) => sum + waiting.forBatchMax, 0);
-    return { forBatch, forBatchMax, forLock: this.#locked.waiting };
+    const queues = [...this.#queues.values()].map((queue) => queue.waiting);
+    const forBatch = queues.reduce((sum, queue) => sum + queue.forBatch, 0);
+    const forBatchMax = queues.reduce((sum, queue) => sum + queue.forBatchMax, 0);
+    return { forBatch, forBatchMax: queues.length === 0 ? waitingMax : forBatchMax, forLock: this.#locked.waiting };
   }
 
   get connections(): StoreConnections {
@@ -166,13 +149,13 @@ class PostgresStore implements PlantStore {
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#health.problem !== undefined) return Promise.reject(storeAway(this.problem));
-    if (!this.#shards.areThere) return this.#firstQueue.delete(id, call);
-    return this.#queueOf(id).delete(id, toCallOnCitus(call, id));
+    if (this.#isClosed) return Promise.reject(storeAway());
+    return this.#queueOf(id).delete(id, this.#citus.placement.toRecordedCall(call, id));
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(this.#queues.map((queue) => queue.close()));
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
     await this.#locked.close();
     this.#health.report({ text: "the store is closed", isTemporary: false });
     await Promise.all([this.#retention.stop(), ...this.#sessions.map((session) => session.close())]);
@@ -182,24 +165,28 @@ class PostgresStore implements PlantStore {
     // These were queued when the server became unavailable.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
     const begunMs = performance.now();
+    const { placement } = this.#citus;
+    const [first] = batch;
+    const worker = first === undefined ? 0 : placement.workerOf(first.id);
     // Handed over only once the batch has ended: if it is given up, all of its callers are told so.
     const locked: LockedDelete[] = [];
     try {
       const options = {
         setAside: (one: LockedDelete) => void locked.push(one),
-        skipsLocked: this.#locked.areThere,
-        token: batch[0]?.token,
+        placement,
+        skipsLocked: !this.#locked.isEmpty,
+        token: first?.token,
       };
       const outcomes = await this.#withSession(untilMs, (session) => runBatch(session, batch, options));
       for (const one of locked) this.#locked.add(one, untilMs);
       // A batch that deletes nothing writes nothing.
       if (outcomes.includes(true)) this.#health.worked();
-      if (this.#shards.areThere) this.#away.worked(this.#workerOf(batch));
+      this.#away.worked(worker);
       return outcomes;
     } catch (fault) {
       if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
-      const mayBeOneWorker = this.#shards.areThere && (fault.server === "away" || fault.server === "busy");
-      if (mayBeOneWorker) void this.#suspectWorker(batch, fault, begunMs);
+      const mayBeOneWorker = placement.isSpread && (fault.server === "away" || fault.server === "busy");
+      if (mayBeOneWorker) void this.#suspectWorker(worker, fault, begunMs);
       else if (this.#isSick(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       // Deletions in doubt turn this reason into one that does not say that nothing was done.
       for (const one of locked) one.reject(fault.reason);
@@ -212,15 +199,10 @@ class PostgresStore implements PlantStore {
     return server === "refusing" || (server !== "well" && !this.#health.hasWorkedSince(begunMs));
   }
 
-  /** Blames the worker of a batch, unless the store as a whole has a problem: then the coordinator may be lost. */
-  async #suspectWorker(batch: readonly PendingDelete[], { fault }: BatchGivenUp, begunMs: number): Promise<void> {
+  /** Blames a worker, unless the store as a whole has a problem: then the coordinator may be lost. */
+  async #suspectWorker(worker: number, { fault }: BatchGivenUp, begunMs: number): Promise<void> {
     const isStoreWell = await this.#health.suspect();
-    if (isStoreWell) this.#away.failed(this.#workerOf(batch), problemOf(fault).text, begunMs);
-  }
-
-  /** Returns the index of the worker that a batch is for. */
-  #workerOf([first]: readonly PendingDelete[]): number {
-    return first === undefined ? 0 : this.#shards.workerOf(first.id);
+    if (isStoreWell) this.#away.failed(worker, problemOf(fault).text, begunMs);
   }
 
   async #findProblem(hasWorked: boolean, untilMs: number): Promise<StoreProblem | undefined> {
@@ -228,8 +210,10 @@ class PostgresStore implements PlantStore {
       try {
         await checkDatabase(session);
         // The check is made for each worker, so it needs to know them.
-        await this.#shards.learn(session);
-        if (!hasWorked) await checkWrite(session);
+        await this.#citus.learn(session);
+        if (hasWorked) return undefined;
+        await checkRights(session);
+        await this.#citus.placement.checkWrite(session);
         return undefined;
       } catch (fault) {
         // The next check uses a new connection, which may lead to a server that has taken over.
@@ -239,25 +223,22 @@ class PostgresStore implements PlantStore {
     });
   }
 
-  #createQueue(inFlight: number): DeleteQueue {
-    const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> =>
-      this.#commit(batch, performance.now() + toldWithinMs);
-    return new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: inFlight, onBatch: this.#onBatch });
-  }
-
   #queueOf(id: bigint): DeleteQueue {
-    const worker = this.#shards.workerOf(id);
-    const queue = this.#workerQueues.get(worker);
-    if (queue !== undefined) return queue;
-    // A queue that is made after `close` would not be closed. The first one has been, and refuses.
-    if (this.#isClosed) return this.#firstQueue;
-    const created = this.#createQueue(inFlightMaxOfWorker);
-    this.#workerQueues.set(worker, created);
-    return created;
+    const { placement } = this.#citus;
+    const worker = placement.workerOf(id);
+    let queue = this.#queues.get(worker);
+    if (queue === undefined) {
+      const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> =>
+        this.#commit(batch, performance.now() + batchTimeoutMs);
+      const { inFlightMax } = placement;
+      queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax, onBatch: this.#onBatch });
+      this.#queues.set(worker, queue);
+    }
+    return queue;
   }
 
   #addSession(): Session {
-    const session = new Session(this.#server, deleteTimeouts, this.#shards);
+    const session = new Session(this.#server, deleteTimeouts, this.#citus);
     this.#sessions.push(session);
     return session;
   }

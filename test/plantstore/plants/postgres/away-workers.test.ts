@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { AwayWorkers } from "../../../../src/plantstore/plants/postgres/away-workers.ts";
+import { AwayWorkers } from "../../../../src/plantstore/plants/postgres/citus/away-workers.ts";
 import type { Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
 
 /** Half an hour ago, on the clock of `performance.now()`. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { faultTable, verdictOn } from "../../../../src/plantstore/plants/postgres/fault-table.ts";
+import { faultTable, verdictOn } from "../../../../src/plantstore/plants/postgres/delete/fault-table.ts";
 
 /** What the client throws when the server refuses. */
 function refusal(sqlState: string): Error {

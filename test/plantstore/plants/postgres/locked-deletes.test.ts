@@ -6,7 +6,7 @@ import {
   inDoubt,
   type LockedDelete,
   LockedDeletes,
-} from "../../../../src/plantstore/plants/postgres/locked-deletes.ts";
+} from "../../../../src/plantstore/plants/postgres/delete/locked-deletes.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 
 const never = Number.POSITIVE_INFINITY;
@@ -31,6 +31,7 @@ function openLocked(
   const locked: LockedDeletes = new LockedDeletes({
     batchMax: 100,
     waitingMax: 100,
+    workerOf: () => 0,
     ...limits,
     commit: async (batch, untilMs) => {
       attempts.push(batch.map(({ id }) => id));
@@ -49,16 +50,16 @@ describe("deletions of plants that are locked", () => {
       return batch.map(({ id }) => id !== 2n);
     };
     const { locked, attempts } = openLocked(commit, { batchMax: 2 });
-    expect(locked).toMatchObject({ areThere: false, waiting: 0 });
+    expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
     const deletions = [1n, 2n, 3n].map((id) => lockedDelete(id));
     for (const { pending } of deletions) locked.add(pending, never);
-    expect(locked.areThere).toBe(true);
+    expect(locked.isEmpty).toBe(false);
     await expect(Promise.all(deletions.map(({ told }) => told))).resolves.toEqual([true, false, true]);
     expect(attempts).toEqual([[1n, 2n], [3n]]);
     // Those that are being attempted still wait for a lock.
     expect(waiting).toEqual([3, 3]);
     await locked.close();
-    expect(locked).toMatchObject({ areThere: false, waiting: 0 });
+    expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
   });
 
   test("are attempted apart from those that another batch may have done", async () => {

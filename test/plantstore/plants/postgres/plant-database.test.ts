@@ -4,13 +4,12 @@ import {
   checkPostgresDatabase,
   migratePostgres,
   openPostgresDatabase,
-} from "../../../../src/plantstore/plants/postgres/plant-database.ts";
-import { hashOf } from "../../../../src/plantstore/plants/postgres/citus.ts";
-import { int64Array } from "../../../../src/plantstore/plants/postgres/int64-array.ts";
-import { dropOldDeletions, Retention } from "../../../../src/plantstore/plants/postgres/retention.ts";
+} from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
+import { oneServer } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
+import { Retention } from "../../../../src/plantstore/plants/postgres/all-plants/retention.ts";
 import { retentionIntervalMs } from "../../../../src/plantstore/plants/retention.ts";
-import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server-url.ts";
-import { Session } from "../../../../src/plantstore/plants/postgres/session.ts";
+import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
+import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import type { Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
 import { collect } from "../../../support/collect.ts";
@@ -103,36 +102,6 @@ describe("importing into PostgreSQL", () => {
     const doubt = /: it is not known whether the last plants were restored; see which are there$/;
     const message = restore && how === "is lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
     await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
-  });
-
-  test("counts for its own no plant that another has added while its COMMIT was refused", async () => {
-    const url = await server.createPlants();
-    await runSql(
-      url,
-      `CREATE SEQUENCE commits;
-       CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-         PERFORM pg_advisory_xact_lock(1);
-         IF nextval('commits') = 1 THEN RAISE 'again' USING ERRCODE = '40001'; END IF;
-         RETURN NULL;
-       END$$;
-       CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
-       FOR EACH ROW EXECUTE FUNCTION at_commit()`,
-    );
-    const holding = new Client(configOf(url));
-    await holding.connect();
-    await holding.query("SELECT pg_advisory_lock(1)");
-    await using database = await openPostgresDatabase(url);
-    await using running = await database.startImport();
-    const counts = running.add([1n]);
-    const waiting = (type: string): Promise<unknown> =>
-      runSql(url, `SELECT FROM pg_locks WHERE NOT granted AND locktype = '${type}'`);
-    await expect.poll(() => waiting("advisory")).not.toEqual([]);
-    // It waits for the first one, and is done as soon as that is undone.
-    const other = runSql(url, "INSERT INTO plants VALUES (1)");
-    await expect.poll(() => waiting("transactionid")).not.toEqual([]);
-    await holding.end();
-    await expect(counts).resolves.toEqual({ added: 0, present: 1, deleted: 0 });
-    await other;
   });
 
   test("does not even try to add what was deleted before, which triggers and constraints would see", async () => {
@@ -253,7 +222,7 @@ describe("the deletion record in PostgreSQL", () => {
     await other.connect();
     await other.query("BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     const session = new Session(readServerUrl(url));
-    await expect(dropOldDeletions(session, 3_600_000)).resolves.toEqual({ count: 1_000, isMore: true });
+    await expect(oneServer.dropOldRecords(session, 3_600_000, 1_000)).resolves.toEqual({ count: 1_000, isMore: true });
     await session.close();
     const left = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
     expect(left).toEqual([{ count: "500", max: "490" }]);
@@ -308,7 +277,11 @@ describe("the deletion record in PostgreSQL", () => {
     await using proxy = await startCuttingProxy(server.socketFolder);
     const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
     const told: Upkeep[] = [];
-    const retention = new Retention(new Session(through), 3_600_000, (upkeep) => void told.push(upkeep));
+    const retention = new Retention(new Session(through), {
+      keptMs: 3_600_000,
+      placement: () => oneServer,
+      onUpkeep: (upkeep) => void told.push(upkeep),
+    });
     const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
     await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
     proxy.freeze();
@@ -340,7 +313,11 @@ describe("the deletion record in PostgreSQL", () => {
     await runSql(url, "ALTER TABLE deletions RENAME TO gone");
     const told: Upkeep[] = [];
     const session = new Session(readServerUrl(`${url}&application_name=keeper`));
-    const retention = new Retention(session, 3_600_000, (upkeep) => void told.push(upkeep));
+    const retention = new Retention(session, {
+      keptMs: 3_600_000,
+      placement: () => oneServer,
+      onUpkeep: (upkeep) => void told.push(upkeep),
+    });
     const problem = 'relation "deletions" does not exist';
     await expect.poll(() => told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
@@ -353,7 +330,11 @@ describe("the deletion record in PostgreSQL", () => {
     const session = new Session(readServerUrl(url));
     using intervals = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
-    const retention = new Retention(session, 1, (upkeep) => void told.push(upkeep));
+    const retention = new Retention(session, {
+      keptMs: 1,
+      placement: () => oneServer,
+      onUpkeep: (upkeep) => void told.push(upkeep),
+    });
     const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
     const timer = intervals.mock.results.at(-1)?.value;
     expect(intervalMs).toBe(retentionIntervalMs);
@@ -376,10 +357,12 @@ describe("the deletion record in PostgreSQL", () => {
     );
     const told: Upkeep[] = [];
     await new Promise<void>((resolve) => {
-      const retention = new Retention(new Session(readServerUrl(url)), 1, (upkeep) => {
+      const onUpkeep = (upkeep: Upkeep): void => {
         told.push(upkeep);
         if (upkeep.kind === "retention-failed") resolve(retention.stop());
-      });
+      };
+      const options = { keptMs: 1, placement: () => oneServer, onUpkeep };
+      const retention = new Retention(new Session(readServerUrl(url)), options);
     });
     const lastedMs = expect.any(Number);
     expect(told).toEqual([
@@ -397,7 +380,11 @@ async function shortenLocked(url: string, through: string) {
   await locking.connect();
   await locking.query("BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
   const told: Upkeep[] = [];
-  const retention = new Retention(new Session(readServerUrl(through)), 3_600_000, (upkeep) => void told.push(upkeep));
+  const retention = new Retention(new Session(readServerUrl(through)), {
+    keptMs: 3_600_000,
+    placement: () => oneServer,
+    onUpkeep: (upkeep) => void told.push(upkeep),
+  });
   const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
   await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
   return { retention, told, waiting, [Symbol.asyncDispose]: () => locking.end() };
@@ -433,17 +420,4 @@ test("a user without the rights that deleting needs is found before a server sta
   );
   const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
   await expect(refused).rejects.toThrow(/: the user lacks UPDATE on plants, DELETE on plants, INSERT on deletions/);
-});
-
-test("an array of ids is written as the server itself writes one", async () => {
-  const ids = [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)];
-  const [row] = await runSql(await server.createSchema(), `SELECT array_send('{${ids.join()}}'::bigint[]) AS bytes`);
-  expect(int64Array(new BigInt64Array(ids))).toEqual(row?.["bytes"]);
-});
-
-test("the hash by which a distributed table chooses a shard is that of the server", async () => {
-  const ids = [0n, 1n, -1n, 42n, 2n ** 31n, 2n ** 32n, -(2n ** 32n), 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)];
-  const url = await server.createSchema();
-  const rows = await runSql(url, `SELECT hashint8(id) AS hash FROM unnest('{${ids.join()}}'::bigint[]) AS id`);
-  expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { problemOf } from "../../../../src/plantstore/plants/postgres/problem.ts";
+import { problemOf } from "../../../../src/plantstore/plants/postgres/delete/problem.ts";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
 
 /** What the client throws when the server refuses. */

@@ -4,15 +4,15 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../../src/plantstore/plants/delete-queue.ts";
 import { storeAway } from "../../../../src/plantstore/plants/errors.ts";
-import type { LockedDelete } from "../../../../src/plantstore/plants/postgres/locked-deletes.ts";
+import type { LockedDelete } from "../../../../src/plantstore/plants/postgres/delete/locked-deletes.ts";
 import {
   backoffMs,
   BatchGivenUp,
   runBatch as runBatchWith,
-} from "../../../../src/plantstore/plants/postgres/run-batch.ts";
-import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server-url.ts";
-import { Session } from "../../../../src/plantstore/plants/postgres/session.ts";
-import { ToldByKey } from "../../../../src/plantstore/plants/postgres/told-by-key.ts";
+} from "../../../../src/plantstore/plants/postgres/delete/run-batch.ts";
+import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
+import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
+import { AnsweredByKey } from "../../../../src/plantstore/plants/postgres/delete/answered-by-key.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { countTries, failAlways, failTries } from "../../../support/plants/failing-tries.ts";
@@ -650,7 +650,7 @@ test.each([
   const options = {
     setAside: failToSetAside,
     afterFault: true,
-    told: new ToldByKey(isTold ? pending : []),
+    answered: new AnsweredByKey(isTold ? pending : []),
   };
   await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
 });

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { ClientConfig } from "pg";
 import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
-import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server-url.ts";
+import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
 describe("reading the URL of a server", () => {

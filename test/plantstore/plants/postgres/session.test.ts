@@ -4,9 +4,13 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { demandSameDatabase, followServerUrl } from "../../../../src/plantstore/plants/postgres/follow-server-url.ts";
-import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server-url.ts";
-import { Session } from "../../../../src/plantstore/plants/postgres/session.ts";
+import { Citus } from "../../../../src/plantstore/plants/postgres/citus/citus.ts";
+import {
+  demandSameDatabase,
+  followServerUrl,
+} from "../../../../src/plantstore/plants/postgres/server/follow-server-url.ts";
+import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
+import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
 import { createCertificate } from "../../../support/carriers/certificate.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
@@ -449,7 +453,8 @@ describe("a session", () => {
     const [severity, sqlState, message, routine] = row.notice;
     const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
     await using warning = await startWarningProxy(messageOf("N", fields));
-    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${warning.port}/postgres?sslmode=disable`));
+    const through = readServerUrl(`postgres://tester@127.0.0.1:${warning.port}/postgres?sslmode=disable`);
+    const session = new Session(through, undefined, new Citus());
     const running = session.query("SELECT 1").finally(() => void session.close());
     if (row.says === undefined) await expect(running).resolves.toEqual([["1"]]);
     else await expect(running).rejects.toThrow(row.says);

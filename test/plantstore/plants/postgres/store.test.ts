@@ -1,9 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { checkWrite } from "../../../../src/plantstore/plants/postgres/check-write.ts";
-import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server-url.ts";
-import { Session } from "../../../../src/plantstore/plants/postgres/session.ts";
+import { oneServer } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
+import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
+import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../../src/plantstore/plants/postgres/store.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
@@ -531,7 +531,7 @@ describe("a PostgreSQL store", () => {
       const url = await server.createPlants([0n]);
       if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
       const session = new Session(readServerUrl(`${url}${options}`));
-      const checked = checkWrite(session);
+      const checked = oneServer.checkWrite(session);
       if (isWell) await checked;
       else await expect(checked).rejects.toMatchObject({ code: fails });
       // One that was refused is of no use.
@@ -546,7 +546,11 @@ describe("a PostgreSQL store", () => {
     const open = (): Session => new Session(readServerUrl(`${url}&application_name=looks`));
     const [first, second, third] = [open(), open(), open()];
     const { told } = await withoutStandby(url, async () => {
-      const untold = [checkWrite(first), checkWrite(second), third.run("DELETE FROM plants WHERE id = 0")];
+      const untold = [
+        oneServer.checkWrite(first),
+        oneServer.checkWrite(second),
+        third.run("DELETE FROM plants WHERE id = 0"),
+      ];
       const waiting = "SELECT wait_event FROM pg_stat_activity WHERE application_name = 'looks' AND state = 'active'";
       // Each has done all that it does before its commit.
       await expect.poll(() => runSql(url, waiting)).toEqual(untold.map(() => ({ wait_event: "SyncRep" })));
@@ -610,7 +614,7 @@ describe("a PostgreSQL store", () => {
         await server.stop("fast");
         await server.start();
         const deleting = store.delete(1n, deleteCall());
-        await expect.poll(() => waiting("WITH gone")).not.toEqual([]);
+        await expect.poll(() => waiting("WITH deleted")).not.toEqual([]);
         await cancelWaitsForStandby(opened.url);
         await expect.poll(() => waiting("UPDATE deletions")).not.toEqual([]);
         return { deleting };

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
-import { StoreOpenError } from "../store-open-error.ts";
+import { StoreOpenError } from "../../store-open-error.ts";
 import { type HostPart, parseUrl, type UrlParts } from "./parse-url.ts";
 
 /** The server that a URL names: one host, or several of which one is the primary. */

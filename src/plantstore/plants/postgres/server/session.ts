@@ -9,16 +9,8 @@ import {
   type Notice,
   type SessionTimeouts,
 } from "./connect.ts";
-import { endWaitsOnWorkers, Shards } from "./citus.ts";
-import { sqlStateOf } from "./fault-table.ts";
 import type { Server } from "./server-url.ts";
-
-// The part of the hint that is the same in all languages. After an upgrade of the C library, each new connection to a
-// worker begins with this warning, so looking on a new connection would never end the doubt.
-const collationHint = "REFRESH COLLATION VERSION";
-
-// Processes. A server has about as many connections; those that are stuck for longest are forgotten first.
-const stuckMax = 100;
+import { sqlStateOf } from "./sql-state.ts";
 
 /**
  * The shortest time in which it is worth to attempt something, in milliseconds: several times as long as a statement
@@ -33,8 +25,18 @@ export const attemptTotalMs: number = attemptMsMin + cancelTimeoutMs;
 const silent = "the server is silent: it neither answers nor takes a request to end what it was asked for";
 const goesOn = "the server does not end what it was asked to end, as when its disk or a standby does not respond";
 
-/** A statement that may not have come to what its answer says. */
-class InDoubt extends Error {}
+/** The error of a statement that may not have come to what its answer says. */
+export class InDoubt extends Error {}
+
+/** The other servers to which a server may hand statements on, as the coordinator of Citus does. */
+export interface Workers {
+  /** Returns why a commit may not be on the standbys of a worker, by a notice; `undefined` for any other notice. */
+  doubtOf(notice: Notice): string | undefined;
+  /** Takes note that a process of the server may still wait for a worker, although its statement was given up. */
+  mayWait(processId: number): void;
+  /** Called with each new connection, to end such waits. Must not reject. */
+  endWaits(session: Session): Promise<void>;
+}
 
 /** A row: its columns in the order of the statement, as text. */
 export type Row = readonly (string | null)[];
@@ -46,13 +48,13 @@ export type Row = readonly (string | null)[];
  * connection.
  */
 export class Session {
-  readonly shards: Shards;
   /**
    * When everything on this session is to have ended, on the clock of `performance.now()`: a statement that runs too
    * long is cut short before. By default there is no end. For the one that uses the session.
    */
   untilMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
+  readonly #workers: Workers | undefined;
   readonly #answerTimeoutMs: number;
   readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable" | "untilMs">;
   /** The index of the host to try first, modulo the number of hosts. */
@@ -60,18 +62,15 @@ export class Session {
   #client: Client | undefined;
   /** Why the last commit may not be on its standbys. */
   #doubt: string | undefined;
-  /** The processes of the server that may still be running what was given up. */
-  #stuck: readonly number[] = [];
   #isInTransaction = false;
   #isRunning = false;
   #isClosed = false;
   /** Ends the wait for the connection that is being established. */
   #endWait: (() => void) | undefined;
 
-  /** @param shards - where the tables are, for the code that writes statements for this session */
-  constructor(server: Server, timeouts?: SessionTimeouts, shards: Shards = new Shards()) {
-    this.shards = shards;
+  constructor(server: Server, timeouts?: SessionTimeouts, workers?: Workers) {
     this.#server = server;
+    this.#workers = workers;
     this.#answerTimeoutMs = timeouts?.answerTimeoutMs || Number.POSITIVE_INFINITY;
     this.#connectOptions = {
       timeouts,
@@ -102,19 +101,7 @@ export class Session {
 
   async #connect(): Promise<void> {
     await this.#connectToAny();
-    if (this.#stuck.length > 0) await this.#endStuck();
-  }
-
-  async #endStuck(): Promise<void> {
-    try {
-      this.#stuck = await endWaitsOnWorkers(this, this.#stuck);
-    } catch (fault) {
-      // A worker that has warned, maybe that a wait was over already, has done what it was asked to.
-      if (fault instanceof InDoubt) return;
-      // This connection's process is forgotten as well: a worker that is away would delay every connection.
-      this.#stuck = [];
-      if (sqlStateOf(fault) === undefined) this.discard();
-    }
+    await this.#workers?.endWaits(this);
   }
 
   async #connectToAny(): Promise<void> {
@@ -196,22 +183,22 @@ export class Session {
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
       // Its end is not known, so it may still be running, and would go on in vain.
       const isTaken = await (cut.isTaken ?? cancelStatement(client));
-      if (cut.isTaken === undefined) this.#mayBeStuck(client);
+      if (cut.isTaken === undefined) this.#mayWait(client);
       throw cut.isTaken === undefined ? fault : new Error(isTaken ? goesOn : silent, { cause: fault });
     } finally {
       clearTimeout(timer);
       this.#isRunning = false;
       if (cut.isTaken !== undefined) {
-        // Whatever the coordinator of Citus answers, a worker may still wait for its standby.
-        this.#mayBeStuck(client);
+        // Whatever the server answers, a worker may still wait for its standby.
+        this.#mayWait(client);
         await this.#letGoOf(client, cut.isTaken);
       }
     }
     throw new InDoubt(this.#doubt);
   }
 
-  #mayBeStuck({ processID }: Client): void {
-    if (this.shards.areThere && processID !== null) this.#stuck = [...this.#stuck, processID].slice(-stuckMax);
+  #mayWait({ processID }: Client): void {
+    if (processID !== null) this.#workers?.mayWait(processID);
   }
 
   /** Gives up a connection: the request to end its statement could end the next one, if it comes late. */
@@ -244,14 +231,10 @@ export class Session {
   }
 
   // A statement that is cancelled while it waits for its standbys succeeds, with a warning whose text is translated.
-  // Citus passes SQLSTATE and text on, but not the routine; `57P01` comes when the waiting backend is ended. So any
-  // warning of a worker may be this one, and the outcome of the statement is looked up.
-  #read({ routine, code = "", message = "" }: Notice): void {
-    if (routine === "SyncRepWaitForLSN") this.#doubt = "committed, but not confirmed by its synchronous standbys";
-    const isOfWorker = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
-    if (isOfWorker && !message.includes(collationHint)) {
-      this.#doubt = "a worker warned, maybe that a commit is not confirmed by its synchronous standbys";
-    }
+  #read(notice: Notice): void {
+    if (notice.routine === "SyncRepWaitForLSN")
+      this.#doubt = "committed, but not confirmed by its synchronous standbys";
+    this.#doubt = this.#workers?.doubtOf(notice) ?? this.#doubt;
   }
 
   #takeOf(connecting: Promise<Client>): Promise<void> {

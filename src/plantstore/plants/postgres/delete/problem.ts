@@ -1,6 +1,7 @@
-import { StoreOpenError } from "../store-open-error.ts";
-import type { StoreProblem } from "../store-health.ts";
-import { sqlStateOf, verdictOn } from "./fault-table.ts";
+import { StoreOpenError } from "../../store-open-error.ts";
+import type { StoreProblem } from "../../store-health.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
+import { verdictOn } from "./fault-table.ts";
 
 /**
  * Describes a fault of the server or the connection for an operator. All such faults are temporary: servers are

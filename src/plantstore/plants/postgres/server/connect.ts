@@ -1,7 +1,7 @@
 import { connect as connectSocket } from "node:net";
 import { Client, type ClientConfig } from "pg";
-import { sqlStateOf } from "./fault-table.ts";
 import type { Host } from "./server-url.ts";
+import { sqlStateOf } from "./sql-state.ts";
 
 // Documented by node-postgres, but missing in its types.
 declare module "pg" {

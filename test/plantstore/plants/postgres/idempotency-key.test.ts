@@ -3,9 +3,9 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../../src/plantstore/plants/delete-queue.ts";
 import type { DeleteCall } from "../../../../src/plantstore/plants/plant-store.ts";
-import { runBatch } from "../../../../src/plantstore/plants/postgres/run-batch.ts";
-import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server-url.ts";
-import { Session } from "../../../../src/plantstore/plants/postgres/session.ts";
+import { runBatch } from "../../../../src/plantstore/plants/postgres/delete/run-batch.ts";
+import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
+import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
@@ -154,7 +154,7 @@ describe("a deletion whose key was used", () => {
     await expect(run(session)).resolves.toEqual([]);
     expect(await told).toEqual([...ids.map(() => deleted), deleted]);
     await session.close();
-    expect(asked).toEqual(["DELETE FROM plants", "UPDATE deletions"]);
+    expect(asked).toEqual(["DELETE FROM plants", "SELECT id FROM plants", "UPDATE deletions"]);
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 

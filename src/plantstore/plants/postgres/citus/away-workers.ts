@@ -1,4 +1,4 @@
-import { lastedSince, type OnUpkeep } from "../upkeep.ts";
+import { lastedSince, type OnUpkeep } from "../../upkeep.ts";
 
 /** Reports once when a worker of Citus is lost and once when it is back. Readiness ignores it: the others go on. */
 export class AwayWorkers {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type Outcomes, type PendingDelete, tellOutcomes } from "../delete-queue.ts";
-import { outcomeUnknown, queueFull, storeAway } from "../errors.ts";
-import { attemptTotalMs } from "./session.ts";
+import { type Outcomes, type PendingDelete, tellOutcomes } from "../../delete-queue.ts";
+import { outcomeUnknown, queueFull, storeAway } from "../../errors.ts";
+import { attemptTotalMs } from "../server/session.ts";
 
 /** How long a locked plant is waited for, in milliseconds: a transaction that takes longer is probably stuck. */
 export const lockedForMsMax = 2_000;
@@ -43,8 +43,8 @@ export interface LockedDeletesOptions {
    * `performance.now()`.
    */
   readonly commit: (batch: readonly LockedDelete[], untilMs: number) => Promise<Outcomes>;
-  /** Returns the index of the worker that has a plant. By default there is one. */
-  readonly workerOf?: (id: bigint) => number;
+  /** Returns the index of the worker that has a plant. */
+  readonly workerOf: (id: bigint) => number;
   /** The most deletions in one batch. */
   readonly batchMax: number;
   /** The most deletions that wait for a lock; further ones are refused. */
@@ -67,9 +67,9 @@ export class LockedDeletes {
     this.#options = options;
   }
 
-  /** Whether any deletion waits here: then other plants may be locked, too, and no lock is worth waiting for. */
-  get areThere(): boolean {
-    return this.#attempting !== undefined;
+  /** Whether no deletion waits here. If one does, other plants may be locked, too, and no lock is worth waiting for. */
+  get isEmpty(): boolean {
+    return this.#attempting === undefined;
   }
 
   /** The number of deletions that wait for a lock, including those that are being attempted. */
@@ -98,17 +98,19 @@ export class LockedDeletes {
   async #attemptAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       await sleep(attemptIntervalMs);
-      const wanted = this.#waiting.splice(0).filter((pending) => this.#isWanted(pending));
-      this.#attempted = wanted.length;
-      for (const alike of Map.groupBy(wanted, ({ id, token }) => `${token} ${this.#options.workerOf?.(id)}`).values())
-        while (alike.length > 0) await this.#attempt(alike.splice(0, this.#options.batchMax));
+      const attempted = this.#waiting.splice(0).filter((pending) => this.#hasTime(pending));
+      this.#attempted = attempted.length;
+      const batches = Map.groupBy(attempted, ({ id, token }) => `${token} ${this.#options.workerOf(id)}`);
+      for (const batch of batches.values())
+        while (batch.length > 0) await this.#attempt(batch.splice(0, this.#options.batchMax));
       this.#attempted = 0;
     }
     // Cleared in the same turn, so that no deletion is added to a loop that has ended.
     this.#attempting = undefined;
   }
 
-  #isWanted(pending: LockedDelete): boolean {
+  /** Returns whether a deletion is to be attempted; rejects it otherwise. */
+  #hasTime(pending: LockedDelete): boolean {
     const { aborted, reason } = pending.call.context.signal;
     const { lockMs = 0, untilMs = 0 } = this.#limits.get(pending) ?? {};
     // With less time than an attempt takes, it would be given up in doubt, and those that share its batch with it.

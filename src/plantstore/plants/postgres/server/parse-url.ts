@@ -1,4 +1,4 @@
-import { StoreOpenError } from "../store-open-error.ts";
+import { StoreOpenError } from "../../store-open-error.ts";
 
 /** The parts of a URL of PostgreSQL, decoded. A part that is missing is empty. */
 export interface UrlParts {

@@ -1,15 +1,17 @@
-import { StoreOpenError } from "../store-open-error.ts";
-import { chunkRowsMax } from "../in-chunks.ts";
-import { withNamedFaults } from "../named-faults.ts";
-import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
-import { checkRights, checkWorkers } from "./check-write.ts";
+import { StoreOpenError } from "../../store-open-error.ts";
+import { chunkRowsMax } from "../../in-chunks.ts";
+import { withNamedFaults } from "../../named-faults.ts";
+import type { Deletion, DeletionFilter, PlantDatabase } from "../../plant-database.ts";
+import { checkStore } from "../check-store.ts";
+import { Citus } from "../citus/citus.ts";
+import { distribute, refuseDistributedSchema } from "../citus/distribute.ts";
+import { problemOf } from "../delete/problem.ts";
+import { checkDatabase } from "../schema/check-database.ts";
+import { migrate } from "../schema/migrate.ts";
+import type { SessionTimeouts } from "../server/connect.ts";
+import { readServerUrl, type Server } from "../server/server-url.ts";
+import { type Row, Session } from "../server/session.ts";
 import { startImport } from "./import.ts";
-import type { SessionTimeouts } from "./connect.ts";
-import { checkDatabase, migrate, type OnWaiting } from "./migrate.ts";
-import { problemOf } from "./problem.ts";
-import { readServerUrl, type Server } from "./server-url.ts";
-import { repeatWhileRefused } from "./repeat-while-refused.ts";
-import { type Row, Session } from "./session.ts";
 
 /**
  * Opens a PostgreSQL database for an operator, while servers use it. A replica will do, except for imports.
@@ -19,14 +21,15 @@ import { type Row, Session } from "./session.ts";
  */
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
-  await onSession(server, (session) => repeatWhileRefused(session, () => checkDatabase(session, "read")));
+  await onSession(server, (session) => checkDatabase(session, "read"));
+  const openSession = (): Session => new Session(server, undefined, new Citus());
   return withNamedFaults(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
-      await onSession(server, (session) => repeatWhileRefused(session, () => checkDatabase(session)));
-      return startImport(new Session(server), options);
+      await onSession(server, (session) => checkDatabase(session));
+      return startImport(openSession(), options);
     },
-    exportPlants: () => exportPlants(new Session(server)),
-    listDeletions: (filter = {}) => listDeletions(new Session(server), filter),
+    exportPlants: () => exportPlants(openSession()),
+    listDeletions: (filter = {}) => listDeletions(openSession(), filter),
     // Each operation has a session of its own.
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
@@ -38,39 +41,42 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
  * @throws StoreOpenError naming the server and what is wrong with it, its schema, or the rights of the user
  */
 export async function checkPostgresDatabase(url: string): Promise<void> {
-  await onSession(readServerUrl(url), async (session) => {
-    await checkDatabase(session);
-    await checkRights(session);
-    await session.shards.learn(session);
-    await checkWorkers(session);
-  });
+  await onSession(readServerUrl(url), checkStore);
 }
 
-// Overrides the time-outs of the role, which are meant for deletions: the build of an index waits for older snapshots.
+// Overrides the time-outs of the role, which are meant for deletions.
 const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 0 };
 
 /**
  * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after.
  *
- * @param onWaiting - called every few seconds with what the migration is waiting for
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
-export function migratePostgres(
-  url: string,
-  onWaiting?: OnWaiting,
-): Promise<{ readonly from: number; readonly to: number }> {
-  const server = readServerUrl(url);
-  return onSession(server, (session) => migrate(session, new Session(server, unlimited), onWaiting), unlimited);
+export async function migratePostgres(url: string): Promise<Versions> {
+  return await onSession(readServerUrl(url), migrateAll, unlimited);
+}
+
+interface Versions {
+  readonly from: number;
+  readonly to: number;
+}
+
+async function migrateAll(session: Session): Promise<Versions> {
+  await refuseDistributedSchema(session);
+  const versions = await migrate(session);
+  await distribute(session);
+  return versions;
 }
 
 async function onSession<Result>(
   server: Server,
-  work: (session: Session) => Promise<Result>,
+  work: (session: Session, citus: Citus) => Promise<Result>,
   timeouts?: SessionTimeouts,
 ): Promise<Result> {
-  const session = new Session(server, timeouts);
+  const citus = new Citus();
+  const session = new Session(server, timeouts, citus);
   try {
-    return await work(session);
+    return await work(session, citus);
   } catch (fault) {
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
   } finally {

@@ -1,3 +1,6 @@
+import { ownOnCitus } from "../citus/error-place.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
+
 /**
  * The meaning of a fault for the statement that failed.
  *
@@ -13,6 +16,58 @@
  * - `give-up`: it did nothing, and would do nothing again.
  */
 export type Verdict = "repeat" | "skip" | "wait" | "reconnect" | "look" | "divide" | "give-up";
+
+/**
+ * The state of the server by a fault: `refusing` everything, `away` or short of something, `busy` with other
+ * transactions, or `well`, because only these plants are concerned.
+ */
+export type ServerState = "refusing" | "away" | "busy" | "well";
+
+/** What follows from a verdict. */
+interface Consequence {
+  /** The next step of a batch that waits for locked plants, and of one that leaves them alone. */
+  readonly waiting: Step;
+  readonly skipping: Step;
+  /** Whether the next attempt is made on another connection. */
+  readonly reconnects: boolean;
+  /** What the fault says of the server if the batch is given up. */
+  readonly server: ServerState;
+}
+
+/** The next step of a batch: another attempt, one that leaves locked plants alone, its halves, or the end. */
+export type Step = "again" | "skip-locked" | "divide" | "end";
+
+/**
+ * What each verdict means for a batch. Whether the batch is in doubt changes none of that: a fault that did nothing says
+ * nothing about an earlier attempt, so a batch stays in doubt from its first `look` to its end.
+ *
+ * Two steps depend on more than that, see {@link nextStep}.
+ */
+export const consequences: Readonly<Record<Verdict, Consequence>> = {
+  repeat: { waiting: "again", skipping: "again", reconnects: false, server: "busy" },
+  skip: { waiting: "skip-locked", skipping: "again", reconnects: false, server: "busy" },
+  wait: { waiting: "again", skipping: "again", reconnects: false, server: "away" },
+  reconnect: { waiting: "again", skipping: "again", reconnects: true, server: "away" },
+  look: { waiting: "again", skipping: "again", reconnects: true, server: "away" },
+  divide: { waiting: "divide", skipping: "divide", reconnects: false, server: "well" },
+  "give-up": { waiting: "end", skipping: "end", reconnects: false, server: "refusing" },
+};
+
+/**
+ * Returns the next step of a batch after a fault.
+ *
+ * An attempt that leaves locked plants alone may meet a lock nevertheless. Then either the whole table is locked, which
+ * has to be waited for, or something that goes with a plant, such as a row of another table, which has to be found.
+ *
+ * @param hasUnreadKeys - whether idempotency keys were not looked up yet: an earlier use of a key decides first,
+ * whatever becomes of the plant now
+ */
+export function nextStep(verdict: Verdict, fault: unknown, skipsLocked: boolean, hasUnreadKeys: boolean): Step {
+  const { waiting, skipping } = consequences[verdict];
+  const meetsLockOfPlant = skipsLocked && verdict === "skip" && isRaisedWithin(fault);
+  const step = meetsLockOfPlant ? "divide" : skipsLocked ? skipping : waiting;
+  return step === "divide" && hasUnreadKeys ? "again" : step;
+}
 
 /**
  * One row: a SQLSTATE, or the first two characters that name its class
@@ -87,17 +142,6 @@ function isKeyConflict(fault: unknown): boolean {
  * Returns whether an error was raised within the statement: in a trigger, by a foreign key, or at a certain row. The
  * server then says where, which it does not for an error of the statement itself.
  */
-export function isRaisedWithin(fault: unknown): boolean {
-  return fault instanceof Error && "where" in fault && typeof fault.where === "string" && !onCitus.test(fault.where);
-}
-
-// The places that Citus names for an error of our own statement: the worker, or a line of our function. If the function
-// of a trigger comes before ours, the error is the trigger's.
-const onCitus =
-  /^while executing command on \S+$|^(?:SQL statement "(?:(?!PL\/pgSQL function )[^])*"\n)?PL\/pgSQL function \S*plantstore_delete\(/;
-
-/** Returns the SQLSTATE of an error; `undefined` if it did not come from the server. */
-export function sqlStateOf(fault: unknown): string | undefined {
-  if (!(fault instanceof Error) || !("code" in fault) || !("severity" in fault)) return undefined;
-  return typeof fault.code === "string" ? fault.code : undefined;
+function isRaisedWithin(fault: unknown): boolean {
+  return fault instanceof Error && "where" in fault && typeof fault.where === "string" && !ownOnCitus.test(fault.where);
 }

@@ -1,0 +1,16 @@
+import type { Citus } from "./citus/citus.ts";
+import { checkDatabase, checkRights } from "./schema/check-database.ts";
+import type { Session } from "./server/session.ts";
+
+/**
+ * Checks, without a write, that plants can be deleted in a database, and finds out where its tables are.
+ *
+ * @throws StoreOpenError when its schema, its settings or the rights of the user are wrong, and the fault of a server
+ * that may be well in a few seconds
+ */
+export async function checkStore(session: Session, citus: Citus): Promise<void> {
+  await checkDatabase(session);
+  await checkRights(session);
+  await citus.learn(session);
+  await citus.placement.checkWorkers(session);
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import { type DeleteBatch, idsIn, keysOf, toArray } from "../delete/delete-batch.ts";
+import { verdictOn } from "../delete/fault-table.ts";
+import { findKeysSql, toIds } from "../delete/one-server.ts";
+import type { Placement, PlantFate } from "../delete/placement.ts";
+import { probeWrite } from "../delete/probe-write.ts";
+import type { Row, Session } from "../server/session.ts";
+import type { Shards } from "./shards.ts";
+
+// The shortest time for the check of a worker, in milliseconds, if any is left.
+const workerMsMin = 1_000;
+
+// Citus runs this function on the worker of the first plant.
+const deleteOnWorkerSql = `
+  SELECT deleted, locked, kept FROM plantstore_delete(
+    $1::bigint, $2::bigint[], $3::text[], $4::text[], $5::uuid, $6::text[], $7::boolean)`;
+
+const stillThereSql = "SELECT id FROM plants WHERE id = ANY($1::bigint[])";
+
+// A key names its plant, so only the workers of these plants need to look.
+const lookForKeysSql = findKeysSql("idempotency_key = ANY($1::text[]) AND plant_id = ANY($2::bigint[])");
+
+// Without SKIP LOCKED, which works on one shard at a time: processes that do so at once may wait for each other.
+const oldRecordsSql = `
+  SELECT plant_id, seq FROM deletions WHERE deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT $2::integer`;
+const dropSql = "DELETE FROM deletions WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1";
+
+// Citus would take the number from a sequence of the coordinator, and then wait for the standbys of that, which a
+// deletion that a worker runs does not. Each look makes up its own, among so many that no two looks at once have the
+// same: one would wait until the other has taken its record back. It is negative because those of deletions begin at 1.
+const probeRecordSql = (id: bigint): string => `
+  INSERT INTO deletions (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
+  VALUES (-(1 + random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
+
+/**
+ * Returns the placement of tables that Citus has spread over its workers (docs.citusdata.com), by the id of the plant:
+ * a plant and the records of its deletions are on the same worker.
+ *
+ * - A statement that deletes and records at once would be a two-phase commit over all workers. In a function that Citus
+ *   runs on the worker of its first argument it is a local transaction; so batches are made for one worker each.
+ * - No index can be unique across workers, so an idempotency key holds for one plant, with which it begins in records.
+ */
+export function citusPlacement(shards: Shards): Placement {
+  return {
+    isSpread: true,
+    // A batch costs a statement for each shard that it touches, so fewer and larger batches are cheaper.
+    // test/citus/load.ts: twice as many deletions as with two at a time.
+    inFlightMax: 1,
+    workerOf: (id) => shards.workerOf(id),
+    toRecordedCall: (call, id) =>
+      call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` },
+    deletePlants: async (session, batch) => idsIn((await deleteOnWorker(session, batch, false))?.[0]).map(BigInt),
+    deleteUnlockedPlants: async (session, batch) => toFates(await deleteOnWorker(session, batch, true)),
+    findPlants: async (session, ids) => {
+      const there = toIds(await session.query(stillThereSql, [toArray(ids)]));
+      // By a batch without plants: what is not there is on the standbys of the worker once it is answered.
+      await session.query(deleteOnWorkerSql, [ids[0], "{}", "{}", "{}", randomUUID(), null, false]);
+      return there;
+    },
+    findKeyRecords: (session, keyed) =>
+      session.query(lookForKeysSql, [keysOf(keyed), toArray(keyed.map(({ id }) => id))]),
+    dropOldRecords: async (session, keptMs, sliceMax) => {
+      const old = await session.query(oldRecordsSql, [`${keptMs} milliseconds`, sliceMax]);
+      if (old.length === 0) return { count: 0, isMore: false };
+      const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
+      return { count: (await session.query(dropSql, [ids, seqs])).length, isMore: old.length === sliceMax };
+    },
+    checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
+    checkWrite: (session) =>
+      checkEachWorker(session, shards, async (id) => {
+        await probeWrite(session, id, probeRecordSql(id));
+        await checkWorkerOf(session, id);
+      }),
+  };
+}
+
+/** Deletes a batch, and returns the arrays of the plants that are deleted, locked and kept. */
+async function deleteOnWorker(session: Session, batch: DeleteBatch, skips: boolean): Promise<Row | undefined> {
+  const [one] = batch.firstOf.keys();
+  const [ids, subjects, requestIds, token, keys = null] = batch.values;
+  const [row] = await session.query(deleteOnWorkerSql, [one, ids, subjects, requestIds, token, keys, skips]);
+  return row;
+}
+
+function toFates(row: Row | undefined): Map<bigint, PlantFate> {
+  const fates = new Map<bigint, PlantFate>();
+  const kinds: readonly PlantFate[] = ["deleted", "locked", "kept"];
+  for (const [i, fate] of kinds.entries()) for (const id of idsIn(row?.[i])) fates.set(BigInt(id), fate);
+  return fates;
+}
+
+/** Rejects if the worker of a plant would not make a deletion durable. */
+async function checkWorkerOf(session: Session, id: bigint): Promise<void> {
+  await session.query(deleteOnWorkerSql, [id, "{}", "{}", "{}", null, null, false]);
+}
+
+/**
+ * Runs a check for a plant of each worker. A worker that is away does not keep the plants of others from being deleted,
+ * so it is a fault only if all workers are, and has a part of the time only. A worker that refuses is always a fault,
+ * which only the operator can mend.
+ */
+async function checkEachWorker(
+  session: Session,
+  { oneOfEach }: Shards,
+  check: (id: bigint) => Promise<void>,
+): Promise<void> {
+  const faults: unknown[] = [];
+  const endMs = session.untilMs;
+  for (const [i, id] of oneOfEach.entries()) {
+    const nowMs = performance.now();
+    session.untilMs = Math.min(endMs, nowMs + Math.max(workerMsMin, (endMs - nowMs) / (oneOfEach.length - i)));
+    try {
+      await check(id);
+    } catch (fault) {
+      session.discard();
+      if (verdictOn(fault) === "give-up") throw fault;
+      faults.push(fault);
+    }
+  }
+  if (faults.length > 0 && faults.length === oneOfEach.length) throw faults[0];
+}

@@ -1,0 +1,99 @@
+import { isDeepStrictEqual } from "node:util";
+import { StoreOpenError } from "../../store-open-error.ts";
+import { oneServer } from "../delete/one-server.ts";
+import type { Placement } from "../delete/placement.ts";
+import type { Notice } from "../server/connect.ts";
+import { InDoubt, type Session, type Workers } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
+import { citusPlacement } from "./citus-placement.ts";
+import { deleteFunction } from "./delete-function.ts";
+import { isCitus, refuseDistributedSchema, spreadByHand } from "./distribute.ts";
+import { Shards } from "./shards.ts";
+
+// The part of the hint that is the same in all languages. After an upgrade of the C library, each new connection to a
+// worker begins with this warning, so looking on a new connection would never end the doubt.
+const collationHint = "REFRESH COLLATION VERSION";
+
+// Processes. A server has about as many connections; those that are stuck for longest are forgotten first.
+const stuckMax = 100;
+
+/** What Citus may have to do with a store. Shared by all sessions of the store. */
+export class Citus implements Workers {
+  /** Where the tables are, as far as is known: on one server until {@link learn} has found that they are spread. */
+  placement: Placement = oneServer;
+  #shards: Shards | undefined;
+  /** The processes of the server that may still wait for a worker. */
+  #stuck: readonly number[] = [];
+
+  /**
+   * Reads where the tables are now: an operator may add workers at any time.
+   *
+   * @throws StoreOpenError when they were spread by other means than `migrate`, or the warnings of workers would not
+   * arrive
+   */
+  async learn(session: Session): Promise<void> {
+    const rows = (await isCitus(session)) ? await session.query(shardsSql) : [];
+    if (rows.length === 0) await refuseDistributedSchema(session);
+    if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(spreadByHand);
+    if (rows.some(([, , , showsAll]) => showsAll === "f")) throw new StoreOpenError(warningsHidden);
+    const hashMax = rows.map(([max]) => Number(max));
+    const worker = rows.map(([, index]) => Number(index));
+    // To find a plant of each worker takes a while.
+    if (isDeepStrictEqual([hashMax, worker], [this.#shards?.hashMax ?? [], this.#shards?.worker ?? []])) return;
+    this.#shards = rows.length === 0 ? undefined : new Shards(hashMax, worker);
+    this.placement = this.#shards === undefined ? oneServer : citusPlacement(this.#shards);
+  }
+
+  // Citus passes SQLSTATE and text of a worker's warning on, but not the routine; `57P01` comes when the waiting backend
+  // is ended. So any warning of a worker may be that of a cancelled wait for standbys.
+  doubtOf({ routine, code = "", message = "" }: Notice): string | undefined {
+    const isWarning = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
+    if (!isWarning || message.includes(collationHint)) return undefined;
+    return "a worker warned, maybe that a commit is not confirmed by its synchronous standbys";
+  }
+
+  mayWait(processId: number): void {
+    if (this.placement.isSpread) this.#stuck = [...this.#stuck, processId].slice(-stuckMax);
+  }
+
+  // While Citus commits on workers it cannot be cancelled itself. So each statement that is given up would keep a
+  // connection to the server and one to the worker until the standbys are back, or nobody can connect any more.
+  async endWaits(session: Session): Promise<void> {
+    const stuck = this.#stuck;
+    if (stuck.length === 0) return;
+    // Forgotten if this fails: a worker that is away would delay every connection.
+    this.#stuck = [];
+    try {
+      const there = await session.query(endWaitsSql, [`{${stuck.join()}}`]);
+      // What follows may wait, too.
+      this.#stuck = [...there.map(([process]) => Number(process)), ...this.#stuck];
+    } catch (fault) {
+      // A worker that has warned, maybe that a wait was over already, has done what it was asked to.
+      if (fault instanceof InDoubt) this.#stuck = [...stuck, ...this.#stuck];
+      else if (sqlStateOf(fault) === undefined) session.discard();
+    }
+  }
+}
+
+// A table that is on one node as a whole has a shard without hashes, and is used as on any other server.
+const shardsSql = `
+  SELECT shardmaxvalue, dense_rank() OVER (ORDER BY groupid) - 1, to_regprocedure('${deleteFunction}') IS NOT NULL,
+    current_setting('client_min_messages') LIKE 'debug%' AND current_setting('citus.worker_min_messages') LIKE 'debug%'
+  FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
+  WHERE logicalrelid = to_regclass('plants') AND shardmaxvalue IS NOT NULL ORDER BY shardmaxvalue::integer`;
+
+const warningsHidden =
+  "set client_min_messages and citus.worker_min_messages to debug1 for the role, because a pooler keeps them from " +
+  "being set by the connection; otherwise a commit that a worker's standbys lack would go unnoticed";
+
+// In the name under which a process of the server connects to workers, Citus puts its number. A number may have gone to
+// another process meanwhile, or be of a host that was replaced. So only processes with the name of this one are meant:
+// plant stores look up what a wait that was ended has come to. `plantstore import` and `plantstore migrate` have that
+// name as well. If the wait of one of them is ended by mistake, its operator is told that a worker warned, maybe that a
+// commit is not on its standbys, and can run it again; a migration that finds its step committed goes on by itself.
+const endWaitsSql = `
+  SELECT DISTINCT pid FROM pg_stat_activity CROSS JOIN LATERAL run_command_on_workers(format(
+    $$ SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+       WHERE wait_event = 'SyncRep' AND application_name = 'citus_internal gpid=%s' $$,
+    citus_calculate_gpid(citus_nodeid_for_gpid(citus_backend_gpid()), pid)))
+  WHERE pid = ANY($1::integer[]) AND application_name = current_setting('application_name')`;

@@ -1,0 +1,100 @@
+/** The signature of the function by which batches are deleted, for `to_regprocedure`. */
+export const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)";
+
+// Finds out whether any of these plants is on another server than the one that runs the function. NOT IN asks for the
+// shard of each plant once.
+const elsewhere = (ids: string): string => `EXISTS (
+        SELECT FROM unnest(${ids}) AS id WHERE get_shard_id_for_distribution_column('plants', id) NOT IN (
+          SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)))`;
+
+// Finds out whether a trigger of this server may drop records: one for each row, before, INSERT (bits 0 to 2 of
+// `tgtype`).
+const mayDropRecords = `EXISTS (
+        SELECT FROM pg_trigger
+        WHERE tgtype & 7 = 7 AND NOT tgisinternal AND tgrelid::regclass::text LIKE '%deletions\\_%'
+      )`;
+
+/**
+ * The body of the function, which `migrate` compares with that in the database.
+ *
+ * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits
+ * for no lock; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not
+ * found" waits for standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker
+ * waits for its standbys, also for plants that it has not found; the warnings of other workers must be passed on.
+ * The setting for that is made last, because Citus would otherwise report on each statement, which costs time. So
+ * would a CTE, whose rows Citus puts into a file: ids are collected in a loop.
+ *
+ * Dropped records make the function fail, as in the statement for other servers. Citus counts the records that it sends
+ * to the shards, where a trigger may drop some. Counting what is there takes as long as everything else together, so it
+ * is done only if there is such a trigger, or if the triggers of another server would have to be known.
+ *
+ * After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all nodes know the
+ * change. Its deletions are then committed where the plants are. For plants that it has not found, it writes records
+ * there and rolls them back: the commit of a transaction that has written waits for the standbys, even if nothing of
+ * it is left. A trigger may keep the records from being written; then the deletion is repeated until a worker runs it.
+ */
+export const functionBody: string = `
+  DECLARE
+    part bigint[]; free bigint[]; present bigint; recorded bigint; missing bigint[]; undone uuid;
+  BEGIN
+    IF current_setting('fsync') = 'off' OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+      RAISE 'fsync is % and synchronous_commit is % on the worker %:%, so commits would not be durable',
+        current_setting('fsync'), current_setting('synchronous_commit'), inet_server_addr(), inet_server_port()
+        USING ERRCODE = '0A000';
+    END IF;
+    IF token IS NULL THEN RETURN; END IF;
+    IF skips THEN
+      FOR part IN
+        SELECT array_agg(id) FROM unnest(ids) AS id GROUP BY get_shard_id_for_distribution_column('plants', id)
+      LOOP
+        free := '{}';
+        FOR present IN SELECT id FROM plants WHERE id = ANY(part) FOR UPDATE SKIP LOCKED LOOP
+          free := free || present;
+        END LOOP;
+        FOR present IN DELETE FROM plants WHERE id = ANY(free) AND id = ANY(part) RETURNING id LOOP
+          deleted := deleted || present;
+        END LOOP;
+        FOR present IN SELECT id FROM plants WHERE id = ANY(part) LOOP
+          IF present = ANY(free) THEN kept := kept || present; ELSE locked := locked || present; END IF;
+        END LOOP;
+      END LOOP;
+    ELSE
+      FOR present IN DELETE FROM plants WHERE id = ANY(ids) RETURNING id LOOP deleted := deleted || present; END LOOP;
+    END IF;
+    IF deleted IS NOT NULL THEN
+      INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key)
+        SELECT id, token, subject, request_id, key
+        FROM unnest(ids, subjects, request_ids, keys) AS call (id, subject, request_id, key) WHERE id = ANY(deleted);
+      GET DIAGNOSTICS recorded = ROW_COUNT;
+      IF ${mayDropRecords} OR ${elsewhere("deleted")} THEN
+        SELECT count(DISTINCT plant_id) INTO recorded FROM deletions WHERE plant_id = ANY(deleted) AND batch = token;
+      END IF;
+      IF recorded < cardinality(deleted) THEN
+        RAISE 'a trigger drops the record of a plant' USING ERRCODE = '22P02';
+      END IF;
+    ELSIF ${elsewhere("ARRAY[one]")} THEN
+      undone := gen_random_uuid();
+      missing := ARRAY(SELECT unnest(ids || one) EXCEPT SELECT unnest(locked || kept));
+      BEGIN
+        INSERT INTO deletions (plant_id, batch, subject, request_id)
+          SELECT id, undone, '', '' FROM unnest(missing) AS id;
+        SELECT count(*) INTO recorded FROM deletions WHERE plant_id = ANY(missing) AND batch = undone;
+        RAISE 'to be undone';
+      EXCEPTION WHEN OTHERS THEN
+        IF recorded IS DISTINCT FROM cardinality(missing) THEN
+          RAISE 'Citus has handed the deletion to no worker, and its standbys cannot be waited for: %', SQLERRM
+            USING ERRCODE = '40001';
+        END IF;
+      END;
+    ELSIF current_setting('synchronous_standby_names') <> '' THEN
+      PERFORM pg_logical_emit_message(true, 'plantstore', '');
+    END IF;
+    PERFORM set_config('client_min_messages', 'debug1', true);
+  END `;
+
+/** Creates the function, or replaces it. */
+export const functionSql: string = `
+  CREATE OR REPLACE FUNCTION plantstore_delete(
+    one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
+    OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
+  ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$${functionBody}$$;`;

@@ -1,0 +1,80 @@
+import { StoreOpenError } from "../../store-open-error.ts";
+import type { Session } from "../server/session.ts";
+import { deleteFunction, functionBody, functionSql } from "./delete-function.ts";
+
+const schemaDistributed =
+  "a schema that Citus keeps on one worker as a whole is not supported: use another one, " +
+  "or bring it back by `SELECT citus_schema_undistribute(current_schema)`";
+
+/**
+ * Refuses a schema that Citus has on one worker as a whole. Does nothing on a server without Citus.
+ *
+ * @throws StoreOpenError
+ */
+export async function refuseDistributedSchema(session: Session): Promise<void> {
+  // Other servers do not have this table, nor does Citus before 12.
+  const [known] = await session.query("SELECT to_regclass('pg_dist_schema')");
+  if (known?.[0] === null) return;
+  const found = await session.query("SELECT FROM pg_dist_schema WHERE schemaid = current_schema()::regnamespace");
+  if (found.length > 0) throw new StoreOpenError(schemaDistributed);
+}
+
+/** Returns whether the server has Citus. */
+export async function isCitus(session: Session): Promise<boolean> {
+  return (await session.query("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;
+}
+
+/** What an operator is told of tables that have no function to delete by. */
+export const spreadByHand: string =
+  "its tables are distributed, but not by `plantstore migrate`: " +
+  "bring them back by `SELECT undistribute_table(…)`, deletions first, and run it";
+
+/**
+ * Spreads the tables of a store over the workers, together with their rows, unless they are spread already; then it
+ * replaces the function of another release. Does nothing on a server without Citus. Deletions wait meanwhile.
+ *
+ * @throws StoreOpenError when the tables were spread by other means
+ */
+export async function distribute(session: Session): Promise<void> {
+  if (!(await isCitus(session))) return;
+  // Of several processes, all but one wait here, and must then see what the first has done.
+  await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT version FROM plantstore_schema FOR UPDATE");
+  for (const sql of await missingSql(session)) await session.run(sql);
+  await session.commit();
+}
+
+/** Returns the statements that make the tables fit for deletions on Citus; none if they are fit already. */
+async function missingSql(session: Session): Promise<readonly string[]> {
+  const [[state] = []] = await session.query(stateSql, [functionBody]);
+  if (state === "by hand") throw new StoreOpenError(spreadByHand);
+  if (state === "of another release") return [sequentialSql, functionSql];
+  return state === "whole" ? [sequentialSql, ...keysSql, spreadSql, spreadFunctionSql] : [];
+}
+
+const stateSql = `
+  SELECT CASE
+    WHEN plants.logicalrelid IS NULL THEN 'whole'
+    WHEN plants.partmethod <> 'h' OR prosrc = $1 THEN 'done'
+    WHEN prosrc IS NOT NULL THEN 'of another release'
+    ELSE 'by hand' END
+  FROM (SELECT) AS one LEFT JOIN pg_dist_partition AS plants ON plants.logicalrelid = to_regclass('plants')
+    LEFT JOIN pg_proc ON pg_proc.oid = to_regprocedure('${deleteFunction}')`;
+
+const sequentialSql = "SET LOCAL citus.multi_shard_modify_mode = 'sequential';";
+
+// One by one, because Citus passes some statements to the workers with everything else in the same message.
+const keysSql = [
+  "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)",
+  "DROP INDEX deletions_by_plant",
+  "DROP INDEX deletions_by_key",
+  "UPDATE deletions SET idempotency_key = plant_id::text || ':' || idempotency_key WHERE idempotency_key IS NOT NULL",
+  "CREATE UNIQUE INDEX deletions_by_key ON deletions (plant_id, idempotency_key) WHERE idempotency_key IS NOT NULL",
+];
+
+const spreadSql = `
+  SELECT create_distributed_table('plants', 'id');
+  SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants');`;
+
+const spreadFunctionSql = `
+  ${functionSql}
+  SELECT create_distributed_function('${deleteFunction}', 'one', colocate_with => 'plants')`;

@@ -1,0 +1,64 @@
+// The most ids that are tried to find one for each worker: enough for a worker with one of thousands of shards. A
+// worker with a single hash of 2^32, such as the shard of one tenant, would take hours to find.
+const searchedIdsMax = 100_000;
+
+/** Where each shard of the tables is. */
+export class Shards {
+  /** The largest hash of each shard, in ascending order. */
+  readonly hashMax: readonly number[];
+  /** The index of the worker of each shard. */
+  readonly worker: readonly number[];
+  /**
+   * An id on each worker, whether or not there is such a plant. A worker that has very few of all ids may be left out,
+   * and then is not checked.
+   */
+  readonly oneOfEach: readonly bigint[];
+
+  constructor(hashMax: readonly number[], worker: readonly number[]) {
+    this.hashMax = hashMax;
+    this.worker = worker;
+    this.oneOfEach = this.#findOneOfEach();
+  }
+
+  /**
+   * Returns the index of the worker that has a plant. For some seconds after a shard was moved it is wrong, which only
+   * costs time.
+   */
+  workerOf(id: bigint): number {
+    const hash = hashOf(id);
+    return this.worker[this.hashMax.findIndex((max) => hash <= max)] ?? 0;
+  }
+
+  #findOneOfEach(): readonly bigint[] {
+    const left = new Set(this.worker);
+    const found: bigint[] = [];
+    for (let id = 0n; left.size > 0 && id < searchedIdsMax; id++) {
+      if (left.delete(this.workerOf(id))) found.push(id);
+    }
+    return found;
+  }
+}
+
+/**
+ * Returns the hash of an id by which Citus chooses its shard: `hashint8` of PostgreSQL, which is the final mix of Bob
+ * Jenkins' lookup3 (burtleburtle.net/bob/c/lookup3.c) over the halves of the id.
+ */
+export function hashOf(id: bigint): number {
+  const high = Number(BigInt.asIntN(32, id >> 32n));
+  const half = Number(BigInt.asIntN(32, id)) ^ (id >= 0n ? high : ~high);
+  let [a, b, c] = [(hashSeed + half) | 0, hashSeed, hashSeed];
+  c = ((c ^ b) - rotated(b, 14)) | 0;
+  a = ((a ^ c) - rotated(c, 11)) | 0;
+  b = ((b ^ a) - rotated(a, 25)) | 0;
+  c = ((c ^ b) - rotated(b, 16)) | 0;
+  a = ((a ^ c) - rotated(c, 4)) | 0;
+  b = ((b ^ a) - rotated(a, 14)) | 0;
+  return ((c ^ b) - rotated(b, 24)) | 0;
+}
+
+// PostgreSQL's seed for a key of four bytes.
+const hashSeed = (0x9e3779b9 + 4 + 3_923_095) | 0;
+
+function rotated(bits: number, by: number): number {
+  return (bits << by) | (bits >>> (32 - by));
+}

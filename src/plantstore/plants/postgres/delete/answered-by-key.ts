@@ -1,0 +1,29 @@
+import type { PendingDelete } from "../../delete-queue.ts";
+import { idempotencyKeyTaken, outcomeUnknown } from "../../errors.ts";
+import type { Row, Session } from "../server/session.ts";
+import type { Placement } from "./placement.ts";
+
+/**
+ * The deletions of a batch whose callers were answered while it ran, by their idempotency keys. They are left out of
+ * every further attempt, because their plants may have been restored.
+ */
+export class AnsweredByKey extends Set<PendingDelete> {
+  /** Answers those of the given deletions whose key has a record, and returns whether there were any. */
+  async answer(session: Session, placement: Placement, keyed: readonly PendingDelete[]): Promise<boolean> {
+    const rows = await placement.findKeyRecords(session, keyed);
+    const records = new Map(rows.map((row) => [row[0], row]));
+    for (const one of keyed) {
+      const record = records.get(one.call.idempotencyKey ?? "");
+      if (record === undefined) continue;
+      this.add(one);
+      answerOne(one, record);
+    }
+    return rows.length > 0;
+  }
+}
+
+function answerOne({ id, call, resolve, reject }: PendingDelete, [, plantId, subject, seq]: Row): void {
+  if (seq === null) reject(outcomeUnknown("the record of the key cannot be written to"));
+  else if (plantId === String(id) && subject === call.subject) resolve(true);
+  else reject(idempotencyKeyTaken());
+}

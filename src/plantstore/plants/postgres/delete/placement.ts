@@ -1,0 +1,57 @@
+import type { PendingDelete } from "../../delete-queue.ts";
+import type { DeleteCall } from "../../plant-store.ts";
+import type { Row, Session } from "../server/session.ts";
+import type { DeleteBatch } from "./delete-batch.ts";
+
+/**
+ * The fate of a plant that was there: `locked` by another transaction, `kept` by a trigger, or left alone because its
+ * idempotency key is `used`.
+ */
+export type PlantFate = "deleted" | "locked" | "kept" | "used";
+
+/**
+ * Where the tables of a store are, and what differs by that: on one server, or spread over the workers of Citus. This is
+ * all that the store knows of either.
+ */
+export interface Placement {
+  /** Whether one worker may be lost while others go on, and a statement that is cancelled be committed by one. */
+  readonly isSpread: boolean;
+  /** The most batches that a worker is sent at the same time. */
+  readonly inFlightMax: number;
+  /** Returns the index of the worker that has a plant. A batch is for plants of one worker. */
+  workerOf(id: bigint): number;
+  /** Returns a call with its idempotency key as records there have it. */
+  toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
+  /**
+   * Deletes the plants of a batch and records that, in one statement, round trip and commit, after waiting for their
+   * locks. Plants whose key is used are left alone if the statement can see that. Returns the deleted ones.
+   */
+  deletePlants(session: Session, batch: DeleteBatch): Promise<readonly bigint[]>;
+  /**
+   * Does the same without waiting for the locks of others, and returns the fate of each plant that was there. An earlier
+   * attempt at the batch that is still running is another transaction, too.
+   */
+  deleteUnlockedPlants(session: Session, batch: DeleteBatch): Promise<Map<bigint, PlantFate>>;
+  /**
+   * Returns which of these plants are there. The others are gone for good, even after a failover.
+   *
+   * A plant may be gone on its server only: a deletion becomes visible before the standbys have it when its backend is
+   * ended while it waits for them, or the server restarts. So the answer waits for a commit of its own, which the
+   * standbys cannot have without all earlier ones.
+   */
+  findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]>;
+  /** Returns key, plant, subject and, if they are durable, `seq` of the records with the keys of these deletions. */
+  findKeyRecords(session: Session, keyed: readonly PendingDelete[]): Promise<readonly Row[]>;
+  /**
+   * Deletes the oldest deletion records that are older than `keptMs` by the clock of the database, in one transaction of
+   * at most `sliceMax`. Returns how many, and whether there may be more.
+   */
+  dropOldRecords(session: Session, keptMs: number, sliceMax: number): Promise<{ count: number; isMore: boolean }>;
+  /** Checks, without a write, that deletions would be durable on each worker that can be reached. */
+  checkWorkers(session: Session): Promise<void>;
+  /**
+   * Checks that a deletion could be committed now, which only a write can show: a full disk, a locked table or a missing
+   * synchronous standby does not affect reads. Rejects with the fault; then discard the session.
+   */
+  checkWrite(session: Session): Promise<void>;
+}
