@@ -1,6 +1,6 @@
 import { connect, type IncomingHttpHeaders } from "node:http2";
 import { benchToken } from "../servers/plants.ts";
-import type { OpenCalls, Outcome } from "./open-client.ts";
+import type { OpenCalls, Outcome } from "./open-calls.ts";
 
 /** Connections, each with as many calls at once as the server takes; node keeps the rest until there is room. */
 const connectionCount = 16;
@@ -10,14 +10,14 @@ export function openGrpcCalls(port: number): OpenCalls {
   const sessions = Array.from({ length: connectionCount }, () => connect(`http://127.0.0.1:${String(port)}`));
   let turn = 0;
   return {
-    send: (plant, told) => {
+    send: (plant, onOutcome) => {
       turn += 1;
       const stream = sessions[turn % connectionCount]?.request(header);
       let fields: IncomingHttpHeaders = {};
       // A refusal may have its status in its header, with nothing behind it.
       stream?.on("response", (response) => (fields = response));
       stream?.on("trailers", (trailer) => (fields = trailer));
-      stream?.on("close", () => told(kindOf(fields)));
+      stream?.on("close", () => onOutcome(kindOf(fields)));
       stream?.resume().end(messageOf(plant));
     },
     close: () => {

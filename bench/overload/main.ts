@@ -9,7 +9,7 @@ import { migratePlants } from "../../src/plantstore/plants/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { percentilesOf } from "../load/load.ts";
 import { startServer } from "../storage/subject.ts";
-import type { OpenAnswer, OpenOrder, OpenSeen } from "./open-client.ts";
+import type { OpenAnswer, OpenOrder, OpenSeen } from "./open-calls.ts";
 import { sendOpenLoad } from "./open-load.ts";
 
 const { values } = parseArgs({

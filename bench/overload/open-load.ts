@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { runAnywhere } from "../load/tool.ts";
-import type { OpenOrder, OpenSeen } from "./open-client.ts";
+import type { OpenOrder, OpenSeen } from "./open-calls.ts";
 
 const program = fileURLToPath(new URL("open-client.ts", import.meta.url));
 

@@ -1,21 +1,21 @@
 import { connect, type Socket } from "node:net";
 import { benchToken } from "../servers/plants.ts";
-import type { OpenCalls, Outcome } from "./open-client.ts";
+import type { OpenCalls, Outcome } from "./open-calls.ts";
 
 /** A connection of HTTP/1.1 with one call at a time. */
 interface Connection {
   readonly socket: Socket;
   received: string;
-  told: (kind: Outcome) => void;
+  onOutcome: (kind: Outcome) => void;
 }
 
 /** Opens connections for REST, as many as calls are open at once. */
 export function openRestCalls(port: number): OpenCalls {
   const idle: Connection[] = [];
   return {
-    send: (plant, told) => {
+    send: (plant, onOutcome) => {
       const connection = idle.pop() ?? openConnection(port, idle);
-      connection.told = told;
+      connection.onOutcome = onOutcome;
       connection.socket.write(
         `DELETE /plants/${String(plant)} HTTP/1.1\r\nhost: plants\r\nauthorization: Bearer ${benchToken}\r\n\r\n`,
       );
@@ -27,14 +27,14 @@ export function openRestCalls(port: number): OpenCalls {
 }
 
 function openConnection(port: number, idle: Connection[]): Connection {
-  const connection: Connection = { socket: connect(port, "127.0.0.1"), received: "", told: () => undefined };
+  const connection: Connection = { socket: connect(port, "127.0.0.1"), received: "", onOutcome: () => undefined };
   connection.socket.setNoDelay(true).setEncoding("latin1");
   connection.socket.on("data", (text: string) => {
     connection.received += text;
     const header = takeAnswer(connection);
     if (header === undefined) return;
     idle.push(connection);
-    connection.told(kindOf(header));
+    connection.onOutcome(kindOf(header));
   });
   return connection;
 }

@@ -1,9 +1,12 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
+import { createIssuedCertificate } from "../support/carriers/certificate.ts";
+import { buildStep } from "../support/process/build-step.ts";
 import { projectFolder } from "../support/process/child-program.ts";
-import type { ClientProgram } from "../support/clients/client-program.ts";
-import { runDocumented } from "../support/clients/documented-client.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 
 const page = readFileSync(join(projectFolder, "docs/clients.md"), "utf8");
 const commands = [...page.matchAll(/^(?:curl|grpcurl|buf curl) .*$/gm)].map(([command]) => command);
@@ -11,9 +14,23 @@ const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].joi
 
 describe("docs/clients.md, shell", () => {
   test.each(commands)("%s", async (documented) => {
+    using folder = createTempFolder();
+    const authorityFile = folder.file("authority.pem");
+    const tls = createIssuedCertificate("localhost");
+    writeFileSync(authorityFile, tls.authority);
+    const plants = new Set([42n, 43n]);
+    await using server = await startPlantServer({ store: openMemoryStore(plants), tls });
     // By the port of the test's server; the rest is run as it is shown.
-    const command = documented.replaceAll(/plants\.example(:443)?/g, "$AUTHORITY");
-    const program: ClientProgram = { command: ["bash", "-c", command], environment: { PATH: path } };
-    expect(await runDocumented(program)).toEqual([43n]);
+    const command = documented.replaceAll(/plants\.example(:443)?/g, `localhost:${server.address.port}`);
+    await buildStep("bash", ["-c", command], {
+      environment: {
+        PATH: path,
+        TOKEN: tokens.good,
+        // What Go takes for the authorities of the system, and what curl does.
+        SSL_CERT_FILE: authorityFile,
+        CURL_CA_BUNDLE: authorityFile,
+      },
+    });
+    expect([...plants]).toEqual([43n]);
   });
 });

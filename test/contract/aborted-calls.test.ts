@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { PlantStore } from "../../src/plantstore/plants/index.ts";
 import { within } from "../support/deadline.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import type { Field } from "../support/carriers/exchange.ts";
@@ -13,7 +14,7 @@ import {
   type Frame,
 } from "../support/carriers/http2-frames.ts";
 import { authorized, startPlantServer, tokens } from "../support/server/plant-server.ts";
-import { openRecordingStore } from "../support/plants/recording-store.ts";
+import { fakeStore } from "../support/plants/fake-store.ts";
 import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
 
 /** HTTP/2's error codes (RFC 9113 §7). */
@@ -125,3 +126,39 @@ describe("a call whose client does not end its side", () => {
     expect(await readHttp2Answer(stream)).toMatchObject({ httpStatus: 200, resetCode: noError });
   });
 });
+
+/** A store that writes down what it is asked, and answers when it is told to. */
+interface RecordingStore extends PlantStore {
+  /** The ids that were asked for, in their order. */
+  readonly asked: readonly bigint[];
+  /** Resolves when this id is asked for. */
+  isAsked(id: bigint): Promise<void>;
+  /** Resolves when the call for this id is given up. */
+  isGivenUp(id: bigint): Promise<void>;
+}
+
+/** Opens a store in which every plant is there, and a deletion of one of `slow` takes until it is given up. */
+function openRecordingStore(slow: ReadonlySet<bigint>): RecordingStore {
+  const asked: bigint[] = [];
+  const events = new Map<string, PromiseWithResolvers<void>>();
+  const event = (name: string, id: bigint): PromiseWithResolvers<void> => {
+    const key = `${name} ${String(id)}`;
+    const known = events.get(key) ?? Promise.withResolvers<void>();
+    events.set(key, known);
+    return known;
+  };
+  return {
+    asked,
+    isAsked: (id) => event("asked", id).promise,
+    isGivenUp: (id) => event("given up", id).promise,
+    ...fakeStore({}),
+    delete: async (id, { context: { signal } }) => {
+      asked.push(id);
+      event("asked", id).resolve();
+      if (!slow.has(id)) return true;
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      event("given up", id).resolve();
+      throw signal.reason;
+    },
+  };
+}

@@ -1,16 +1,20 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { createGateway } from "../../src/gateway/index.ts";
 import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
+import { StreamService } from "../gen/streams/v1/stream_service_pb.ts";
 import { createIssuedCertificate } from "../support/carriers/certificate.ts";
-import { countConnections } from "../support/carriers/count-connections.ts";
+import type { Address } from "../support/carriers/exchange.ts";
 import { answerLimitMs, authorityOf, type ClientProgram, startClient } from "../support/clients/client-program.ts";
 import { recipeFolder } from "../support/clients/client-recipe.ts";
-import { buildGoClient } from "../support/clients/go-clients.ts";
-import { buildJavaClient } from "../support/clients/java-clients.ts";
-import { buildPythonClient } from "../support/clients/python-clients.ts";
-import { buildRustClient } from "../support/clients/rust-clients.ts";
-import { countedBytes, startStreamServer } from "../support/clients/stream-server.ts";
+import {
+  buildGoClient,
+  buildJavaClient,
+  buildPythonClient,
+  buildRustClient,
+} from "../support/clients/built-clients.ts";
 import { buildLimitMs } from "../support/process/build-step.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 import { startPlantServer, type TestPlantServerOptions, tokens } from "../support/server/plant-server.ts";
@@ -51,6 +55,9 @@ interface StreamSize {
   readonly pieces: number;
   readonly bytes: number;
 }
+
+/** The content of each piece that is counted. */
+const countedBytes = 16;
 
 const echoed: StreamSize = { pieces: 1000, bytes: 64 * 1024 };
 const counted: StreamSize = { pieces: 10_000, bytes: countedBytes };
@@ -110,4 +117,40 @@ async function callFor(
   // A connection on which GOAWAY was said takes no further call.
   expect(await client.deletePlant(1n, tokens.good)).toBe("5 plant 1 not found");
   expect(connections.count).toBe(1);
+}
+
+/** Starts a gateway with the stream service on a free port of loopback. Dispose of it with `await using`. */
+async function startStreamServer(): Promise<{ readonly address: Address } & AsyncDisposable> {
+  const gateway = createGateway({
+    routes: (router) =>
+      router.service(StreamService, { echo: (pieces) => pieces, count: ({ pieces }) => countTo(pieces) }),
+  });
+  const address = await gateway.listen();
+  return { address, [Symbol.asyncDispose]: () => gateway.close() };
+}
+
+async function* countTo(pieces: number): AsyncGenerator<{ number: number; content: Uint8Array }> {
+  const content = new Uint8Array(countedBytes);
+  for (let number = 0; number < pieces; number++) yield { number, content };
+}
+
+/** How many connections the servers of this process have accepted. Dispose of it with `using`. */
+interface ConnectionCount {
+  readonly count: number;
+  [Symbol.dispose](): void;
+}
+
+/** Begins to count them. */
+function countConnections(): ConnectionCount {
+  // Published by node for each connection that a server accepts.
+  const channel = "net.server.socket";
+  let count = 0;
+  const add = (): void => void count++;
+  subscribe(channel, add);
+  return {
+    get count() {
+      return count;
+    },
+    [Symbol.dispose]: () => void unsubscribe(channel, add),
+  };
 }

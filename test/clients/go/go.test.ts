@@ -1,7 +1,7 @@
 import { describe } from "vitest";
 import { describeClient } from "../../support/clients/describe-client.ts";
 import { describeExample } from "../../support/clients/example-client.ts";
-import { buildGoClient, goClients } from "../../support/clients/go-clients.ts";
+import { buildGoClient, goClients } from "../../support/clients/built-clients.ts";
 import { hasProgram } from "../../support/process/tools-folder.ts";
 
 describe.runIf(hasProgram("go"))("Go", () => {

@@ -2,7 +2,7 @@ import { describe } from "vitest";
 import { buildStep } from "../../support/process/build-step.ts";
 import { describeClient } from "../../support/clients/describe-client.ts";
 import { describeExample } from "../../support/clients/example-client.ts";
-import { buildJavaClient } from "../../support/clients/java-clients.ts";
+import { buildJavaClient } from "../../support/clients/built-clients.ts";
 import { hasProgram } from "../../support/process/tools-folder.ts";
 
 /** Java takes the authorities of the system out of a store of its own. */

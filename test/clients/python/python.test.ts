@@ -2,7 +2,7 @@ import { delimiter, join } from "node:path";
 import { describe } from "vitest";
 import { describeClient } from "../../support/clients/describe-client.ts";
 import { describeExample } from "../../support/clients/example-client.ts";
-import { buildPythonClient } from "../../support/clients/python-clients.ts";
+import { buildPythonClient } from "../../support/clients/built-clients.ts";
 import { projectFolder } from "../../support/process/child-program.ts";
 import { openPython } from "../../support/process/python.ts";
 import { hasProgram } from "../../support/process/tools-folder.ts";

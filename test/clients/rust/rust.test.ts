@@ -1,7 +1,7 @@
 import { describe } from "vitest";
 import { describeClient } from "../../support/clients/describe-client.ts";
 import { describeExample } from "../../support/clients/example-client.ts";
-import { buildRustClient, cargoTarget } from "../../support/clients/rust-clients.ts";
+import { buildRustClient, cargoTarget } from "../../support/clients/built-clients.ts";
 import { hasProgram } from "../../support/process/tools-folder.ts";
 
 describe.runIf(hasProgram("cargo"))("Rust", () => {

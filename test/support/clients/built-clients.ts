@@ -1,0 +1,101 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { buildStep } from "../process/build-step.ts";
+import { openPython } from "../process/python.ts";
+import { toolsFolder } from "../process/tools-folder.ts";
+import type { ClientProgram } from "./client-program.ts";
+import {
+  buf,
+  definitions,
+  layOutRecipe,
+  openApiFile,
+  protoFolder,
+  recipeFolder,
+  testProtoFolder,
+} from "./client-recipe.ts";
+
+/** Builds once, however often it is asked. */
+function once<Built>(build: () => Promise<Built>): () => Promise<Built> {
+  let built: Promise<Built> | undefined;
+  return () => (built ??= build());
+}
+
+/** The clients of Go whose programs are in `test/clients/go/`. */
+export const goClients = ["grpc-go", "connect-go", "oapi-codegen"] as const;
+
+const buildGo = once(async () => {
+  const folder = layOutRecipe("go");
+  await buildStep(buf, ["generate", ...definitions], { folder });
+  mkdirSync(join(folder, "openapi"), { recursive: true });
+  const output = ["-generate", "types,client", "-package", "openapi", "-o", "openapi/client.go"];
+  await buildStep("go", ["tool", "oapi-codegen", ...output, openApiFile], { folder });
+  await buildStep("go", ["build", "-o", "bin/", ...goClients.map((name) => `./${name}`)], {
+    folder,
+  });
+  return folder;
+});
+
+/** Builds one of {@link goClients}; what an earlier call has made is taken. */
+export async function buildGoClient(name: string): Promise<ClientProgram> {
+  return { command: [join(await buildGo(), "bin", name)] };
+}
+
+/** Returns the class path. */
+const buildJava = once(async () => {
+  const folder = layOutRecipe("java");
+  const folders = [`-Dproto.folder=${protoFolder}`, `-Dtest.proto.folder=${testProtoFolder}`];
+  await buildStep("mvn", ["--batch-mode", "--quiet", ...folders, "compile"], { folder });
+  const classes = join(folder, "target/classes");
+  const libraries = readFileSync(join(folder, "target/classpath"), "utf8").trim();
+  return [classes, libraries].join(delimiter);
+});
+
+/** Builds the program of `test/clients/java/`; what an earlier call has made is taken. */
+export async function buildJavaClient(): Promise<ClientProgram> {
+  return { command: ["java", "-cp", await buildJava(), "plantstore.client.Main"] };
+}
+
+/** The definitions that grpcio's stub is made of; it needs those that are imported too. */
+const grpcioDefinitions = [
+  "google/api/annotations.proto",
+  "google/api/http.proto",
+  "plantstore/v1/plant_service.proto",
+  "streams/v1/stream_service.proto",
+];
+
+const generatePython = once(async () => {
+  const programs = await openPython(join(recipeFolder("python"), "requirements.txt"));
+  const python = join(programs, "python");
+  const folder = layOutRecipe("python");
+  const environment = { PATH: [programs, process.env["PATH"]].join(delimiter) };
+  mkdirSync(join(folder, "grpcio"), { recursive: true });
+  const options = ["-I", protoFolder, "-I", testProtoFolder, "--python_out=grpcio", "--grpc_python_out=grpcio"];
+  await buildStep(python, ["-m", "grpc_tools.protoc", ...options, ...grpcioDefinitions], { folder });
+  const connect = ["generate", protoFolder, "--path", join(protoFolder, "plantstore")];
+  await buildStep(buf, connect, { folder, environment });
+  const openApi = ["generate", "--path", openApiFile, "--output-path", "openapi", "--meta", "none", "--overwrite"];
+  await buildStep("openapi-python-client", openApi, { folder, environment });
+  return { folder, python };
+});
+
+/** Makes what a program of `test/clients/python/` needs; what an earlier call has made is taken. */
+export async function buildPythonClient(program: string): Promise<ClientProgram> {
+  const { folder, python } = await generatePython();
+  return { command: [python, program], folder };
+}
+
+/** Where cargo puts what it compiles: the same crates for every client. */
+export const cargoTarget: string = join(toolsFolder("client-rust"), "target");
+
+const buildRust = once(async () => {
+  const folder = layOutRecipe("rust");
+  const output = ["--as-file-descriptor-set", "-o", "definitions.binpb"];
+  await buildStep(buf, ["build", ...definitions, ...output], { folder });
+  await buildStep("cargo", ["build", "--locked"], { folder });
+  return join(cargoTarget, "debug");
+});
+
+/** Builds the program of `test/clients/rust/`; what an earlier call has made is taken. */
+export async function buildRustClient(): Promise<ClientProgram> {
+  return { command: [join(await buildRust(), "plantstore-test-client")] };
+}
