@@ -250,7 +250,7 @@ describe("the span of shared work", () => {
       expect(sdk.spans.length).toBe(1);
       expect(span).toMatchObject({ name: "work", kind: SpanKind.CLIENT, status: { code: status }, attributes });
       expect(span?.parentSpanContext).toMatchObject(recorded[0] ?? {});
-      expect(span?.links.map(({ context }) => context)).toMatchObject(recorded);
+      expect(span?.links.map((link) => link.context)).toMatchObject(recorded);
       expect(span?.spanContext().spanId).not.toBe(recorded[0]?.spanId);
     },
   );
