@@ -1,8 +1,14 @@
 import type { AdmitRequest } from "@plantstore/gateway";
-import { createCredentialReader } from "./credential-reader.ts";
+import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { principalKey } from "./principal-context.ts";
 import { createCredentialErrors } from "./credential-refusal.ts";
-import type { Principal, TokenOutcome, TokenVerifier } from "./token-verifier.ts";
+import {
+  digestOf,
+  type PresentedToken,
+  type Principal,
+  type TokenOutcome,
+  type TokenVerifier,
+} from "./token-verifier.ts";
 
 /** The parts of a request that decide about its credential. */
 export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues">;
@@ -49,8 +55,8 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     const demand = demandOf(request.procedure);
     if (!demand.credential) return;
     const credential = readCredential(request.authorization, request.connection);
-    if (credential.kind !== "presented") throw errors.credential(credential.kind);
-    const outcome = verifier.verify(credential.token);
+    if ("kind" in credential) throw errors.credential(credential.kind);
+    const outcome = verifier.verify(credential);
     if (outcome instanceof Promise) return outcome.then((known) => accept(request, demand, known));
     accept(request, demand, outcome);
   }
@@ -65,6 +71,29 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   }
 
   return admit;
+}
+
+/**
+ * Creates a reader that remembers the last credential of each connection, because clients repeat it with every request.
+ *
+ * Only the parsed credential is remembered, never whether it is valid: the verifier is asked every time, so nothing
+ * needs to be invalidated when tokens, keys or the clock change.
+ */
+function createCredentialReader(): (
+  authorization: string | null,
+  connection: object,
+) => PresentedToken | BearerProblem {
+  const lastOf = new WeakMap<object, { readonly authorization: string | null; readonly token: PresentedToken }>();
+  return function readCredential(authorization, connection) {
+    // bench/auth: 0.1 µs for a token of 900 characters, where its SHA-256 costs 0.8 µs and its syntax 0.5 µs.
+    const last = lastOf.get(connection);
+    if (last !== undefined && last.authorization === authorization) return last.token;
+    const read = readBearerToken(authorization);
+    if (read.kind !== "token") return read;
+    const token = { text: read.token, digest: digestOf(read.token) };
+    lastOf.set(connection, { authorization, token });
+    return token;
+  };
 }
 
 function mayUse(principal: Principal, scope: string): boolean {

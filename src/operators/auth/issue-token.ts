@@ -9,6 +9,8 @@ import { digestOf } from "./token-verifier.ts";
 /** The properties of a new token, spelled like the columns of a file of token hashes. */
 export interface TokenRequest {
   readonly name: string;
+  /** What the token begins with. */
+  readonly prefix: string;
   /** Scopes separated by commas; `-` for all. */
   readonly scopes: string;
   /** An RFC 3339 date-time; `-` for never. */
@@ -39,7 +41,7 @@ export async function issueToken(request: TokenRequest): Promise<ParseResult<Iss
   if (name.kind !== "value" || scopes.kind !== "value" || expiry.kind !== "value") {
     return notParsed(...problemsOf([name, scopes, expiry]));
   }
-  const token = createTokenText();
+  const token = createTokenText(request.prefix);
   const kept: StaticToken = {
     digest: digestOf(token),
     name: name.value,

@@ -5,6 +5,14 @@ import { parseTokenHashes } from "./token-hashes.ts";
 import { tokenHashesFileLimitBytes } from "./token-hashes-file.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
 
+/** What is known of the tokens that are issued here. */
+interface OwnTokens {
+  /** Returns what is wrong with a well-formed scope in the file. */
+  readonly scopeProblem?: ScopeProblem | undefined;
+  /** As in {@link createStaticTokenVerifier}. */
+  readonly tokenPrefix?: string | undefined;
+}
+
 /**
  * Opens a verifier over a file of token hashes and watches the file: an added line works, and a deleted one stops
  * working, within a second.
@@ -14,27 +22,22 @@ import type { TokenVerifier } from "./token-verifier.ts";
  */
 export async function openTokenHashes(
   path: string,
+  { scopeProblem, tokenPrefix }: OwnTokens,
   log: OperatorLog,
-  scopeProblem?: ScopeProblem,
 ): Promise<ParseResult<TokenVerifier>> {
-  let current = createStaticTokenVerifier([]);
+  const verifier = createStaticTokenVerifier([], tokenPrefix);
   const file = await watchFile({
     paths: [path],
     what: "file of token hashes",
     limitBytes: tokenHashesFileLimitBytes,
     log,
-    take(text) {
+    take(text = "") {
       const tokens = parseTokenHashes(text, scopeProblem);
       if (tokens.kind === "problems") return tokens;
       // No outcome is cached anywhere else: a token is gone together with its line.
-      current = createStaticTokenVerifier(tokens.value);
+      verifier.replace(tokens.value);
       return parsed({ tokens: tokens.value.length });
     },
   });
-  if (file.kind === "problems") return file;
-  return parsed({
-    verify: (token) => current.verify(token),
-    reload: () => file.value.reload(),
-    close: () => file.value.close(),
-  });
+  return file.kind === "problems" ? file : parsed({ ...verifier, ...file.value });
 }

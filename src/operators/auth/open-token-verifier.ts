@@ -14,6 +14,8 @@ export interface TokenSources {
   readonly tokenHashesFile?: string | undefined;
   /** Returns what is wrong with a well-formed scope in that file; by default nothing is. */
   readonly scopeProblem?: ScopeProblem | undefined;
+  /** The prefix of the tokens that are issued here; none of them is sent elsewhere if it was mistyped. */
+  readonly tokenPrefix?: string | undefined;
   /** Issuers of JSON Web Tokens. */
   readonly jwt?: readonly JwtSource[] | undefined;
   /** An endpoint that is asked about all other tokens. */
@@ -36,9 +38,9 @@ export async function openTokenVerifier(sources: TokenSources, log: OperatorLog)
 }
 
 function* openEach(sources: TokenSources, log: OperatorLog): Iterable<Promise<ParseResult<TokenVerifier>>> {
-  const { tokens, tokenHashesFile, scopeProblem, jwt, introspection } = sources;
-  if (tokens !== undefined) yield Promise.resolve(parsed(createStaticTokenVerifier(tokens)));
-  if (tokenHashesFile !== undefined) yield openTokenHashes(tokenHashesFile, log, scopeProblem);
+  const { tokens, tokenHashesFile, tokenPrefix, jwt, introspection } = sources;
+  if (tokens !== undefined) yield Promise.resolve(parsed(createStaticTokenVerifier(tokens, tokenPrefix)));
+  if (tokenHashesFile !== undefined) yield openTokenHashes(tokenHashesFile, sources, log);
   if (jwt !== undefined) yield openJwt(jwt, log);
   if (introspection !== undefined) yield openIntrospectionVerifier(introspection, log);
 }

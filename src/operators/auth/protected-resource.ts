@@ -2,6 +2,8 @@ import type { Endpoint } from "@plantstore/gateway";
 
 /** What a client may learn about this service without a token. */
 export interface ProtectedResource {
+  /** Its name, for people. */
+  readonly name: string;
   /** The base URL that clients use. */
   readonly publicUrl: URL;
   /** The issuers whose tokens are accepted; only those that are URLs are listed. */
@@ -17,7 +19,7 @@ export interface ResourceMetadata extends Endpoint {
 }
 
 /** Creates the metadata document of a protected resource (RFC 9728 §2): where to get tokens, and what they need. */
-export function createResourceMetadata({ publicUrl, issuers, scopes }: ProtectedResource): ResourceMetadata {
+export function createResourceMetadata({ name, publicUrl, issuers, scopes }: ProtectedResource): ResourceMetadata {
   // RFC 9728 §3.1: the well-known part comes before the path of the resource, whose last slash is removed.
   const resourcePath = publicUrl.pathname.replace(/\/+$/, "");
   const path = `/.well-known/oauth-protected-resource${resourcePath}`;
@@ -28,7 +30,7 @@ export function createResourceMetadata({ publicUrl, issuers, scopes }: Protected
     ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
     ...(scopes.length > 0 && { scopes_supported: scopes }),
     bearer_methods_supported: ["header"],
-    resource_name: "Plant Store",
+    resource_name: name,
   });
   // An hour: it only changes with the configuration.
   const header = { "content-type": "application/json", "cache-control": "public, max-age=3600" };

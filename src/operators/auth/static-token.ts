@@ -22,23 +22,40 @@ const unknown: TokenOutcome = { kind: "unknown", reason: "no static token has th
 // No other verifier can know it either, so no introspection endpoint is asked about a token of ours that was mistyped.
 const mistyped: TokenOutcome = { kind: "invalid", reason: "the checksum of the token is wrong: it was mistyped" };
 
+/** A verifier over a set of tokens that may be replaced. */
+export interface StaticTokenVerifier extends TokenVerifier {
+  readonly verify: (token: PresentedToken) => TokenOutcome;
+  readonly replace: (tokens: readonly StaticToken[]) => void;
+}
+
 /**
- * Creates a verifier over a fixed set of tokens, which answers at once: a hit takes 0.1 µs, however large the set is.
+ * Creates a verifier over a set of tokens, which answers at once: a hit takes 0.1 µs, however large the set is.
  *
  * Tokens are looked up by their SHA-256, so the time that a lookup takes reveals nothing: nobody can choose a token
  * whose digest comes close to that of another.
+ *
+ * @param tokenPrefix - that of the tokens that are issued here, among which mistyped ones are recognised
  */
-export function createStaticTokenVerifier(tokens: readonly StaticToken[]): TokenVerifier {
-  const entries = new Map(tokens.map((token) => [token.digest, toEntry(token)]));
+export function createStaticTokenVerifier(
+  tokens: readonly StaticToken[],
+  tokenPrefix: string | undefined,
+): StaticTokenVerifier {
+  let entries = entriesOf(tokens);
+  return {
+    verify({ digest, text }) {
+      const entry = entries.get(digest);
+      if (entry === undefined) return tokenPrefix !== undefined && isMistyped(text, tokenPrefix) ? mistyped : unknown;
+      if (Date.now() < entry.expiresAtMs) return entry.principal;
+      return { kind: "expired", reason: `the token ${entry.principal.subject} has expired` };
+    },
+    replace(others) {
+      entries = entriesOf(others);
+    },
+  };
+}
 
-  function verify({ digest, text }: PresentedToken): TokenOutcome {
-    const entry = entries.get(digest);
-    if (entry === undefined) return isMistyped(text) ? mistyped : unknown;
-    if (Date.now() < entry.expiresAtMs) return entry.principal;
-    return { kind: "expired", reason: `the token ${entry.principal.subject} has expired` };
-  }
-
-  return { verify };
+function entriesOf(tokens: readonly StaticToken[]): ReadonlyMap<string, Entry> {
+  return new Map(tokens.map((token) => [token.digest, toEntry(token)]));
 }
 
 function toEntry(token: StaticToken): Entry {

@@ -10,25 +10,22 @@ const randomDigits = 50;
 /** 36^7 is more than 2^32. */
 const checksumDigits = 7;
 
-/** Lets scanners for secrets find tokens that were committed, pasted or logged. */
-const prefix = "plantstore_";
-
-const form = new RegExp(`^(${prefix}[0-9a-z]{${randomDigits}})([0-9a-z]{${checksumDigits}})$`);
-
 /**
- * Creates the text of a token: `plantstore_`, 50 digits of base 36 with 256 random bits, and 7 with the CRC-32 of
- * everything before them, which lets a scanner tell a token from a text that looks like one.
+ * Creates the text of a token: a prefix, 50 digits of base 36 with 256 random bits, and 7 with the CRC-32 of everything
+ * before them, which lets a scanner tell a token from a text that looks like one.
+ *
+ * @param prefix - what scanners for secrets find tokens by that were committed, pasted or logged
  */
-export function createTokenText(): string {
+export function createTokenText(prefix: string): string {
   const random = BigInt(`0x${randomBytes(randomByteCount).toString("hex")}`);
   const text = `${prefix}${random.toString(36).padStart(randomDigits, "0")}`;
   return `${text}${checksumOf(text)}`;
 }
 
 /** Returns whether a text has the form of our tokens but a wrong checksum, so that nobody can have issued it. */
-export function isMistyped(text: string): boolean {
-  const [, start, checksum] = form.exec(text) ?? [];
-  return start !== undefined && checksumOf(start) !== checksum;
+export function isMistyped(text: string, prefix: string): boolean {
+  if (!text.startsWith(prefix) || text.length !== prefix.length + randomDigits + checksumDigits) return false;
+  return checksumOf(text.slice(0, -checksumDigits)) !== text.slice(-checksumDigits);
 }
 
 function checksumOf(text: string): string {

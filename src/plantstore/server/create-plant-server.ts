@@ -149,6 +149,7 @@ function placeServer(
   const resource =
     publicUrl &&
     createResourceMetadata({
+      name: "Plant Store",
       publicUrl,
       issuers: jwtIssuers ?? [],
       scopes: providerScopes === "demanded" ? plantScopes : [],

@@ -11,6 +11,9 @@ import { valueOf } from "./configuration-error.ts";
 import { type CredentialConfiguration, tokenSourcesOf } from "./credential-settings.ts";
 import { plantScopeProblem } from "./rpc-policy.ts";
 
+/** What the tokens of a plant store begin with, by which scanners for secrets find them. */
+const tokenPrefix = "plantstore_";
+
 /**
  * Opens the verifier of all configured sources of tokens, or returns `undefined` when there is none. The caller closes
  * it.
@@ -22,7 +25,7 @@ export async function openVerifier(
   log: Log,
 ): Promise<TokenVerifier | undefined> {
   const sources = tokenSourcesOf(configuration);
-  return sources && valueOf(await openTokenVerifier({ ...sources, scopeProblem: plantScopeProblem }, log));
+  return sources && valueOf(await openTokenVerifier({ ...sources, scopeProblem: plantScopeProblem, tokenPrefix }, log));
 }
 
 /**
@@ -31,6 +34,8 @@ export async function openVerifier(
  * Returns everything that is wrong with the request or the file instead; then no token was created. A scope that no RPC
  * requires is wrong too.
  */
-export function issuePlantToken(request: Omit<TokenRequest, "scopeProblem">): Promise<ParseResult<IssuedToken>> {
-  return issueToken({ ...request, scopeProblem: plantScopeProblem });
+export function issuePlantToken(
+  request: Omit<TokenRequest, "prefix" | "scopeProblem">,
+): Promise<ParseResult<IssuedToken>> {
+  return issueToken({ ...request, prefix: tokenPrefix, scopeProblem: plantScopeProblem });
 }

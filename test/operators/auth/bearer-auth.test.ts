@@ -244,6 +244,19 @@ describe("admit", () => {
     expect(seen[0]).toBe(seen[1]);
   });
 
+  test.each([
+    { name: "another token of the same length", authorization: "Bearer goot" },
+    { name: "a longer one", authorization: "Bearer goods" },
+    { name: "a malformed one", authorization: "Bearer good, Bearer good" },
+    { name: "none", authorization: null },
+  ])("never takes $name on the same connection for the one before", async ({ authorization }) => {
+    const admit = createBearerAuth(atOnce, { realm });
+    const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
+    await admit(request);
+    expect((await refusedWith(admit, { ...request, authorization })).code).toBe(Code.Unauthenticated);
+    await admit(request);
+  });
+
   test("asks the verifier for every request of a connection: a token that went bad is refused at once", async () => {
     let isGood = true;
     const verifier: TokenVerifier = {

@@ -7,7 +7,7 @@ import { parseTokenHashes } from "../../../src/operators/auth/token-hashes.ts";
 import { digestOf } from "../../../src/operators/auth/token-verifier.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
-const request: TokenRequest = { name: "ci", scopes: "-", expiry: "-", file: undefined };
+const request: TokenRequest = { name: "ci", prefix: "garden_", scopes: "-", expiry: "-", file: undefined };
 
 function valueOf<T>(result: ParseResult<T>): T {
   if (result.kind === "problems") throw new Error(result.problems.join("; "));
@@ -17,7 +17,7 @@ function valueOf<T>(result: ParseResult<T>): T {
 describe("issueToken", () => {
   test("makes a token of 256 bits, and a line with its hash but without the token", async () => {
     const { token, line } = valueOf(await issueToken(request));
-    expect(token).toMatch(/^plantstore_[0-9a-z]{57}$/);
+    expect(token).toMatch(/^garden_[0-9a-z]{57}$/);
     expect(line).toBe(`sha256:${digestOf(token)} ci - -`);
   });
 

@@ -35,7 +35,7 @@ function loggedLines(): { readonly log: OperatorLog; readonly next: (level: "inf
 }
 
 async function opened(path: string, log: OperatorLog = quiet): Promise<TokenVerifier & Disposable> {
-  const result = await openTokenHashes(path, log);
+  const result = await openTokenHashes(path, {}, log);
   if (result.kind === "problems") throw new Error(result.problems.join("; "));
   return { ...result.value, [Symbol.dispose]: () => result.value.close?.() };
 }
@@ -146,7 +146,7 @@ describe("openTokenHashes", () => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     make(path);
-    const result = await openTokenHashes(path, quiet);
+    const result = await openTokenHashes(path, {}, quiet);
     expect(result.kind === "problems" ? result.problems[0] : "opened").toMatch(want);
   });
 
@@ -159,7 +159,7 @@ describe("openTokenHashes", () => {
   });
 
   test("does not open a device", async () => {
-    const result = await openTokenHashes("/dev/zero", quiet);
+    const result = await openTokenHashes("/dev/zero", {}, quiet);
     expect(result).toEqual({ kind: "problems", problems: ["/dev/zero is not a regular file"] });
   });
 });

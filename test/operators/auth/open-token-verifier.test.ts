@@ -46,6 +46,7 @@ describe("openTokenVerifier", () => {
       tokenHashesFile,
       jwt: [{ issuer: provider.issuer, audiences: [testAudience] }],
       introspection: { url: `${provider.issuer}/introspect`, clientId: "plants", clientSecretFile },
+      tokenPrefix: "plantstore_",
     });
     const jwt = await provider.sign({ sub: "jwt" });
     provider.answer = (_request, response) => void response.end('{"active":true,"sub":"introspection"}');

@@ -29,7 +29,7 @@ describe("createResourceMetadata", () => {
       resource: "https://plants.example:8443/a/b",
     },
   ])("of $publicUrl is at $path", async ({ publicUrl, path, resource }) => {
-    const endpoint = createResourceMetadata({ publicUrl: new URL(publicUrl), issuers, scopes });
+    const endpoint = createResourceMetadata({ name: "Plants", publicUrl: new URL(publicUrl), issuers, scopes });
     expect(endpoint).toMatchObject({ path, url: new URL(path, publicUrl).href, open: true, atRoot: true });
     const answer = await askEndpoint(endpoint);
     expect(answer).toMatchObject({
@@ -41,12 +41,13 @@ describe("createResourceMetadata", () => {
       authorization_servers: issuers,
       scopes_supported: scopes,
       bearer_methods_supported: ["header"],
-      resource_name: "Plant Store",
+      resource_name: "Plants",
     });
   });
 
   test("leaves out what has no values (RFC 9728 §2), and issuers that nobody can visit", async () => {
     const endpoint = createResourceMetadata({
+      name: "Plants",
       publicUrl: new URL("https://plants.example"),
       issuers: ["plants-ci"],
       scopes: [],

@@ -7,13 +7,16 @@ const hourMs = 3_600_000;
 const sharedBucket = "0".repeat(16);
 
 describe("createStaticTokenVerifier", () => {
-  const verifier = createStaticTokenVerifier([
-    { digest: digestOf("ci-token"), name: "ci", scopes: "all", expiresAtMs: undefined },
-    { digest: digestOf("later"), name: "later", scopes: new Set(["a"]), expiresAtMs: Date.now() + hourMs },
-    { digest: digestOf("earlier"), name: "earlier", scopes: "all", expiresAtMs: Date.now() - 1 },
-    { digest: sharedBucket + "1".repeat(48), name: "one", scopes: "all", expiresAtMs: undefined },
-    { digest: sharedBucket + "2".repeat(48), name: "two", scopes: "all", expiresAtMs: undefined },
-  ]);
+  const verifier = createStaticTokenVerifier(
+    [
+      { digest: digestOf("ci-token"), name: "ci", scopes: "all", expiresAtMs: undefined },
+      { digest: digestOf("later"), name: "later", scopes: new Set(["a"]), expiresAtMs: Date.now() + hourMs },
+      { digest: digestOf("earlier"), name: "earlier", scopes: "all", expiresAtMs: Date.now() - 1 },
+      { digest: sharedBucket + "1".repeat(48), name: "one", scopes: "all", expiresAtMs: undefined },
+      { digest: sharedBucket + "2".repeat(48), name: "two", scopes: "all", expiresAtMs: undefined },
+    ],
+    undefined,
+  );
 
   test.each([
     { name: "a token that never expires", given: digestOf("ci-token"), want: { subject: "ci", scopes: "all" } },
