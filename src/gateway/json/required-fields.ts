@@ -3,7 +3,7 @@ import { isFieldSet, isMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
-import { type FieldValues, asFieldValues, loadField, mayHold } from "./field-values.ts";
+import { asFieldValues, type FieldValues, loadField } from "./field-values.ts";
 import { oncePer } from "./once-per.ts";
 import type { ReadContext } from "./read-context.ts";
 
@@ -57,12 +57,15 @@ function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[
 }
 
 // The required fields, and those that may contain some. Nearly every message type has none.
-const checkedFieldsOf = oncePer((desc: DescMessage): readonly DescField[] => {
-  const mayMiss = (message: DescMessage): boolean => message.fields.some(isRequiredField);
-  return desc.fields.filter(
-    (field) => isRequiredField(field) || (field.message !== undefined && mayHold(field.message, mayMiss)),
-  );
-});
+const checkedFieldsOf = oncePer((desc: DescMessage): readonly DescField[] =>
+  desc.fields.filter((field) => isRequiredField(field) || mayLackFields(field, new Set())),
+);
+
+function mayLackFields({ message }: DescField, seen: Set<DescMessage>): boolean {
+  if (message === undefined || seen.has(message)) return false;
+  seen.add(message);
+  return message.fields.some((field) => isRequiredField(field) || mayLackFields(field, seen));
+}
 
 /** Returns whether proto2 or an edition requires a field. */
 export function isRequiredField(field: DescField): boolean {
