@@ -25,6 +25,7 @@ export { FieldProblem, quote } from "./field-problem.ts";
 export type { BoundFields, FieldNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
 export { UnknownNames } from "./unknown-names.ts";
+export { integerRangeOf } from "./numbers.ts";
 export { findField, isUnknownEnumName } from "./names.ts";
 export { createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
 export { createReachableRegistry } from "./reachable-types.ts";

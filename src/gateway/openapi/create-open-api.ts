@@ -106,7 +106,7 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
     openapi,
     info,
     ...(options.servers !== undefined && { servers: options.servers }),
-    ...(security !== undefined && { security: [needAll(security)] }),
+    ...(security !== undefined && { security: [Object.fromEntries(Object.keys(security).map((name) => [name, []]))] }),
     tags: described.map(describeTag),
     paths,
     components: {
@@ -163,15 +163,10 @@ function isMessage(record: DescMessage | OpenApiSchema): record is DescMessage {
 }
 
 function describeInfo(info: OpenApiInfo, services: readonly DescService[], comments: Comments): OpenApiInfo {
-  const [service, second] = services;
-  const comment = service === undefined || second !== undefined ? undefined : commentOf(comments, service);
+  const [service] = services;
+  const comment = service === undefined || services.length > 1 ? undefined : commentOf(comments, service);
   if (info.description !== undefined || comment === undefined) return info;
-  const { title, version, summary, ...others } = info;
-  return { title, version, ...(summary !== undefined && { summary }), description: comment, ...others };
-}
-
-function needAll(security: Readonly<Record<string, OpenApiSecurityScheme>>): Record<string, readonly string[]> {
-  return Object.fromEntries(Object.keys(security).map((name) => [name, []]));
+  return { ...info, description: comment };
 }
 
 /** Returns a function that names the tag of a service: its name in its package, or the full one where that is taken. */

@@ -1,7 +1,7 @@
 import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import type { BoundFields } from "../json/index.ts";
+import { type BoundFields, integerRangeOf } from "../json/index.ts";
 import { isRequired } from "./field-behavior.ts";
 
 // How deep messages inside messages are shown, unless they are required: enough to see their form, and a tree of many
@@ -48,7 +48,7 @@ function exampleOfField(
   boundByPath: BoundFields | undefined,
 ): JsonValue | undefined {
   const element = exampleOfElement(field, nameOf, above, boundByPath);
-  if (element === undefined || field.fieldKind === "scalar") return element;
+  if (element === undefined) return undefined;
   if (field.fieldKind === "list") return [element];
   return field.fieldKind === "map" ? { [String(exampleOfScalar(field.mapKey))]: element } : element;
 }
@@ -59,9 +59,9 @@ function exampleOfElement(
   above: readonly DescMessage[],
   boundByPath: BoundFields | undefined,
 ): JsonValue | undefined {
-  const { message, enum: enumeration, scalar } = field;
-  if (enumeration !== undefined) return exampleOfEnum(enumeration);
-  if (message === undefined) return scalar === undefined ? undefined : exampleOfScalar(scalar);
+  const { message } = field;
+  if (field.enum !== undefined) return exampleOfEnum(field.enum);
+  if (message === undefined) return exampleOfScalar(field.scalar);
   if (isWrapperDesc(message)) return exampleOfScalar(message.fields[0].scalar);
   if (message.typeName in wellKnownExamples) return wellKnownExamples[message.typeName];
   if (above.includes(message) || (above.length > depthMax && !isRequired(field))) return undefined;
@@ -75,24 +75,17 @@ function exampleOfEnum({ typeName, values }: DescEnum): JsonValue | undefined {
 }
 
 function exampleOfScalar(scalar: ScalarType): string | number | boolean {
+  const range = integerRangeOf(scalar);
+  if (range !== undefined) return range.big ? "7" : 7;
   switch (scalar) {
-    case ScalarType.DOUBLE:
-    case ScalarType.FLOAT:
-      return 1.5;
     case ScalarType.BOOL:
       return true;
     case ScalarType.BYTES:
       return "cGxhbnQ=";
     case ScalarType.STRING:
       return "text";
-    case ScalarType.INT64:
-    case ScalarType.SINT64:
-    case ScalarType.SFIXED64:
-    case ScalarType.UINT64:
-    case ScalarType.FIXED64:
-      return "7";
     default:
-      return 7;
+      return 1.5;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { DescField } from "@bufbuild/protobuf";
 import { getOption } from "@bufbuild/protobuf";
-import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { field_behavior, FieldBehavior } from "../gen/google/api/field_behavior_pb.ts";
+import { isRequiredField } from "../json/index.ts";
 
 // AIP-203. The annotation is found by its number, whichever generated code a definition imports.
 function has(field: DescField, behavior: FieldBehavior): boolean {
@@ -14,7 +14,7 @@ function has(field: DescField, behavior: FieldBehavior): boolean {
  */
 export function isRequired(field: DescField): boolean {
   if (isOutputOnly(field) || (field.oneof !== undefined && field.oneof.fields.length > 1)) return false;
-  return field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED || has(field, FieldBehavior.REQUIRED);
+  return isRequiredField(field) || has(field, FieldBehavior.REQUIRED);
 }
 
 /** Returns whether only answers set a field. */

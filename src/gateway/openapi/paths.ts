@@ -23,7 +23,7 @@ export function describePaths(
 ): PathItems {
   const paths: PathItems = {};
   const byShape = new Map<string, OpenApiPath>();
-  const ids = new OperationIds(bindings);
+  const idOf = nameOperations(bindings);
   for (const binding of bindings) {
     const method = openApiMethods.find((name) => name.toUpperCase() === binding.pattern.httpMethod);
     if (method === undefined) {
@@ -44,28 +44,23 @@ export function describePaths(
       ...parameter,
       name: named[at]?.name ?? parameter.name,
     }));
-    const names = { operationId: ids.of(binding), tag: tagOf(binding.method.parent) };
+    const names = { operationId: idOf(binding), tag: tagOf(binding.method.parent) };
     item[method] = describeOperation(binding, names, parameters, options);
   }
   return paths;
 }
 
-/** Creates operation ids from the names of RPCs, so that every generator produces the same names. */
-class OperationIds {
-  readonly #shared: ReadonlySet<string>;
-  readonly #count = new Map<string, number>();
-
-  constructor(bindings: readonly RestBinding[]) {
-    const methods = [...new Set(bindings.map(({ method }) => method))];
-    const groups = Map.groupBy(methods, (method) => method.localName);
-    this.#shared = new Set([...groups].filter(([, group]) => group.length > 1).map(([name]) => name));
-  }
-
-  /** Returns `deletePlant`, or `PlantService_deletePlant` if two services have one; further bindings get a number. */
-  of({ method }: RestBinding): string {
-    const base = this.#shared.has(method.localName) ? `${method.parent.name}_${method.localName}` : method.localName;
-    const count = (this.#count.get(base) ?? 0) + 1;
-    this.#count.set(base, count);
+/**
+ * Creates the function that names operations by their RPCs, so that every generator produces the same names:
+ * `deletePlant`, or `PlantService_deletePlant` if two services have one; further bindings get a number.
+ */
+function nameOperations(bindings: readonly RestBinding[]): (binding: RestBinding) => string {
+  const byName = Map.groupBy(new Set(bindings.map(({ method }) => method)), ({ localName }) => localName);
+  const counts = new Map<string, number>();
+  return ({ method: { localName, parent } }) => {
+    const base = byName.get(localName)?.length === 1 ? localName : `${parent.name}_${localName}`;
+    const count = (counts.get(base) ?? 0) + 1;
+    counts.set(base, count);
     return count === 1 ? base : `${base}_${count}`;
-  }
+  };
 }

@@ -1,5 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
+import { integerRangeOf } from "../json/index.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
 /**
@@ -10,35 +11,28 @@ export type ValuePlace = "json" | "parameter";
 
 /** Returns the schema of a scalar as the proto3 JSON mapping writes it, with formats of the OpenAPI format registry. */
 export function schemaOfScalar(scalar: ScalarType, place: ValuePlace): OpenApiSchema {
+  const range = integerRangeOf(scalar);
+  if (range !== undefined) {
+    const { name: format, min, big } = range;
+    if (big && place === "json") return { type: "string", format, pattern: min === 0n ? canonical : canonicalSigned };
+    return { type: "integer", format, ...(min === 0n && { minimum: 0 }) };
+  }
   switch (scalar) {
     case ScalarType.DOUBLE:
       return { type: "number", format: "double" };
     case ScalarType.FLOAT:
       return { type: "number", format: "float" };
-    case ScalarType.INT32:
-    case ScalarType.SINT32:
-    case ScalarType.SFIXED32:
-      return { type: "integer", format: "int32" };
-    case ScalarType.UINT32:
-    case ScalarType.FIXED32:
-      return { type: "integer", format: "uint32", minimum: 0 };
-    case ScalarType.INT64:
-    case ScalarType.SINT64:
-    case ScalarType.SFIXED64:
-      if (place === "parameter") return { type: "integer", format: "int64" };
-      return { type: "string", format: "int64", pattern: "^(0|-?[1-9][0-9]*)$" };
-    case ScalarType.UINT64:
-    case ScalarType.FIXED64:
-      if (place === "parameter") return { type: "integer", format: "uint64", minimum: 0 };
-      return { type: "string", format: "uint64", pattern: "^(0|[1-9][0-9]*)$" };
     case ScalarType.BOOL:
       return { type: "boolean" };
     case ScalarType.BYTES:
       return { type: "string", contentEncoding: "base64" };
-    case ScalarType.STRING:
+    default:
       return { type: "string" };
   }
 }
+
+const canonical = "^(0|[1-9][0-9]*)$";
+const canonicalSigned = "^(0|-?[1-9][0-9]*)$";
 
 const anything: OpenApiSchema = {};
 

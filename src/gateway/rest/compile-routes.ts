@@ -1,6 +1,6 @@
 /**
  * Which routes do the rules define? Runs once, at the start: rules (http-rule) → bindings (binding) → trie
- * (route-table), checked as a whole (reachability). Requests go to the trie and to their binding.
+ * (route-table). Requests go to the trie and to their binding.
  */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { compileBinding, type RestBinding } from "./binding.ts";
@@ -9,7 +9,6 @@ import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts
 import type { PathTemplate } from "./path-template.ts";
 import { mayLookLikeError } from "./stream-form.ts";
 import { isPathPrefix } from "./raw-path.ts";
-import { findShadowedBindings } from "./reachability.ts";
 import { bindingOptionsOf, type RestRouteOptions } from "./rest-options.ts";
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 import { RuleProblem } from "./rule-problem.ts";
@@ -41,7 +40,7 @@ export interface RestRoutes {
 }
 
 /**
- * Compiles the rules of RPCs, after checking that each rule can be reached. RPCs without a rule are skipped.
+ * Compiles the rules of RPCs. RPCs without a rule are skipped.
  *
  * @throws Error with every problem of every rule, one per line
  */
@@ -50,9 +49,7 @@ export function compileRestRoutes(
   options: RestRouteOptions = {},
   constraints: RouteConstraints = {},
 ): RestRoutes {
-  const compiler = new Compiler([...methods], options, constraints);
-  const { table, bindings } = compiler.compile();
-  return { bindings, match: table.match.bind(table) };
+  return new Compiler([...methods], options, constraints).compile();
 }
 
 /** Compiles rules and collects their problems, so that one failed start reports all of them. */
@@ -68,10 +65,10 @@ class Compiler {
     this.#methods = methods;
     this.#options = options;
     this.#constraints = constraints;
-    this.#table = new RouteTable(options.fullyDecodeReservedExpansion === true ? "decoded" : "kept");
+    this.#table = new RouteTable(options.fullyDecodeReservedExpansion);
   }
 
-  compile(): { readonly table: RouteTable<RestBinding>; readonly bindings: readonly RestBinding[] } {
+  compile(): RestRoutes {
     const { requestPathPrefix = "", reservedPaths = [] } = this.#constraints;
     if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
       this.#problems.push(`requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`);
@@ -86,11 +83,8 @@ class Compiler {
     }
     const reserved = new Set([...this.#methods.map(procedureOf), ...reservedPaths]);
     for (const method of this.#methods) this.#addMethod(method, findRule, reserved);
-    for (const { binding, by } of findShadowedBindings(this.#table, this.#bindings)) {
-      this.#problems.push(`${describe(binding)}: is never reached, ${describe(by)} takes every path of it`);
-    }
     if (this.#problems.length > 0) throw new Error(`the HTTP rules have problems:\n${this.#problems.join("\n")}`);
-    return { table: this.#table, bindings: this.#bindings };
+    return { bindings: this.#bindings, match: this.#table.match.bind(this.#table) };
   }
 
   #addMethod(method: DescMethod, findRule: FindHttpRule, reserved: ReadonlySet<string>): void {

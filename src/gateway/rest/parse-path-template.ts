@@ -1,5 +1,5 @@
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
-import { decodePercent } from "./percent.ts";
+import { decodePercent } from "./raw-path.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /**

@@ -10,7 +10,7 @@ import {
   UnknownNames,
 } from "../json/index.ts";
 import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
-import { decodePercent } from "./percent.ts";
+import { decodePercent } from "./raw-path.ts";
 
 /** One decoded `name=value` of a query. */
 interface QueryParameter {

@@ -1,5 +1,3 @@
-import { decodePercent } from "./percent.ts";
-
 /** A raw path split into segments, or why it has none: nothing can be found at it, or it is not a valid path. */
 export type SplitPath =
   /** `decoded` is the same array as `raw` when the path has no escapes, which is true of nearly all. */
@@ -54,11 +52,35 @@ export function isPathPrefix(text: string): boolean {
 }
 
 function decodeSegments(raw: readonly string[]): readonly string[] | undefined {
-  const decoded: string[] = [];
-  for (const segment of raw) {
-    const text = decodePercent(segment);
-    if (text === undefined) return undefined;
-    decoded.push(text);
+  try {
+    return raw.map(decodeURIComponent);
+  } catch {
+    return undefined;
   }
-  return decoded;
+}
+
+/**
+ * Decodes percent escapes once (RFC 3986 §2.1).
+ *
+ * @returns `undefined` when an escape is incomplete or not hexadecimal, or the bytes are not UTF-8
+ */
+export function decodePercent(text: string): string | undefined {
+  if (!text.includes("%")) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Decodes percent escapes once, but leaves `%2F` and `%2f` as they are, for variables of several segments: a decoded
+ * slash would look like one between segments (google/api/http.proto). The escapes must have been checked: a bad one
+ * throws a URIError.
+ */
+export function decodePercentExceptSlash(text: string): string {
+  if (!text.includes("%")) return text;
+  // The capturing group keeps the escapes in the list, between the pieces.
+  const pieces = text.split(/(%2[Ff])/);
+  return pieces.map((piece, at) => (at % 2 === 0 ? decodeURIComponent(piece) : piece)).join("");
 }

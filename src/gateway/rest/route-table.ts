@@ -2,10 +2,8 @@
  * Which binding answers this path? A trie of path segments, searched with backtracking: a literal wins over `*`, which
  * wins over `**`, in whatever order the routes were declared.
  */
-import type { PathTemplate, TemplateVariable } from "./path-template.ts";
-import { isMultiSegment } from "./path-template.ts";
-import { decodePercent, decodePercentExceptSlash } from "./percent.ts";
-import { splitRawPath } from "./raw-path.ts";
+import { isMultiSegment, type PathTemplate } from "./path-template.ts";
+import { decodePercent, decodePercentExceptSlash, splitRawPath } from "./raw-path.ts";
 
 /** The result of a match by method and path. */
 export type RouteMatch<Binding> =
@@ -19,9 +17,6 @@ export type RouteMatch<Binding> =
 
 /** Stands for every HTTP method: the custom kind `*` of google/api/http.proto. */
 export const anyMethod = "*";
-
-/** Whether a variable of several segments keeps `%2F` as it was sent or decodes it. */
-export type EscapedSlash = "kept" | "decoded";
 
 interface Route<Binding> {
   readonly httpMethod: string;
@@ -71,10 +66,11 @@ interface Walk {
 export class RouteTable<Binding> {
   readonly #root: Node<Binding> = createNode();
   readonly #verbs = new Set<string>();
-  readonly #slash: EscapedSlash;
+  readonly #decodesSlash: boolean;
 
-  constructor(slash: EscapedSlash = "kept") {
-    this.#slash = slash;
+  /** @param decodesSlash - whether variables of several segments decode `%2F`, which they keep as it was sent otherwise */
+  constructor(decodesSlash = false) {
+    this.#decodesSlash = decodesSlash;
   }
 
   /**
@@ -92,7 +88,7 @@ export class RouteTable<Binding> {
     }
     const taken = routeOf(node, verb, httpMethod);
     if (taken !== undefined) return taken.binding;
-    node.routes.push(createRoute(httpMethod, template, binding, this.#slash));
+    node.routes.push(createRoute(httpMethod, template, binding, this.#decodesSlash));
     if (verb !== "") this.#verbs.add(verb);
     return undefined;
   }
@@ -190,42 +186,32 @@ function pickRoute<Binding>(
   { verb, allowed }: Walk,
   httpMethod: string,
 ): Route<Binding> | undefined {
-  if (allowed !== undefined) {
-    for (const route of node.routes) if (route.verb === verb) allowed.add(route.httpMethod);
-    return undefined;
+  if (allowed === undefined) {
+    const route = routeOf(node, verb, httpMethod) ?? (httpMethod === "HEAD" ? routeOf(node, verb, "GET") : undefined);
+    return route ?? routeOf(node, verb, anyMethod);
   }
-  const route = routeOf(node, verb, httpMethod);
-  if (route !== undefined) return route;
-  return (httpMethod === "HEAD" ? routeOf(node, verb, "GET") : undefined) ?? routeOf(node, verb, anyMethod);
+  for (const route of node.routes) if (route.verb === verb) allowed.add(route.httpMethod);
+  return undefined;
 }
 
 function routeOf<Binding>(node: Node<Binding>, verb: string, httpMethod: string): Route<Binding> | undefined {
-  for (const route of node.routes) {
-    if (route.httpMethod === httpMethod && route.verb === verb) return route;
-  }
-  return undefined;
+  return node.routes.find((route) => route.httpMethod === httpMethod && route.verb === verb);
 }
 
 function createRoute<Binding>(
   httpMethod: string,
   template: PathTemplate,
   binding: Binding,
-  slash: EscapedSlash,
+  decodesSlash: boolean,
 ): Route<Binding> {
-  const { segments, variables } = template;
+  const { segments, variables, verb = "" } = template;
   const restAt = segments.findIndex((segment) => segment.kind === "**");
-  return {
-    httpMethod,
-    verb: template.verb ?? "",
-    binding,
-    template,
-    restAt: restAt < 0 ? segments.length : restAt,
-    captures: variables.map((variable) => ({
-      start: variable.start,
-      end: variable.end,
-      decode: decoderOf(template, variable, slash),
-    })),
-  };
+  const captures = variables.map((variable): Capture => {
+    const { start, end } = variable;
+    if (!isMultiSegment(template, variable)) return { start, end, decode: "one" };
+    return { start, end, decode: decodesSlash ? "many-with-slash" : "many" };
+  });
+  return { httpMethod, verb, binding, template, captures, restAt: restAt < 0 ? segments.length : restAt };
 }
 
 function captureVariables<Binding>({ captures, restAt, template }: Route<Binding>, walk: Walk): readonly string[] {
@@ -242,20 +228,13 @@ function captureVariables<Binding>({ captures, restAt, template }: Route<Binding
   });
 }
 
-function decoderOf(template: PathTemplate, variable: TemplateVariable, slash: EscapedSlash): Capture["decode"] {
-  if (!isMultiSegment(template, variable)) return "one";
-  return slash === "decoded" ? "many-with-slash" : "many";
-}
-
 function createNode<Binding>(): Node<Binding> {
   return { literals: undefined, one: undefined, rest: undefined, heightMax: 0, routes: [] };
 }
 
 function literalChild<Binding>(node: Node<Binding>, text: string): Node<Binding> {
   node.literals ??= new Map();
-  const known = node.literals.get(text);
-  if (known !== undefined) return known;
-  const child = createNode<Binding>();
+  const child = node.literals.get(text) ?? createNode();
   node.literals.set(text, child);
   return child;
 }
