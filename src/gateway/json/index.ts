@@ -11,7 +11,7 @@ export {
   type ReadJsonOptions,
   readPartialJson,
 } from "./read-json.ts";
-export { type WriteJsonOptions, anyToJson, createJsonFieldWriter, writeJson } from "./write-json.ts";
+export { createJsonFieldWriter, writeJson, type WriteJsonOptions } from "./write-json.ts";
 export { parseBase64 } from "./base64.ts";
 export {
   asFieldValues,

@@ -17,21 +17,8 @@ const viewLengthMin = 13;
 // Characters. A shorter text may be kept alive: reading it cost less than a copy.
 const copiedTextMin = 1024;
 
-// The escapes of RFC 8259 §7, by the character after the backslash.
-const escapes: Readonly<Record<string, string>> = {
-  '"': '"',
-  "\\": "\\",
-  "/": "/",
-  b: "\b",
-  f: "\f",
-  n: "\n",
-  r: "\r",
-  t: "\t",
-};
-
 // The number grammar of RFC 8259 §6; sticky, to match at the scanner's position.
 const numberToken = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
-const hexDigits = /^[0-9A-Fa-f]{4}$/;
 
 /**
  * Reads a JSON text value by value, as strictly as RFC 8259 allows.
@@ -82,23 +69,18 @@ export class JsonScanner {
   readString(): string {
     if (this.#skipSpace() !== 0x22) throw this.#unexpected("a string");
     const text = this.#text;
-    const start = ++this.#at;
-    let value = "";
-    let from = start;
+    const start = this.#at + 1;
+    let escaped = false;
     for (let at = start; at < text.length; at++) {
       const unit = text.charCodeAt(at);
       if (unit === 0x22) {
         this.#at = at + 1;
-        value += this.#own(text.slice(from, at));
-        // Only escapes can produce a lone surrogate. RFC 8259 §8.2 leaves it undefined, and UTF-8 cannot represent it.
-        if (from > start && !value.isWellFormed()) throw this.#problemAt(start, "a lone surrogate in a string");
-        return value;
+        return escaped ? this.#unescape(start, at) : this.#own(text.slice(start, at));
       }
       if (unit < 0x20) throw this.#problemAt(at, "a control character in a string");
       if (unit !== 0x5c) continue;
-      value += this.#own(text.slice(from, at)) + this.#escapeAt(at + 1);
-      at += text.charCodeAt(at + 1) === 0x75 ? 5 : 1;
-      from = at + 1;
+      escaped = true;
+      at++;
     }
     throw this.#problemAt(text.length, "the text ends inside a string");
   }
@@ -223,14 +205,11 @@ export class JsonScanner {
     this.#depth--;
   }
 
-  #escapeAt(at: number): string {
-    const name = this.#text.charAt(at);
-    if (name === "u") {
-      const digits = this.#text.slice(at + 1, at + 5);
-      if (hexDigits.test(digits)) return String.fromCharCode(Number.parseInt(digits, 16));
-    }
-    const value = escapes[name];
-    if (value === undefined) throw this.#problemAt(at, "an unknown escape in a string");
+  #unescape(start: number, end: number): string {
+    const value = parseString(this.#text.slice(start - 1, end + 1));
+    if (value === undefined) throw this.#problemAt(start, "an unknown escape in a string");
+    // Only escapes can produce a lone surrogate. RFC 8259 §8.2 leaves it undefined, and UTF-8 cannot represent it.
+    if (!value.isWellFormed()) throw this.#problemAt(start, "a lone surrogate in a string");
     return value;
   }
 
@@ -250,5 +229,13 @@ export class JsonScanner {
 
   #problemAt(at: number, what: string): FieldProblem {
     return new FieldProblem(`not JSON: ${what}, at character ${at + 1}`);
+  }
+}
+
+function parseString(json: string): string | undefined {
+  try {
+    return String(JSON.parse(json));
+  } catch {
+    return undefined;
   }
 }

@@ -1,6 +1,5 @@
-import type { DescField, DescMessage, JsonObject, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
 import { toJson, toJsonString } from "@bufbuild/protobuf";
-import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 
 /** Options of {@link writeJson}: those of Connect. */
 export type WriteJsonOptions = Partial<JsonWriteOptions>;
@@ -31,17 +30,6 @@ export function createJsonFieldWriter(
     // Unknown fields are dropped, because toJson() writes extensions from them.
     const known = message.$unknown === undefined ? message : { ...message, $unknown: undefined };
     const json = toJson(alone, known, options);
-    return isObject(json) ? json[name] : undefined;
+    return typeof json === "object" && json !== null && !Array.isArray(json) ? json[name] : undefined;
   };
-}
-
-/** Writes a message as a google.protobuf.Any: with its type, and under `value` if the type has its own JSON form. */
-export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: WriteJsonOptions): JsonObject {
-  const type = { "@type": typeUrl };
-  const json = toJson(desc, message, options);
-  return isObject(json) && !hasCustomJsonRepresentation(desc) ? { ...type, ...json } : { ...type, value: json };
-}
-
-function isObject(json: JsonValue | undefined): json is JsonObject {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
 }

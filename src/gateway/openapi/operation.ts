@@ -34,16 +34,10 @@ export interface OperationOptions {
   readonly errors: Readonly<Record<string, OpenApiResponse>>;
 }
 
-/** The names that an operation has in the document. */
-export interface OperationNames {
-  readonly operationId: string;
-  readonly tag: string;
-}
-
 /** Describes the parameters, the body and the answers of one binding. */
 export function describeOperation(
   binding: RestBinding,
-  { operationId, tag }: OperationNames,
+  { operationId, tag }: { readonly operationId: string; readonly tag: string },
   pathParameters: readonly PathParameter[],
   options: OperationOptions,
 ): OpenApiOperation {
@@ -121,7 +115,7 @@ function describeSuccess(
   const field = findField(method.output, pattern.responseBody);
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
   if (method.methodKind === "unary" || method.methodKind === "client_streaming")
-    return { "200": { description: describe(method) ?? "OK", content: jsonContent(schema) } };
+    return { "200": { description: describe(method) ?? "OK", content: { "application/json": { schema } } } };
   const description = describe(method) ?? "OK: a stream, in the form that Accept asks for";
   const forms = streamFormsOf(streamInResults).map((form) => [form.contentType, mediaOf(form, schema, openapi)]);
   return { "200": { description, content: Object.fromEntries(forms) } };
@@ -129,10 +123,6 @@ function describeSuccess(
 
 // Bytes of any type: google.api.HttpBody.
 const anyContent: OpenApiContent = { "*/*": { schema: {} } };
-
-function jsonContent(schema: OpenApiSchema): OpenApiContent {
-  return { "application/json": { schema } };
-}
 
 // Except for an array, a stream is one item after the other.
 function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiMediaType {

@@ -73,10 +73,9 @@ class Compiler {
     if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
       this.#problems.push(`requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`);
     }
-    const { rules = [], ignoreUnregistered = false } = this.#options;
+    const { rules = [] } = this.#options;
     const findRule =
-      this.#collect("rules", () => createHttpRuleFinder(rules, this.#methods, ignoreUnregistered)) ??
-      createHttpRuleFinder([], [], false);
+      this.#collect("rules", () => createHttpRuleFinder(rules, this.#methods)) ?? createHttpRuleFinder([], []);
     const selectors = new Set(this.#methods.map(selectorOf));
     for (const selector of this.#options.omit ?? []) {
       if (!selectors.has(selector)) this.#problems.push(`omit: selector "${selector}" is no RPC`);

@@ -7,7 +7,7 @@ import type { HttpPattern } from "./http-rule.ts";
 import type { PathVariables } from "./path-variables.ts";
 import { readQuery } from "./query.ts";
 import { bindBody, createBodyReader } from "./request-body.ts";
-import { RequestStream, requireStreamable } from "./request-stream.ts";
+import { openRequestStream, type RequestStream, requireStreamable } from "./request-stream.ts";
 import type { BindingOptions } from "./rest-options.ts";
 import type { RequestUrl, RestRequest } from "./rest-request.ts";
 import { fillUpdateMask, findUpdateMask } from "./update-mask.ts";
@@ -94,6 +94,6 @@ export function createRequestReader(
       // Bytes are a google.api.HttpBody even where there are none, such as an empty file.
       return readMessage(request.contentType, isEmpty && !isRaw ? undefined : request.body, request);
     },
-    openStream: (request) => new RequestStream(request, isRaw, readMessage),
+    openStream: (request) => openRequestStream(request, isRaw, readMessage),
   };
 }

@@ -8,25 +8,9 @@ import { RuleProblem } from "./rule-problem.ts";
  * The messages that one client streams. Only the first message gets the content type and the fields in the URL. No
  * other may set a field of the path either, so that nothing overrides the path.
  */
-export class RequestStream {
-  readonly #request: Omit<RestRequest, "body">;
-  readonly #isRaw: boolean;
-  readonly #readMessage: ReadStreamed;
-  #begun = false;
-
-  constructor(request: Omit<RestRequest, "body">, isRaw: boolean, readMessage: ReadStreamed) {
-    this.#request = request;
-    this.#isRaw = isRaw;
-    this.#readMessage = readMessage;
-  }
-
+export interface RequestStream {
   /** Reads the next message. @throws ConnectError `InvalidArgument` that names the field */
-  read(body: Uint8Array): Message {
-    const first = this.#begun ? undefined : this.#request;
-    this.#begun = true;
-    return this.#readMessage(first?.contentType ?? null, body, first);
-  }
-
+  read(body: Uint8Array): Message;
   /**
    * Ends the stream.
    *
@@ -34,16 +18,34 @@ export class RequestStream {
    * @throws ConnectError `InvalidArgument` for a stream without messages if its URL sets fields, which no handler would
    * see
    */
-  end(): Message | undefined {
-    if (this.#begun) return undefined;
-    if (this.#isRaw) return this.read(new Uint8Array(0));
-    if (this.#request.captures.length === 0 && this.#request.query === "") return undefined;
-    throw new ConnectError("the body has no message, and the URL is about the first", Code.InvalidArgument);
-  }
+  end(): Message | undefined;
 }
 
 /** Reads a message of a stream: the first with the fields in the URL. */
 type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
+
+/** Opens the stream of a request. */
+export function openRequestStream(
+  request: Omit<RestRequest, "body">,
+  isRaw: boolean,
+  readMessage: ReadStreamed,
+): RequestStream {
+  let begun = false;
+  const read = (body: Uint8Array): Message => {
+    const first = begun ? undefined : request;
+    begun = true;
+    return readMessage(first?.contentType ?? null, body, first);
+  };
+  return {
+    read,
+    end() {
+      if (begun) return undefined;
+      if (isRaw) return read(new Uint8Array(0));
+      if (request.captures.length === 0 && request.query === "") return undefined;
+      throw new ConnectError("the body has no message, and the URL is about the first", Code.InvalidArgument);
+    },
+  };
+}
 
 /**
  * Checks that a rule can be applied to a stream of messages: that there is a body for them, and that the messages after

@@ -204,21 +204,6 @@ describe("compileRestRoutes() refuses", () => {
     );
   });
 
-  test.each([
-    { selector: "google.longrunning.Operations.GetOperation", want: undefined },
-    { selector: "kitchensink.v1.KitchenSink.Types", want: undefined },
-    { selector: "kitchensink.v1.KitchenSink.Typos", want: 'selector "kitchensink.v1.KitchenSink.Typos" is no RPC' },
-  ])(
-    "rules of RPCs that are not registered, if they are to be ignored, for typos alone: $selector",
-    ({ selector, want }) => {
-      const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
-      const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
-      if (want === undefined) expect(compile().bindings).toHaveLength(1);
-      else expect(compile).toThrow(want);
-      expect(() => compileRestRoutes([unbound], { rules })).toThrow(`selector "${selector}" is no RPC`);
-    },
-  );
-
   test("a selector that is not an RPC among others that are", () => {
     const rules = ["x.Y.Z", unboundSelector].map((each) => ruleOf("GET /a", [], each));
     expect(() => compileRestRoutes([unbound], { rules })).toThrow('rules: selector "x.Y.Z" is no RPC');
