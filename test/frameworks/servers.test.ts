@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Health, ServerReflection } from "../../src/operators/operations/index.ts";
 import { projectFolder } from "../support/process/child-program.ts";
-import { within } from "../support/deadline.ts";
 import { startExample } from "../support/docs/example-server.ts";
 import type { HttpAnswer, HttpRequest } from "../support/carriers/exchange.ts";
 import { exchange, rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
@@ -14,60 +13,7 @@ import { exchange, rpcRequest, wireFormats } from "../support/gateway/wire-forma
 const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
 const json = ["content-type", "application/json"] as const;
 
-/** Makes the transport of a protocol over HTTP/2. */
-const transports: readonly { name: string; open: (baseUrl: string) => Transport }[] = [
-  { name: "gRPC", open: (baseUrl) => createGrpcTransport({ baseUrl }) },
-  { name: "gRPC-Web", open: (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" }) },
-  { name: "Connect", open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2" }) },
-  {
-    name: "Connect with GET",
-    open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", useHttpGet: true }),
-  },
-  {
-    name: "Connect with JSON",
-    open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false }),
-  },
-];
-
-async function* readings(): AsyncGenerator<{ sensor: string; degreesCelsius: number }> {
-  yield { sensor: "door", degreesCelsius: 12.5 };
-  yield { sensor: "palm", degreesCelsius: 21 };
-}
-
-/** Calls every RPC, and what fails, and writes down all that comes back. */
-async function transcribe(transport: Transport): Promise<unknown[]> {
-  const client = createClient(GreenhouseService, transport);
-  const seen: unknown[] = [];
-  const onHeader = (header: Headers): void => void seen.push(["header", header.get("x-bed")]);
-  const onTrailer = (trailer: Headers): void => void seen.push(["trailer", trailer.get("x-left")]);
-  const note = async (call: () => Promise<void>): Promise<void> => {
-    try {
-      await call();
-    } catch (error) {
-      const { code, rawMessage, metadata } = ConnectError.from(error);
-      seen.push([Code[code], rawMessage, metadata.get("x-tank")]);
-    }
-  };
-  await note(async () => void seen.push(await client.getReading({ sensor: "palm" })));
-  await note(async () => void seen.push(await client.getReading({ sensor: "none" })));
-  await note(
-    async () =>
-      void seen.push(await client.waterBed({ bed: 9_007_199_254_740_993n, liters: 3 }, { onHeader, onTrailer })),
-  );
-  await note(async () => void seen.push(await client.waterBed({ bed: 1n, liters: 5000 })));
-  await note(async () => {
-    for await (const reading of client.watchReadings({ sensor: "door", count: 3 })) seen.push(reading);
-  });
-  await note(async () => {
-    for await (const reading of client.watchReadings({ sensor: "none", count: 3 })) seen.push(reading);
-  });
-  await note(async () => void seen.push(await client.recordReadings(readings())));
-  await note(async () => {
-    for await (const adjustment of client.controlClimate(readings())) seen.push(adjustment);
-  });
-  return seen;
-}
-
+// What a client sees of the two is compared in test/gateway/beside.
 test("a server comes from connect-node to the gateway by its import alone", () => {
   const [before, after] = ["on-connect-node.ts", "on-gateway.ts"].map((file) =>
     readFileSync(join(projectFolder, "examples/servers", file), "utf8").split("\n"),
@@ -77,24 +23,11 @@ test("a server comes from connect-node to the gateway by its import alone", () =
   expect(different).toEqual(['import { connectNodeAdapter } from "@connectrpc/connect-node";']);
 });
 
-test("a client sees no difference, whatever stream type it calls and protocol it speaks", async () => {
-  await using before = await startExample("servers/on-connect-node.ts");
-  await using after = await startExample("servers/on-gateway.ts");
-  for (const { name, open } of transports) {
-    const [was, is] = await Promise.all(
-      [before, after].map(({ address }) =>
-        within(transcribe(open(`http://127.0.0.1:${String(address.port)}`)), `the calls by ${name}`),
-      ),
-    );
-    expect(is, name).toEqual(was);
-    expect(is?.length, name).toBe(13);
-  }
-});
-
 test.each([
   { file: "servers/node-http.ts", versions: ["1.1"], prefix: "/api", page: "<h1>Greenhouse</h1>\n" },
   { file: "servers/node-http2.ts", versions: ["2"], prefix: "", page: "<h1>Greenhouse</h1>\n" },
   { file: "servers/listening.ts", versions: ["1.1", "2"], prefix: "", page: undefined },
+  { file: "servers/on-gateway.ts", versions: ["2"], prefix: "", page: undefined },
 ] as const)(
   "$file answers RPCs and REST, and leaves the rest to the application",
   async ({ file, versions, prefix, page }) => {

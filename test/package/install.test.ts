@@ -163,47 +163,11 @@ test.each(["@plantstore/gateway", "@plantstore/operators", "plantstore"] as cons
   },
 );
 
-test("the plant store comes with these packages, as many as are documented", () => {
+test("the plant store comes with as many packages as are documented", () => {
   const project = createProject(ownPackages());
   project.run("npm", "install", "--no-audit", "--no-fund");
   const installed = installedPackages(project);
   expect(readPage("docs/packages.md")).toContain(`is ${String(installed.length)} packages and`);
-  expect(installed).toMatchInlineSnapshot(`
-    [
-      "@bufbuild/protobuf",
-      "@connectrpc/connect",
-      "@pinojs/redact",
-      "@plantstore/gateway",
-      "@plantstore/operators",
-      "atomic-sleep",
-      "jose",
-      "on-exit-leak-free",
-      "pg",
-      "pg-cloudflare",
-      "pg-connection-string",
-      "pg-int8",
-      "pg-pool",
-      "pg-protocol",
-      "pg-types",
-      "pgpass",
-      "pino",
-      "pino-abstract-transport",
-      "pino-std-serializers",
-      "plantstore",
-      "postgres-array",
-      "postgres-bytea",
-      "postgres-date",
-      "postgres-interval",
-      "process-warning",
-      "quick-format-unescaped",
-      "real-require",
-      "safe-stable-stringify",
-      "sonic-boom",
-      "split2",
-      "thread-stream",
-      "xtend",
-    ]
-  `);
 }, 120_000);
 
 test("the gateway refuses a service that another copy of protobuf-es describes", () => {
