@@ -7,7 +7,6 @@ import { type Http2Connection, openHttp2 } from "../support/carriers/http2-conne
 import { kitchenSinkOptions, startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
 import { answerRows } from "./corpus/answers.ts";
 import { bodyRows } from "./corpus/bodies.ts";
-import { jsonBodyRows } from "./corpus/json-bodies.ts";
 import { legacyRows } from "./corpus/legacies.ts";
 import { maskRows } from "./corpus/masks.ts";
 import { pathRows } from "./corpus/paths.ts";
@@ -19,7 +18,6 @@ const groups: readonly { readonly name: string; readonly rows: readonly Row[] }[
   { name: "paths", rows: pathRows },
   { name: "values", rows: valueRows },
   { name: "queries", rows: queryRows },
-  { name: "JSON bodies", rows: jsonBodyRows },
   { name: "bodies", rows: bodyRows },
   { name: "masks", rows: maskRows },
   { name: "legacies", rows: legacyRows },

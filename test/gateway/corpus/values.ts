@@ -12,34 +12,8 @@ interface TypeTexts {
   readonly noun: string;
 }
 
-const notCanonical = [
-  "",
-  "+7",
-  "-0",
-  "00",
-  "007",
-  "-07",
-  "%207",
-  "7%20",
-  "7%09",
-  "7%0A",
-  "0x7",
-  "0b1",
-  "0o7",
-  "1_000",
-  "7.0",
-  "1e3",
-  "null",
-  "true",
-  "%227%22",
-  "%D9%A7",
-  "%EF%BC%97",
-  "7;x=1",
-  "7,8",
-  "7%00",
-  "--7",
-  "Infinity",
-];
+// All of the spellings are in test/gateway/json/numbers.test.ts.
+const notCanonical = ["", "+7", "-0", "007", "%207", "7%0A", "0x7", "7.0", "1e3", "null", "%227%22", "%D9%A7", "7;x=1"];
 
 const types: readonly TypeTexts[] = [
   {
@@ -67,27 +41,6 @@ const types: readonly TypeTexts[] = [
     noun: "a uint64",
   },
   {
-    field: "fSint64",
-    path: "sint64",
-    taken: [["-9223372036854775808", "-9223372036854775808"]],
-    refused: ["9223372036854775808"],
-    noun: "an int64",
-  },
-  {
-    field: "fFixed64",
-    path: "fixed64",
-    taken: [["18446744073709551615", "18446744073709551615"]],
-    refused: ["-1"],
-    noun: "a uint64",
-  },
-  {
-    field: "fSfixed64",
-    path: "sfixed64",
-    taken: [["-9223372036854775808", "-9223372036854775808"]],
-    refused: ["1e3"],
-    noun: "an int64",
-  },
-  {
     field: "fInt32",
     path: "int32",
     taken: [
@@ -104,15 +57,6 @@ const types: readonly TypeTexts[] = [
     taken: [["4294967295", 4294967295]],
     refused: ["4294967296", "-1"],
     noun: "a uint32",
-  },
-  { field: "fSint32", path: "sint32", taken: [["-7", -7]], refused: ["2147483648"], noun: "an int32" },
-  { field: "fFixed32", path: "fixed32", taken: [["4294967295", 4294967295]], refused: ["-1"], noun: "a uint32" },
-  {
-    field: "fSfixed32",
-    path: "sfixed32",
-    taken: [["-2147483648", -2147483648]],
-    refused: ["-2147483649"],
-    noun: "an int32",
   },
   {
     field: "fDouble",

@@ -132,14 +132,6 @@ describe("a malformed query", () => {
   );
 });
 
-describe("routes with canonical integers", () => {
-  test.each(["7.0", "1e3", '"1e3"', "-0"])("refuses %s in bodies", (value) => {
-    const options = { json: { canonicalIntegers: true } };
-    expect(() => decode("POST /v1/sinks", `{"fInt64":${value}}`, options)).toThrow("f_int64");
-    expect(() => decode("POST /v1/sinks", `{"fInt64":${value}}`)).not.toThrow();
-  });
-});
-
 describe("RestBinding.decode()", () => {
   test("returns a new message for each request", () => {
     expect(decode("GET /v1/query?tags=a")).toEqual(create(SinkSchema, { tags: ["a"] }));

@@ -6,7 +6,6 @@ import {
   createErrorRecordWriter,
   type ErrorRecordPolicy,
   type ErrorRecordWriter,
-  httpStatusOf,
 } from "../../../src/gateway/rest/index.ts";
 import { NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
@@ -91,28 +90,5 @@ describe("createErrorRecordWriter()", () => {
       status: 404,
       title: "no such plant",
     });
-  });
-});
-
-describe("httpStatusOf()", () => {
-  test.each([
-    { code: Code.Canceled, want: 499 },
-    { code: Code.Unknown, want: 500 },
-    { code: Code.InvalidArgument, want: 400 },
-    { code: Code.DeadlineExceeded, want: 504 },
-    { code: Code.NotFound, want: 404 },
-    { code: Code.AlreadyExists, want: 409 },
-    { code: Code.PermissionDenied, want: 403 },
-    { code: Code.ResourceExhausted, want: 429 },
-    { code: Code.FailedPrecondition, want: 400 },
-    { code: Code.Aborted, want: 409 },
-    { code: Code.OutOfRange, want: 400 },
-    { code: Code.Unimplemented, want: 501 },
-    { code: Code.Internal, want: 500 },
-    { code: Code.Unavailable, want: 503 },
-    { code: Code.DataLoss, want: 500 },
-    { code: Code.Unauthenticated, want: 401 },
-  ])("is $want for code $code", ({ code, want }) => {
-    expect(httpStatusOf(new ConnectError("", code))).toBe(want);
   });
 });
