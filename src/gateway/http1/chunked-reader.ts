@@ -1,20 +1,13 @@
 import { CommonHeaderFields, type HeaderFields, HttpProblem } from "../carriers/index.ts";
+import type { Incoming } from "./incoming.ts";
 import { notHttp, readFieldLines } from "./request-head.ts";
-import { Incoming } from "./incoming.ts";
 
-/** Reads a body in chunks (RFC 9112 §7.1) as it arrives, however it is split. */
+/** Reads a body in chunks (RFC 9112 §7.1), however it is split. */
 export class ChunkedReader {
-  /** Whether the last chunk and the trailer section have been read. */
-  done = false;
-  /** The problem of the body, after which nothing can be read; `undefined` if there is none. */
-  problem: HttpProblem | undefined;
-  #part: Part = "size";
+  #part: "size" | "data" | "data end" | "trailer" = "size";
   /** Bytes that are left of the chunk. */
   #chunkBytes = 0;
-  #digits = 0;
-  #extension = "";
   #extensionBytes = 0;
-  #trailer: Incoming | undefined;
   readonly #trailerBytesMax: number;
 
   constructor(trailerBytesMax: number) {
@@ -22,98 +15,66 @@ export class ChunkedReader {
   }
 
   /**
-   * Reads the next bytes.
+   * Uses what comes next of the body.
    *
-   * @param deliver - called with each piece of the body
-   * @returns the offset at which the body ends, or the end of the bytes
+   * @returns a piece of it; "more" after what frames the pieces; "open" if it has not arrived, in which case nothing is
+   * used; "end" behind the trailer section; or a problem, after which nothing can be read
    */
-  read(bytes: Buffer, from: number, deliver: (piece: Buffer) => void): number {
-    let at = from;
-    while (at < bytes.byteLength && !this.done && this.problem === undefined) {
-      const part = this.#part;
-      if (part === "data") {
-        const end = Math.min(bytes.byteLength, at + this.#chunkBytes);
-        this.#chunkBytes -= end - at;
-        if (this.#chunkBytes === 0) this.#part = "data CR";
-        deliver(bytes.subarray(at, end));
-        at = end;
-      } else if (part === "trailer") at = this.#readTrailer(bytes, at);
-      else this.#readOctet(bytes.readUInt8(at++), part);
-    }
-    return at;
-  }
-
-  #readOctet(octet: number, part: FramingPart): void {
-    switch (part) {
+  read(incoming: Incoming): Buffer | HttpProblem | "more" | "open" | "end" {
+    switch (this.#part) {
       case "size":
-        return this.#readSize(octet);
-      case "extension":
-        return this.#readExtension(octet);
-      case "size LF":
-        return this.#expect(octet, lf, this.#chunkBytes === 0 ? "trailer" : "data");
-      case "data CR":
-        return this.#expect(octet, cr, "data LF");
-      case "data LF":
-        this.#digits = 0;
-        return this.#expect(octet, lf, "size");
+        return this.#readSize(incoming);
+      case "data":
+        return this.#readData(incoming);
+      case "data end":
+        return this.#readDataEnd(incoming);
+      case "trailer":
+        return this.#readTrailer(incoming);
     }
   }
 
-  #readSize(octet: number): void {
-    const digit = hexDigit(octet);
-    if (digit >= 0 && this.#digits < chunkDigitsMax) {
-      this.#digits++;
-      this.#chunkBytes = this.#chunkBytes * 16 + digit;
-    } else if (this.#digits === 0) this.problem = notHttp();
-    else if (octet === cr) this.#part = "size LF";
-    else if (octet === semicolon) {
-      this.#part = "extension";
-      this.#extension = ";";
-    } else this.problem = notHttp();
+  #readSize(incoming: Incoming): HttpProblem | "more" | "open" {
+    const { bytes, at } = incoming;
+    const end = bytes.indexOf("\r\n", at, "latin1");
+    const line = bytes.toString("latin1", at, end < 0 ? Math.min(bytes.byteLength, at + lineBytesMax) : end);
+    const [, size, extensions] = (end < 0 ? partOfChunkLine : chunkLine).exec(line) ?? [];
+    if (size === undefined || extensions === undefined) return notHttp();
+    const extensionBytes = this.#extensionBytes + extensions.length;
+    if (extensionBytes > extensionBytesMax) return new HttpProblem(413, "the chunk extensions are too large");
+    if (end < 0) return "open";
+    incoming.use(end + 2);
+    this.#extensionBytes = extensionBytes;
+    this.#chunkBytes = Number.parseInt(size, 16);
+    this.#part = this.#chunkBytes === 0 ? "trailer" : "data";
+    return "more";
   }
 
-  #readExtension(octet: number): void {
-    if (octet !== cr) {
-      this.#extension += String.fromCharCode(octet);
-      if (++this.#extensionBytes > extensionBytesMax) {
-        this.problem = new HttpProblem(413, "the chunk extensions are too large");
-      }
-    } else if (extensionPattern.test(this.#extension)) this.#part = "size LF";
-    else this.problem = notHttp();
+  #readData(incoming: Incoming): Buffer {
+    const piece = incoming.usePiece(this.#chunkBytes);
+    this.#chunkBytes -= piece.byteLength;
+    if (this.#chunkBytes === 0) this.#part = "data end";
+    return piece;
   }
 
-  #expect(octet: number, wanted: number, then: Part): void {
-    if (octet === wanted) this.#part = then;
-    else this.problem = notHttp();
+  #readDataEnd(incoming: Incoming): HttpProblem | "more" | "open" {
+    const { bytes, at, left } = incoming;
+    if (bytes[at] !== cr || (left > 1 && bytes[at + 1] !== lf)) return notHttp();
+    if (left === 1) return "open";
+    incoming.use(at + 2);
+    this.#part = "size";
+    return "more";
   }
 
   /** Drops the trailer fields (§7.1.2), but checks them first: the next request begins where they end. */
-  #readTrailer(bytes: Buffer, from: number): number {
-    const trailer = (this.#trailer ??= new Incoming());
-    const before = trailer.left;
-    trailer.add(bytes.subarray(from));
-    const all = trailer.bytes;
-    const end = trailer.useSection();
-    const length = typeof end === "string" ? all.byteLength : end;
-    if (end === "broken" || length > this.#trailerBytesMax) this.problem = notHttp();
-    else if (end !== "open") {
-      const fields = readFieldLines(all.toString("latin1", 0, end));
-      if (fields === undefined || saysLength(fields)) this.problem = notHttp();
-      else this.done = true;
-    }
-    trailer.keep();
-    return this.done ? from + length + 2 - before : bytes.byteLength;
+  #readTrailer(incoming: Incoming): HttpProblem | "open" | "end" {
+    const { bytes, at } = incoming;
+    const end = incoming.useSection();
+    const length = (typeof end === "string" ? bytes.byteLength : end) - at;
+    if (end === "broken" || length > this.#trailerBytesMax) return notHttp();
+    if (end === "open") return "open";
+    const fields = readFieldLines(bytes.toString("latin1", at, end));
+    return fields === undefined || saysLength(fields) ? notHttp() : "end";
   }
-}
-
-/** The part of the body that comes next. */
-type Part = FramingPart | "data" | "trailer";
-type FramingPart = "size" | "extension" | "size LF" | "data CR" | "data LF";
-
-function hexDigit(octet: number): number {
-  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
-  const lower = octet | 0x20;
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
 /** RFC 9110 §6.5.1: how a body is framed cannot be said behind it. */
@@ -122,17 +83,19 @@ function saysLength(trailer: HeaderFields): boolean {
   return contentLength !== null || transferEncoding !== null;
 }
 
-// RFC 9112 §7.1.1, without the white space that recipients need not take: ";" and a token, perhaps "=" and a token or a
-// quoted string.
-const extensionPattern =
-  /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/;
+// RFC 9112 §7.1, without the white space that recipients need not take: a size, with leading zeros 13 hexadecimal
+// digits at most, which are 52 bits and still exact; then each extension is ";" and a token, perhaps "=" and a token or
+// a quoted string.
+const chunkLine =
+  /^([0-9A-Fa-f]{1,13})((?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*)$/;
+// What such a line may begin with.
+const partOfChunkLine = /^([0-9A-Fa-f]{1,13})((?:;[^\r\n]*)?)\r?$/;
 
 const lf = 0x0a;
 const cr = 0x0d;
-const semicolon = 0x3b;
-/** The most digits of a chunk's size, with leading zeros: 13 hexadecimal digits are 52 bits, still exact. */
-const chunkDigitsMax = 13;
 
 /** Bytes of all chunk extensions of a body, which nobody reads (RFC 9112 §7.1.1). */
 // As in node: enough for signatures of chunks, and far below what would cost anything.
 const extensionBytesMax = 16 * 1024;
+/** Bytes of a line that are looked at while it has no end: more than a size and all extensions. */
+const lineBytesMax = extensionBytesMax + 32;

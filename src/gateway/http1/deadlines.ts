@@ -1,10 +1,5 @@
 import type { Limits } from "../carriers/index.ts";
-
-/**
- * What comes next on a connection: the head of a request; its body; its answer, while no further request is read; or
- * nothing, because the connection is over.
- */
-export type Stage = "head" | "body" | "answer" | "over";
+import type { Stage } from "./request-reader.ts";
 
 /** What {@link Deadlines} look at. */
 export interface Waited {

@@ -13,10 +13,9 @@ import {
 } from "../carriers/index.ts";
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
 import { AnswerWriter } from "./answer-writer.ts";
-import { ChunkedReader } from "./chunked-reader.ts";
-import { Deadlines, type Stage } from "./deadlines.ts";
-import { Incoming } from "./incoming.ts";
-import { HeadReader, type Http1RequestHead, noHead, notHttp, timedOut, unreadable } from "./request-head.ts";
+import { Deadlines } from "./deadlines.ts";
+import { type Http1RequestHead, noHead, notHttp, timedOut } from "./request-head.ts";
+import { type RequestParts, RequestReader } from "./request-reader.ts";
 
 /** Receives the body of one request, and what happens to its connection. */
 export interface RequestReceiver {
@@ -50,22 +49,19 @@ export interface Http1ConnectionOptions {
  * Requests are served one at a time, even if the client pipelines them: they may depend on each other, and only safe
  * ones may be processed at the same time (§9.3.2). Knows nothing of RPC.
  */
-export class Http1Connection {
+export class Http1Connection implements RequestParts {
   readonly socket: Socket;
   receiver: RequestReceiver | undefined;
   readonly #options: Http1ConnectionOptions;
   readonly #backlog: Backlog;
-  readonly #incoming = new Incoming();
-  readonly #heads: HeadReader;
+  /** What comes next. */
+  readonly #reader: RequestReader;
   readonly #writer: AnswerWriter;
+  /** How long it may take. */
   readonly #deadlines: Deadlines;
   readonly #keepAlive: string;
-  #stage: Stage = "head";
   /** The head of the current request. */
   #head: Http1RequestHead = noHead;
-  /** Bytes of the body that are still to come, if its length is known. */
-  #bodyBytesLeft = 0;
-  #chunks: ChunkedReader | undefined;
   #continued = false;
   /** Whether the head of the answer has been sent, but not all of its body. */
   #begun = false;
@@ -73,9 +69,6 @@ export class Http1Connection {
   #isLast = false;
   #isDraining = false;
   #clientEnded = false;
-  #isReading = false;
-  /** Whether something has kept a view of the chunk that is being read. */
-  #chunkKept = false;
   #droppedBytes = 0;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
@@ -83,7 +76,7 @@ export class Http1Connection {
     this.socket = socket;
     this.#options = options;
     this.#backlog = budget.open(socket, () => socket.destroy());
-    this.#heads = new HeadReader(limits);
+    this.#reader = new RequestReader(limits, this);
     this.#writer = new AnswerWriter(socket, this.#backlog);
     this.#deadlines = new Deadlines(limits, lookEveryMs);
     this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);
@@ -118,7 +111,7 @@ export class Http1Connection {
 
   /** Notes that some of the body was used, so that more may be read. */
   consumed(): void {
-    if (this.#stage === "body") this.#pauseOrResume();
+    if (this.#reader.stage === "body") this.#pauseOrResume();
   }
 
   /**
@@ -173,10 +166,10 @@ export class Http1Connection {
 
   /** Checks the time-outs. Called at regular intervals. */
   look(): void {
-    const stage = this.#stage;
+    const { stage } = this.#reader;
     const due = this.#deadlines.look({
       stage,
-      headBegun: this.#incoming.left > 0,
+      headBegun: this.#reader.waitingBytes > 0,
       clientEnded: this.#clientEnded,
       canProbe: this.#head.section.httpVersion === "1.1" && !this.#begun,
       begun: this.#begun,
@@ -188,38 +181,62 @@ export class Http1Connection {
     // If the client is gone, its system resets the connection on our first packet, and the next one fails. RFC 9110
     // §15.2: clients take interim answers that they have not asked for, except for those of HTTP/1.0.
     else if (due === "probe") this.#writer.continue();
-    else if (due === "refuse" && stage === "head") this.#refuse(timedOut());
-    else if (due === "refuse") this.#break(stage === "body" ? timedOut() : clientGone());
+    else if (due === "refuse" && stage === "head") this.#reader.refuse(timedOut());
+    else if (due === "refuse") this.onBroken(stage === "body" ? timedOut() : clientGone());
+  }
+
+  get takesRequests(): boolean {
+    return !this.#writer.congested;
+  }
+
+  onHead(head: Http1RequestHead): void {
+    this.#head = head;
+    this.#continued = this.#begun = false;
+    this.#deadlines.restart();
+    if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
+    this.#options.onRequest(this, head);
+  }
+
+  onPiece(piece: Buffer, last: boolean): boolean {
+    if (this.receiver !== undefined) return this.receiver.body?.onData(piece, last) === true;
+    // The rest of a body behind its answer.
+    if (last) this.#next();
+    return false;
+  }
+
+  onBodyEnd(): void {
+    if (this.receiver === undefined) this.#next();
+    else this.receiver.body?.onEnd();
+  }
+
+  onBroken(problem: HttpProblem): void {
+    const { receiver } = this;
+    this.#isLast = true;
+    this.#reader.stage = "answer";
+    if (receiver === undefined) this.#linger();
+    else receiver.onBroken(problem);
   }
 
   #onData(chunk: Buffer): void {
-    if (this.#stage === "over") return this.#drop(chunk.byteLength);
-    const incoming = this.#incoming;
-    const isFirst = incoming.left === 0;
-    incoming.add(chunk);
-    this.#chunkKept = false;
-    this.#read();
-    if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
+    const reader = this.#reader;
+    if (reader.stage === "over") return this.#drop(chunk.byteLength);
+    const isFirst = reader.waitingBytes === 0;
+    const isKept = this.#read(chunk);
+    if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
     // The time-out of a head starts with its first byte.
-    if (isFirst && this.#stage === "head" && incoming.left > 0) this.#deadlines.restart();
-    // Usually nothing waits.
-    if (incoming.left > 0 || this.receiver?.body?.isFull === true || this.#writer.congested) this.#pauseOrResume();
+    if (isFirst && reader.stage === "head" && reader.waitingBytes > 0) this.#deadlines.restart();
+    this.#pauseOrResume();
   }
 
-  /** Uses as much of what has arrived as it can, and keeps the rest. */
-  #read(): void {
-    const incoming = this.#incoming;
-    this.#isReading = true;
+  /** Reads on, and returns whether a view of the chunk may have been kept. A defect of ours ends the connection. */
+  #read(chunk?: Buffer): boolean {
     try {
-      while (incoming.left > 0 && this.#readPart());
+      return this.#reader.read(chunk);
     } catch (error) {
-      // A receiver may have kept a piece before it threw.
-      this.#chunkKept = true;
       this.destroy();
       this.#options.onFault(error);
+      return true;
     }
-    this.#isReading = false;
-    if (incoming.left > 0) incoming.keep();
   }
 
   /** Keeps reading while there is room: only reading shows that a client has gone. */
@@ -234,85 +251,8 @@ export class Http1Connection {
   #hasRoom(): boolean {
     // No more is read from a client that takes nothing: reading would also postpone its time-out.
     if (this.#writer.congested) return false;
-    if (this.#stage === "body") return this.receiver?.body?.isFull !== true;
-    return this.#stage !== "answer" || this.#incoming.left <= aheadBytesMax;
-  }
-
-  /** Reads the next part, and returns whether it had arrived. */
-  #readPart(): boolean {
-    if (this.#stage === "head") return !this.#writer.congested && this.#readHead();
-    if (this.#stage !== "body") return false;
-    this.#readBody();
-    return true;
-  }
-
-  #readHead(): boolean {
-    const head = this.#heads.read(this.#incoming);
-    if (head === undefined) return false;
-    // It is not known where the next request would begin.
-    if (head.problem !== undefined) this.#incoming.clear();
-    this.#serve(head);
-    return true;
-  }
-
-  #serve(head: Http1RequestHead): void {
-    const { bodyBytes, persistent } = head.section;
-    this.#head = head;
-    this.#continued = this.#begun = false;
-    this.#deadlines.restart();
-    if (!persistent || head.problem !== undefined) this.#isLast = true;
-    this.#bodyBytesLeft = bodyBytes === "chunked" ? 0 : bodyBytes;
-    this.#chunks = bodyBytes === "chunked" ? new ChunkedReader(this.#options.limits.headerBytes) : undefined;
-    this.#stage = bodyBytes === 0 || head.problem !== undefined ? "answer" : "body";
-    this.#options.onRequest(this, head);
-  }
-
-  #readBody(): void {
-    const incoming = this.#incoming;
-    const { bytes, at } = incoming;
-    if (this.#chunks !== undefined) return this.#readChunks(this.#chunks);
-    const end = Math.min(bytes.byteLength, at + this.#bodyBytesLeft);
-    incoming.use(end);
-    this.#bodyBytesLeft -= end - at;
-    const isLast = this.#bodyBytesLeft === 0;
-    if (isLast) this.#stage = "answer";
-    if (this.receiver === undefined) {
-      if (isLast) this.#next();
-    } else this.#deliver(bytes.subarray(at, end), isLast);
-  }
-
-  #readChunks(chunks: ChunkedReader): void {
-    const incoming = this.#incoming;
-    const { bytes, at } = incoming;
-    const end = chunks.read(bytes, at, (piece) => this.#deliver(piece, false));
-    // An answer that was given meanwhile may have ended the connection.
-    if (this.#stage !== "body") return;
-    incoming.use(end);
-    if (chunks.problem !== undefined) this.#break(chunks.problem);
-    else if (chunks.done) {
-      this.#stage = "answer";
-      if (this.receiver === undefined) this.#next();
-      else this.receiver.body?.onEnd();
-    }
-  }
-
-  #deliver(piece: Buffer, last: boolean): void {
-    if (this.receiver?.body?.onData(piece, last) === true) this.#chunkKept = true;
-  }
-
-  /** Serves a request of which nothing but its problem is known, as the last of the connection. */
-  #refuse(problem: HttpProblem): void {
-    this.#incoming.clear();
-    this.#serve(unreadable(problem));
-  }
-
-  /** Stops reading, because the rest of the current request cannot be read, nor anything after it. */
-  #break(problem: HttpProblem): void {
-    const { receiver } = this;
-    this.#isLast = true;
-    this.#stage = "answer";
-    if (receiver === undefined) this.#linger();
-    else receiver.onBroken(problem);
+    if (this.#reader.stage === "body") return this.receiver?.body?.isFull !== true;
+    return this.#reader.stage !== "answer" || this.#reader.waitingBytes <= aheadBytesMax;
   }
 
   /** Goes on after a complete answer. */
@@ -322,27 +262,28 @@ export class Http1Connection {
     this.#head = noHead;
     this.#deadlines.restart();
     if (this.#isLast) this.#linger();
-    else if (this.#stage === "answer") this.#next();
+    else if (this.#reader.stage === "answer") this.#next();
     // The rest of the body is dropped as it arrives.
     else this.#pauseOrResume();
   }
 
   #next(): void {
-    this.#stage = "head";
+    this.#reader.stage = "head";
     // The reader is about to tell the receiver that this request has ended, which must come first.
-    if (this.#isReading) return;
-    if (this.#incoming.left > 0 || this.#clientEnded || this.socket.isPaused()) queueMicrotask(() => this.#goOn());
+    if (this.#reader.isReading) return;
+    if (this.#reader.waitingBytes > 0 || this.#clientEnded || this.socket.isPaused())
+      queueMicrotask(() => this.#goOn());
   }
 
   #goOn(): void {
-    if (this.#stage === "head") this.#read();
+    if (this.#reader.stage === "head") this.#read();
     this.#pauseOrResume();
-    if (this.#stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
+    if (this.#reader.stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
   }
 
   /** Ends the connection of a client that sends no further requests. */
   #afterLastRequest(): void {
-    if (this.#incoming.left > 0) this.#refuse(notHttp());
+    if (this.#reader.waitingBytes > 0) this.#reader.refuse(notHttp());
     else this.#linger();
   }
 
@@ -351,8 +292,7 @@ export class Http1Connection {
    * read their answer only after sending everything: they would lose it (RFC 9112 §9.6).
    */
   #linger(): void {
-    this.#stage = "over";
-    this.#incoming.clear();
+    this.#reader.stop();
     this.#deadlines.restart();
     this.#writer.close();
     this.#pauseOrResume();
@@ -367,13 +307,12 @@ export class Http1Connection {
   #onEnd(): void {
     this.#clientEnded = true;
     this.#deadlines.restart();
-    if (this.#stage === "body") return this.#break(notHttp());
-    if (this.#stage === "head" && !this.#writer.congested) this.#afterLastRequest();
+    if (this.#reader.stage === "body") return this.onBroken(notHttp());
+    if (this.#reader.stage === "head" && !this.#writer.congested) this.#afterLastRequest();
   }
 
   #onClose(): void {
-    this.#stage = "over";
-    this.#incoming.clear();
+    this.#reader.stop();
     this.#writer.drop();
     this.#backlog.close();
     const { receiver } = this;
@@ -391,15 +330,16 @@ export class Http1Connection {
 
   /** Decides whether the connection ends with the answer that is about to be sent. */
   #decideWhetherLast(): void {
-    const canBeKept = this.#stage === "body" ? this.#restIsSmall() : !this.#isDraining || this.#incoming.left > 0;
+    const { stage, waitingBytes } = this.#reader;
+    const canBeKept = stage === "body" ? this.#restIsSmall() : !this.#isDraining || waitingBytes > 0;
     if (!canBeKept) this.#isLast = true;
   }
 
   /** Returns whether the rest of the body is small enough to read, so that the next request can be found after it. */
   #restIsSmall(): boolean {
     // A client that was not told to continue may or may not send its body.
-    if (this.#chunks !== undefined || (this.#head.section.expectsContinue && !this.#continued)) return false;
-    return this.#bodyBytesLeft <= unreadBodyBytesMax && !this.#isDraining;
+    if (this.#isDraining || (this.#head.section.expectsContinue && !this.#continued)) return false;
+    return this.#reader.bodyBytesLeft <= unreadBodyBytesMax;
   }
 }
 

@@ -45,6 +45,13 @@ export class Incoming {
     return loneLineEnd.test(bytes.toString("latin1", from)) ? "broken" : "open";
   }
 
+  /** Uses what has arrived of the next `bytes`. */
+  usePiece(bytes: number): Buffer {
+    const piece = this.bytes.subarray(this.at, this.at + bytes);
+    this.use(this.at + piece.byteLength);
+    return piece;
+  }
+
   /** Marks everything before `end` as used. */
   use(end: number): void {
     this.at = end;

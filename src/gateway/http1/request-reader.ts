@@ -1,0 +1,133 @@
+import { HttpProblem, type Limits } from "../carriers/index.ts";
+import { ChunkedReader } from "./chunked-reader.ts";
+import { Incoming } from "./incoming.ts";
+import { HeadReader, type Http1RequestHead, unreadable } from "./request-head.ts";
+
+/**
+ * What comes next on a connection: the head of a request; its body; its answer, while no further request is read; or
+ * nothing, because the connection is over.
+ */
+export type Stage = "head" | "body" | "answer" | "over";
+
+/** Gets the requests of a connection, part by part. */
+export interface RequestParts {
+  /** Whether a further request can be served now. */
+  readonly takesRequests: boolean;
+  onHead(head: Http1RequestHead): void;
+  /**
+   * @param last - whether the body is known to end with the piece; {@link onBodyEnd} is then not called
+   * @returns whether the piece is kept; otherwise its memory may be freed
+   */
+  onPiece(piece: Buffer, last: boolean): boolean;
+  onBodyEnd(): void;
+  /** Called when the rest of the body cannot be read, nor anything after it. */
+  onBroken(problem: HttpProblem): void;
+}
+
+/** Reads the requests of a connection one at a time: what has arrived, and what comes next. */
+export class RequestReader {
+  stage: Stage = "head";
+  /** Whether it is reading now, so that it goes on to what comes next by itself. */
+  isReading = false;
+  readonly #limits: Limits;
+  readonly #parts: RequestParts;
+  readonly #incoming = new Incoming();
+  readonly #heads: HeadReader;
+  /** Bytes of the body that are still to come, if its length is known. */
+  #bodyBytesLeft = 0;
+  #chunks: ChunkedReader | undefined;
+  /** Whether a view of the chunk that is being read was kept. */
+  #chunkKept = false;
+
+  constructor(limits: Limits, parts: RequestParts) {
+    this.#limits = limits;
+    this.#parts = parts;
+    this.#heads = new HeadReader(limits);
+  }
+
+  /** Bytes that have arrived and are not used yet. */
+  get waitingBytes(): number {
+    return this.#incoming.left;
+  }
+
+  /** Bytes of the body that are still to come; infinite if nobody knows how many. */
+  get bodyBytesLeft(): number {
+    return this.#chunks === undefined ? this.#bodyBytesLeft : Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Uses as much of what has arrived as it can, and copies the rest.
+   *
+   * @param chunk - comes behind what was left of earlier ones
+   * @returns whether a view of the chunk was kept
+   */
+  read(chunk?: Buffer): boolean {
+    const incoming = this.#incoming;
+    if (chunk !== undefined) incoming.add(chunk);
+    this.#chunkKept = false;
+    this.isReading = true;
+    try {
+      while (incoming.left > 0 && this.#readPart());
+    } finally {
+      this.isReading = false;
+    }
+    if (incoming.left > 0) incoming.keep();
+    return this.#chunkKept;
+  }
+
+  /** Begins a request of which nothing but its problem is known. */
+  refuse(problem: HttpProblem): void {
+    this.#begin(unreadable(problem));
+  }
+
+  /** Reads nothing more. */
+  stop(): void {
+    this.stage = "over";
+    this.#incoming.clear();
+  }
+
+  /** Reads the next part, and returns whether it had arrived. */
+  #readPart(): boolean {
+    if (this.stage === "body") return this.#chunks === undefined ? this.#readPiece() : this.#readChunk(this.#chunks);
+    if (this.stage !== "head" || !this.#parts.takesRequests) return false;
+    const head = this.#heads.read(this.#incoming);
+    if (head === undefined) return false;
+    this.#begin(head);
+    return true;
+  }
+
+  #begin(head: Http1RequestHead): void {
+    const { bodyBytes } = head.section;
+    // It is not known where the next request would begin.
+    if (head.problem !== undefined) this.#incoming.clear();
+    this.stage = bodyBytes === 0 || head.problem !== undefined ? "answer" : "body";
+    this.#bodyBytesLeft = bodyBytes === "chunked" ? 0 : bodyBytes;
+    this.#chunks = bodyBytes === "chunked" ? new ChunkedReader(this.#limits.headerBytes) : undefined;
+    this.#parts.onHead(head);
+  }
+
+  #readPiece(): boolean {
+    const piece = this.#incoming.usePiece(this.#bodyBytesLeft);
+    this.#bodyBytesLeft -= piece.byteLength;
+    const isLast = this.#bodyBytesLeft === 0;
+    if (isLast) this.stage = "answer";
+    this.#deliver(piece, isLast);
+    return true;
+  }
+
+  #readChunk(chunks: ChunkedReader): boolean {
+    const read = chunks.read(this.#incoming);
+    if (read === "open") return false;
+    if (read instanceof Buffer) this.#deliver(read, false);
+    else if (read instanceof HttpProblem) this.#parts.onBroken(read);
+    else if (read === "end") {
+      this.stage = "answer";
+      this.#parts.onBodyEnd();
+    }
+    return true;
+  }
+
+  #deliver(piece: Buffer, last: boolean): void {
+    if (this.#parts.onPiece(piece, last)) this.#chunkKept = true;
+  }
+}
