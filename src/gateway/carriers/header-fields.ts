@@ -51,13 +51,15 @@ export function prepareHeaderFields(...fields: readonly string[]): PreparedHeade
  */
 export function readHeaderField(fields: HeaderFields, name: string): string | null {
   let value: string | null = null;
+  const lowerName = name.toLowerCase();
   for (let i = 0; i < fields.length; i += 2) {
     const candidate = fields[i] as string;
     // The length decides nearly every comparison; HTTP/2 names are lower case already (RFC 9113 §8.2.1).
-    if (candidate.length !== name.length || !isSameName(candidate, name)) continue;
+    if (candidate.length !== name.length) continue;
+    if (candidate !== name && candidate.toLowerCase() !== lowerName) continue;
     if (value === null) value = fields[i + 1] as string;
     // HTTP/2 clients may send a cookie in parts, which are joined by a semicolon (RFC 9113 §8.2.3).
-    else value += (name.toLowerCase() === "cookie" ? "; " : ", ") + fields[i + 1];
+    else value += (lowerName === "cookie" ? "; " : ", ") + fields[i + 1];
   }
   return value;
 }
@@ -91,7 +93,7 @@ export class CommonHeaderFields {
       const candidates = commonNames[sent.length];
       if (candidates === undefined) continue;
       for (const [name, member] of candidates) {
-        if (!isSameName(sent, name)) continue;
+        if (sent !== name && sent.toLowerCase() !== name) continue;
         const before = this[member];
         this[member] = before === null ? value : `${before}, ${value}`;
       }
@@ -108,23 +110,6 @@ for (const member of Object.keys(withoutAny) as CommonName[]) {
   const name = member.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
   (commonNames[name.length] ??= []).push([name, member]);
 }
-
-/** Compares names of equal length without regard to case. Lower-casing both costs five times as much. */
-function isSameName(one: string, other: string): boolean {
-  if (one === other) return true;
-  for (let at = 0; at < one.length; at++) {
-    const character = one.charCodeAt(at);
-    const lower = character | caseBit;
-    if (character === other.charCodeAt(at)) continue;
-    if (lower !== (other.charCodeAt(at) | caseBit) || lower < letterA || lower > letterZ) return false;
-  }
-  return true;
-}
-
-// The bit that differs between an ASCII letter's two cases.
-const caseBit = 0x20;
-const letterA = 0x61;
-const letterZ = 0x7a;
 
 /**
  * Reads request header fields by name, without regard to case.

@@ -48,18 +48,58 @@ export interface TakenConnection {
   readonly busy: boolean;
 }
 
-/** Serves the connections of a port that speak one version of HTTP. Never listens itself. */
-export interface HttpServer {
-  /** Takes over a connection. Whatever was read of it must have been put back. */
-  take(socket: Socket): TakenConnection;
-  /** Ends every connection once its requests are answered. */
-  drain(): void;
-  /** Whether any request still waits for its answer. */
-  readonly busy: boolean;
-  /** How many connections are open. */
-  readonly connections: number;
-  /** How many requests are not answered yet, or have an answer that is not sent yet. */
+/** A connection of our own HTTP. */
+export interface OwnConnection extends TakenConnection {
+  /** Requests that are not answered yet, or whose answer is not sent yet. */
   readonly requests: number;
+  /** Ends the connection once its requests are answered. */
+  drain(): void;
+}
+
+/** Serves the connections of a port that speak one version of HTTP. Never listens itself. */
+export class HttpServer {
+  readonly #open: ReadonlySet<OwnConnection>;
+  readonly #connect: (socket: Socket) => OwnConnection;
   /** Closes the server itself, not its connections. */
-  close(): void;
+  readonly close: () => void;
+  #isDraining = false;
+
+  /**
+   * @param open - the open connections
+   * @param connect - creates the connection of a socket, and keeps it among those while it is open
+   */
+  constructor(open: ReadonlySet<OwnConnection>, connect: (socket: Socket) => OwnConnection, close: () => void) {
+    this.#open = open;
+    this.#connect = connect;
+    this.close = close;
+  }
+
+  /** Takes over a connection. Whatever was read of it must have been put back. */
+  take(socket: Socket): TakenConnection {
+    const connection = this.#connect(socket);
+    // Accepted before the drain began, so it must be drained before its first request.
+    if (this.#isDraining) connection.drain();
+    return connection;
+  }
+
+  /** Ends every connection once its requests are answered. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const connection of this.#open) connection.drain();
+  }
+
+  /** Whether any request still waits for its answer. */
+  get busy(): boolean {
+    return [...this.#open].some(({ busy }) => busy);
+  }
+
+  /** How many connections are open. */
+  get connections(): number {
+    return this.#open.size;
+  }
+
+  /** How many requests are not answered yet, or have an answer that is not sent yet. */
+  get requests(): number {
+    return [...this.#open].reduce((sum, { requests }) => sum + requests, 0);
+  }
 }

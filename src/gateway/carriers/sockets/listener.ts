@@ -4,12 +4,12 @@ import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node
 import { BacklogBudget, clientClosedRequest, type Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
+import { type FirstProtocol, sniff, takeProxyHeader } from "./first-bytes.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
 import { createOwnHttp1Server } from "./own-http1-server.ts";
 import { OpenConnections } from "./open-connections.ts";
 import { createOwnHttp2Server } from "./own-http2-server.ts";
-import { sniff, type FirstProtocol } from "./sniff.ts";
-import { showPeer, takeProxyHeader } from "./take-proxy-header.ts";
+import { showPeer } from "./peer.ts";
 import { createTlsServer } from "./tls-server.ts";
 
 /** Where and how to listen. */

@@ -1,8 +1,8 @@
+import type { Socket } from "node:net";
 import { Http1Connection, type Http1RequestHead, lingerMsMax } from "../../http1/index.ts";
 import { headerTooLarge, type HttpProblem, type Limits, readRequestTarget } from "../index.ts";
-import type { HttpServer, HttpServerOptions } from "./http-server.ts";
+import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
-import { createOwnServer } from "./own-server.ts";
 
 /**
  * Creates a server for HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. Bytes that are not HTTP are answered
@@ -29,11 +29,12 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
   const clock = setInterval(() => {
     for (const connection of connections) connection.look();
   }, lookEveryMs).unref();
-  return createOwnServer(
-    connections,
-    (socket) => new Http1Connection(socket, options),
-    () => clearInterval(clock),
-  );
+  const connect = (socket: Socket): Http1Connection => {
+    const connection = new Http1Connection(socket, options);
+    connections.add(connection);
+    return connection;
+  };
+  return new HttpServer(connections, connect, () => clearInterval(clock));
 }
 
 function readTarget({ problem, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {

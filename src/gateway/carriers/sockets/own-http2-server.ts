@@ -1,8 +1,7 @@
 import type { Socket } from "node:net";
 import { defaultHttp2Limits, errorName, Http2Connection, type Http2Limits } from "../../http2/index.ts";
 import { OwnHttp2Exchange } from "./own-http2-exchange.ts";
-import type { HttpServer, HttpServerOptions } from "./http-server.ts";
-import { createOwnServer } from "./own-server.ts";
+import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { headerTooLarge, type Limits, readRequestTarget } from "../index.ts";
 
 /** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */
@@ -36,9 +35,10 @@ export function createOwnHttp2Server({
       // A defect of ours that belongs to no call.
       onFault: (error) => report(error, "HTTP/2 could not be served"),
     });
+    connections.add(connection);
     return connection;
   };
-  return createOwnServer(connections, connect, () => undefined);
+  return new HttpServer(connections, connect, () => undefined);
 }
 
 function toHttp2Limits(limits: Limits): Http2Limits {

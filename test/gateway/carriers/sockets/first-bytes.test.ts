@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sniff, firstProtocolOf, type FirstProtocol } from "../../../../src/gateway/carriers/sockets/sniff.ts";
+import { sniff, firstProtocolOf, type FirstProtocol } from "../../../../src/gateway/carriers/sockets/first-bytes.ts";
 import { createByteReader } from "../../../support/carriers/byte-reader.ts";
 import { within } from "../../../support/deadline.ts";
 import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
