@@ -313,6 +313,20 @@ describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; 
     },
   );
 
+  test.each(["GET", "HEAD"])("is refused to %s where its only piece is longer than announced", async (method) => {
+    await using files = await startFiles(
+      http2,
+      {
+        async *download(_, { responseHeader }) {
+          responseHeader.set("content-length", "2");
+          yield { data: bytes };
+        },
+      },
+      { onFault: () => undefined },
+    );
+    expect((await ask(files, [method, "/downloads/a"])).httpStatus).toBe(500);
+  });
+
   test.each(["five", "-1", "1e1", "5, 5", "9".repeat(16)])(
     "has no length where its handler says %j",
     async (length) => {

@@ -46,6 +46,10 @@ const ways: readonly Way[] = [
 
 const ndjson: Field = ["content-type", "application/x-ndjson"];
 
+async function unchanged(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(bytes);
+}
+
 /** Counts what it is sent. */
 async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
   let count = 0;
@@ -198,6 +202,13 @@ describe.each(ways)("a stream of a client on REST over $name", ({ version, http2
     const header: Field[] = type === undefined ? [] : [["content-type", type]];
     expect((await post(greenhouse, "/readings", "{}\n", header)).httpStatus).toBe(status);
     expect((await post(greenhouse, "/climate", "{}\n", header)).httpStatus).toBe(status === 200 ? 501 : status);
+  });
+
+  test("is refused in a coding of the program's own, which cannot be undone piece by piece", async () => {
+    const own = { name: "own", compress: unchanged, decompress: unchanged };
+    await using greenhouse = await start({ recordReadings }, { acceptCompression: [own] });
+    const answer = await post(greenhouse, "/readings", "{}\n", [ndjson, ["content-encoding", "own"]]);
+    expect([answer.httpStatus, fieldValue(answer.header, "accept-encoding")]).toEqual([415, "identity"]);
   });
 
   test("may be called application/json where a service is to look like one of grpc-gateway", async () => {

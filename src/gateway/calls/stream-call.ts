@@ -5,6 +5,7 @@ import {
   concatBytes,
   type HeaderFields,
   type Interval,
+  noBytes,
   startDeadline,
   startInterval,
 } from "../carriers/index.ts";
@@ -216,7 +217,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   }
 
   #takePieces(): Uint8Array {
-    const [first = new Uint8Array(0)] = this.#pieces;
+    const [first = noBytes] = this.#pieces;
     const bytes = this.#pieces.length < 2 ? first : concatBytes(this.#pieces);
     this.#pieces = [];
     this.#pieceBytes = 0;

@@ -1,4 +1,4 @@
-import type { Backlog } from "../carriers/index.ts";
+import { type Backlog, noBytes } from "../carriers/index.ts";
 import type { FloodGuard } from "./flood-guard.ts";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import type { Frame, FrameReceiver } from "./frame-reader.ts";
@@ -269,8 +269,6 @@ export class FrameRules implements FrameReceiver {
     if (!sendFlow.growStream(stream, increment)) this.#refuse(stream, ErrorCode.flowControlError);
   }
 }
-
-const noBytes = new Uint8Array(0);
 
 /** Returns how many bytes of a frame are padding, its length byte included (§6.1). */
 function paddingOf({ flags, bytes, from, length }: Frame): number {

@@ -89,9 +89,10 @@ export class Http2Stream implements SendingStream {
   #heldBytes = 0;
   /** Bytes used for which the peer has not been given new credit. */
   #uncreditedBytes = 0;
-  #queue: Uint8Array[] = none;
-  /** What ends the stream after the queue: a trailer block, or nothing but the end. */
-  #ending: readonly Uint8Array[] | undefined;
+  /** Pieces of body that wait to be sent; not made for the many streams whose body is sent at once. */
+  #queue: Uint8Array[] | undefined;
+  /** What ends the stream after the queue: its last DATA frame, or this trailer block; `undefined` as long as it goes on. */
+  #ending: "data" | Uint8Array | undefined;
 
   constructor(carrier: StreamCarrier, id: number, { contentLength, ended, sendWindow, nowMs }: StreamInit) {
     this.#carrier = carrier;
@@ -138,10 +139,10 @@ export class Http2Stream implements SendingStream {
   end(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     this.#endReceiving();
-    this.#ending = trailer === undefined ? none : [trailer];
+    this.#ending = trailer ?? "data";
     if (piece !== undefined && piece.byteLength > 0) this.#enqueue(piece);
     if (this.queuedBytes === 0) this.#sendEnding();
-    else if (trailer !== undefined) this.#ending = [unpooled(trailer)];
+    else if (trailer !== undefined) this.#ending = unpooled(trailer);
   }
 
   reset(code: ErrorCode): void {
@@ -166,11 +167,12 @@ export class Http2Stream implements SendingStream {
   }
 
   sendNext(): void {
-    const piece = this.#queue[0];
+    const queue = this.#queue ?? [];
+    const [piece] = queue;
     if (piece === undefined) return;
     const bytes = this.#carrier.sendFlow.take(this, piece.byteLength);
-    if (bytes === piece.byteLength) this.#queue.shift();
-    else this.#queue[0] = piece.subarray(bytes);
+    if (bytes === piece.byteLength) queue.shift();
+    else queue[0] = piece.subarray(bytes);
     this.queuedBytes -= bytes;
     this.#carrier.sendFlow.release(this, bytes, this.queuedBytes === 0);
     this.#sendPart(piece.subarray(0, bytes), this.queuedBytes === 0);
@@ -225,7 +227,7 @@ export class Http2Stream implements SendingStream {
   receiveReset(code: number): void {
     this.#close();
     if (this.queuedBytes > 0) this.#carrier.sendFlow.release(this, this.queuedBytes, true);
-    this.#queue = none;
+    this.#queue = undefined;
     this.queuedBytes = 0;
     this.#ending = undefined;
     try {
@@ -263,9 +265,7 @@ export class Http2Stream implements SendingStream {
     const rest = this.queuedBytes > 0 ? piece : this.#sendNow(piece);
     const bytes = rest.byteLength;
     if (bytes === 0) return;
-    const waiting = unpooled(rest);
-    if (this.#queue === none) this.#queue = [waiting];
-    else this.#queue.push(waiting);
+    (this.#queue ??= []).push(unpooled(rest));
     this.queuedBytes += bytes;
     if (!this.#carrier.sendFlow.wait(this, bytes)) this.reset(ErrorCode.enhanceYourCalm);
   }
@@ -288,7 +288,7 @@ export class Http2Stream implements SendingStream {
   }
 
   #sendPart(part: Uint8Array, emptiesQueue: boolean): void {
-    const last = emptiesQueue && this.#ending === none;
+    const last = emptiesQueue && this.#ending === "data";
     this.#carrier.output.frame(FrameType.data, last ? FrameFlag.endStream : 0, this.id, part);
     if (!last) return;
     this.#ending = undefined;
@@ -299,8 +299,8 @@ export class Http2Stream implements SendingStream {
     const ending = this.#ending;
     this.#ending = undefined;
     if (ending === undefined || this.closed) return;
-    if (ending === none) this.#carrier.output.frame(FrameType.data, FrameFlag.endStream, this.id, noBytes);
-    else this.#carrier.output.headerBlock(this.id, true, ending);
+    if (ending === "data") this.#carrier.output.frame(FrameType.data, FrameFlag.endStream, this.id, noBytes);
+    else this.#carrier.output.headerBlock(this.id, true, [ending]);
     this.#end();
   }
 
@@ -332,5 +332,3 @@ export class Http2Stream implements SendingStream {
     return last ? this.#receivedBytes === this.#contentLength : this.#receivedBytes <= this.#contentLength;
   }
 }
-
-const none: Uint8Array[] = [];

@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, type Message, ScalarType, toBinary } 
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { concatBytes, markSingleUse } from "../carriers/index.ts";
+import { concatBytes, markSingleUse, noBytes } from "../carriers/index.ts";
 
 /** Bytes from which a field is written apart from the other fields. */
 // 64 KiB: below, two writers cost as much as the copies that they save.
@@ -36,20 +36,18 @@ export function createBinaryEncoder(
 }
 
 /**
- * Returns whether a field can be written apart: only bytes, and not if they are required or in a oneof, because the
- * others could not be encoded without them.
+ * Returns whether a field can be written apart: only bytes, and not if they are required, because the others could not
+ * be encoded without them. Messages have no member for a field of a oneof.
  */
-function mayBeApart({ fieldKind, scalar, oneof, presence }: DescField): boolean {
+function mayBeApart({ fieldKind, scalar, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
-  return fieldKind === "scalar" && scalar === ScalarType.BYTES && oneof === undefined && !isRequired;
+  return fieldKind === "scalar" && scalar === ScalarType.BYTES && !isRequired;
 }
 
 function unsetValue({ presence }: DescField): Uint8Array | undefined {
-  return presence === FeatureSet_FieldPresence.IMPLICIT ? nothing : undefined;
+  return presence === FeatureSet_FieldPresence.IMPLICIT ? noBytes : undefined;
 }
 
 function beginBytes({ number }: DescField, length: number): Uint8Array {
   return new BinaryWriter().tag(number, WireType.LengthDelimited).uint32(length).finish();
 }
-
-const nothing = new Uint8Array(0);

@@ -1,7 +1,7 @@
 import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { toUtf8 } from "../carriers/index.ts";
+import { noBytes, toUtf8 } from "../carriers/index.ts";
 import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
 import { createBinaryEncoder } from "./binary-encoder.ts";
 import type { RpcFormat } from "./content-type.ts";
@@ -37,7 +37,7 @@ export function createMethodCodecs(
       // Many RPCs return google.protobuf.Empty, and to encode nothing costs as much as to encode something.
       encode: (message) =>
         output.fields.length === 0 && message.$unknown === undefined
-          ? nothing
+          ? noBytes
           : serialize(() => encodeBinary(message), writeMaxBytes),
     },
     json: {
@@ -46,8 +46,6 @@ export function createMethodCodecs(
     },
   };
 }
-
-const nothing = new Uint8Array(0);
 
 function decodeBinary(
   desc: DescMessage,

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { allocateBytes, CollectedBytes } from "../carriers/index.ts";
+import { allocateBytes, CollectedBytes, noBytes } from "../carriers/index.ts";
 import { messageTooLarge } from "./compression.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
@@ -79,7 +79,7 @@ function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uin
 export class EnvelopeReader<T> implements MessageSplitter<T> {
   readonly #readMaxBytes: number;
   readonly #read: (envelope: Envelope) => T | Promise<T>;
-  #piece: Uint8Array = nothing;
+  #piece: Uint8Array = noBytes;
   #at = 0;
   /** An envelope that has arrived in part. It announces the length of its prefix until the prefix says more. */
   #partial: CollectedBytes | undefined;
@@ -108,7 +108,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
     }
     const whole = this.#collect();
     // So that the chunk is not kept while we wait for the client.
-    if (this.#at === piece.byteLength) this.add(nothing);
+    if (this.#at === piece.byteLength) this.add(noBytes);
     return whole && this.#read(toEnvelope(whole, 0, whole.byteLength, this.#readMaxBytes));
   }
 
@@ -138,8 +138,6 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
     this.#at += part.byteLength;
   }
 }
-
-const nothing = new Uint8Array(0);
 
 /** @throws ConnectError `ResourceExhausted` for a length over the limit, `InvalidArgument` for reserved flags */
 function toEnvelope(bytes: Uint8Array, at: number, end: number, readMaxBytes: number): Envelope {

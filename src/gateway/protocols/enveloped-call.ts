@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import type { Exchange, HeaderFields } from "../carriers/index.ts";
+import { type Exchange, type HeaderFields, noBytes } from "../carriers/index.ts";
 import { quote } from "../json/index.ts";
 import type { CallProtocol, Protocol, ResponseParts, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
 import type { Codec } from "./codec.ts";
@@ -125,7 +125,7 @@ export abstract class EnvelopedCall implements CallProtocol, UnaryProtocol, Stre
   }
 
   writeError(error: ConnectError): void {
-    this.answer(this.headerToSend(this.responseHeader), nothing, this.responseTrailer, error);
+    this.answer(this.headerToSend(this.responseHeader), noBytes, this.responseTrailer, error);
   }
 
   begin(header: HeaderFields): void {
@@ -139,8 +139,6 @@ export abstract class EnvelopedCall implements CallProtocol, UnaryProtocol, Stre
   abstract end(trailer: Headers, error: ConnectError | undefined): void;
   abstract answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
 }
-
-const nothing = new Uint8Array(0);
 
 /** How the messages of one call are compressed. */
 export interface Encodings {

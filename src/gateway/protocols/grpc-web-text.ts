@@ -1,6 +1,6 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { concatBytes, toUtf8 } from "../carriers/index.ts";
+import { concatBytes, noBytes, toUtf8 } from "../carriers/index.ts";
 import { parseBase64 } from "../json/index.ts";
 
 const latin1 = new TextDecoder("latin1");
@@ -22,7 +22,7 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
 
 /** Decodes such a body piece by piece; an incomplete quantum waits for the next piece. */
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let rest: Uint8Array = new Uint8Array(0);
+  let rest = noBytes;
   for await (const piece of pieces) {
     const joined = rest.byteLength === 0 ? piece : concatBytes([rest, piece]);
     const whole = joined.byteLength - (joined.byteLength % 4);

@@ -17,9 +17,6 @@ const itemsMax = 16;
 /** How many characters of a list are read: several times what browsers send, and few enough to cost nothing. */
 const acceptLengthMax = 1024;
 
-/** How many parameters of an item are read, the weight among them. */
-const parametersMax = 8;
-
 /**
  * Reads the list of an `Accept` or `Accept-Encoding` field, or of one of the RPC protocols that is like them (RFC 9110
  * §12.4.2). Items whose weight is malformed are left out.
@@ -27,7 +24,7 @@ const parametersMax = 8;
 export function readAccept(list: string): readonly AcceptItem[] {
   const items: AcceptItem[] = [];
   for (const item of list.slice(0, acceptLengthMax).toLowerCase().split(",", itemsMax)) {
-    const [name = "", ...parameters] = item.split(";", 1 + parametersMax).map((part) => part.trim());
+    const [name = "", ...parameters] = item.split(";").map((part) => part.trim());
     const q = parameters.find((parameter) => parameter.startsWith("q=")) ?? "q=1";
     const weight = weightSyntax.exec(q)?.[1];
     if (name !== "" && weight !== undefined) items.push({ name, parameters, weight: Number(weight) });

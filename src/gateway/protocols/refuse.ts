@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import type { Exchange, HeaderFields } from "../carriers/index.ts";
+import { type Exchange, type HeaderFields, noBytes } from "../carriers/index.ts";
 import type { ErrorRecordWriter } from "../rest/index.ts";
 import type { Protocol } from "./call-protocol.ts";
 import { refuseConnect, refuseConnectStream } from "./connect.ts";
@@ -33,7 +33,7 @@ export function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRec
   // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default
   // the status alone says that this was not a call; only a custom error record is sent.
   const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
-  if (noCall && writeErrorRecord.isDefault) return exchange.answer(httpStatus, fields, new Uint8Array(0));
+  if (noCall && writeErrorRecord.isDefault) return exchange.answer(httpStatus, fields, noBytes);
   if (refusal.connectStream !== undefined) return refuseConnectStream(exchange, refusal.connectStream, error);
   if (protocol === "connect") return refuseConnect(exchange, httpStatus, error, fields);
   // A wrong method is an error of HTTP, also for gRPC, whose answers have no 405.

@@ -4,7 +4,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type GatewayOptions, idempotencyFieldKey } from "../../../src/gateway/index.ts";
-import type { Field, HttpRequest, HttpVersion } from "../../support/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../support/carriers/exchange.ts";
 import { grpcHeader } from "../../support/carriers/grpc-frames.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../support/carriers/http2-frames.ts";
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
@@ -187,6 +187,17 @@ describe("a fault is reported with its procedure, its context values and", () =>
       ["a request could not be admitted or answered", waterBedProcedure, want, "k"],
     ]);
   });
+});
+
+test("a wait that an error asks gRPC clients for stays beside its Retry-After", async () => {
+  const full = new ConnectError("full", Code.ResourceExhausted, { "retry-after": "3", "grpc-retry-pushback-ms": "50" });
+  await using greenhouse = await startGreenhouse({ waterBed: throws(full) });
+  const { header } = await exchange(
+    greenhouse.address,
+    "2",
+    rpcRequest(wireFormats.grpc, Buffer.of(), [], waterBedProcedure),
+  );
+  expect([fieldValue(header, "retry-after"), fieldValue(header, "grpc-retry-pushback-ms")]).toEqual(["3", "50"]);
 });
 
 test("an error that was a fault where an answer was written is none where a handler throws it", async () => {

@@ -1,13 +1,11 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { CollectedBytes } from "../../carriers/index.ts";
+import { CollectedBytes, noBytes } from "../../carriers/index.ts";
 import { errorWithHttpStatus, httpStatusOf, type RequestStream } from "../../rest/index.ts";
 import { messageTooLarge } from "../compression.ts";
 import type { MessageSplitter } from "../message-splitter.ts";
 
 const lineFeed = 0x0a;
-const nothing = new Uint8Array(0);
-
 /**
  * Reads a body's messages, one on each line. Blank lines are skipped but counted; the last line may lack its line feed.
  *
@@ -20,7 +18,7 @@ export class LineReader implements MessageSplitter<Message> {
   readonly #lineMaxBytes: number;
   /** The line that has arrived in part, if any of it has. */
   #partial: CollectedBytes | undefined;
-  #piece: Uint8Array = nothing;
+  #piece: Uint8Array = noBytes;
   #at = 0;
   #number = 1;
 
@@ -44,7 +42,7 @@ export class LineReader implements MessageSplitter<Message> {
 
   end(): Message | undefined {
     try {
-      const line = this.#complete(nothing);
+      const line = this.#complete(noBytes);
       if (!isBlank(line)) return this.#stream.read(line);
     } catch (error) {
       throw inLine(this.#number, error);
@@ -67,7 +65,7 @@ export class LineReader implements MessageSplitter<Message> {
     }
     this.#collect(piece.subarray(this.#at));
     // So that the chunk is not kept while we wait for the client.
-    this.add(nothing);
+    this.add(noBytes);
     return undefined;
   }
 
@@ -84,7 +82,7 @@ export class LineReader implements MessageSplitter<Message> {
     // Most lines arrive in one piece and are not copied.
     if (this.#partial === undefined && rest.byteLength <= this.#lineMaxBytes) return rest;
     this.#collect(rest);
-    const line = this.#partial?.bytes ?? nothing;
+    const line = this.#partial?.bytes ?? noBytes;
     this.#partial = undefined;
     return line;
   }

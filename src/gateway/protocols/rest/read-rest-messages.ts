@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Compression } from "@connectrpc/connect/protocol";
-import type { Exchange } from "../../carriers/index.ts";
+import { type Exchange, noBytes } from "../../carriers/index.ts";
 import type { RequestStream } from "../../rest/index.ts";
 import type { RequestMessages } from "../call-protocol.ts";
 import { decodesPieces, type PieceDecompression } from "../compression.ts";
@@ -52,7 +52,7 @@ async function* decodePieces(
 class ByteReader implements MessageSplitter<Message> {
   readonly #readMaxBytes: number;
   readonly #stream: RequestStream;
-  #piece = nothing;
+  #piece = noBytes;
 
   constructor(readMaxBytes: number, stream: RequestStream) {
     this.#readMaxBytes = readMaxBytes;
@@ -74,5 +74,3 @@ class ByteReader implements MessageSplitter<Message> {
     return this.#stream.end();
   }
 }
-
-const nothing: Uint8Array = new Uint8Array(0);

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import type { HeaderFields } from "../../carriers/index.ts";
+import { type HeaderFields, noBytes } from "../../carriers/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { RestStream } from "./rest-stream.ts";
 
@@ -13,7 +13,7 @@ export class RestByteStream extends RestStream implements StreamProtocol {
   #bytes = 0;
 
   encode(message: Message): Uint8Array {
-    const { contentType = "application/octet-stream", body = nothing } = this.target.binding.encode(message);
+    const { contentType = "application/octet-stream", body = noBytes } = this.target.binding.encode(message);
     // The content type of the first message applies to all.
     this.#contentType ??= contentType;
     this.#bytes += body.byteLength;
@@ -70,8 +70,6 @@ export class RestByteStream extends RestStream implements StreamProtocol {
 }
 
 const none: HeaderFields = [];
-const nothing = new Uint8Array(0);
-
 // Far beyond any file, and exact as a number.
 const contentLength = /^[0-9]{1,15}$/;
 

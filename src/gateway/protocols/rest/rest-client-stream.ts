@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { HeaderFields } from "../../carriers/index.ts";
+import { type HeaderFields, noBytes } from "../../carriers/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { RestUnary } from "./rest-unary.ts";
 
@@ -12,7 +12,7 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
   /** Keeps the message, which becomes the answer once the handler has ended. */
   encode(message: Message): Uint8Array {
     this.#response = message;
-    return nothing;
+    return noBytes;
   }
 
   headerToSend(header: Headers): HeaderFields {
@@ -36,7 +36,6 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
   }
 }
 
-const nothing = new Uint8Array(0);
 const none: HeaderFields = [];
 
 function oneAnswer(): never {

@@ -4,7 +4,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { type ErrorRecordWriter, errorWithHttpStatus, httpStatusOf } from "../../rest/index.ts";
 import { readRestMessages } from "./read-rest-messages.ts";
 import { chosenStatus, restErrorHeader, toRestHeader } from "./response-header.ts";
-import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
+import { type Exchange, type HeaderFields, noBytes, statusesWithoutBody } from "../../carriers/index.ts";
 import { negotiateCoding, readContentCoding } from "../negotiation.ts";
 import { decompressInTurn } from "../decompress-in-turn.ts";
 import { areUntouched, LazyHeaders } from "../lazy-headers.ts";
@@ -53,8 +53,9 @@ export class RestUnary implements UnaryProtocol {
       this.problem ??= this.#coding.problem;
     }
     if (binding.takesStream) this.problem ??= binding.bodyProblem(contentType, !hasBody);
+    if (hasBody || binding.takesStream || this.problem !== undefined) return;
     // The URL holds the whole message. It is not read before a gate has let the call pass, nor after the deadline.
-    else if (!hasBody && this.problem === undefined && requestGate === undefined && timeout.timeoutMs !== 0) {
+    if (requestGate === undefined && timeout.timeoutMs !== 0) {
       try {
         this.message = this.#decode(noBytes);
       } catch (error) {
@@ -154,4 +155,3 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
 }
 
 const none: HeaderFields = [];
-const noBytes = new Uint8Array(0);
